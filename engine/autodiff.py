@@ -1,0 +1,153 @@
+"""backward, grad, and the functional transformations that read the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import dtypes, tape
+from .core import state
+from .tensor import Tensor, full_flat
+
+
+class grad_mode:  # noqa: N801
+    """Set whether ops are recorded, for a block or (as a decorator) a function."""
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self._previous: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._previous.append(state.grad_enabled)
+        state.update(grad=self.enabled)
+
+    def __exit__(self, *exception: object) -> None:
+        state.update(grad=self._previous.pop())
+
+
+def _root_gradient(output: Tensor, gradient: Tensor | None, position: int, batched: bool) -> Tensor:
+    if gradient is None:
+        if output.aval.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if output.aval.dtype.is_complex:
+            raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
+                               f"{output.aval.dtype!r}")
+        return full_flat(output.aval.shape, output.aval.dtype, 1)
+    if gradient.aval.shape != output.aval.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{position}] has a shape of "
+            f"torch.Size({list(gradient.aval.shape)}) and output[{position}] has a shape of "
+            f"torch.Size({list(output.aval.shape)})."
+        )
+    if gradient.aval.dtype.is_complex != output.aval.dtype.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. "
+            f"Mismatch in dtype: grad_output[{position}] has a dtype of {gradient.aval.dtype!r} and "
+            f"output[{position}] has a dtype of {output.aval.dtype!r}."
+        )
+    if gradient.aval.dtype is not output.aval.dtype:
+        from .ops.movement import cast
+
+        gradient = cast(gradient, dtype=output.aval.dtype)
+    return gradient
+
+
+def _roots(
+    outputs: Sequence[Tensor], gradients: Sequence[Tensor | None]
+) -> list[tuple[Any, int, Tensor]]:
+    roots = []
+    for position, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+        node = tape.node_of(output)
+        if node is None:
+            if gradient is None and output.aval.size != 1:
+                pass
+            raise RuntimeError(
+                f"element {position} of tensors does not require grad and does not have a grad_fn"
+            )
+        roots.append((node, output._output_index, _root_gradient(output, gradient, position, False)))
+    return roots
+
+
+def backward(
+    outputs: Sequence[Tensor],
+    gradients: Sequence[Tensor | None],
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Sequence[Tensor] | None = None,
+) -> None:
+    """Add to ``grad`` of every leaf (or of ``inputs``) the gradient of the ``outputs``' sum."""
+    roots = _roots(outputs, gradients)
+    targets = None
+    if inputs is not None:
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        targets = _targets(inputs, allow_unused=True)
+    keep = create_graph if retain_graph is None else retain_graph
+    run = tape.Pass(create_graph, keep, targets, accumulate=True)
+    with grad_mode(create_graph):
+        run.run(roots)
+    if inputs is not None:
+        for x in inputs:
+            node = tape.node_of(x)
+            captured = run.captured.get((id(node), x._output_index))
+            if captured is not None:
+                tape.accumulate(x, captured, create_graph, 99)
+
+
+def _targets(inputs: Sequence[Tensor], allow_unused: bool) -> list[tuple[Any, int]]:
+    targets = []
+    for x in inputs:
+        node = tape.node_of(x)
+        if node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        targets.append((node, x._output_index))
+    return targets
+
+
+_UNUSED = (
+    "One of the differentiated Tensors appears to not have been used in the graph. Set "
+    "allow_unused=True if this is the desired behavior."
+)
+
+
+def gradients(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    grad_outputs: Sequence[Tensor | None],
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+    materialize: bool = False,
+) -> list[Tensor | None]:
+    """The gradient of the ``outputs``' (weighted) sum for each input, ``grad`` left alone."""
+    roots = _roots(outputs, grad_outputs)
+    targets = _targets(inputs, allow_unused)
+    keep = create_graph if retain_graph is None else retain_graph
+    run = tape.Pass(create_graph, keep, targets, accumulate=False)
+    with grad_mode(create_graph):
+        run.run(roots)
+    results: list[Tensor | None] = []
+    for (node, index), x in zip(targets, inputs, strict=True):
+        found = run.captured.get((id(node), index))
+        if found is None:
+            if materialize:
+                found = full_flat(x.aval.shape, x.aval.dtype, 0)
+            elif not allow_unused:
+                raise RuntimeError(_UNUSED)
+        results.append(found)
+    return results
+
+
+def track(tensor: Tensor) -> Tensor:
+    """Make ``tensor`` a leaf that collects gradients."""
+    if tensor.aval.dtype.category < dtypes.FLOAT:
+        raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+    if tensor._node is None or type(tensor._node) is tape.ViewHistory:
+        tensor._node = tape.AccumulateGrad(tensor)
+        tensor._output_index = 0
+    return tensor
+
+
+def no_grad_call(function: Callable[..., Any], *args: Any) -> Any:
+    with grad_mode(False):
+        return function(*args)

@@ -1,0 +1,210 @@
+"""Abstract values: what is known of a tensor without its data. One object for each distinct value."""
+
+from __future__ import annotations
+
+from functools import reduce
+from math import prod
+
+from . import device as devices
+from .dtypes import DType
+
+Shape = tuple[int, ...]
+
+
+class Aval:
+    """Shape, strides (in elements), dtype, device and weakness of a tensor; interned.
+
+    Attributes:
+        weak: made of a Python number, so that it only promotes between categories.
+        size: the number of elements.
+        contiguous: laid out in C order.
+        dense: elements fill ``size`` places without gaps, in some order of the axes.
+    """
+
+    __slots__ = (
+        "contiguous", "dense", "device", "dtype", "ndim", "shape", "size", "strides", "weak",
+    )  # fmt: skip
+    shape: Shape
+    strides: Shape
+    dtype: DType
+    device: devices.Device
+    weak: bool
+
+    def __repr__(self) -> str:
+        layout = "" if self.contiguous else f", strides={self.strides}"
+        place = "" if self.device is devices.cpu else f", {self.device}"
+        weak = ", weak" if self.weak else ""
+        return f"{self.dtype.name}{list(self.shape)}{layout}{place}{weak}"
+
+    def __reduce__(self) -> object:
+        return (aval, (self.shape, self.dtype, self.strides, self.device, self.weak))
+
+    def with_dtype(self, dtype: DType) -> Aval:
+        return aval(self.shape, dtype, self.strides, self.device)
+
+    @property
+    def extent(self) -> int:
+        """How many places of the flat buffer lie between the first and the last element."""
+        if self.size == 0:
+            return 0
+        return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))
+
+    @property
+    def byte_strides(self) -> Shape:
+        itemsize = self.dtype.itemsize
+        return tuple(s * itemsize for s in self.strides)
+
+
+_interned: dict[tuple[object, ...], Aval] = {}
+
+
+def contiguous_strides(shape: Shape) -> Shape:
+    """The strides of C order, as torch gives them (a length of 0 counts as 1)."""
+    strides = [1] * len(shape)
+    for i in range(len(shape) - 2, -1, -1):
+        strides[i] = strides[i + 1] * (shape[i + 1] if shape[i + 1] > 1 else 1)
+    return tuple(strides)
+
+
+def aval(
+    shape: Shape,
+    dtype: DType,
+    strides: Shape | None = None,
+    device: devices.Device = devices.cpu,
+    weak: bool = False,
+) -> Aval:
+    """The abstract value with these properties; strides default to C order."""
+    key = (shape, dtype, strides, device, weak)
+    found = _interned.get(key)
+    if found is not None:
+        return found
+    natural = contiguous_strides(shape)
+    full_key = (shape, dtype, natural if strides is None else strides, device, weak)
+    found = _interned.get(full_key)
+    if found is None:
+        found = _new(shape, dtype, natural if strides is None else strides, device, weak)
+        _interned[full_key] = found
+    _interned[key] = found
+    return found
+
+
+def _new(
+    shape: Shape, dtype: DType, strides: Shape, device: devices.Device, weak: bool
+) -> Aval:
+    result = object.__new__(Aval)
+    result.shape = shape
+    result.strides = strides
+    result.dtype = dtype
+    result.device = device
+    result.weak = weak
+    result.ndim = len(shape)
+    result.size = prod(shape)
+    result.contiguous = result.size == 0 or _follows(shape, strides, range(len(shape) - 1, -1, -1))
+    order = sorted(range(len(shape)), key=lambda i: strides[i])
+    result.dense = result.contiguous or _follows(shape, strides, order)
+    return result
+
+
+def _follows(shape: Shape, strides: Shape, order: object) -> bool:
+    """Whether the axes in ``order``, innermost first, lie without gaps."""
+    expected = 1
+    for i in order:  # type: ignore[attr-defined]
+        if shape[i] == 1:
+            continue
+        if strides[i] != expected:
+            return False
+        expected *= shape[i]
+    return True
+
+
+def is_channels_last(shape: Shape, strides: Shape) -> bool:
+    """Whether a 4-d (5-d) layout is N, H, W, C (N, D, H, W, C) in memory."""
+    if len(shape) not in (4, 5):
+        return False
+    return _follows(shape, strides, [1, *range(len(shape) - 1, 1, -1), 0])
+
+
+def channels_last_strides(shape: Shape) -> Shape:
+    order = [1, *range(len(shape) - 1, 1, -1), 0]
+    strides = [1] * len(shape)
+    expected = 1
+    for i in order:
+        strides[i] = expected
+        expected *= max(shape[i], 1)
+    return tuple(strides)
+
+
+def broadcast_two(a: Shape, b: Shape) -> Shape:
+    """The common shape of two shapes; RuntimeError with torch's text where there is none."""
+    if a == b:
+        return a
+    ndim = max(len(a), len(b))
+    result = []
+    for i in range(ndim):
+        m = a[i - ndim + len(a)] if i >= ndim - len(a) else 1
+        n = b[i - ndim + len(b)] if i >= ndim - len(b) else 1
+        if m != n and m != 1 and n != 1:
+            raise RuntimeError(
+                f"The size of tensor a ({m}) must match the size of tensor b ({n}) at "
+                f"non-singleton dimension {i}"
+            )
+        result.append(n if m == 1 else m)
+    return tuple(result)
+
+
+def broadcast_shapes(*shapes: Shape) -> Shape:
+    """The common shape of all ``shapes``."""
+    return reduce(broadcast_two, shapes, ())
+
+
+def elementwise_strides(shape: Shape, inputs: tuple[Aval, ...]) -> Shape | None:
+    """The layout torch gives to an elementwise result: that of the inputs, None for C order."""
+    full = [x for x in inputs if x.shape == shape]
+    if not full or all(x.contiguous for x in full) or len(shape) < 2:
+        return None
+    if full[0].dense and all(x.strides == full[0].strides for x in full):
+        if len(full) == len(inputs) or all(x.size == 1 for x in inputs if x.shape != shape):
+            return full[0].strides
+    return _ordered_strides(shape, [_broadcast_strides(x, shape) for x in inputs])
+
+
+def _broadcast_strides(x: Aval, shape: Shape) -> Shape:
+    padded = (0,) * (len(shape) - x.ndim) + tuple(
+        0 if n == 1 else s for n, s in zip(x.shape, x.strides, strict=True)
+    )
+    return padded
+
+
+def _ordered_strides(shape: Shape, operands: list[Shape]) -> Shape | None:
+    """Dense strides whose order of axes is that of the operands, decided by the first that can."""
+    order = list(range(len(shape) - 1, -1, -1))
+    for i in range(1, len(order)):
+        at = i
+        for j in range(i - 1, -1, -1):
+            decided = _compare_axes(shape, operands, order[j], order[at])
+            if decided > 0:
+                order[j], order[at] = order[at], order[j]
+                at = j
+            elif decided < 0:
+                break
+    strides = [0] * len(shape)
+    expected = 1
+    for axis in order:
+        strides[axis] = expected
+        expected *= max(shape[axis], 1)
+    return tuple(strides)
+
+
+def _compare_axes(shape: Shape, operands: list[Shape], inner: int, outer: int) -> int:
+    """1 where ``inner`` should lie outside ``outer``, -1 where it rightly lies inside, else 0."""
+    for strides in operands:
+        a, b = strides[inner], strides[outer]
+        if a == 0 or b == 0:
+            continue
+        if a < b:
+            return -1
+        if a > b:
+            return 1
+        if shape[inner] > shape[outer]:
+            return 1
+    return 0

@@ -1,0 +1,290 @@
+"""The op: declared once, called through one door.
+
+``Op.__call__`` looks up a plan for the avals of its inputs, allocates, runs the kernel, and puts a
+node on the tape when an input is tracked. Interpreters (tracing, vmap, jvp) take over at the
+same door while they are active.
+"""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from . import dtypes, tape
+from .aval import Aval
+from .device import cpu, empty_on
+from .tensor import Tensor, as_array, make, result_class
+
+NO_GRAD, GRAD, INTERPRETED = 0, 1, 2
+
+
+class State(threading.local):
+    """What the current thread does with ops.
+
+    Attributes:
+        mode: NO_GRAD, GRAD, or INTERPRETED while ``interpreters`` is not empty.
+        grad_enabled: whether tracked inputs are recorded.
+        interpreters: the active transformations, innermost last.
+    """
+
+    mode = GRAD
+    grad_enabled = True
+    inference = False
+    interpreters: tuple[Any, ...] = ()
+
+    def update(self, *, grad: bool | None = None, interpreters: Any = None) -> None:
+        if grad is not None:
+            self.grad_enabled = grad
+        if interpreters is not None:
+            self.interpreters = interpreters
+        self.mode = INTERPRETED if self.interpreters else int(self.grad_enabled)
+
+
+state = State()
+_new = object.__new__
+KERNEL, VIEW, SEVERAL, NOTHING = range(4)
+
+
+class Plan:
+    """How to run an op on inputs of known avals.
+
+    Attributes:
+        avals: those of the results.
+        kind: KERNEL (one result), SEVERAL, VIEW (of input 0), NOTHING (an empty result).
+        run: ``run(*flat outs, *flat ins)``; for a view, the offset of its first element.
+    """
+
+    __slots__ = (
+        "aval", "avals", "differentiable", "dtype", "empty", "in_avals", "keep", "kind", "run",
+        "size",
+    )  # fmt: skip
+
+    def __init__(self, avals: tuple[Aval, ...], in_avals: tuple[Aval | None, ...]) -> None:
+        self.avals = avals
+        self.aval = avals[0]
+        self.in_avals = in_avals
+        self.size = max(avals[0].size, 0) if avals[0].dense else avals[0].extent
+        self.dtype = avals[0].dtype.np
+        self.empty = empty_on(avals[0].device)
+        self.keep: dict[tuple[bool, ...], Any] = {}
+        self.differentiable = tuple(a.dtype.category >= dtypes.FLOAT for a in avals)
+        self.kind = KERNEL
+        self.run: Any = None
+
+
+class Op:
+    """A primitive operation.
+
+    Args:
+        name: as torch names it; the tape's node is ``<Name>Backward0``.
+        aval: ``aval(*input avals, **params)``: shape, dtype and layout of the result (a tuple for
+            several results). The only shape rule: it raises torch's errors.
+        kernel: ``"module.function"`` under ``mindtorch.kernels.<device>``.
+        vjp: one rule for each input (None where the derivative is zero), or one function with an
+            argument ``needs`` that returns a gradient for each input. Arguments are found by name:
+            ``g``, ``out``, and the inputs and params as ``aval`` names them. None for an op
+            without derivative.
+        view: ``view(aval, **params)`` -> offset of the result's first element within input 0.
+        vmap: ``vmap(batched, *inputs, **params)`` on inputs whose axis 0 is the batch where
+            ``batched`` says so; None loops over the batch.
+        jvp: ``jvp(tangents, *inputs, **params)``; None derives it from ``vjp`` by transposition.
+        linear: the op is linear in all its differentiable inputs together.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        aval: Callable[..., Any],
+        kernel: str | None = None,
+        *,
+        vjp: Any = None,
+        view: Callable[..., int] | None = None,
+        vmap: Any = None,
+        jvp: Any = None,
+        linear: bool = False,
+        grad_name: str | None = None,
+        group: str = "",
+        in_place_safe: bool = False,
+    ) -> None:
+        self.name = name
+        self.aval = aval
+        self.kernel = kernel
+        self.view = view
+        self.vmap = vmap
+        self.jvp = jvp
+        self.linear = linear
+        self.group = group
+        self.in_place_safe = in_place_safe
+        words = name.strip("_").split("_")
+        camel = "".join(w[:1].upper() + w[1:] for w in words)
+        self.grad_name = grad_name or f"{camel}Backward0"
+        self.input_names, self.variadic, self.param_names = _signature_of(aval)
+        self.rules = tape.bind_rules(self, vjp)
+        self._plans: dict[Any, Plan] = {}
+        if name in OPS:
+            raise ValueError(f"op {name} is declared twice")
+        OPS[name] = self
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    def __call__(self, *inputs: Any, **params: Any) -> Any:
+        mode = state.mode
+        if mode == INTERPRETED:
+            return state.interpreters[-1].apply(self, inputs, params)
+        return self.evaluate(mode, inputs, params)
+
+    def evaluate(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run on real data; record on the tape when ``mode`` is GRAD and an input is tracked."""
+        try:
+            if params:
+                key: Any = (*[x.aval for x in inputs], *params.items())
+            else:
+                key = tuple([x.aval for x in inputs])
+        except AttributeError:
+            key = (*[None if x is None else x.aval for x in inputs], *params.items())
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self.plan(inputs, params)
+        if plan.kind == KERNEL:
+            result = _new(result_class())
+            result.data = data = plan.empty(plan.size, plan.dtype)
+            result.aval = plan.aval
+            result._node = None
+            if len(inputs) == 2 and inputs[1] is not None:
+                plan.run(data, inputs[0].data, inputs[1].data)
+            else:
+                plan.run(data, *[None if x is None else x.data for x in inputs])
+            if mode:
+                for x in inputs:
+                    if x is not None and x._node is not None:
+                        tape.record(self, plan, inputs, params, (result,))
+                        break
+            return result
+        if plan.kind == VIEW:
+            return self._view(plan, mode, inputs, params)
+        return self._several(plan, mode, inputs, params)
+
+    def plan(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
+        """Derive the results' avals and bind the kernel."""
+        in_avals = tuple(None if x is None else x.aval for x in inputs)
+        check_devices(in_avals)
+        avals = self.aval(*in_avals, **params)
+        several = isinstance(avals, tuple)
+        plan = Plan(avals if several else (avals,), in_avals)
+        if self.view is not None:
+            plan.kind = VIEW
+            plan.run = self.view(*in_avals, **params)
+            return plan
+        if several:
+            plan.kind = SEVERAL
+        if all(a.size == 0 for a in plan.avals):
+            plan.run = _run_nothing
+        else:
+            plan.run = self.bind(plan.avals, in_avals, params)
+        return plan
+
+    def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
+        """The callable on flat arrays for these avals."""
+        function = find_kernel(self, avals[0].device.type)
+        make_plan = getattr(function, "plan", None)
+        if make_plan is not None and all(a is not None for a in in_avals):
+            run = make_plan(layouts(avals), layouts(in_avals), **params)
+            if run is not None:
+                return run  # type: ignore[no-any-return]
+        return _array_form(function, avals, in_avals, params)
+
+    def _view(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Tensor:
+        source = inputs[0]
+        offset = plan.run
+        data = source.data[offset:] if offset else source.data
+        result = make(data, plan.aval, source._shared, source._offset + offset)
+        tape.record_view(self, plan, mode, inputs, params, result)
+        return result
+
+    def _several(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Any:
+        results = tuple(make(plan.empty(a.size, a.dtype.np), a) for a in plan.avals)
+        plan.run(*[r.data for r in results], *[None if x is None else x.data for x in inputs])
+        if mode and any(x is not None and x._node is not None for x in inputs):
+            tape.record(self, plan, inputs, params, results)
+        return results
+
+
+OPS: dict[str, Op] = {}
+
+
+def _signature_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
+    """Names of inputs, whether their number is open, names of params."""
+    parameters = inspect.signature(function).parameters.values()
+    inputs = tuple(
+        p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
+    )
+    variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
+    params = tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+    return inputs, variadic, params
+
+
+class Layout:
+    """What a kernel may know of an array: shape, strides in elements, numpy dtype."""
+
+    __slots__ = ("dtype", "shape", "strides")
+
+    def __init__(self, shape: Any, strides: Any, dtype: Any) -> None:
+        self.shape = shape
+        self.strides = strides
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"Layout({self.shape}, {self.strides}, {self.dtype})"
+
+
+def layouts(avals: Any) -> tuple[Any, ...]:
+    return tuple(None if a is None else Layout(a.shape, a.strides, a.dtype.np) for a in avals)
+
+
+def _run_nothing(*arrays: Any) -> None:
+    """There are no elements to compute."""
+
+
+def _array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
+    """Call ``function(out, *ins, **params)`` on N-d views of flat arrays."""
+    count = len(avals)
+
+    def run(*flat: Any) -> None:
+        outs = tuple(as_array(d, a) for d, a in zip(flat, avals, strict=False))
+        ins = [
+            None if a is None else as_array(d, a)
+            for d, a in zip(flat[count:], in_avals, strict=True)
+        ]
+        function(outs if count > 1 else outs[0], *ins, **params)
+
+    return run
+
+
+def find_kernel(op: Op, device: str) -> Any:
+    """The kernel function of ``op`` for a device type; NotImplementedError with the gap's reason."""
+    if op.kernel is None:
+        raise NotImplementedError(f"{op.name} has no kernel")
+    module, _, function = op.kernel.partition(".")
+    package = "cpu" if device == "cpu" else device
+    try:
+        found = importlib.import_module(f"mindtorch.kernels.{package}.{module}")
+        return getattr(found, function)
+    except (ModuleNotFoundError, AttributeError) as error:
+        raise NotImplementedError(
+            f"Could not run '{op.name}' on the '{device}' device: it has no kernel {op.kernel}"
+        ) from error
+
+
+def check_devices(avals: tuple[Aval | None, ...]) -> None:
+    """All tensors are on one device; a 0-d tensor of the CPU goes with any."""
+    devices = {a.device for a in avals if a is not None and not (a.device is cpu and not a.shape)}
+    if len(devices) > 1:
+        first, second = sorted(str(d) for d in devices)[:2]
+        raise RuntimeError(
+            "Expected all tensors to be on the same device, but found at least two devices, "
+            f"{first} and {second}!"
+        )

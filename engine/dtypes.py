@@ -1,0 +1,202 @@
+"""Element types and torch's promotion between them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+BOOL, INTEGER, FLOAT, COMPLEX = range(4)
+
+
+class DType:
+    """An element type. Printed and compared as torch's ``torch.dtype``; one object for each type."""
+
+    __slots__ = ("category", "itemsize", "name", "np")
+
+    def __init__(self, name: str, numpy_type: Any, category: int) -> None:
+        self.name = name
+        self.np: np.dtype[Any] = np.dtype(numpy_type)
+        self.category = category
+        self.itemsize = self.np.itemsize
+
+    @property
+    def is_floating_point(self) -> bool:
+        return self.category == FLOAT
+
+    @property
+    def is_complex(self) -> bool:
+        return self.category == COMPLEX
+
+    @property
+    def is_signed(self) -> bool:
+        return self.category >= FLOAT or self.np.kind == "i"
+
+    def to_real(self) -> DType:
+        """The type of the real part."""
+        return _REAL.get(self, self)
+
+    def to_complex(self) -> DType:
+        """The complex type whose parts have this type."""
+        return _COMPLEX.get(self, self)
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> Any:
+        return (by_name, (self.name,))
+
+    def __copy__(self) -> DType:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> DType:
+        return self
+
+
+bool_ = DType("bool", np.bool_, BOOL)
+uint8 = DType("uint8", np.uint8, INTEGER)
+int8 = DType("int8", np.int8, INTEGER)
+int16 = DType("int16", np.int16, INTEGER)
+int32 = DType("int32", np.int32, INTEGER)
+int64 = DType("int64", np.int64, INTEGER)
+uint16 = DType("uint16", np.uint16, INTEGER)
+uint32 = DType("uint32", np.uint32, INTEGER)
+uint64 = DType("uint64", np.uint64, INTEGER)
+float16 = DType("float16", np.float16, FLOAT)
+bfloat16 = DType("bfloat16", ml_dtypes.bfloat16, FLOAT)
+float32 = DType("float32", np.float32, FLOAT)
+float64 = DType("float64", np.float64, FLOAT)
+complex64 = DType("complex64", np.complex64, COMPLEX)
+complex128 = DType("complex128", np.complex128, COMPLEX)
+
+ALL = (
+    bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
+    float16, bfloat16, float32, float64, complex64, complex128,
+)  # fmt: skip
+_BY_NAME = {dtype.name: dtype for dtype in ALL}
+_BY_NUMPY = {dtype.np: dtype for dtype in ALL}
+_REAL = {complex64: float32, complex128: float64}
+_COMPLEX = {float32: complex64, float64: complex128, float16: complex64, bfloat16: complex64}
+
+default: DType = float32
+
+
+def by_name(name: str) -> DType:
+    return _BY_NAME[name]
+
+
+def from_numpy(dtype: Any) -> DType:
+    """The element type of a numpy dtype; TypeError with torch's text when there is none."""
+    try:
+        return _BY_NUMPY[np.dtype(dtype)]
+    except (KeyError, TypeError):
+        native = np.dtype(dtype).newbyteorder("=")
+        if native in _BY_NUMPY and np.dtype(dtype).byteorder in "=|":
+            return _BY_NUMPY[native]
+        raise TypeError(
+            f"can't convert np.ndarray of type {getattr(dtype, 'type', dtype)}. The only "
+            "supported types are: float64, float32, float16, complex64, complex128, int64, int32, "
+            "int16, int8, uint64, uint32, uint16, uint8, and bool."
+        ) from None
+
+
+def set_default(dtype: DType) -> None:
+    """Make ``dtype`` the type of new floating-point tensors."""
+    global default
+    if dtype.category != FLOAT:
+        raise TypeError("only floating-point types are supported as the default type")
+    default = dtype
+
+
+_SIGNED = [int8, int16, int32, int64]
+_FLOATS = [bfloat16, float16, float32, float64]
+
+
+def promote(a: DType, b: DType) -> DType:
+    """The smallest type that holds both, by torch's table."""
+    if a is b:
+        return a
+    if a.category < b.category:
+        a, b = b, a
+    if a.category == COMPLEX:
+        real = promote(a.to_real(), b.to_real()) if b.category >= FLOAT else a.to_real()
+        return complex128 if real is float64 else complex64
+    if a.category == FLOAT:
+        if b.category < FLOAT:
+            return a
+        if {a, b} == {float16, bfloat16}:
+            return float32
+        return a if a.itemsize >= b.itemsize else b
+    if b.category == BOOL:
+        return a
+    return _promote_integers(a, b)
+
+
+def _promote_integers(a: DType, b: DType) -> DType:
+    if a.is_signed == b.is_signed:
+        return a if a.itemsize >= b.itemsize else b
+    signed, unsigned = (a, b) if a.is_signed else (b, a)
+    if unsigned is not uint8:
+        raise RuntimeError(
+            f"Promotion for uint16, uint32, uint64 types is not supported, attempted to promote "
+            f"{scalar_type_name(a)} and {scalar_type_name(b)}"
+        )
+    if signed.itemsize > unsigned.itemsize:
+        return signed
+    return next(dtype for dtype in _SIGNED if dtype.itemsize > unsigned.itemsize)
+
+
+def result_type(avals: Iterable[Any]) -> DType:
+    """torch's result type: tensors of one or more dimensions outrank 0-d ones, then numbers.
+
+    A lower rank only counts where its category is higher than that of the ranks above.
+    """
+    ranks: list[DType | None] = [None, None, None]
+    for aval in avals:
+        rank = 2 if aval.weak else (1 if not aval.shape else 0)
+        held = ranks[rank]
+        ranks[rank] = aval.dtype if held is None else promote(held, aval.dtype)
+    if ranks[2] is not None:
+        ranks[2] = _of_number(ranks[2])
+    result: DType | None = None
+    for dtype in ranks:
+        if dtype is None:
+            continue
+        if result is None:
+            result = dtype
+        elif dtype.category > result.category:
+            result = _raise_category(result, dtype)
+    assert result is not None
+    return result
+
+
+def _of_number(dtype: DType) -> DType:
+    if dtype.category == FLOAT:
+        return default
+    return default.to_complex() if dtype.category == COMPLEX else dtype
+
+
+def _raise_category(kept: DType, higher: DType) -> DType:
+    if higher.category == COMPLEX and kept.category == FLOAT:
+        return kept.to_complex() if kept is float64 else promote(kept.to_complex(), higher)
+    return higher
+
+
+_SCALAR_TYPE_NAMES = {
+    "bool": "Bool", "uint8": "Byte", "int8": "Char", "int16": "Short", "int32": "Int",
+    "int64": "Long", "float16": "Half", "bfloat16": "BFloat16", "float32": "Float",
+    "float64": "Double", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "uint16": "UInt16", "uint32": "UInt32", "uint64": "UInt64",
+}  # fmt: skip
+
+
+def scalar_type_name(dtype: DType) -> str:
+    """The name torch's error messages use: Float, Long, Bool."""
+    return _SCALAR_TYPE_NAMES[dtype.name]
+
+
+def can_cast(source: DType, target: DType) -> bool:
+    """Whether an in-place result of type ``source`` may be stored as ``target``."""
+    return source.category <= target.category

@@ -1,0 +1,276 @@
+"""Writing into tensors: versions, views and their bases, and the kernels that write in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import dtypes, tape
+from .aval import aval
+from .core import GRAD, Op, state
+from .tensor import Storage, Tensor, constant
+
+
+def copy_data(target: Tensor, source: Tensor) -> None:
+    """Write ``source``'s elements (broadcast, cast) over ``target``'s, with no other effect."""
+    from .ops.movement import _expand_aval, cast
+
+    where, what = target.aval, source.aval
+    if what.shape != where.shape:
+        what = _expand_aval(what, shape=where.shape)
+    if where.size == 0:
+        return
+    key = (where, what)
+    run = _copies.get(key)
+    if run is None:
+        run = _copies[key] = cast.bind((where,), (what,), {"dtype": where.dtype})
+    if target._storage is not None and target._storage is source._storage:
+        if target.aval is source.aval and target._offset == source._offset:
+            return
+        from .ops.movement import clone
+
+        source = clone.evaluate(0, (source,), {})
+        copy_data(target, source)
+        return
+    run(target.data, source.data)
+
+
+_copies: dict[Any, Any] = {}
+
+
+def check_writable(target: Tensor) -> None:
+    """torch's errors for writing to a leaf, or to a tensor that was expanded."""
+    if state.grad_enabled and target._node is not None and tape.requires_grad(target):
+        history = target._node
+        if tape.is_leaf(target):
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation."
+            )
+        if type(history) is tape.ViewHistory and tape.is_leaf(history.base):
+            raise RuntimeError(
+                "a view of a leaf Variable that requires grad is being used in an in-place "
+                "operation."
+            )
+
+
+def check_overlap(target: Tensor) -> None:
+    for n, s in zip(target.aval.shape, target.aval.strides, strict=True):
+        if s == 0 and n > 1:
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to "
+                "a single memory location. Please clone() the tensor before performing the "
+                "operation."
+            )
+
+
+def check_result(target: Tensor, shape: Any, dtype: dtypes.DType) -> None:
+    """The result of an op fits into ``target``: torch's errors otherwise."""
+    if not dtypes.can_cast(dtype, target.aval.dtype):
+        raise RuntimeError(
+            f"result type {dtypes.scalar_type_name(dtype)} can't be cast to the desired output "
+            f"type {dtypes.scalar_type_name(target.aval.dtype)}"
+        )
+    if shape != target.aval.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.aval.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
+
+
+def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tensor:
+    """``target[...] = op(*inputs)``, as torch's ``op_`` methods do; ``target`` may be an input."""
+    mode = state.mode
+    if mode != GRAD and mode != 0:
+        return state.interpreters[-1].apply_in_place(op, target, inputs, params)  # type: ignore[no-any-return]
+    avals = tuple(None if x is None else x.aval for x in inputs)
+    result_aval = op.aval(*avals, **params)
+    check_result(target, result_aval.shape, result_aval.dtype)
+    check_overlap(target)
+    check_writable(target)
+    tracked = mode == GRAD and (
+        target._node is not None or any(x is not None and x._node is not None for x in inputs)
+    )
+    if tracked:
+        inputs = _keep_old_value(op, target, inputs)
+    if op.in_place_safe and result_aval is target.aval and _aligned(target, inputs):
+        return _direct(op, target, inputs, params, tracked)
+    result = op.evaluate(mode, inputs, params)
+    copy_data(target, result)
+    target._shared.version += 1
+    if tracked:
+        rebase(target, result)
+    return target
+
+
+def _keep_old_value(op: Op, target: Tensor, inputs: Any) -> Any:
+    """Inputs in which the target is a copy where a rule will need its value before the write."""
+    places = [i for i, x in enumerate(inputs) if x is target]
+    if not places or op.rules is None:
+        return inputs
+    mask = tuple([x is not None and tape.requires_grad(x) for x in inputs])
+    kept = tape._what_to_keep(op, mask, 1)
+    if not any(("in", i) in kept for i in places):
+        return inputs
+    from .ops.movement import clone
+
+    old = clone.evaluate(0, (target,), {})
+    old._node = tape.node_of(target)
+    old._output_index = target._output_index
+    return tuple([old if x is target else x for x in inputs])
+
+
+def _aligned(target: Tensor, inputs: Any) -> bool:
+    """No input shares memory with the target in another layout."""
+    storage = target._storage
+    for x in inputs:
+        if x is None or x is target:
+            continue
+        if storage is not None and x._storage is storage and not (
+            x.aval is target.aval and x._offset == target._offset
+        ):
+            return False
+    return True
+
+
+def _direct(op: Op, target: Tensor, inputs: Any, params: Any, tracked: bool) -> Tensor:
+    """Run the kernel with the target's own memory as its result."""
+    key = (*[x.aval for x in inputs], *params.items()) if params else tuple(
+        [x.aval for x in inputs]
+    )
+    plan = op._plans.get(key)
+    if plan is None:
+        plan = op._plans[key] = op.plan(inputs, params)
+    node = None
+    if tracked:
+        stand_in = tape._detached(target)
+        node = tape.record(op, plan, inputs, params, (stand_in,))
+    plan.run(target.data, *[x.data for x in inputs])
+    storage = target._storage
+    if storage is None:
+        storage = target._storage = Storage(target.data, target.aval.device)
+    storage.version += 1
+    if tracked and node is not None:
+        _expect_new_version(node, storage)
+        rebase(target, stand_in)
+    return target
+
+
+def _expect_new_version(node: Any, storage: Storage) -> None:
+    """A result saved by its own in-place op is saved as it stands after the write."""
+    if node.saved:
+        node.versions = tuple(
+            storage.version if kind == "out" else version
+            for (kind, _), version in zip(node._kept(), node.versions, strict=True)
+        )
+
+
+def rebase(target: Tensor, value: Tensor) -> None:
+    """Make ``target`` (just overwritten with ``value``'s elements) derive from ``value``.
+
+    A view's base derives from its old self with the view's part replaced; the view and all other
+    views of the base derive from the base anew.
+    """
+    history = target._node
+    node = tape.node_of(value)
+    if type(history) is not tape.ViewHistory:
+        if value.aval.dtype is not target.aval.dtype or value.aval.shape != target.aval.shape:
+            from .ops.movement import cast, expand
+
+            if value.aval.shape != target.aval.shape:
+                value = expand(value, shape=target.aval.shape)
+            if value.aval.dtype is not target.aval.dtype:
+                value = cast(value, dtype=target.aval.dtype)
+            node = tape.node_of(value)
+        target._node = node
+        if node is not None or target._output_index:
+            target._output_index = value._output_index
+        if target._storage is not None:
+            target._storage.history += 1
+        return
+    from .ops.movement import view_update
+
+    base = history.base
+    if node is None and not tape.requires_grad(base):
+        return
+    if not history.in_grad_mode:
+        raise RuntimeError(
+            "A view was created in no_grad mode and is being modified inplace with grad mode "
+            "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You "
+            "can clarify your code by moving both the view and the inplace either both inside the "
+            "no_grad block (if you don't want the inplace to be tracked) or both outside (if you "
+            "want the inplace to be tracked)."
+        )
+    chain = view_chain(target)
+    params = {"chain": chain}
+    key = (base.aval, value.aval, *params.items())
+    plan = view_update._plans.get(key)
+    if plan is None:
+        plan = view_update._plans[key] = view_update.plan((base, value), params)
+    stand_in = tape._detached(base)
+    tape.record(view_update, plan, (base, value), params, (stand_in,))
+    base._node = stand_in._node
+    base._output_index = 0
+    base._shared.history += 1
+
+
+def view_chain(view: Tensor) -> Any:
+    """The view ops, with params as sorted pairs, that lead from the base to ``view``."""
+    links = []
+    history = view._node
+    while type(history) is tape.ViewHistory:
+        links.append((history.op, tuple(sorted(history.params.items()))))
+        history = history.parent._node
+    return tuple(reversed(links))
+
+
+def copy_(target: Tensor, source: Tensor) -> Tensor:
+    """``target[...] = source`` with broadcasting and cast; differentiable in both."""
+    if state.interpreters:
+        return state.interpreters[-1].copy_into(target, source)  # type: ignore[no-any-return]
+    if source.aval.shape != target.aval.shape:
+        from .ops.movement import _expand_aval
+
+        _expand_aval(source.aval, shape=target.aval.shape)
+    check_overlap(target)
+    check_writable(target)
+    copy_data(target, source)
+    target._shared.version += 1
+    if state.mode == GRAD and (target._node is not None or source._node is not None):
+        if tape.requires_grad(source) or tape.requires_grad(target) or (
+            type(target._node) is tape.ViewHistory and tape.requires_grad(target._node.base)
+        ):
+            rebase(target, source)
+    return target
+
+
+def fill_(target: Tensor, value: Any) -> Tensor:
+    """``target[...] = value`` for a number or a 0-d tensor."""
+    return copy_(target, value if isinstance(value, Tensor) else constant(value))
+
+
+def add_into(target: Tensor, value: Tensor) -> None:
+    """``target += value`` outside of autodiff, as gradients are accumulated."""
+    from .ops.elementwise import add
+
+    if target.aval is value.aval:
+        key = (target.aval, value.aval)
+        plan = add._plans.get(key)
+        if plan is None:
+            plan = add._plans[key] = add.plan((target, value), {})
+        if plan.aval is target.aval:
+            plan.run(target.data, target.data, value.data)
+            if target._storage is not None:
+                target._storage.version += 1
+            return
+    copy_data(target, add.evaluate(0, (target, value), {}))
+    if target._storage is not None:
+        target._storage.version += 1
+
+
+def set_data(target: Tensor, source: Tensor) -> None:
+    """``target.data = source``: other memory and layout, the same place in the graph."""
+    target.data = source.data
+    target.aval = source.aval if not source.aval.weak else aval(
+        source.aval.shape, source.aval.dtype, source.aval.strides, source.aval.device
+    )
+    target._storage = source._shared
+    target._offset = source._offset

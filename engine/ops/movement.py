@@ -1,0 +1,519 @@
+"""Ops that move elements: views of the same storage, and copies in another layout.
+
+Axes and sizes arrive normalised: counted from the front, no -1.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..aval import Aval, Shape, aval, contiguous_strides
+from ..core import Op
+from ..tensor import Tensor, full_flat
+from .families import normalize_axis
+
+
+def _view_aval(x: Aval, shape: Shape, strides: Shape) -> Aval:
+    return aval(shape, x.dtype, strides, x.device)
+
+
+# --- views -----------------------------------------------------------------------------------
+
+
+def _permute_aval(x: Aval, *, axes: tuple[int, ...]) -> Aval:
+    return _view_aval(x, tuple(x.shape[i] for i in axes), tuple(x.strides[i] for i in axes))
+
+
+def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+permute = Op(
+    "permute",
+    _permute_aval,
+    view=lambda x, *, axes: 0,
+    vjp=lambda g, axes: permute(g, axes=_inverse(axes)),
+    group="view",
+)
+
+
+def transpose(x: Tensor, first: int, second: int) -> Tensor:
+    """``x`` with two axes (counted from either end) exchanged."""
+    axes = list(range(x.aval.ndim))
+    if not axes:
+        normalize_axis(first, 0)
+        normalize_axis(second, 0)
+        return permute(x, axes=())  # type: ignore[no-any-return]
+    first, second = normalize_axis(first, len(axes)), normalize_axis(second, len(axes))
+    axes[first], axes[second] = axes[second], axes[first]
+    return permute(x, axes=tuple(axes))  # type: ignore[no-any-return]
+
+
+def _expand_aval(x: Aval, *, shape: Shape) -> Aval:
+    extra = len(shape) - x.ndim
+    strides = [0] * len(shape)
+    for i, (n, s) in enumerate(zip(x.shape, x.strides, strict=True)):
+        if n != shape[i + extra] and n != 1:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[i + extra]}) must match the existing "
+                f"size ({n}) at non-singleton dimension {i + extra}.  Target sizes: "
+                f"{list(shape)}.  Tensor sizes: {list(x.shape)}"
+            )
+        strides[i + extra] = s if n == shape[i + extra] else 0
+    for i in range(extra - 1, -1, -1):
+        following = strides[i + 1] * shape[i + 1] if i + 1 < len(shape) else 1
+        strides[i] = following if shape[i] == 1 else 0
+    return _view_aval(x, shape, tuple(strides))
+
+
+def _expand_vjp(g: Any, avals: Any) -> Any:
+    from .reduction import sum_to
+
+    return sum_to(g, avals[0].shape)
+
+
+expand = Op(
+    "expand", _expand_aval, view=lambda x, *, shape: 0, vjp=(_expand_vjp,), group="view"
+)
+
+
+def view_strides(shape: Shape, strides: Shape, target: Shape) -> Shape | None:
+    """Strides for seeing a layout as ``target`` without a copy; None where it needs one."""
+    if 0 in target:
+        return contiguous_strides(target)
+    chunks = []
+    for n, s in zip(shape, strides, strict=True):
+        if n == 1:
+            continue
+        if chunks and chunks[-1][1] == n * s:
+            chunks[-1] = (chunks[-1][0] * n, s)
+        else:
+            chunks.append((n, s))
+    if not chunks:
+        chunks = [(1, 1)]
+    result = [0] * len(target)
+    at = len(chunks) - 1
+    left, step = chunks[at]
+    for i in range(len(target) - 1, -1, -1):
+        n = target[i]
+        if left == 1 and n != 1:
+            at -= 1
+            if at < 0:
+                return None
+            left, step = chunks[at]
+        if left % n:
+            return None
+        result[i] = step
+        step *= n
+        left //= n
+    return tuple(result)
+
+
+def _view_as_aval(x: Aval, *, shape: Shape) -> Aval:
+    strides = view_strides(x.shape, x.strides, shape)
+    if strides is None:
+        raise RuntimeError(
+            "view size is not compatible with input tensor's size and stride (at least one "
+            "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
+        )
+    return _view_aval(x, shape, strides)
+
+
+def _view_vjp(g: Any, avals: Any) -> Any:
+    return reshape(g, avals[0].shape)
+
+
+view = Op("view", _view_as_aval, view=lambda x, *, shape: 0, vjp=(_view_vjp,), group="view")
+
+
+def reshape(x: Tensor, shape: Shape) -> Tensor:
+    """``x`` with another shape of as many elements: a view where the layout allows it."""
+    if x.aval.contiguous or view_strides(x.aval.shape, x.aval.strides, shape) is not None:
+        return view(x, shape=shape)  # type: ignore[no-any-return]
+    return view(contiguous(x), shape=shape)  # type: ignore[no-any-return]
+
+
+def _unsqueeze_aval(x: Aval, *, axis: int) -> Aval:
+    step = x.strides[axis] * x.shape[axis] if axis < x.ndim else 1
+    shape = (*x.shape[:axis], 1, *x.shape[axis:])
+    return _view_aval(x, shape, (*x.strides[:axis], step, *x.strides[axis:]))
+
+
+unsqueeze = Op(
+    "unsqueeze",
+    _unsqueeze_aval,
+    view=lambda x, *, axis: 0,
+    vjp=lambda g, axis: squeeze(g, axes=(axis,)),
+    group="view",
+)
+
+
+def _squeeze_aval(x: Aval, *, axes: tuple[int, ...]) -> Aval:
+    kept = [i for i in range(x.ndim) if not (i in axes and x.shape[i] == 1)]
+    return _view_aval(x, tuple(x.shape[i] for i in kept), tuple(x.strides[i] for i in kept))
+
+
+def _squeeze_vjp(g: Any, avals: Any) -> Any:
+    return reshape(g, avals[0].shape)
+
+
+squeeze = Op(
+    "squeeze", _squeeze_aval, view=lambda x, *, axes: 0, vjp=(_squeeze_vjp,), group="view"
+)
+
+
+def _slice_aval(x: Aval, *, axis: int, start: int, length: int, step: int = 1) -> Aval:
+    shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
+    strides = (*x.strides[:axis], x.strides[axis] * step, *x.strides[axis + 1 :])
+    return _view_aval(x, shape, strides)
+
+
+def _slice_offset(x: Aval, *, axis: int, start: int, length: int, step: int = 1) -> int:
+    return start * x.strides[axis] if length else 0
+
+
+def _slice_vjp(g: Any, avals: Any, axis: int, start: int, length: int, step: int) -> Any:
+    return slice_gradient(
+        g, shape=avals[0].shape, axis=axis, start=start, length=length, step=step
+    )
+
+
+slice_ = Op("slice", _slice_aval, view=_slice_offset, vjp=(_slice_vjp,), group="view")
+
+
+def _select_aval(x: Aval, *, axis: int, index: int) -> Aval:
+    return _view_aval(
+        x, x.shape[:axis] + x.shape[axis + 1 :], x.strides[:axis] + x.strides[axis + 1 :]
+    )
+
+
+def _select_vjp(g: Any, avals: Any, axis: int, index: int) -> Any:
+    return slice_gradient(
+        unsqueeze(g, axis=axis), shape=avals[0].shape, axis=axis, start=index, length=1, step=1
+    )
+
+
+select = Op(
+    "select",
+    _select_aval,
+    view=lambda x, *, axis, index: index * x.strides[axis],
+    vjp=(_select_vjp,),
+    group="view",
+)
+
+
+def _diagonal_aval(x: Aval, *, offset: int, first: int, second: int) -> Aval:
+    rows, columns = x.shape[first], x.shape[second]
+    length = max(min(rows, columns - offset) if offset >= 0 else min(rows + offset, columns), 0)
+    kept = [i for i in range(x.ndim) if i not in (first, second)]
+    shape = (*[x.shape[i] for i in kept], length)
+    step = x.strides[first] + x.strides[second]
+    return _view_aval(x, shape, (*[x.strides[i] for i in kept], step))
+
+
+def _diagonal_offset(x: Aval, *, offset: int, first: int, second: int) -> int:
+    if _diagonal_aval(x, offset=offset, first=first, second=second).size == 0:
+        return 0
+    return offset * x.strides[second] if offset >= 0 else -offset * x.strides[first]
+
+
+def _diagonal_vjp(g: Any, avals: Any, offset: int, first: int, second: int) -> Any:
+    zero = zeros_like_aval(avals[0])
+    chain = ((diagonal, (("offset", offset), ("first", first), ("second", second))),)
+    return view_update(zero, g, chain=chain)
+
+
+diagonal = Op(
+    "diagonal", _diagonal_aval, view=_diagonal_offset, vjp=(_diagonal_vjp,), group="view"
+)
+
+
+def _as_strided_aval(x: Aval, *, shape: Shape, strides: Shape, offset: int) -> Aval:
+    return _view_aval(x, shape, strides)
+
+
+def _as_strided_vjp(g: Any, avals: Any, shape: Any, strides: Any, offset: int) -> Any:
+    return as_strided_gradient(
+        g, input_shape=avals[0].shape, input_strides=avals[0].strides, shape=shape,
+        strides=strides, offset=offset,
+    )  # fmt: skip
+
+
+# ``offset`` counts from the tensor's own first element
+as_strided = Op(
+    "as_strided",
+    _as_strided_aval,
+    view=lambda x, *, shape, strides, offset: offset,
+    vjp=(_as_strided_vjp,),
+    group="view",
+)
+
+
+def _unfold_aval(x: Aval, *, axis: int, size: int, step: int) -> Aval:
+    if not x.ndim:
+        return _view_aval(x, (size,), (1,))
+    count = (x.shape[axis] - size) // step + 1
+    shape = (*x.shape[:axis], count, *x.shape[axis + 1 :], size)
+    stride = x.strides[axis]
+    return _view_aval(
+        x, shape, (*x.strides[:axis], stride * step, *x.strides[axis + 1 :], stride)
+    )
+
+
+def _unfold_vjp(g: Any, avals: Any, axis: int, size: int, step: int) -> Any:
+    described = _unfold_aval(
+        aval(avals[0].shape, avals[0].dtype), axis=axis, size=size, step=step
+    )
+    return as_strided_gradient(
+        g, input_shape=avals[0].shape, input_strides=contiguous_strides(avals[0].shape),
+        shape=described.shape, strides=described.strides, offset=0,
+    )  # fmt: skip
+
+
+unfold = Op(
+    "unfold", _unfold_aval, view=lambda x, *, axis, size, step: 0, vjp=(_unfold_vjp,), group="view"
+)
+
+alias_view = Op(
+    "alias",
+    lambda x: x if not x.weak else aval(x.shape, x.dtype, x.strides, x.device),
+    view=lambda x: 0,
+    vjp=lambda g: g,
+    group="view",
+)
+
+
+# --- copies ----------------------------------------------------------------------------------
+
+
+def _clone_aval(x: Aval, *, strides: Shape | None = None) -> Aval:
+    if strides is None and x.dense:
+        strides = x.strides
+    return aval(x.shape, x.dtype, strides, x.device)
+
+
+# strides None keeps a dense layout; a tuple asks for that layout
+clone = Op(
+    "clone", _clone_aval, "elementwise.copy", vjp=lambda g: g, linear=True, group="movement"
+)
+
+
+def contiguous(x: Tensor) -> Tensor:
+    """``x`` in C order; itself when it is so already."""
+    if x.aval.contiguous:
+        return x
+    return clone(x, strides=contiguous_strides(x.aval.shape))  # type: ignore[no-any-return]
+
+
+def clone_like(x: Tensor, layout: Aval) -> Tensor:
+    """A fresh copy of ``x`` in the layout of ``layout`` where that is dense, without history."""
+    from ..core import state
+
+    strides = layout.strides if layout.dense else contiguous_strides(layout.shape)
+    if x.aval.shape != layout.shape:
+        strides = contiguous_strides(x.aval.shape)
+    return clone.evaluate(0, (x,), {"strides": strides}) if not state.interpreters else clone(
+        x, strides=strides
+    )  # type: ignore[no-any-return]
+
+
+def _cast_aval(x: Aval, *, dtype: dtypes.DType) -> Aval:
+    return aval(x.shape, dtype, x.strides if x.dense else None, x.device)
+
+
+cast = Op(
+    "_to_copy",
+    _cast_aval,
+    "elementwise.copy_cast",
+    vjp=lambda g: g,
+    grad_name="ToCopyBackward0",
+    group="movement",
+)
+
+
+def _slice_gradient_aval(
+    g: Aval, *, shape: Shape, axis: int, start: int, length: int, step: int
+) -> Aval:
+    return aval(shape, g.dtype, None, g.device)
+
+
+# zeros of ``shape`` with ``g`` at the places of a slice
+slice_gradient = Op(
+    "slice_backward",
+    _slice_gradient_aval,
+    "movement.slice_gradient",
+    vjp=lambda g, axis, start, length, step: slice_(
+        g, axis=axis, start=start, length=length, step=step
+    ),
+    linear=True,
+    group="movement",
+)
+
+
+def _as_strided_gradient_aval(
+    g: Aval, *, input_shape: Shape, input_strides: Shape, shape: Shape, strides: Shape, offset: int
+) -> Aval:
+    return aval(input_shape, g.dtype, None, g.device)
+
+
+def _as_strided_gradient_vjp(
+    g: Any, input_shape: Any, input_strides: Any, shape: Any, strides: Any, offset: int
+) -> Any:
+    laid_out = clone(g, strides=input_strides) if aval(
+        input_shape, g.aval.dtype, input_strides
+    ).dense else contiguous(g)
+    return as_strided(laid_out, shape=shape, strides=strides, offset=offset)
+
+
+# each element of ``g`` added at its place in the input's layout
+as_strided_gradient = Op(
+    "as_strided_backward",
+    _as_strided_gradient_aval,
+    "movement.as_strided_gradient",
+    vjp=_as_strided_gradient_vjp,
+    linear=True,
+    group="movement",
+)
+
+
+def apply_chain(x: Tensor, chain: Any) -> Tensor:
+    """Take the views that ``chain`` lists, one after another."""
+    for op, params in chain:
+        x = op(x, **dict(params))
+    return x
+
+
+def _view_update_aval(base: Aval, value: Aval, *, chain: Any) -> Aval:
+    return base if not base.weak else aval(base.shape, base.dtype, base.strides, base.device)
+
+
+def _view_update_base(g: Any, value: Any, chain: Any) -> Any:
+    return view_update(g, zeros_like_aval(value.aval), chain=chain)
+
+
+def _view_update_value(g: Any, chain: Any) -> Any:
+    return clone(apply_chain(g, chain))
+
+
+class _ViewUpdate(Op):
+    """Copies the base, then writes ``value`` through the chain of views."""
+
+    def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
+        from ..tensor import make
+
+        chain = params["chain"]
+
+        def run(out: Any, base: Any, value: Any) -> None:
+            from ..inplace import copy_data
+
+            target = make(out, avals[0])
+            copy_data(target, make(base, in_avals[0]))
+            copy_data(apply_chain(target, chain), make(value, in_avals[1]))
+
+        return run
+
+
+# ``base`` with the elements that ``chain`` views replaced by ``value``
+view_update = _ViewUpdate(
+    "view_update",
+    _view_update_aval,
+    "elementwise.copy",
+    vjp=(_view_update_base, _view_update_value),
+    grad_name="CopySlices",
+    group="movement",
+)
+
+
+def zeros_like_aval(described: Aval) -> Tensor:
+    return full_flat(described.shape, described.dtype, 0)
+
+
+def _cat_aval(*tensors: Aval, axis: int) -> Aval:
+    first = tensors[0]
+    total = 0
+    dtype = dtypes.result_type(tensors)
+    for position, t in enumerate(tensors):
+        if t.ndim != first.ndim:
+            raise RuntimeError(
+                f"Tensors must have same number of dimensions: got {first.ndim} and {t.ndim}"
+            )
+        for i in range(t.ndim):
+            if i != axis and t.shape[i] != first.shape[i]:
+                raise RuntimeError(
+                    f"Sizes of tensors must match except in dimension {axis}. Expected size "
+                    f"{first.shape[i]} but got size {t.shape[i]} for tensor number {position} in "
+                    "the list."
+                )
+        total += t.shape[axis]
+    shape = (*first.shape[:axis], total, *first.shape[axis + 1 :])
+    return aval(shape, dtype, None, first.device)
+
+
+def _cat_vjp(g: Any, needs: Any, avals: Any, axis: int) -> Any:
+    start = 0
+    gradients = []
+    for need, t in zip(needs, avals, strict=True):
+        length = t.shape[axis]
+        gradients.append(slice_(g, axis=axis, start=start, length=length) if need else None)
+        start += length
+    return gradients
+
+
+cat = Op("cat", _cat_aval, "movement.cat", vjp=_cat_vjp, linear=True, group="movement")
+
+
+def _flip_aval(x: Aval, *, axes: tuple[int, ...]) -> Aval:
+    return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
+
+
+flip = Op(
+    "flip",
+    _flip_aval,
+    "movement.flip",
+    vjp=lambda g, axes: flip(g, axes=axes),
+    linear=True,
+    group="movement",
+)
+
+
+def _roll_aval(x: Aval, *, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Aval:
+    return aval(x.shape, x.dtype, None, x.device)
+
+
+roll = Op(
+    "roll",
+    _roll_aval,
+    "movement.roll",
+    vjp=lambda g, shifts, axes: roll(g, shifts=tuple(-s for s in shifts), axes=axes),
+    linear=True,
+    group="movement",
+)
+
+
+def _pad_aval(x: Aval, value: Aval, *, padding: tuple[tuple[int, int], ...]) -> Aval:
+    shape = []
+    for n, (before, after) in zip(x.shape, padding, strict=True):
+        if n + before + after < 0:
+            raise RuntimeError(
+                f"The input size {n}, plus negative padding {before} and {after}, resulted in a "
+                "negative output size, which is invalid."
+            )
+        shape.append(n + before + after)
+    return aval(tuple(shape), x.dtype, None, x.device)
+
+
+def _pad_vjp(g: Any, padding: Any) -> Any:
+    from ..tensor import constant
+
+    return pad(g, constant(0), padding=tuple((-a, -b) for a, b in padding))
+
+
+# padding: (before, after) for each axis; negative cuts
+pad = Op(
+    "constant_pad_nd",
+    _pad_aval,
+    "movement.pad",
+    vjp=(_pad_vjp, None),
+    group="movement",
+)

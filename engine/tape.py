@@ -1,0 +1,616 @@
+"""The tape: nodes of the define-by-run graph, views' histories, and the backward pass.
+
+A node keeps only what its op's rules name. A view's place on the tape is a :class:`ViewHistory`:
+it is derived again from the base when a write in place has changed the base's derivation.
+"""
+
+from __future__ import annotations
+
+import heapq
+import inspect
+import itertools
+import sys
+import weakref
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from . import dtypes
+from .tensor import Tensor, alias, make
+
+_sequence = itertools.count(1)
+
+
+class Rule:
+    """A vjp rule with the names of what it uses, resolved to places.
+
+    Attributes:
+        arguments: (kind, place) for each argument; kind is g, out, in, param, needs.
+        inputs: indices of the inputs it uses; ``uses_out`` tells whether it uses the results.
+    """
+
+    __slots__ = ("arguments", "function", "inputs", "uses_out")
+
+    def __init__(self, op: Any, function: Callable[..., Any]) -> None:
+        self.function = function
+        self.arguments: list[tuple[str, Any]] = []
+        self.inputs: list[int] = []
+        self.uses_out = False
+        for name in inspect.signature(function).parameters:
+            if name in ("g", "needs"):
+                self.arguments.append((name, None))
+            elif name == "out":
+                self.uses_out = True
+                self.arguments.append(("out", None))
+            elif name in op.input_names:
+                index = op.input_names.index(name)
+                self.inputs.append(index)
+                self.arguments.append(("in", index))
+            elif name == "inputs" and op.variadic:
+                self.arguments.append(("all", None))
+            elif name == "avals":
+                self.arguments.append(("avals", None))
+            elif name in op.param_names:
+                self.arguments.append(("param", name))
+            else:
+                raise TypeError(f"rule of {op.name}: nothing is called {name!r}")
+
+
+def bind_rules(op: Any, vjp: Any) -> Any:
+    """Rules of an op: a tuple (one for each input), one joint rule, or None."""
+    if vjp is None:
+        return None
+    if callable(vjp):
+        if "needs" in inspect.signature(vjp).parameters or op.variadic or (
+            len(op.input_names) != 1
+        ):
+            return Rule(op, vjp)
+        vjp = (vjp,)
+    if len(vjp) != len(op.input_names):
+        raise TypeError(f"{op.name} has {len(op.input_names)} inputs but {len(vjp)} rules")
+    return tuple(None if rule is None else Rule(op, rule) for rule in vjp)
+
+
+class Released:
+    """Stands for the saved tensors of a node whose backward has run."""
+
+
+_RELEASED = Released()
+
+
+class Node:
+    """One application of an op.
+
+    Attributes:
+        edges: for each input None or (node, index of the node's result).
+        saved: tensors that the rules name, in the order of ``plan.keep``.
+        versions: their version counters when they were saved.
+        hooks: functions on the gradient of a result, by result index.
+    """
+
+    __slots__ = (
+        "__weakref__", "edges", "hooks", "metadata", "op", "out_avals", "params", "plan",
+        "saved", "sequence", "versions",
+    )  # fmt: skip
+
+    def __init__(self, op: Any, plan: Any, params: Any, edges: Any) -> None:
+        self.op = op
+        self.plan = plan
+        self.params = params
+        self.edges = edges
+        self.out_avals = plan.avals
+        self.hooks: dict[Any, Any] | None = None
+        self.saved: Any = ()
+        self.versions: tuple[int, ...] = ()
+        self.sequence = next(_sequence)
+
+    def name(self) -> str:
+        return str(self.op.grad_name)
+
+    @property
+    def next_functions(self) -> tuple[Any, ...]:
+        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
+        return add_hook(self, "post", hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Any:
+        return add_hook(self, "pre", hook)
+
+    def release(self) -> None:
+        if self.saved:
+            self.saved = _RELEASED
+
+    def apply(self, gradients: Sequence[Tensor | None], needed: Sequence[bool]) -> Sequence[Any]:
+        """Gradients of the inputs that are ``needed``."""
+        saved = self._unpack()
+        inputs, outs = saved
+        several = len(self.out_avals) > 1
+        g = tuple(gradients) if several else gradients[0]
+        out = outs if several else (outs[0] if outs else None)
+        rules = self.op.rules
+        if isinstance(rules, Rule):
+            results = rules.function(*self._arguments(rules, g, out, inputs, needed))
+            return results if isinstance(results, (tuple, list)) else (results,)
+        return [
+            rule.function(*self._arguments(rule, g, out, inputs, needed))
+            if need and rule is not None
+            else None
+            for rule, need in zip(rules, needed, strict=True)
+        ]
+
+    def _arguments(self, rule: Rule, g: Any, out: Any, inputs: Any, needed: Any) -> list[Any]:
+        values: list[Any] = []
+        for kind, place in rule.arguments:
+            if kind == "g":
+                values.append(g)
+            elif kind == "in":
+                values.append(inputs[place])
+            elif kind == "out":
+                values.append(out)
+            elif kind == "needs":
+                values.append(needed)
+            elif kind == "avals":
+                values.append(self.plan.in_avals)
+            elif kind == "all":
+                values.append(inputs)
+            else:
+                values.append(self.params.get(place, _default(self.op, place)))
+        return values
+
+    def _unpack(self) -> tuple[Any, Any]:
+        """Saved inputs by index, and saved results; checks that nobody wrote to them."""
+        if self.saved is _RELEASED:
+            raise RuntimeError(
+                "Trying to backward through the graph a second time (or directly access saved "
+                "tensors after they have already been freed). Saved intermediate values of the "
+                "graph are freed when you call .backward() or autograd.grad(). Specify "
+                "retain_graph=True if you need to backward through the graph a second time or if "
+                "you need to access saved tensors after calling backward."
+            )
+        if not self.saved:
+            return None, ()
+        inputs: dict[int, Any] = {}
+        outs = []
+        for (kind, index), item, version in zip(
+            self._kept(), self.saved, self.versions, strict=True
+        ):
+            tensor = item
+            if isinstance(item, PackedTensor):
+                tensor = item.unpack()
+            if tensor is not None and version >= 0 and tensor._version != version:
+                raise _modified(tensor, version, self, index)
+            if kind == "out":
+                tensor = alias(tensor)
+                tensor._node = self
+                if index:
+                    tensor._output_index = index
+                outs.append(tensor)
+            else:
+                inputs[index] = tensor
+        return inputs, tuple(outs)
+
+    def _kept(self) -> Any:
+        return self.plan.keep[tuple([e is not None for e in self.edges])]
+
+
+def _default(op: Any, name: str) -> Any:
+    return inspect.signature(op.aval).parameters[name].default
+
+
+def _modified(tensor: Tensor, version: int, node: Node, index: int) -> RuntimeError:
+    kind = tensor_type_name(tensor)
+    producer = tensor._node
+    made_by = ""
+    if producer is not None and not isinstance(producer, AccumulateGrad):
+        name = (node_of(tensor) or node).name()
+        made_by = f", which is output {tensor._output_index} of {name},"
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [{kind} {list(tensor.aval.shape)}]{made_by} is at version {tensor._version}; "
+        f"expected version {version} instead. Hint: enable anomaly detection to find the "
+        "operation that failed to compute its gradient, with "
+        "torch.autograd.set_detect_anomaly(True)."
+    )
+
+
+def tensor_type_name(tensor: Tensor) -> str:
+    place = "" if tensor.aval.device.type == "cpu" else f"{tensor.aval.device.type}."
+    return f"torch.{place}{dtypes.scalar_type_name(tensor.aval.dtype)}Tensor"
+
+
+class PackedTensor:
+    """A saved tensor that user hooks have packed."""
+
+    __slots__ = ("packed", "unpack_hook")
+
+    def __init__(self, tensor: Tensor, hooks: Any) -> None:
+        self.packed = hooks[0](tensor)
+        self.unpack_hook = hooks[1]
+
+    def unpack(self) -> Tensor:
+        return self.unpack_hook(self.packed)  # type: ignore[no-any-return]
+
+
+saved_tensor_hooks: list[Any] = []
+
+
+class AccumulateGrad:
+    """The end of a path: adds to the ``grad`` of a leaf."""
+
+    __slots__ = ("__weakref__", "hooks", "metadata", "variable_reference")
+    edges: tuple[Any, ...] = ()
+    sequence = 0
+    next_functions: tuple[Any, ...] = ()
+
+    def __init__(self, variable: Tensor) -> None:
+        self.variable_reference = weakref.ref(variable)
+        self.hooks: dict[Any, Any] | None = None
+
+    @property
+    def variable(self) -> Tensor | None:
+        return self.variable_reference()
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
+
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
+        return add_hook(self, "post", hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> Any:
+        return add_hook(self, "pre", hook)
+
+    def release(self) -> None:
+        """It saves nothing."""
+
+
+class ViewHistory:
+    """A view's place on the tape: how it is derived from its parent, and the node for it."""
+
+    __slots__ = ("base", "in_grad_mode", "node", "op", "params", "parent", "plan", "stamp")
+
+    def __init__(self, parent: Tensor, op: Any, plan: Any, params: Any) -> None:
+        history = parent._node
+        self.parent = parent
+        self.base: Tensor = history.base if isinstance(history, ViewHistory) else parent
+        self.op = op
+        self.plan = plan
+        self.params = params
+        self.node: Node | None = None
+        self.in_grad_mode = True
+        self.stamp = parent._shared.history
+
+    def derive(self) -> Node | None:
+        """The node, derived again when the base was written to since."""
+        stamp = self.parent._shared.history
+        if stamp != self.stamp:
+            self.stamp = stamp
+            source = node_of(self.parent)
+            self.node = None
+            if source is not None:
+                self.node = Node(
+                    self.op, self.plan, self.params, ((source, self.parent._output_index),)
+                )
+        return self.node
+
+
+def node_of(tensor: Tensor) -> Node | AccumulateGrad | None:
+    """What produced the tensor, None when it is not tracked."""
+    node = tensor._node
+    if type(node) is ViewHistory:
+        return node.derive()
+    return node  # type: ignore[return-value]
+
+
+def requires_grad(tensor: Tensor) -> bool:
+    return tensor._node is not None and node_of(tensor) is not None
+
+
+def is_leaf(tensor: Tensor) -> bool:
+    node = node_of(tensor)
+    return node is None or type(node) is AccumulateGrad
+
+
+def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node | None:
+    """Make the node of an application and give it to the results."""
+    edges = []
+    tracked = False
+    for x in inputs:
+        if x is None or x._node is None:
+            edges.append(None)
+            continue
+        source = node_of(x)
+        if source is None:
+            edges.append(None)
+            continue
+        edges.append((source, x._output_index))
+        tracked = True
+    if not tracked:
+        return None
+    if op.rules is None:
+        if op.differentiable:
+            raise NotImplementedError(f"derivative for {op.name} is not implemented")
+        return None
+    if not any(plan.differentiable):
+        return None
+    node = Node(op, plan, params, tuple(edges))
+    mask = tuple([e is not None for e in edges])
+    keep = plan.keep.get(mask)
+    if keep is None:
+        keep = plan.keep[mask] = _what_to_keep(op, mask, len(results))
+    if keep:
+        saved = []
+        for kind, index in keep:
+            tensor = inputs[index] if kind == "in" else _detached(results[index])
+            saved.append(tensor)
+        node.versions = tuple([-1 if t is None else t._version for t in saved])
+        if saved_tensor_hooks:
+            hooks = saved_tensor_hooks[-1]
+            node.saved = tuple([None if t is None else PackedTensor(t, hooks) for t in saved])
+            node.versions = (-1,) * len(saved)
+        else:
+            node.saved = tuple(saved)
+    if len(results) == 1:
+        if type(results[0]._node) is not ViewHistory:
+            results[0]._node = node
+        return node
+    for index, result in enumerate(results):
+        if plan.differentiable[index]:
+            result._node = node
+            result._output_index = index
+    return node
+
+
+def _detached(tensor: Tensor) -> Tensor:
+    return make(tensor.data, tensor.aval, tensor._shared, tensor._offset)
+
+
+def _what_to_keep(op: Any, mask: tuple[bool, ...], results: int) -> tuple[tuple[str, int], ...]:
+    rules = op.rules
+    if isinstance(rules, Rule):
+        used: Any = [rules]
+        if ("all", None) in rules.arguments:
+            return tuple(("in", i) for i in range(len(mask)))
+    else:
+        used = [rule for rule, need in zip(rules, mask, strict=True) if need and rule is not None]
+    inputs = sorted({i for rule in used for i in rule.inputs})
+    kept = [("in", i) for i in inputs]
+    if any(rule.uses_out for rule in used):
+        kept += [("out", i) for i in range(results)]
+    return tuple(kept)
+
+
+def record_view(
+    op: Any, plan: Any, mode: int, inputs: Any, params: Any, result: Tensor
+) -> None:
+    """Give a view its history; it has one even when nothing is tracked yet."""
+    source = inputs[0]
+    history = ViewHistory(source, op, plan, params)
+    result._node = history
+    if source._node is not None:
+        node = node_of(source)
+        if node is not None and plan.differentiable[0]:
+            if mode:
+                plan.keep.setdefault((True,), ())
+                history.node = Node(op, plan, params, ((node, source._output_index),))
+            else:
+                history.in_grad_mode = False
+
+
+class HookHandle:
+    """Removes a hook. Usable as a context."""
+
+    _ids = itertools.count()
+
+    def __init__(self, hooks: dict[int, Any]) -> None:
+        self.id = next(HookHandle._ids)
+        self._hooks = weakref.ref(hooks) if hasattr(hooks, "__weakref__") else (lambda: hooks)
+
+    def remove(self) -> None:
+        hooks = self._hooks()
+        if hooks is not None:
+            hooks.pop(self.id, None)
+
+    def __enter__(self) -> HookHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+def add_hook(node: Any, place: Any, hook: Callable[..., Any]) -> HookHandle:
+    """Register ``hook`` on a node: "pre" and "post", or the index of a result."""
+    if node.hooks is None:
+        node.hooks = {}
+    hooks = node.hooks.setdefault(place, {})
+    handle = HookHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def _run_result_hooks(node: Any, gradients: list[Any]) -> None:
+    for place, hooks in list(node.hooks.items()):
+        if isinstance(place, int) and gradients[place] is not None:
+            for hook in list(hooks.values()):
+                changed = hook(gradients[place])
+                if changed is not None:
+                    gradients[place] = changed
+    pre = node.hooks.get("pre")
+    if pre:
+        for hook in list(pre.values()):
+            changed = hook(tuple(gradients))
+            if changed is not None:
+                gradients[:] = list(changed)
+
+
+def _reaching(roots: list[Any], targets: set[int]) -> set[int]:
+    """Ids of nodes from which a path leads to a target node (targets included)."""
+    reaching: set[int] = set()
+    done: set[int] = set()
+    stack = [(node, False) for node in roots]
+    while stack:
+        node, children_done = stack.pop()
+        if children_done:
+            if id(node) in targets or any(
+                e is not None and id(e[0]) in reaching for e in node.edges
+            ):
+                reaching.add(id(node))
+            continue
+        if id(node) in done:
+            continue
+        done.add(id(node))
+        stack.append((node, True))
+        stack.extend((e[0], False) for e in node.edges if e is not None and id(e[0]) not in done)
+    return reaching
+
+
+class Pass:
+    """One backward pass: from roots with gradients to leaves, or to chosen targets.
+
+    Args:
+        create_graph: record the pass itself.
+        retain_graph: keep saved tensors for another pass.
+        targets: (node, index) whose gradients are captured instead of accumulated; None for all
+            leaves.
+    """
+
+    def __init__(
+        self, create_graph: bool, retain_graph: bool, targets: list[Any] | None, accumulate: bool
+    ) -> None:
+        self.create_graph = create_graph
+        self.retain_graph = retain_graph
+        self.captured: dict[tuple[int, int], Tensor] = {}
+        self.targets = None if targets is None else {(id(n), i) for n, i in targets}
+        self.accumulate = accumulate
+        self.pending: dict[int, list[Any]] = {}
+        self.heap: list[Any] = []
+        self.reaching: set[int] | None = None
+        self.callbacks: list[Callable[[], None]] = []
+
+    def run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
+        if self.targets is not None:
+            self.reaching = _reaching([r[0] for r in roots], {n for n, _ in self.targets})
+        for node, index, gradient in roots:
+            self._send(node, index, gradient)
+        while self.heap:
+            _, _, node = heapq.heappop(self.heap)
+            gradients = self.pending.pop(id(node))
+            if node.hooks is not None:
+                _run_result_hooks(node, gradients)
+            if type(node) is AccumulateGrad:
+                self._leaf(node, gradients)
+            else:
+                self._visit(node, gradients)
+        for callback in self.callbacks:
+            callback()
+
+    def _send(self, node: Any, index: int, gradient: Tensor) -> None:
+        if self.reaching is not None and id(node) not in self.reaching:
+            return
+        held = self.pending.get(id(node))
+        if held is None:
+            count = len(getattr(node, "out_avals", (None,)))
+            held = self.pending[id(node)] = [None] * count
+            heapq.heappush(self.heap, (-node.sequence, id(node), node))
+        if held[index] is None:
+            held[index] = gradient
+        else:
+            from .ops.elementwise import add
+
+            held[index] = add(held[index], gradient)
+
+    def _visit(self, node: Any, gradients: list[Any]) -> None:
+        if self.targets is not None:
+            for index, gradient in enumerate(gradients):
+                if (id(node), index) in self.targets and gradient is not None:
+                    self.captured[id(node), index] = gradient
+        needed = [
+            e is not None and (self.reaching is None or id(e[0]) in self.reaching)
+            for e in node.edges
+        ]
+        if not any(needed) or all(g is None for g in gradients):
+            return
+        results = node.apply(gradients, needed)
+        if not self.retain_graph:
+            node.release()
+        if node.hooks is not None and "post" in node.hooks:
+            for hook in list(node.hooks["post"].values()):
+                changed = hook(tuple(results), tuple(gradients))
+                results = results if changed is None else changed
+        gradients.clear()
+        if len(results) != len(needed):
+            raise RuntimeError(f"{node.name()} returned {len(results)} gradients for {len(needed)}")
+        results = list(results)
+        in_avals = getattr(node.plan, "in_avals", None)
+        for i, edge in enumerate(node.edges):
+            gradient, results[i] = results[i], None
+            if gradient is None or edge is None:
+                continue
+            if in_avals is not None:
+                target = in_avals[i]
+                if gradient.aval.shape != target.shape or gradient.aval.dtype is not target.dtype:
+                    gradient = fit(gradient, target)
+            self._send(edge[0], edge[1], gradient)
+
+    def _leaf(self, node: AccumulateGrad, gradients: list[Any]) -> None:
+        gradient = gradients.pop()
+        if self.targets is not None and not self.accumulate:
+            if (id(node), 0) in self.targets:
+                self.captured[id(node), 0] = gradient
+            return
+        if self.targets is not None and (id(node), 0) not in self.targets:
+            return
+        variable = node.variable
+        if variable is None or gradient is None:
+            return
+        accumulate(variable, gradient, self.create_graph, sys.getrefcount(gradient))
+        if node.hooks is not None and "accumulated" in node.hooks:
+            for hook in list(node.hooks["accumulated"].values()):
+                hook(variable)
+        if node.hooks is not None and "post" in node.hooks:
+            for hook in list(node.hooks["post"].values()):
+                hook((), (gradient,))
+
+
+# references to a gradient that only the pass holds, as counted in Pass._leaf
+_OWN_REFERENCES = 2
+
+
+def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, references: int) -> None:
+    """Add ``gradient`` to ``variable.grad``; a gradient nobody else holds is taken as it is."""
+    from .inplace import add_into
+    from .ops.elementwise import add
+    from .ops.movement import clone_like
+
+    held = variable._grad
+    if held is None:
+        if create_graph:
+            variable._grad = gradient
+        elif (
+            references <= _OWN_REFERENCES
+            and gradient._storage is None
+            and gradient.aval is variable.aval
+        ):
+            gradient._node = None
+            variable._grad = gradient
+        else:
+            variable._grad = clone_like(gradient, variable.aval)
+    elif create_graph:
+        variable._grad = add(held, gradient)
+    else:
+        add_into(held, gradient)
+
+
+def fit(gradient: Tensor, target: Any) -> Tensor:
+    """Undo broadcasting and promotion: ``gradient`` with the shape and dtype of ``target``."""
+    from .ops.movement import cast
+    from .ops.reduction import sum_to
+
+    if gradient.aval.dtype.is_complex and not target.dtype.is_complex:
+        from .ops.complex import real
+
+        gradient = real(gradient)
+    if gradient.aval.shape != target.shape:
+        gradient = sum_to(gradient, target.shape)
+    if gradient.aval.dtype is not target.dtype:
+        gradient = cast(gradient, dtype=target.dtype)
+    return gradient

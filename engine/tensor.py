@@ -1,0 +1,199 @@
+"""Tensors: a slice of a flat buffer, a description of its layout, and a place in the autodiff graph."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from . import dtypes
+from .aval import Aval, Shape, aval
+from .device import Device, cpu
+
+if TYPE_CHECKING:
+    from .tape import AccumulateGrad, Node, ViewHistory
+
+
+class Storage:
+    """The flat buffer that a tensor and its views share.
+
+    Attributes:
+        buffer: a 1-D typed array, from the storage's first element.
+        version: counts the writes in place, for autodiff's check of saved tensors.
+        history: counts how often a write changed the derivation of the base, so that its views
+            know when theirs is out of date.
+    """
+
+    __slots__ = ("__weakref__", "buffer", "device", "history", "resizable", "version")
+
+    def __init__(self, buffer: Any, device: Device = cpu) -> None:
+        self.buffer = buffer
+        self.device = device
+        self.version = 0
+        self.history = 0
+        self.resizable = True
+
+
+class Tensor:
+    """A strided array with a place in the autodiff graph.
+
+    Attributes:
+        data: flat typed array that begins at the tensor's first element.
+        aval: shape, strides, dtype and device.
+        _node: None, or what produced the tensor (:mod:`.tape`).
+    """
+
+    __slots__ = ("__dict__", "__weakref__", "_node", "aval", "data")
+    data: Any
+    aval: Aval
+    _node: Node | AccumulateGrad | ViewHistory | None
+    _storage: Storage | None = None
+    _offset = 0
+    _output_index = 0
+    _grad: Tensor | None = None
+    _hooks: Any = None
+    _interpreter: Any = None
+
+    @property
+    def _shared(self) -> Storage:
+        """The storage object; made when somebody first asks for it."""
+        storage = self._storage
+        if storage is None:
+            storage = self._storage = Storage(self.data, self.aval.device)
+        return storage
+
+    @property
+    def _version(self) -> int:
+        return 0 if self._storage is None else self._storage.version
+
+    def array(self) -> Any:
+        """The N-d array that shares this tensor's memory."""
+        return as_array(self.data, self.aval)
+
+
+def as_array(data: Any, description: Aval) -> Any:
+    """The N-d view of flat ``data`` that ``description`` means."""
+    if description.contiguous:
+        if data.size == description.size:
+            return data.reshape(description.shape)
+        return data[: description.size].reshape(description.shape)
+    return np.ndarray(
+        description.shape, data.dtype, data, 0, description.byte_strides
+    )
+
+
+_result_type: type[Tensor] = Tensor
+_new = object.__new__
+
+
+def set_result_type(cls: type[Tensor]) -> None:
+    """Make ``cls`` the class of every tensor that the engine makes."""
+    global _result_type
+    _result_type = cls
+
+
+def result_class() -> type[Tensor]:
+    return _result_type
+
+
+def make(data: Any, description: Aval, storage: Storage | None = None, offset: int = 0) -> Tensor:
+    """A tensor without history over flat ``data``; a view when ``storage`` is given."""
+    result = _new(_result_type)
+    result.data = data
+    result.aval = description
+    result._node = None
+    if storage is not None:
+        result._storage = storage
+        if offset:
+            result._offset = offset
+    return result
+
+
+def alias(tensor: Tensor) -> Tensor:
+    """Another tensor over the same storage and version counter, without history."""
+    return make(tensor.data, tensor.aval, tensor._shared, tensor._offset)
+
+
+def from_array(array: Any, device: Device = cpu) -> Tensor:
+    """A tensor that shares the memory of a numpy array where its strides allow it.
+
+    Raises:
+        ValueError: a stride is negative or not a whole number of elements.
+    """
+    array = np.asarray(array)
+    dtype = dtypes.from_numpy(array.dtype)
+    itemsize = array.dtype.itemsize
+    if array.ndim == 0 or array.flags.c_contiguous:
+        return make(array.reshape(-1), aval(array.shape, dtype, None, device))
+    if any(s < 0 for s in array.strides):
+        raise ValueError(
+            "At least one stride in the given numpy array is negative, and tensors with negative "
+            "strides are not currently supported. (You can probably work around this by making a "
+            "copy of your array  with array.copy().) "
+        )
+    if any(s % itemsize for s in array.strides):
+        raise ValueError(
+            "given numpy array strides not a multiple of the element byte size. Copy the numpy "
+            "array to reallocate the memory."
+        )
+    strides = tuple(s // itemsize for s in array.strides)
+    described = aval(array.shape, dtype, strides, device)
+    flat = np.lib.stride_tricks.as_strided(array, (described.extent,), (itemsize,))
+    flat.flags.writeable = array.flags.writeable
+    return make(flat, described)
+
+
+_constants: dict[Any, Tensor] = {}
+_CONSTANTS_LIMIT = 4096
+_NUMBER_TYPES: dict[type, dtypes.DType] = {
+    float: dtypes.float64,
+    int: dtypes.int64,
+    bool: dtypes.bool_,
+    complex: dtypes.complex128,
+}
+
+
+def constant(number: Any) -> Tensor:
+    """The 0-d tensor of a Python number, weak in promotion. Numbers met often are kept."""
+    kind = type(number)
+    key = (kind, number)
+    found = _constants.get(key)
+    if found is not None and (number or kind is not float):
+        return found
+    dtype = _NUMBER_TYPES.get(kind)
+    if dtype is None:
+        dtype = _number_dtype(number)
+    if dtype is dtypes.int64 and not -(2**63) <= number < 2**63:
+        if not 0 <= number < 2**64:
+            raise RuntimeError("Overflow when unpacking long long")
+        dtype = dtypes.uint64
+    result = make(np.array([number], dtype.np), aval((), dtype, weak=True))
+    cacheable = number == number and not (
+        kind is float and number == 0 and math.copysign(1, number) < 0
+    )
+    if cacheable:
+        if len(_constants) >= _CONSTANTS_LIMIT:
+            _constants.clear()
+        _constants[key] = result
+    return result
+
+
+def _number_dtype(number: Any) -> dtypes.DType:
+    if isinstance(number, (bool, np.bool_)):
+        return dtypes.bool_
+    if isinstance(number, (int, np.integer)):
+        return dtypes.int64
+    if isinstance(number, (float, np.floating)):
+        return dtypes.float64
+    if isinstance(number, (complex, np.complexfloating)):
+        return dtypes.complex128
+    raise TypeError(f"expected a number, not {type(number).__name__}")
+
+
+def full_flat(shape: Shape, dtype: dtypes.DType, value: Any) -> Tensor:
+    """A new dense tensor with every element ``value``."""
+    described = aval(shape, dtype)
+    if not value:
+        return make(np.zeros(described.size, dtype.np), described)
+    return make(np.full(described.size, value, dtype.np), described)

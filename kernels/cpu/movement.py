@@ -1,0 +1,73 @@
+"""Copies between layouts: numpy's strided copies already run at the speed of memory."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def slice_gradient(
+    out: Any, g: Any, *, shape: Any, axis: int, start: int, length: int, step: int
+) -> None:
+    """``out`` = zeros, with ``g`` at ``start, start + step, ...`` of ``axis``."""
+    out[...] = 0
+    if length:
+        place = [slice(None)] * out.ndim
+        place[axis] = slice(start, start + (length - 1) * step + 1, step)
+        out[tuple(place)] = g
+
+
+def as_strided_gradient(
+    out: Any, g: Any, *, input_shape: Any, input_strides: Any, shape: Any, strides: Any, offset: int
+) -> None:
+    """Sum the elements of ``g`` that the layout (shape, strides, offset) puts in one place."""
+    extent = 1 + sum((n - 1) * s for n, s in zip(input_shape, input_strides, strict=True))
+    reach = 1 + offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    flat = np.zeros(max(extent, reach), out.dtype)
+    places = _places(shape, strides, offset)
+    np.add.at(flat, places, g.reshape(-1))
+    own = _places(input_shape, input_strides, 0)
+    count = np.zeros(flat.size, np.int64)
+    np.add.at(count, own, 1)
+    out[...] = (flat[own] / np.maximum(count[own], 1)).astype(out.dtype).reshape(out.shape)
+
+
+def _places(shape: Any, strides: Any, offset: int) -> Any:
+    places = np.full(shape, offset, np.int64)
+    for axis, (n, s) in enumerate(zip(shape, strides, strict=True)):
+        steps = np.arange(n, dtype=np.int64) * s
+        places += steps.reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    return places.reshape(-1)
+
+
+def cat(out: Any, *tensors: Any, axis: int) -> None:
+    """``out`` = ``tensors`` one after another along ``axis``."""
+    start = 0
+    place = [slice(None)] * out.ndim
+    for tensor in tensors:
+        stop = start + tensor.shape[axis]
+        place[axis] = slice(start, stop)
+        out[tuple(place)] = tensor
+        start = stop
+
+
+def flip(out: Any, x: Any, *, axes: Any) -> None:
+    """``out`` = ``x`` backwards along ``axes``."""
+    out[...] = np.flip(x, axes)
+
+
+def roll(out: Any, x: Any, *, shifts: Any, axes: Any) -> None:
+    """``out[(i + shift) % n] = x[i]`` along each of ``axes``."""
+    out[...] = np.roll(x, shifts, axes)
+
+
+def pad(out: Any, x: Any, value: Any, *, padding: Any) -> None:
+    """``out`` = ``value``, with ``x`` set ``before`` places in along each axis."""
+    out[...] = value
+    inner, outer = [], []
+    for n, (before, after) in zip(x.shape, padding, strict=True):
+        inner.append(slice(max(-before, 0), n - max(-after, 0)))
+        start = max(before, 0)
+        outer.append(slice(start, start + max(n - max(-before, 0) - max(-after, 0), 0)))
+    out[tuple(outer)] = x[tuple(inner)]
