@@ -87,7 +87,7 @@ def printoptions(**options: Any) -> Iterator[None]:
 
 
 class _NumberFormat:
-    """How the numbers of one tensor are written: notation and common width, chosen from ``values``."""
+    """How the numbers of one tensor are written: notation and width, chosen from ``values``."""
 
     def __init__(self, values: Array, floating: bool) -> None:
         self.floating = floating

@@ -1,0 +1,177 @@
+"""How a function becomes torch's: namespace entry, Tensor method, in-place and ``out=`` variants.
+
+A function is written once with torch's signature. ``@function(...)`` registers it; the namespace
+and the Tensor class are filled from the registry when ``mindtorch.torch`` is imported.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from mindtorch.engine import dtypes, inplace
+from mindtorch.engine.core import Op
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import constant
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+METHODS: dict[str, Callable[..., Any]] = {}
+_NUMBERS = (float, int, bool, complex)
+
+
+def function(
+    *,
+    method: bool = True,
+    namespace: bool = True,
+    in_place: bool = False,
+    out: bool = False,
+    aliases: tuple[str, ...] = (),
+    name: str | None = None,
+) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register a function under its name.
+
+    Args:
+        method: it is also ``Tensor.<name>``, the first argument being the tensor.
+        namespace: it is also ``torch.<name>``.
+        in_place: ``<name>_`` computes it and writes the result over the first argument.
+        out: it takes ``out=`` and writes the result (or the tuple of results) there.
+        aliases: further names for it.
+    """
+
+    def register(body: Callable[..., Any]) -> Callable[..., Any]:
+        own = name or body.__name__.rstrip("_")
+        final = _with_out(body, own) if out else body
+        for each in (own, *aliases):
+            if namespace:
+                FUNCTIONS[each] = final
+            if method:
+                METHODS[each] = final
+            if in_place:
+                METHODS[each + "_"] = _in_place_variant(body, each + "_")
+                FUNCTIONS.setdefault(each + "_", METHODS[each + "_"])
+        return final
+
+    return register
+
+
+def _in_place_variant(body: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @functools.wraps(body)
+    def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
+        inplace.check_writable(self)
+        return write_result(self, body(self, *args, **kwargs))
+
+    variant.__name__ = variant.__qualname__ = name
+    return variant
+
+
+def write_result(target: Any, result: Any) -> Any:
+    """Write a function's result over ``target`` and make ``target`` derive from it."""
+    inplace.check_result(target, result.aval.shape, result.aval.dtype)
+    return inplace.copy_(target, result)
+
+
+def _with_out(body: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @functools.wraps(body)
+    def variant(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = body(*args, **kwargs)
+        return result if out is None else store_out(result, out, name)
+
+    return variant
+
+
+def store_out(result: Any, out: Any, name: str) -> Any:
+    """Write ``result`` into the tensor(s) given as ``out=``, resized as torch does."""
+    if isinstance(result, tuple):
+        values = [store_out(r, o, name) for r, o in zip(result, out, strict=True)]
+        return type(result)(*values) if hasattr(result, "_fields") else tuple(values)
+    if not isinstance(out, EngineTensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if not dtypes.can_cast(result.aval.dtype, out.aval.dtype):
+        raise RuntimeError(
+            f"result type {dtypes.scalar_type_name(result.aval.dtype)} can't be cast to the "
+            f"desired output type {dtypes.scalar_type_name(out.aval.dtype)}"
+        )
+    from mindtorch.engine import tape
+    from mindtorch.engine.core import state
+
+    if state.grad_enabled and (tape.requires_grad(result) or tape.requires_grad(out)):
+        raise RuntimeError(
+            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
+            "but one of the arguments requires grad."
+        )
+    if out.aval.shape != result.aval.shape:
+        out.resize_(result.aval.shape)
+    inplace.copy_(out, result)
+    return out
+
+
+def operand(value: Any, name: str, position: str, dtype_name: str = "Tensor") -> Any:
+    """A tensor as it is, a number as a weak constant; torch's TypeError for anything else."""
+    if isinstance(value, EngineTensor):
+        return value
+    if type(value) in _NUMBERS:
+        return constant(value)
+    try:
+        return constant(value)
+    except TypeError:
+        raise TypeError(
+            f"{name}(): argument '{position}' must be {dtype_name}, not {type(value).__name__}"
+        ) from None
+
+
+def elementwise(
+    name: str, op: Op, *, aliases: tuple[str, ...] = (), in_place: bool = True, method: bool = True
+) -> Callable[..., Any]:
+    """Register a one-input elementwise op as ``torch.<name>``, ``Tensor.<name>``, ``<name>_``."""
+
+    def body(input: Any, *, out: Any = None) -> Any:  # noqa: A002
+        if not isinstance(input, EngineTensor):
+            raise TypeError(
+                f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                f"{type(input).__name__}"
+            )
+        result = op(input)
+        return result if out is None else store_out(result, out, name)
+
+    def variant(self: Any) -> Any:
+        return inplace.apply_in_place(op, self, self)
+
+    _publish(body, variant, name, aliases, in_place, method)
+    return body
+
+
+def binary(
+    name: str, op: Op, *, aliases: tuple[str, ...] = (), in_place: bool = True
+) -> Callable[..., Any]:
+    """Register a two-input elementwise op; either input may be a number."""
+
+    def body(input: Any, other: Any, *, out: Any = None) -> Any:  # noqa: A002
+        if type(other) in _NUMBERS:
+            other = constant(other)
+        elif not isinstance(other, EngineTensor):
+            other = operand(other, name, "other")
+        if not isinstance(input, EngineTensor):
+            input = operand(input, name, "input")  # noqa: A001
+        result = op(input, other)
+        return result if out is None else store_out(result, out, name)
+
+    def variant(self: Any, other: Any) -> Any:
+        return inplace.apply_in_place(op, self, self, operand(other, name + "_", "other"))
+
+    _publish(body, variant, name, aliases, in_place, True)
+    return body
+
+
+def _publish(
+    body: Any, variant: Any, name: str, aliases: tuple[str, ...], in_place: bool, method: bool
+) -> None:
+    body.__name__ = body.__qualname__ = name
+    variant.__name__ = variant.__qualname__ = name + "_"
+    for each in (name, *aliases):
+        FUNCTIONS[each] = body
+        if method:
+            METHODS[each] = body
+        if in_place:
+            METHODS[each + "_"] = variant
+            FUNCTIONS.setdefault(each + "_", variant)
