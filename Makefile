@@ -1,0 +1,53 @@
+# make demo | test | lint | bench | clean. Every target sets up .venv first, once.
+# PYTEST_ARGS, COMPARE_ARGS and BENCH_ARGS are passed on: make test PYTEST_ARGS="tests/test_imports.py"
+
+PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
+	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null \
+	&& echo $$p && break; done)
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+STAMP := $(VENV)/installed
+EXAMPLE := migration_examples/digits_cnn
+DIGITS := $(EXAMPLE)/data/MNIST/raw/t10k-labels-idx1-ubyte
+
+PYTEST_ARGS ?= -n 2 --dist worksteal
+COMPARE_ARGS ?=
+BENCH_ARGS ?=
+
+.PHONY: setup demo test lint bench clean
+.DELETE_ON_ERROR:
+
+setup: $(STAMP)
+
+$(BIN)/python:
+	@test -n "$(PYTHON)" || { echo "no Python 3.11, 3.12 or 3.13 found; set PYTHON=..." >&2; exit 1; }
+	$(PYTHON) -m venv $(VENV)
+
+# torchvision's wheels are built against a CUDA torch; without --no-deps it could replace the CPU one.
+$(STAMP): constraints.txt setup.cfg pyproject.toml | $(BIN)/python
+	$(PIP) setuptools
+	$(PIP) --no-build-isolation --editable '.[test]'
+	$(PIP) torch pillow
+	$(PIP) --no-deps torchvision
+	touch $@
+
+$(DIGITS): $(EXAMPLE)/make_digits.py | $(STAMP)
+	$(BIN)/python $(EXAMPLE)/make_digits.py --root $(EXAMPLE)/data
+
+demo: $(DIGITS) | $(STAMP)
+	$(BIN)/python -m mindtorch compare $(COMPARE_ARGS) $(EXAMPLE)/train.py
+
+test: $(STAMP)
+	$(BIN)/python -m pytest $(PYTEST_ARGS)
+
+lint: $(STAMP)
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+bench: $(STAMP)
+	$(BIN)/python -m mindtorch bench $(BENCH_ARGS)
+
+clean:
+	rm -rf $(VENV) build dist mindtorch.egg-info $(EXAMPLE)/data
+	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis
