@@ -39,19 +39,19 @@ def declared_packages() -> list[str]:
     return setup_cfg()["options"]["packages"].split()
 
 
-def sources(*folders: str) -> list[Path]:
-    """The Python files of the folders; links are not followed."""
+def files_below(*folders: str) -> list[Path]:
+    """All files of the folders but Python's caches; links are not followed."""
     found = []
     for folder in folders:
         for parent, names, files in os.walk(REPOSITORY / folder):
-            names[:] = [
-                name
-                for name in names
-                if name not in ("__pycache__", "data")
-                or (Path(parent, name) / "__init__.py").exists()
-            ]
-            found += [Path(parent, name) for name in sorted(files) if name.endswith(".py")]
+            names[:] = sorted(set(names) - {"__pycache__"})
+            found += [Path(parent, name) for name in sorted(files)]
     return found
+
+
+def sources(*folders: str) -> list[Path]:
+    """The Python files of the folders."""
+    return [path for path in files_below(*folders) if path.suffix == ".py"]
 
 
 def installed_path(source: Path) -> str:
@@ -61,7 +61,8 @@ def installed_path(source: Path) -> str:
 
 
 def expected_files() -> set[str]:
-    return {installed_path(path) for path in sources("mindtorch", *LINKS)}
+    """What an installation must hold: every file of the four folders."""
+    return {installed_path(path) for path in files_below("mindtorch", *LINKS)}
 
 
 def run(*command: str | Path, cwd: Path, **environment: str) -> str:
@@ -88,7 +89,8 @@ def test_links_are_relative_and_lead_to_their_folder(name: str) -> None:
 
 def test_package_list_is_the_tree() -> None:
     """A package that is missing in setup.cfg works in the checkout and not when installed."""
-    in_tree = {str(Path(path).parent).replace("/", ".") for path in expected_files()}
+    folders = {Path(path).parent for path in map(installed_path, sources("mindtorch", *LINKS))}
+    in_tree = {".".join(folder.parts) for folder in folders}
     assert declared_packages() == sorted(in_tree)
 
 
@@ -118,6 +120,18 @@ def test_dependencies_are_pinned_once() -> None:
 
 
 @pytest.fixture(scope="module")
+def installation(
+    distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The folder where pip has installed the wheel, outside of the checkout."""
+    target = tmp_path_factory.mktemp("installation") / "site"
+    options = "--no-deps --no-index --target".split()
+    command = [sys.executable, "-m", "pip", "install", *options, target, distributions[1]]
+    run(*command, cwd=target.parent)
+    return target
+
+
+@pytest.fixture(scope="module")
 def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
     """An sdist of a copy of the checkout, and the wheel that pip builds from that sdist."""
     folder = tmp_path_factory.mktemp("distributions")
@@ -126,56 +140,39 @@ def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]
     skipped = shutil.ignore_patterns("__pycache__")
     for name in ("mindtorch", *LINKS, "tests"):
         shutil.copytree(REPOSITORY / name, copy / name, symlinks=True, ignore=skipped)
-    for name in (
-        "setup.cfg",
-        "pyproject.toml",
-        "MANIFEST.in",
-        "README.md",
-        "LICENSE",
-        "constraints.txt",
-    ):
-        shutil.copy(REPOSITORY / name, copy)
-    build = "from setuptools import build_meta; build_meta.build_sdist({!r})"
-    run(sys.executable, "-c", build.format(str(folder)), cwd=copy)
+    for path in filter(Path.is_file, REPOSITORY.iterdir()):
+        shutil.copy(path, copy)
+    build = "from setuptools import build_meta; build_meta.build_sdist('..')"
+    run(sys.executable, "-c", build, cwd=copy)
     (sdist,) = folder.glob("*.tar.gz")
-    run(
-        sys.executable,
-        "-m",
-        "pip",
-        "wheel",
-        "--no-build-isolation",
-        "--no-deps",
-        "--no-index",
-        "--wheel-dir",
-        folder,
-        sdist,
-        cwd=folder,
-    )
+    options = "--no-build-isolation --no-deps --no-index --wheel-dir".split()
+    run(sys.executable, "-m", "pip", "wheel", *options, folder, sdist, cwd=folder)
     (wheel,) = folder.glob("*.whl")
     return sdist, wheel
 
 
-def test_wheel_holds_every_source_once(distributions: tuple[Path, Path]) -> None:
+def test_wheel_holds_every_file_once(distributions: tuple[Path, Path]) -> None:
     """Followed links would bring each engine file in twice, a forgotten package not at all."""
     with zipfile.ZipFile(distributions[1]) as wheel:
         names = [name for name in wheel.namelist() if ".dist-info/" not in name]
         (metadata,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
         fields = email.message_from_bytes(wheel.read(metadata))
     assert len(names) == len(set(names))
-    assert set(names) == expected_files() | {"mindtorch/py.typed"}
+    assert set(names) == expected_files()
     assert fields["Version"] == mindtorch.__version__
     assert fields["Requires-Python"] == "<3.14,>=3.11"
 
 
-def test_sdist_holds_every_source_once(distributions: tuple[Path, Path]) -> None:
+def test_sdist_holds_every_file_once(distributions: tuple[Path, Path]) -> None:
     """The links stay out of it: setup.cfg alone says where the packages lie."""
     with tarfile.open(distributions[0]) as sdist:
         members = [member for member in sdist.getmembers() if not member.isdir()]
     assert all(member.isfile() for member in members)
     names = [member.name.partition("/")[2] for member in members]
-    python = [name for name in names if name.endswith(".py") and name != "setup.py"]
-    expected = [path.relative_to(REPOSITORY).as_posix() for path in sources("mindtorch", *LINKS)]
-    assert sorted(python) == sorted(expected)
+    expected = [path.relative_to(REPOSITORY) for path in files_below("mindtorch", *LINKS)]
+    packaged = [name for name in names if name.partition("/")[0] in ("mindtorch", *LINKS)]
+    assert sorted(packaged) == sorted(path.as_posix() for path in expected)
+    assert not any(name.startswith("tests/") for name in names)
     assert {"setup.cfg", "pyproject.toml", "LICENSE", "README.md", "constraints.txt"} <= set(names)
 
 
@@ -185,45 +182,24 @@ print(json.dumps({name: importlib.import_module(name).__file__ for name in sys.a
 """
 
 
-def test_wheel_works_outside_the_checkout(distributions: tuple[Path, Path], tmp_path: Path) -> None:
+def test_wheel_works_outside_the_checkout(installation: Path) -> None:
     """Installed without links, every package imports from where it was installed."""
-    target = tmp_path / "site"
-    run(
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        target,
-        distributions[1],
-        cwd=tmp_path,
-    )
     # The CUDA kernels need their extra; they are imported by their own tests.
     names = [name for name in declared_packages() if not name.startswith("mindtorch.kernels.cuda.")]
-    output = run(sys.executable, "-c", IMPORT_ALL, *names, cwd=tmp_path, PYTHONPATH=str(target))
-    for name, path in json.loads(output).items():
-        assert path == str(target.joinpath(*name.split("."), "__init__.py"))
-
-
-def test_console_script_leads_somewhere(distributions: tuple[Path, Path], tmp_path: Path) -> None:
-    """`mindtorch --help` as installed prints its usage."""
-    target = tmp_path / "site"
-    run(
-        sys.executable,
-        "-m",
-        "pip",
-        "install",
-        "--no-deps",
-        "--no-index",
-        "--target",
-        target,
-        distributions[1],
-        cwd=tmp_path,
+    output = run(
+        *(sys.executable, "-c", IMPORT_ALL, *names),
+        cwd=installation.parent,
+        PYTHONPATH=str(installation),
     )
-    script = target / "bin" / "mindtorch"
-    assert "usage: mindtorch" in run(script, "--help", cwd=tmp_path, PYTHONPATH=str(target))
+    for name, path in json.loads(output).items():
+        assert path == str(installation.joinpath(*name.split("."), "__init__.py"))
+
+
+def test_console_script_leads_somewhere(installation: Path) -> None:
+    """`mindtorch --help` as installed prints its usage."""
+    script = installation / "bin" / "mindtorch"
+    output = run(script, "--help", cwd=installation.parent, PYTHONPATH=str(installation))
+    assert output.startswith("usage: mindtorch")
 
 
 def interpreter(version: str) -> str | None:
