@@ -1,0 +1,138 @@
+"""Small value types of the namespace: Size, memory formats, layouts, finfo and iinfo."""
+
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.dtypes import DType
+
+
+class Size(tuple[int, ...]):
+    """A shape: a tuple of ints with :meth:`numel`."""
+
+    __slots__ = ()
+
+    def __new__(cls, values: Any = ()) -> Size:
+        return super().__new__(cls, [int(v) for v in values])
+
+    def numel(self) -> int:
+        """The product of the lengths."""
+        return prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple(self) + tuple(other))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, count: Any) -> Size:
+        return Size(tuple(self) * count)
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __reduce__(self) -> Any:
+        return (Size, (tuple(self),))
+
+
+_sizes: dict[tuple[int, ...], Size] = {}
+
+
+def size_of(shape: tuple[int, ...]) -> Size:
+    """The Size object for a shape, made once."""
+    found = _sizes.get(shape)
+    if found is None:
+        if len(_sizes) > 4096:
+            _sizes.clear()
+        found = _sizes[shape] = Size(shape)
+    return found
+
+
+class _Named:
+    """A value known by its name alone."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+    def __reduce__(self) -> Any:
+        return (_named, (type(self).__name__, self._name))
+
+
+class memory_format(_Named):  # noqa: N801
+    """The order of a tensor's axes in memory."""
+
+
+class layout(_Named):  # noqa: N801
+    """How a tensor's elements are stored."""
+
+
+contiguous_format = memory_format("contiguous_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+preserve_format = memory_format("preserve_format")
+strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")
+
+
+def _named(kind: str, name: str) -> Any:
+    return globals()[name]
+
+
+class finfo:  # noqa: N801
+    """Limits of a floating-point type (default: the default dtype), as Python floats."""
+
+    def __init__(self, type: DType | None = None) -> None:  # noqa: A002
+        dtype = (type or dtypes.default).to_real()
+        if dtype.category != dtypes.FLOAT:
+            raise TypeError(
+                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                f"'{dtype.name}'"
+            )
+        found: Any = ml_dtypes.finfo(dtype.np) if dtype is dtypes.bfloat16 else np.finfo(dtype.np)
+        self.bits = dtype.itemsize * 8
+        self.eps = float(found.eps)
+        self.max = float(found.max)
+        self.min = float(found.min)
+        self.tiny = self.smallest_normal = float(found.smallest_normal)
+        self.resolution = float(found.resolution)
+        self.dtype = dtype.name
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
+        )
+
+
+class iinfo:  # noqa: N801
+    """Limits of an integer type."""
+
+    def __init__(self, type: DType) -> None:  # noqa: A002
+        if type.category != dtypes.INTEGER:
+            raise TypeError(
+                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                f"'torch.{type.name}'"
+            )
+        found = np.iinfo(type.np)
+        self.bits, self.max, self.min, self.dtype = found.bits, int(found.max), int(found.min), (
+            type.name
+        )
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -1,0 +1,1 @@
+"""torch's functions by subject; each registers what it defines (see ``_registry``)."""

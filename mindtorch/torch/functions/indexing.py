@@ -1,0 +1,219 @@
+"""``x[...]`` and ``x[...] = value``."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes, inplace, tape
+from mindtorch.engine.core import state
+from mindtorch.engine.ops import movement as ops
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import constant, from_array
+
+
+def get_item(x: Any, item: Any) -> Any:
+    """``x[item]``: a view for ints, slices, None and ..., a copy where tensors index."""
+    kind = type(item)
+    if kind is int:
+        return select_first(x, item)
+    if kind is slice:
+        if not x.aval.ndim:
+            raise IndexError("slice() cannot be applied to a 0-dim tensor.")
+        return _slice(x, 0, item, alias=True)
+    view, indices = _basic(x, item)
+    if indices is None:
+        return view
+    from mindtorch.engine.ops import indexing
+
+    return indexing.index(view, *indices)
+
+
+def select_first(x: Any, index: int) -> Any:
+    shape = x.aval.shape
+    if not shape:
+        raise IndexError(
+            "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+            "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number"
+        )
+    n = shape[0]
+    if not -n <= index < n:
+        raise IndexError(f"index {index} is out of bounds for dimension 0 with size {n}")
+    return ops.select(x, axis=0, index=index + n if index < 0 else index)
+
+
+def _slice(x: Any, axis: int, item: slice, alias: bool = False) -> Any:
+    size = x.aval.shape[axis]
+    step = 1 if item.step is None else operator.index(item.step)
+    if step <= 0:
+        raise ValueError("step must be greater than zero")
+    bounds = slice(
+        None if item.start is None else operator.index(item.start),
+        None if item.stop is None else operator.index(item.stop),
+        step,
+    )
+    start, stop, step = bounds.indices(size)
+    length = max(0, -(-(stop - start) // step))
+    if length == size and step == 1 and not alias:
+        return x
+    return ops.slice_(x, axis=axis, start=min(start, size), length=length, step=step)
+
+
+def _as_items(item: Any) -> tuple[Any, ...]:
+    if isinstance(item, tuple):
+        return item
+    if isinstance(item, list) and any(
+        isinstance(i, (slice, EngineTensor, tuple, list)) or i is None or i is Ellipsis
+        for i in item
+    ) and len(item) < 32 and any(isinstance(i, slice) or i is None or i is Ellipsis for i in item):
+        return tuple(item)
+    return (item,)
+
+
+def _consumes(item: Any) -> int:
+    """How many axes an item of an index takes up."""
+    if item is None or item is Ellipsis or isinstance(item, bool):
+        return 0
+    if isinstance(item, EngineTensor) and item.aval.dtype in (dtypes.bool_, dtypes.uint8):
+        return item.aval.ndim
+    if isinstance(item, np.ndarray) and item.dtype == bool:
+        return item.ndim
+    return 1
+
+
+def _basic(x: Any, item: Any) -> tuple[Any, list[Any] | None]:
+    """Take the views that ``item`` means; what is left are tensors, by axis (None: whole axis)."""
+    items = _as_items(item)
+    used = sum(_consumes(i) for i in items)
+    if used > x.aval.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {x.aval.ndim}")
+    view = x
+    axis = 0
+    indices: dict[int, Any] = {}
+    changed = False
+    for each in items:
+        if each is Ellipsis:
+            axis += x.aval.ndim - used
+            changed = True
+        elif each is None:
+            view = ops.unsqueeze(view, axis=axis)
+            axis += 1
+            changed = True
+        elif isinstance(each, bool):
+            view = ops.unsqueeze(view, axis=axis)
+            indices[axis] = from_array(np.zeros(1 if each else 0, np.int64))
+            axis += 1
+        elif isinstance(each, slice):
+            view = _slice(view, axis, each)
+            axis += 1
+            changed = True
+        elif _is_integer(each):
+            view = _select(view, axis, operator.index(each), x)
+            changed = True
+        else:
+            axis = _take_tensor(view, axis, each, indices)
+    if not indices:
+        return (ops.alias_view(x) if view is x or not changed else view), None
+    return view, [indices.get(i) for i in range(max(indices) + 1)]
+
+
+def _is_integer(item: Any) -> bool:
+    if isinstance(item, EngineTensor):
+        return (
+            not item.aval.shape
+            and item.aval.dtype.category == dtypes.INTEGER
+            and item.aval.dtype is not dtypes.uint8
+            and not state.interpreters
+        )
+    if isinstance(item, (np.ndarray, list, tuple, range)):
+        return False
+    return hasattr(item, "__index__")
+
+
+def _select(view: Any, axis: int, index: int, x: Any) -> Any:
+    n = view.aval.shape[axis]
+    if not -n <= index < n:
+        raise IndexError(f"index {index} is out of bounds for dimension {axis} with size {n}")
+    return ops.select(view, axis=axis, index=index + n if index < 0 else index)
+
+
+def _take_tensor(view: Any, axis: int, item: Any, indices: dict[int, Any]) -> int:
+    """Enter an index tensor (a mask as its coordinates); the axis after it."""
+    if not isinstance(item, EngineTensor):
+        array = np.asarray(item)
+        if array.size == 0 and not isinstance(item, np.ndarray):
+            array = array.astype(np.int64)
+        if array.dtype.kind not in "biu":
+            raise TypeError(
+                "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables "
+                f"are valid indices (got {type(item).__name__})"
+            )
+        item = from_array(array)
+    dtype = item.aval.dtype
+    if dtype in (dtypes.bool_, dtypes.uint8):
+        for i, n in enumerate(item.aval.shape):
+            if n != view.aval.shape[axis + i]:
+                raise IndexError(
+                    f"The shape of the mask {list(item.aval.shape)} at index {i} does not match "
+                    f"the shape of the indexed tensor {list(view.aval.shape)} at index {axis + i}"
+                )
+        if not item.aval.shape:
+            raise NotImplementedError("indexing with a 0-dim mask")
+        for i, places in enumerate(np.nonzero(item.detach().numpy())):
+            indices[axis + i] = from_array(places)
+        return axis + item.aval.ndim  # type: ignore[no-any-return]
+    if dtype.category != dtypes.INTEGER:
+        raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+    indices[axis] = item
+    return axis + 1
+
+
+def set_item(x: Any, item: Any, value: Any) -> None:
+    """``x[item] = value``."""
+    if not isinstance(value, EngineTensor):
+        if isinstance(value, (int, float, bool, complex)):
+            value = constant(value)
+        else:
+            from .creation import tensor
+
+            value = tensor(value, dtype=x.aval.dtype)
+    if isinstance(item, EngineTensor) and item.aval.dtype is dtypes.bool_ and not value.aval.shape:
+        if item.aval.shape == x.aval.shape and not tape.requires_grad(value):
+            x.masked_fill_(item, value)
+            return
+    if type(item) is int:
+        view, indices = select_first(x, item), None
+    else:
+        view, indices = _basic(x, item)
+    if value.aval.dtype.is_complex and not x.aval.dtype.is_complex:
+        raise RuntimeError(
+            "value cannot be converted to type float without overflow"
+            if not value.aval.shape else "can't convert complex to real"
+        )
+    if indices is None:
+        inplace.copy_(view, _drop_leading(value, view.aval.ndim))
+        return
+    from mindtorch.engine.ops import indexing
+
+    index_put_(view, indices, value, indexing)
+
+
+def _drop_leading(value: Any, ndim: int) -> Any:
+    """``value`` without surplus leading axes of length 1."""
+    shape = value.aval.shape
+    while len(shape) > ndim and shape[0] == 1:
+        shape = shape[1:]
+    if shape != value.aval.shape:
+        return ops.reshape(value, shape)
+    return value
+
+
+def index_put_(x: Any, indices: Any, value: Any, indexing: Any, accumulate: bool = False) -> Any:
+    """Write (or add) ``value`` at the places that the index tensors name."""
+    inplace.check_writable(x)
+    if value.aval.dtype is not x.aval.dtype:
+        value = ops.cast(value, dtype=x.aval.dtype)
+    result = indexing.index_put(x, value, *indices, accumulate=accumulate)
+    return inplace.copy_(x, result)

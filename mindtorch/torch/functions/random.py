@@ -1,0 +1,337 @@
+"""Functions that draw random numbers, in torch's order and with torch's numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes, inplace
+from mindtorch.engine.aval import Aval, aval, broadcast_shapes
+from mindtorch.engine.generator import default_generator
+from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from .._arguments import as_device, as_dtype, as_int, as_shape
+from .._registry import function
+from .creation import _like, _sizes, finish, new_empty
+
+
+def generator_of(generator: Any) -> Any:
+    """The engine's generator of a ``torch.Generator``, or the default one."""
+    return default_generator if generator is None else generator
+
+
+def _written(x: Any) -> Any:
+    """Count a write in place that autodiff does not follow."""
+    inplace.check_writable(x)
+    inplace.check_overlap(x)
+    x._shared.version += 1
+    return x
+
+
+def _require_floating(x: Any, name: str) -> None:
+    if x.aval.dtype.category < dtypes.FLOAT:
+        raise NotImplementedError(
+            f"\"{name}\" not implemented for '{dtypes.scalar_type_name(x.aval.dtype)}'"
+        )
+
+
+def _define_factory(name: str, sampler: str, *arguments: float) -> None:
+    def body(
+        *size: Any,
+        generator: Any = None,
+        out: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        pin_memory: bool = False,
+        **kwargs: Any,
+    ) -> Any:
+        size = _sizes(size, kwargs)
+        if kwargs:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        if out is not None:
+            out.resize_(as_shape(size))
+            made = out
+        else:
+            chosen = dtypes.default if dtype is None else as_dtype(dtype)
+            shape = as_shape(size)
+            for n in shape:
+                if n < 0:
+                    raise RuntimeError(
+                        f"Trying to create tensor with negative dimension {n}: {list(shape)}"
+                    )
+            made = new_empty(aval(shape, chosen, None, as_device(device)))
+        _require_floating(made, _KERNEL_NAMES[sampler])
+        getattr(generator_of(generator), sampler)(made.array(), *arguments)
+        return finish(made, requires_grad, layout, pin_memory)
+
+    def like(
+        input: Any,  # noqa: A002
+        *,
+        generator: Any = None,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        requires_grad: bool = False,
+        memory_format: Any = None,
+    ) -> Any:
+        made = new_empty(_like(input, dtype, device, memory_format))
+        _require_floating(made, _KERNEL_NAMES[sampler])
+        getattr(generator_of(generator), sampler)(made.array(), *arguments)
+        return finish(made, requires_grad, layout)
+
+    function(method=False, name=name)(body)
+    function(method=False, name=name + "_like")(like)
+
+
+_KERNEL_NAMES = {"uniform": "check_uniform_bounds", "normal": "normal_kernel_cpu"}
+_define_factory("rand", "uniform", 0.0, 1.0)
+_define_factory("randn", "normal", 0.0, 1.0)
+
+
+@function(method=False)
+def randint(
+    low: Any,
+    high: Any = None,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+) -> Any:
+    """Integers from ``low`` (0) up to but not including ``high``."""
+    if isinstance(high, (tuple, list)):
+        low, high, size = 0, low, high
+    elif high is None:
+        low, high = 0, low
+    chosen = dtypes.int64 if dtype is None else as_dtype(dtype)
+    low, high = as_int(low), as_int(high)
+    if low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    made = out if out is not None else new_empty(
+        aval(as_shape((size,)), chosen, None, as_device(device))
+    )
+    generator_of(generator).random(made.array(), low, high)
+    return finish(made, requires_grad, layout)
+
+
+@function(method=False)
+def randint_like(input: Any, low: Any, high: Any = None, **options: Any) -> Any:  # noqa: A002
+    options.setdefault("dtype", input.aval.dtype)
+    if high is None:
+        low, high = 0, low
+    return randint(low, high, input.aval.shape, **options)
+
+
+@function(method=False)
+def randperm(
+    n: int,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    dtype: Any = dtypes.int64,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Any:
+    """A random order of 0 .. n - 1."""
+    if n < 0:
+        raise RuntimeError(f"n must be non-negative, got{n}")
+    order = np.empty(n, np.int64)
+    generator_of(generator).permutation(order, n)
+    chosen = as_dtype(dtype)
+    as_device(device)
+    from mindtorch.engine.tensor import from_array
+
+    made = from_array(order if chosen is dtypes.int64 else order.astype(chosen.np))
+    if out is not None:
+        from .._registry import store_out
+
+        return store_out(made, out, "randperm")
+    return finish(made, requires_grad, layout, pin_memory)
+
+
+def _in_place(name: str, check_float: bool = True) -> Any:
+    def register(body: Any) -> Any:
+        def variant(self: Any, *args: Any, generator: Any = None, **kwargs: Any) -> Any:
+            if check_float:
+                _require_floating(self, name)
+            inplace.check_writable(self)
+            inplace.check_overlap(self)
+            body(generator_of(generator), self.array(), *args, **kwargs)
+            self._shared.version += 1
+            return self
+
+        variant.__doc__ = body.__doc__
+        return function(namespace=False, name=name)(variant)
+
+    return register
+
+
+@_in_place("uniform_")
+def uniform_(generator: Any, array: Any, a: float = 0.0, b: float = 1.0, **named: Any) -> None:
+    """Fill with numbers spread evenly over [a, b)."""
+    low, high = named.get("from", a), named.get("to", b)
+    if low > high:
+        raise RuntimeError(
+            f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
+        )
+    generator.uniform(array, float(low), float(high))
+
+
+@_in_place("normal_")
+def normal_(generator: Any, array: Any, mean: float = 0.0, std: float = 1.0) -> None:
+    """Fill with normal numbers."""
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    generator.normal(array, float(mean), float(std))
+
+
+@_in_place("exponential_")
+def exponential_(generator: Any, array: Any, lambd: float = 1.0) -> None:
+    """Fill with exponential numbers of rate ``lambd``."""
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    generator.exponential(array, float(lambd))
+
+
+@_in_place("geometric_", check_float=False)
+def geometric_(generator: Any, array: Any, p: float) -> None:
+    """Fill with the number of trials until the first success."""
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    generator.geometric(array, float(p))
+
+
+@_in_place("cauchy_")
+def cauchy_(generator: Any, array: Any, median: float = 0.0, sigma: float = 1.0) -> None:
+    """Fill with Cauchy numbers."""
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    generator.cauchy(array, float(median), float(sigma))
+
+
+@_in_place("log_normal_")
+def log_normal_(generator: Any, array: Any, mean: float = 1.0, std: float = 2.0) -> None:
+    """Fill with numbers whose logarithm is normal."""
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    generator.log_normal(array, float(mean), float(std))
+
+
+@_in_place("random_", check_float=False)
+def random_(generator: Any, array: Any, a: Any = None, b: Any = None, **named: Any) -> None:
+    """Fill with integers from [0, a), [a, b), or the range of the type."""
+    low, high = named.get("from", a), named.get("to", b)
+    if low is not None and high is None and "from" not in named:
+        low, high = 0, low
+    if low is not None and high is not None and low >= high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+    generator.random(array, low, high)
+
+
+@_in_place("bernoulli_", check_float=False)
+def bernoulli_(generator: Any, array: Any, p: Any = 0.5) -> None:
+    """Fill with 1 with probability ``p`` (a number or a tensor), else 0."""
+    if isinstance(p, EngineTensor):
+        probabilities = np.broadcast_to(p.array(), array.shape)
+        generator.bernoulli_from(array, probabilities)
+        return
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    generator.bernoulli(array, float(p))
+
+
+@function()
+def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Any:  # noqa: A002
+    """1 with the probability that each element of ``input`` (or ``p``) says, else 0."""
+    if p is None:
+        _require_floating(input, "bernoulli_tensor_cpu_p_")
+    made = out if out is not None else new_empty(aval(input.aval.shape, input.aval.dtype))
+    chance = input if p is None else p
+    if isinstance(chance, EngineTensor):
+        values = chance.array()
+        if values.size and not ((values >= 0) & (values <= 1)).all():
+            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+        generator_of(generator).bernoulli_from(made.array(), np.broadcast_to(values, made.aval.shape))
+    else:
+        generator_of(generator).bernoulli(made.array(), float(chance))
+    return made
+
+
+@function()
+def multinomial(
+    input: Any,  # noqa: A002
+    num_samples: int,
+    replacement: bool = False,
+    *,
+    generator: Any = None,
+    out: Any = None,
+) -> Any:
+    """Indices drawn with the (unnormalised) probabilities in each row of ``input``."""
+    if input.aval.ndim not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if input.aval.dtype.category != dtypes.FLOAT:
+        raise RuntimeError(
+            "multinomial only supports floating-point dtypes for input, got: "
+            f"{dtypes.scalar_type_name(input.aval.dtype)}"
+        )
+    if num_samples <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and num_samples > input.aval.shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+    weights = input.array()
+    if not (np.isfinite(weights).all() and (weights >= 0).all()):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if weights.size and (weights.sum(-1) == 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    made = new_empty(aval((*input.aval.shape[:-1], num_samples), dtypes.int64))
+    generator_of(generator).multinomial(made.array(), weights, replacement)
+    return made
+
+
+@function(method=False)
+def normal(
+    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, **options: Any
+) -> Any:
+    """Normal numbers; ``mean`` and ``std`` may be tensors."""
+    tensors = [x for x in (mean, std) if isinstance(x, EngineTensor)]
+    if not tensors:
+        made = new_empty(_described_for(size, options))
+        generator_of(generator).normal(made.array(), float(mean), float(std))
+        return finish(made, **options) if options else made
+    shape = broadcast_shapes(*[x.aval.shape for x in tensors])
+    made = new_empty(aval(shape, tensors[0].aval.dtype))
+    if isinstance(std, EngineTensor):
+        if (std.array() < 0).any():
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+        generator_of(generator).normal(made.array(), 0.0, 1.0)
+        return made * std.detach() + (mean.detach() if isinstance(mean, EngineTensor) else mean)
+    generator_of(generator).normal(made.array(), 0.0, float(std))
+    return made + mean.detach()
+
+
+def _described_for(size: Any, options: dict[str, Any]) -> Aval:
+    dtype = options.pop("dtype", None)
+    return aval(
+        as_shape((size,)),
+        dtypes.default if dtype is None else as_dtype(dtype),
+        None,
+        as_device(options.pop("device", None)),
+    )
+
+
+@function(method=False)
+def poisson(input: Any, generator: Any = None) -> Any:  # noqa: A002
+    """Poisson numbers with the rates in ``input``."""
+    made = new_empty(input.aval)
+    rates = movement.contiguous(input)
+    generator_of(generator).poisson(made.array(), rates.array())
+    return made
