@@ -1,0 +1,223 @@
+"""The import switch: which library answers to the name `torch`.
+
+`torch_disable()` lets `import torch` and `import torch.x` give `mindtorch.torch` and
+`mindtorch.torch.x`, the very same module objects; `torch_enable()` gives real PyTorch back. Both
+push the side that was active, `torch_pop()` returns to it:
+
+    torch_enable()
+    import torch  # real PyTorch, whatever was active before
+    torch_pop()
+
+The names follow the original package and speak of *real* torch being disabled or enabled.
+
+A package that is built on torch (torchvision, torchaudio) is imported once per side: its modules
+are set aside with torch's own when the side changes, and put back when the side returns. Names
+that a module has already bound stay what they are. The switch is of the whole process; a thread
+that imports torch while another thread switches may get either side.
+
+The environment variable `MINDTORCH_ENABLE=0` switches the switch off: real torch on both sides.
+"""
+
+import importlib
+import importlib.util
+import os
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from email.message import Message
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.metadata import Distribution, DistributionFinder, PackageNotFoundError
+from os import PathLike
+from pathlib import Path
+from types import ModuleType
+
+__all__ = [
+    "PACKAGES",
+    "active_side",
+    "real_torch",
+    "torch_as_mindtorch",
+    "torch_disable",
+    "torch_enable",
+    "torch_pop",
+]
+
+REAL = "torch"
+OURS = "mindtorch"
+
+# Packages whose modules hold on to the torch they were imported with: one copy per side. Others
+# can be added, e.g. `PACKAGES.add("timm")`, before they are imported.
+PACKAGES = {"torch", "torchgen", "functorch", "torchvision", "torchaudio", "torchtext"}
+
+# What stands for a package while our side is active. mindspore only where the real one is missing.
+_ALIASES = {"torch": "mindtorch.torch", "functorch": "mindtorch.torch.func"}
+_FALLBACKS = {"mindspore": "mindtorch.mindspore"}
+
+_lock = threading.RLock()
+_active = REAL
+_stack: list[str] = []
+_set_aside: dict[str, dict[str, ModuleType]] = {REAL: {}, OURS: {}}
+
+
+class _AliasLoader(Loader):
+    """Answers an import with a module that is known under another name."""
+
+    def __init__(self, target: str) -> None:
+        self.target = target
+        self.spec: ModuleSpec | None = None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.target)
+        self.spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        # The import system has written the alias's spec into the module: the module keeps its own.
+        module.__spec__ = self.spec
+
+
+def _exists(name: str) -> bool:
+    """Whether a module of this name is loaded or can be found."""
+    if name in sys.modules:
+        return sys.modules[name] is not None
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError as error:
+        if f"{name}.".startswith(f"{error.name}."):
+            return False
+        raise
+
+
+class _AliasFinder(MetaPathFinder):
+    """Finds `torch.x` where `mindtorch.torch.x` is. A finder of its own for each table of names."""
+
+    def __init__(self, aliases: dict[str, str], tells: bool) -> None:
+        self.aliases = aliases
+        self.tells = tells
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        first, _, rest = fullname.partition(".")
+        if first not in self.aliases:
+            return None
+        name = f"{self.aliases[first]}.{rest}" if rest else self.aliases[first]
+        if _exists(name):
+            return ModuleSpec(fullname, _AliasLoader(name), origin=name)
+        if not self.tells:
+            return None
+        print(f"Fail to import  {name}")
+        if rest:
+            return None  # no other finder can find it: the import system raises
+        raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
+
+
+class _TorchDistribution(Distribution):
+    """What `importlib.metadata` knows of torch while our side is active."""
+
+    def read_text(self, filename: str) -> str | None:
+        if filename != "METADATA":
+            return None
+        message = Message()
+        message["Metadata-Version"] = "2.1"
+        message["Name"] = "torch"
+        message["Version"] = str(importlib.import_module("mindtorch.torch").__version__)
+        message["Summary"] = "mindtorch under torch's name"
+        return message.as_string()
+
+    def locate_file(self, path: str | PathLike[str]) -> Path:
+        raise PackageNotFoundError(f"torch is mindtorch here and has no file {os.fspath(path)!r}")
+
+
+class _TorchFinder(_AliasFinder):
+    """The finder of torch's names, which also answers for torch's version."""
+
+    def find_distributions(
+        self, context: DistributionFinder.Context | None = None
+    ) -> Iterator[Distribution]:
+        if context is None or context.name is None or context.name.lower() == "torch":
+            yield _TorchDistribution()
+
+
+_torch_finder = _TorchFinder(_ALIASES, tells=True)
+_fallback_finder = _AliasFinder(_FALLBACKS, tells=False)
+
+
+def active_side() -> str:
+    """'torch' where `import torch` gives real PyTorch, 'mindtorch' where it gives ours."""
+    return _active
+
+
+def _is_per_side(name: str) -> bool:
+    first = name.partition(".")[0]
+    if first in PACKAGES:
+        return True
+    # `mindspore` is the facade only as long as our side is active; a real one stays where it is.
+    module = sys.modules.get(name)
+    return first in _FALLBACKS and getattr(module, "__name__", "").startswith("mindtorch.")
+
+
+def _switch(side: str) -> None:
+    """Make `side` the active one: exchange the loaded modules, then the finders."""
+    global _active
+    if side == OURS and os.environ.get("MINDTORCH_ENABLE") == "0":
+        side = REAL
+    if side == _active:
+        return
+    leaving = {name: sys.modules[name] for name in list(sys.modules) if _is_per_side(name)}
+    for name in leaving:
+        del sys.modules[name]
+    _set_aside[_active] = leaving
+    sys.modules.update(_set_aside[side])
+    _set_aside[side] = {}
+    if side == OURS:
+        sys.meta_path.insert(0, _torch_finder)
+        sys.meta_path.append(_fallback_finder)
+    else:
+        sys.meta_path.remove(_torch_finder)
+        sys.meta_path.remove(_fallback_finder)
+    _active = side
+
+
+def torch_disable() -> None:
+    """From here on `import torch` gives mindtorch.torch. Pushes the side that was active."""
+    with _lock:
+        _stack.append(_active)
+        _switch(OURS)
+
+
+def torch_enable() -> None:
+    """From here on `import torch` gives real PyTorch. Pushes the side that was active."""
+    with _lock:
+        _stack.append(_active)
+        _switch(REAL)
+
+
+def torch_pop() -> None:
+    """Undo the last `torch_disable` or `torch_enable`; with none left, real PyTorch."""
+    with _lock:
+        _switch(_stack.pop() if _stack else REAL)
+
+
+@contextmanager
+def torch_as_mindtorch() -> Iterator[None]:
+    """`torch_disable()` for the length of a block."""
+    torch_disable()
+    try:
+        yield
+    finally:
+        torch_pop()
+
+
+@contextmanager
+def real_torch() -> Iterator[None]:
+    """`torch_enable()` for the length of a block."""
+    torch_enable()
+    try:
+        yield
+    finally:
+        torch_pop()

@@ -1,0 +1,55 @@
+"""The command line: `python -m mindtorch run|compare script.py`, also installed as `mindtorch`."""
+
+import argparse
+import sys
+from pathlib import Path
+
+import mindtorch
+from mindtorch.module_hooker import torch_disable
+
+from . import compare
+from .script import ScriptNotFoundError, execute, report_failure
+
+__all__ = ["main"]
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mindtorch", description="Run PyTorch scripts on mindtorch, and compare with PyTorch."
+    )
+    parser.add_argument("--version", action="version", version=f"mindtorch {mindtorch.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="run a script with mindtorch in torch's place")
+    run.add_argument("script", type=Path)
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+    run.set_defaults(act=run_script)
+    beside = commands.add_parser(
+        "compare",
+        help="run a script under real PyTorch and under mindtorch, and say where they differ",
+        description="Exit status 0: the sides agree; 1: they differ; 2: the script failed on one.",
+    )
+    compare.add_arguments(beside)
+    beside.set_defaults(act=compare.main)
+    return parser
+
+
+def run_script(options: argparse.Namespace) -> int:
+    """Run the script as `python script.py` would, but that `import torch` gives mindtorch."""
+    torch_disable()
+    try:
+        execute(options.script, options.arguments)
+    except ScriptNotFoundError as error:
+        print(f"mindtorch run: {error}", file=sys.stderr)
+        return 2
+    except SystemExit:
+        raise
+    except BaseException as error:
+        return report_failure(error, options.script)
+    return 0
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status: the script's own for `run`."""
+    options = make_parser().parse_args(arguments)
+    status: int = options.act(options)
+    return status
