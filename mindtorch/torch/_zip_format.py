@@ -1,7 +1,7 @@
 """The container of a saved file: a zip archive of uncompressed, aligned records.
 
-Records lie in one folder of the archive (``archive/data.pkl``, ``archive/data/0``, ...). Each begins
-at a multiple of the alignment, so that a file can be mapped into memory and used in place.
+Records lie in one folder of the archive (``archive/data.pkl``, ``archive/data/0``, ...). Each
+begins at a multiple of the alignment, so that a file can be mapped into memory and used in place.
 """
 
 from __future__ import annotations
@@ -21,15 +21,18 @@ _END = struct.Struct("<4s4H2IH")
 _END64 = struct.Struct("<4sQ2H2I4Q")
 _LOCATOR64 = struct.Struct("<4sIQI")
 _UTF8, _SIZES_FOLLOW = 1 << 11, 1 << 3
-_LIMIT32 = 0xFFFFFFFF
+_LIMIT32 = 0xFFFFFFFF  # from here on sizes and places take 64 bits
 _PADDING_HEADER = 4
-_ZIP64_LOCAL = 20
+_WIDE = 0xFFFFFFFF
+_INFLATION_LIMIT = 1032
 
 _CORRUPT = (
     " This is an internal miniz error. If you are seeing this error, there is a high likelihood "
     "that your checkpoint file is corrupted. This can happen if the checkpoint was not saved "
     "properly, was transferred incorrectly, or the file was modified after saving."
 )
+
+_ZIP_ERRORS = (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OSError)
 
 
 class Writable(Protocol):
@@ -69,13 +72,14 @@ class ArchiveWriter:
         flags = _UTF8 | (_SIZES_FOLLOW if size else 0)
         wide = size >= _LIMIT32 or start >= _LIMIT32
         extra = self._extra(start + _LOCAL_HEADER.size + len(path), size, start, wide)
-        shown = _LIMIT32 if wide and size else 0
+        shown = _WIDE if wide and size else 0
         header = (b"PK\3\4", 0, flags, 0, 0, 0, 0, shown, shown, len(path), len(extra))
         self._put(_LOCAL_HEADER.pack(*header) + path + extra)
         self._put(view)
         checksum = zlib.crc32(view) if self._checksums else 0
         if size:
-            self._put(struct.pack("<4sI" + ("QQ" if wide else "II"), b"PK\7\10", checksum, size, size))
+            descriptor = struct.Struct("<4sI2Q" if wide else "<4sI2I")
+            self._put(descriptor.pack(b"PK\7\10", checksum, size, size))
         self._directory.append((path, flags, checksum, size, start))
 
     def _extra(self, position: int, size: int, start: int, wide: bool) -> bytes:
@@ -104,8 +108,9 @@ class ArchiveWriter:
 def _directory_entry(path: bytes, flags: int, checksum: int, size: int, start: int) -> bytes:
     wide = size >= _LIMIT32 or start >= _LIMIT32
     extra = struct.pack("<2H3Q", 1, 24, size, size, start) if wide else b""
-    shown, place = (_LIMIT32, _LIMIT32) if wide else (size, start)
-    fields = (0, 0, flags, 0, 0, 0, checksum, shown, shown, len(path), len(extra), 0, 0, 0, 0, place)
+    shown, place = (_WIDE, _WIDE) if wide else (size, start)
+    sizes = (checksum, shown, shown, len(path), len(extra))
+    fields = (0, 0, flags, 0, 0, 0, *sizes, 0, 0, 0, 0, place)
     return _CENTRAL_HEADER.pack(b"PK\1\2", *fields) + path + extra
 
 
@@ -115,8 +120,9 @@ def _end_of_archive(count: int, start: int, size: int) -> bytes:
     if count >= 0xFFFF or start >= _LIMIT32 or size >= _LIMIT32:
         tail = _END64.pack(b"PK\6\6", _END64.size - 12, 0, 0, 0, 0, count, count, size, start)
         tail += _LOCATOR64.pack(b"PK\6\7", 0, position, 1)
-    few, short = min(count, 0xFFFF), min(size, _LIMIT32)
-    return tail + _END.pack(b"PK\5\6", 0, 0, few, few, short, min(start, _LIMIT32), 0)
+    few = min(count, 0xFFFF)
+    shown, place = (_WIDE, _WIDE) if tail else (size, start)
+    return tail + _END.pack(b"PK\5\6", 0, 0, few, few, shown, place, 0)
 
 
 class ArchiveReader:
@@ -154,7 +160,7 @@ class ArchiveReader:
         try:
             with zipfile.ZipFile(self._file) as archive:
                 return archive.infolist()
-        except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error, OSError) as error:
+        except _ZIP_ERRORS as error:
             short = self._end - self._base < _END.size
             reason = "not a ZIP archive" if short else "failed finding central directory"
             raise RuntimeError(
@@ -185,8 +191,13 @@ class ArchiveReader:
         return list(self._records)
 
     def size(self, name: str) -> int:
-        """How many bytes the record holds."""
-        return self._entry(name).file_size
+        """How many bytes the record holds; no more than the file can account for."""
+        entry = self._entry(name)
+        if self.offset(name) is None:
+            _, stored = self._bounds(name, entry)
+            if entry.file_size > (stored + 1) * _INFLATION_LIMIT:
+                raise self._damaged(name, "sizes disagree")
+        return entry.file_size
 
     def _entry(self, name: str) -> zipfile.ZipInfo:
         entry = self._records.get(name)
