@@ -2,3 +2,7 @@
 
 if __name__ != "mindtorch.tools":
     raise ImportError("import mindtorch.tools, not the folder 'tools'")
+
+from .layer_info import debug_layer_info
+
+__all__ = ["debug_layer_info"]

@@ -1,0 +1,174 @@
+"""The printout that users compare by eye."""
+
+import importlib
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindtorch.tools import debug_layer_info, layer_info
+
+FRAMES = {"pytorch": "torch", "mindtorch": "mindtorch.torch"}
+
+EXPECTED = """
+>>> parameter and buffer info from {frame} :
+'0.weight' with shape: (3, 2), and type: float32.
+The max value in '0.weight' is 0.5000, min value is 0.5000, mean value is 0.5000.
+'0.bias' with shape: (3,), and type: float32.
+The max value in '0.bias' is 0.2500, min value is 0.2500, mean value is 0.2500.
+'1.weight' with shape: (3,), and type: float32.
+The max value in '1.weight' is 1.0000, min value is 1.0000, mean value is 1.0000.
+'1.bias' with shape: (3,), and type: float32.
+The max value in '1.bias' is 0.0000, min value is 0.0000, mean value is 0.0000.
+'1.running_mean' with shape: (3,), and type: float32.
+The max value in '1.running_mean' is 0.0000, min value is 0.0000, mean value is 0.0000.
+'1.running_var' with shape: (3,), and type: float32.
+The max value in '1.running_var' is 1.0000, min value is 1.0000, mean value is 1.0000.
+'1.num_batches_tracked' with shape: (), and type: int64.
+1.num_batches_tracked is 0.
+
+>>> layer input and output info from {frame} :
+------------------------------ [forward]:0 ------------------------------
+The inputs[0] is a tensor with shape: (2, 2), and type: float32.
+The max value in inputs[0] is 4.0000, min value is 1.0000, mean value is 2.5000.
+The outputs[0] is a tensor with shape: (2, 3), and type: float32.
+The max value in outputs[0] is 3.7500, min value is 1.7500, mean value is 2.7500.
+------------------------------ [forward]:1 ------------------------------
+The inputs[0] is a tensor with shape: (2, 3), and type: float32.
+The max value in inputs[0] is 3.7500, min value is 1.7500, mean value is 2.7500.
+The outputs[0] is a tensor with shape: (2, 3), and type: float32.
+The max value in outputs[0] is 3.7500, min value is 1.7500, mean value is 2.7500.
+------------------------------ [forward]: ------------------------------
+The inputs[0] is a tensor with shape: (2, 2), and type: float32.
+The max value in inputs[0] is 4.0000, min value is 1.0000, mean value is 2.5000.
+The outputs[0] is a tensor with shape: (2, 3), and type: float32.
+The max value in outputs[0] is 3.7500, min value is 1.7500, mean value is 2.7500.
+------------------------------ [backward]:1 ------------------------------
+The outputs[0] is a tensor with shape: (2, 3), and type: float32.
+The max value in outputs[0] is 2.0000, min value is 2.0000, mean value is 2.0000.
+------------------------------ [backward]: ------------------------------
+The outputs[0] is a tensor with shape: (2, 3), and type: float32.
+The max value in outputs[0] is 2.0000, min value is 2.0000, mean value is 2.0000.
+------------------------------ [backward]:0 ------------------------------
+The outputs[0] is a tensor with shape: (2, 3), and type: float32.
+The max value in outputs[0] is 2.0000, min value is 2.0000, mean value is 2.0000.
+"""
+
+
+@pytest.fixture(params=FRAMES)
+def frame(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Each library's name for the tool, with no header printed yet."""
+    monkeypatch.setattr(layer_info, "_announced", set())
+    monkeypatch.delenv("MSA_LOG", raising=False)
+    if request.param == "pytorch":
+        pytest.importorskip("torch")
+    name: str = request.param
+    return name
+
+
+@pytest.fixture
+def torch(frame: str) -> Any:
+    return importlib.import_module(FRAMES[frame])
+
+
+def make_model(torch: Any) -> Any:
+    """A linear layer and a batch norm whose numbers have few digits."""
+    model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.BatchNorm1d(3, eps=0.0)).eval()
+    with torch.no_grad():
+        model[0].weight.fill_(0.5)
+        model[0].bias.fill_(0.25)
+    return model
+
+
+def test_the_whole_text_is_as_documented(
+    frame: str, torch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Users compare the texts of two libraries line by line, and with logs kept from before."""
+    model = make_model(torch)
+    debug_layer_info(model, frame)
+    output = model(torch.tensor([[1.0, 2.0], [3.0, 4.0]]))
+    (2 * output).sum().backward()
+    assert capsys.readouterr().out == EXPECTED.format(frame=frame)
+
+
+def test_removing_the_handle_ends_the_printing(
+    frame: str, torch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The original's hooks stay for ever; ours can be taken off."""
+    model = make_model(torch)
+    handle = debug_layer_info(model, frame, params_info=False)
+    handle.remove()
+    handle.remove()
+    model(torch.ones(2, 2))
+    assert capsys.readouterr().out == ""
+
+
+def test_the_header_is_printed_once(
+    frame: str, torch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Two models of one run share a section."""
+    for _ in range(2):
+        model = make_model(torch)
+        debug_layer_info(model, frame, params_info=False)
+        model(torch.ones(2, 2))
+    assert capsys.readouterr().out.count(">>> layer input and output info") == 1
+
+
+def test_tuples_are_walked_and_keep_their_gradients(
+    frame: str, torch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """An inner tuple counts anew, and the model's result is not changed by being watched."""
+
+    class Pair(torch.nn.Module):  # type: ignore[misc, name-defined]
+        def forward(self, x: Any) -> Any:
+            return x + 1, (x * 2, x > 0)
+
+    debug_layer_info(Pair(), frame, params_info=False)
+    model = Pair()
+    debug_layer_info(model, frame, params_info=False)
+    x = torch.ones(2, requires_grad=True)
+    first, (second, positive) = model(x)
+    (first + 3 * second).sum().backward()
+    assert x.grad.tolist() == [7.0, 7.0]
+    assert positive.tolist() == [True, True]
+    lines = capsys.readouterr().out.splitlines()
+    shapes = [line.split()[1] for line in lines if "with shape" in line]
+    # The gradients arrive in the order in which backward reaches the two results.
+    assert shapes[:4] == ["inputs[0]", "outputs[0]", "outputs[0]", "outputs[1]"]
+    assert sorted(shapes[4:]) == ["outputs[0]", "outputs[0]"]
+    assert "The max value in outputs[1] is True, min value is True." in lines
+
+
+def test_types_are_printed_when_asked_for(
+    frame: str, torch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """With the tensors switched off, the types and the order of the layers remain."""
+    model = make_model(torch)
+    debug_layer_info(model, frame, type_info=True, tensor_info=False, params_info=False)
+    model(torch.ones(2, 2))
+    lines = capsys.readouterr().out.splitlines()[2:]
+    assert len(lines) == 9
+    assert lines[1] == f"The inputs[0] is a {torch.Tensor}."
+    assert all(re.match(r"The (in|out)puts\[0\] is a <class|-{30} \[forward\]:", x) for x in lines)
+
+
+@pytest.mark.parametrize("value", [3, "net", None])
+def test_what_is_no_module_is_refused(frame: str, value: object) -> None:
+    """The text is the original's."""
+    text = f"For debug_layer_info, `model` must be a nn.Module, but get a {type(value)} type."
+    with pytest.raises(ValueError, match=f"^{re.escape(text)}$"):
+        debug_layer_info(value, frame)
+
+
+def test_another_frame_is_refused() -> None:
+    """A misspelt frame must not print under a wrong heading."""
+    with pytest.raises(ValueError, match="`frame` must be one of"):
+        debug_layer_info(None, "torch")
+
+
+def test_the_tool_is_the_function_not_a_module(repository: Path) -> None:
+    """Scripts write `from mindtorch.tools import debug_layer_info` and call it."""
+    assert callable(debug_layer_info)
+    assert "mindtorch.tools.debug_layer_info" not in sys.modules
