@@ -19,31 +19,16 @@ from mindtorch.engine.tensor import Tensor
 
 from . import _types, _utils
 from ._types import Size, layout, memory_format
-from .storage import STORAGE_NAMES, TypedStorage, UntypedStorage
+from .storage import LEGACY_CLASSES, TypedStorage, UntypedStorage
 
 OURS = "mindtorch.torch"
-
-
-class StorageType:
-    """A storage class as a file names it: ``torch.FloatStorage`` stands for its dtype."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.dtype = STORAGE_NAMES[name]
-
-    def __str__(self) -> str:
-        return f"StorageType(dtype={self.dtype})"
-
-
-_STORAGE_TYPES = {name: StorageType(name) for name in STORAGE_NAMES}
-_TYPE_OF_DTYPE = {kind.dtype: kind for kind in _STORAGE_TYPES.values()}
 
 
 def storage_type(storage: TypedStorage | UntypedStorage) -> tuple[Any, int, DType]:
     """What a file says of a storage: its class, its length in elements, their type."""
     if isinstance(storage, UntypedStorage):
         return UntypedStorage, storage.nbytes(), dtypes.uint8
-    return _TYPE_OF_DTYPE[storage.dtype], len(storage), storage.dtype
+    return LEGACY_CLASSES[storage.pickle_storage_type()], len(storage), storage.dtype
 
 
 # ---------------------------------------------------------------------------------------- names
@@ -62,6 +47,7 @@ _SPECIAL_NAMES: dict[Any, tuple[str, str]] = {
     Size: ("torch", "Size"),
     get_layout: ("torch.serialization", "_get_layout"),
     UntypedStorage: ("torch.storage", "UntypedStorage"),
+    **{kind: ("torch", name) for name, kind in LEGACY_CLASSES.items()},
     TypedStorage: ("torch.storage", "TypedStorage"),
     _utils._rebuild_from_type_v2: ("torch._tensor", "_rebuild_from_type_v2"),
 }
@@ -74,8 +60,6 @@ def torch_name(thing: Any, name: str | None = None) -> tuple[str, str] | None:
         pickle.PicklingError: it is ours, but PyTorch has nothing under its name.
     """
     if isinstance(thing, DType):
-        return "torch", thing.name
-    if isinstance(thing, StorageType):
         return "torch", thing.name
     if isinstance(thing, memory_format):
         return "torch", repr(thing).removeprefix("torch.")
@@ -134,8 +118,8 @@ BY_FULL_NAME: dict[str, Any] = {
     "torch.storage.TypedStorage": TypedStorage,
     "torch._tensor._rebuild_from_type_v2": _utils._rebuild_from_type_v2,
     **{f"torch.{dtype.name}": dtype for dtype in dtypes.ALL},
-    **{f"torch.{name}": kind for name, kind in _STORAGE_TYPES.items()},
-    **{f"torch.storage.{name}": kind for name, kind in _STORAGE_TYPES.items()},
+    **{f"torch.{name}": kind for name, kind in LEGACY_CLASSES.items()},
+    **{f"torch.storage.{name}": kind for name, kind in LEGACY_CLASSES.items()},
     **{f"torch._utils.{name}": function for name, function in _utils.REBUILDERS.items()},
 }
 
@@ -157,7 +141,7 @@ class TorchPickler(pickle._Pickler):  # type: ignore[name-defined,misc]
     def __init__(self, file: Any, protocol: int, save_storage: Callable[[Any], Any]) -> None:
         super().__init__(file, protocol)
         self._save_storage = save_storage
-        self._reducers: dict[type, Any] = dict(_REDUCERS)
+        self._reducers: dict[type, Any] = dict(REDUCERS)
 
     def persistent_id(self, obj: Any) -> Any:
         if isinstance(obj, (TypedStorage, UntypedStorage)):
@@ -168,7 +152,7 @@ class TorchPickler(pickle._Pickler):  # type: ignore[name-defined,misc]
         cls = type(obj)
         reducer = self._reducers.get(cls, self)
         if reducer is self:
-            reducer = self._reducers[cls] = _tensor_reducer(cls)
+            reducer = self._reducers[cls] = tensor_reducer(cls)
         return NotImplemented if reducer is None else reducer(obj)
 
     def save_global(self, obj: Any, name: str | None = None) -> None:
@@ -193,7 +177,9 @@ class TorchPickler(pickle._Pickler):  # type: ignore[name-defined,misc]
 
 
 def _by_name(obj: Any) -> str:
-    return repr(obj)
+    """The name of ``obj`` in the module of its class."""
+    name = repr(obj).removeprefix("torch.")
+    return "bool_" if name == "bool" else name
 
 
 def _reduce_device(device: Device) -> Any:
@@ -201,9 +187,8 @@ def _reduce_device(device: Device) -> Any:
     return Device, parts
 
 
-_REDUCERS: dict[type, Any] = {
+REDUCERS: dict[type, Any] = {
     DType: _by_name,
-    StorageType: _by_name,
     memory_format: _by_name,
     layout: lambda value: (get_layout, (repr(value),)),
     Device: _reduce_device,
@@ -211,7 +196,7 @@ _REDUCERS: dict[type, Any] = {
 }
 
 
-def _tensor_reducer(cls: type) -> Any:
+def tensor_reducer(cls: type) -> Any:
     """How instances of ``cls`` are taken apart; None leaves it to pickle."""
     if not issubclass(cls, Tensor):
         return None

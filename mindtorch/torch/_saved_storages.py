@@ -14,7 +14,6 @@ from mindtorch.engine.dtypes import DType, uint8
 from . import _pickle
 from ._file_options import options
 from ._locations import location_tag, restorer_for
-from ._pickle import StorageType
 from ._restricted_unpickler import RestrictedUnpickler
 from .storage import TypedStorage, UntypedStorage
 
@@ -61,6 +60,12 @@ def dump(
         def persistent_id(self, obj: Any) -> Any:
             return persistent_id(obj) if isinstance(obj, (TypedStorage, UntypedStorage)) else None
 
+        def reducer_override(self, obj: Any) -> Any:
+            reducer = _pickle.REDUCERS.get(type(obj)) or _pickle.tensor_reducer(type(obj))
+            if reducer is None:
+                reducer = getattr(super(), "reducer_override", lambda _obj: NotImplemented)
+            return reducer(obj)
+
     Pickler(buffer, protocol=protocol).dump(obj)
     return _pickle.rename_globals(buffer.getvalue())
 
@@ -93,9 +98,10 @@ def element_type(kind: Any) -> DType:
     """The element type that a storage class stands for."""
     if kind is UntypedStorage:
         return uint8
-    if not isinstance(kind, StorageType):
+    dtype = getattr(kind, "_class_dtype", None)
+    if not isinstance(dtype, DType):
         raise TypeError(f"{kind!r} is not a storage class")
-    return kind.dtype
+    return dtype
 
 
 class Reading:

@@ -35,13 +35,12 @@ from ._file_options import (
     skip_data,
 )
 from ._locations import default_restore_location, location_tag, register_package
-from ._pickle import StorageType
 from ._saved_storages import Reading, StorageTable, bytes_of, dump, element_type, storage_id
 from ._zip_format import ArchiveReader, ArchiveWriter
 from .storage import TypedStorage, UntypedStorage, allocate
 
 __all__ = [
-    "LoadEndianness", "SourceChangeWarning", "StorageType", "add_safe_globals",
+    "LoadEndianness", "SourceChangeWarning", "add_safe_globals",
     "clear_safe_globals", "default_restore_location",
     "get_crc32_options", "get_default_load_endianness",
     "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load",
@@ -258,7 +257,7 @@ def _folder_name(f: Any) -> str:
     if not _is_path(f):
         return "archive"
     name = os.path.basename(os.fsdecode(os.fspath(f)))
-    return name.rpartition(".")[0] or name
+    return (name.rpartition(".")[0] or name) if name.isascii() else "archive"
 
 
 # ------------------------------------------------------------------------------------------ load

@@ -415,7 +415,7 @@ def _typed_from_untyped(untyped: UntypedStorage, dtype: DType) -> TypedStorage:
 
 
 def _legacy_class(name: str, dtype: DType) -> type[TypedStorage]:
-    members = {"_class_dtype": dtype, "__module__": "mindtorch.torch", "__doc__": None}
+    members = {"_class_dtype": dtype, "__module__": __name__, "__doc__": None}
     return type(name, (TypedStorage,), members)
 
 
