@@ -282,9 +282,7 @@ class Generator:
             rounded = values.astype(array.dtype)
             return np.where(rounded == top, bottom, rounded)
 
-        return self._fill(
-            array, "uniform_single", low, high, wide=np.float32, finish=finish
-        )
+        return self._fill(array, "uniform_single", low, high, wide=np.float32, finish=finish)
 
     def normal(self, array: Array, mean: float = 0.0, std: float = 1.0) -> Array:
         """Normal of ``mean`` and ``std``; blocks of 16 if contiguous with 16 elements or more."""
@@ -303,17 +301,13 @@ class Generator:
             return self._fill_float(array, "normal_serial", mean, std, False, cached=True)
         if kind == "float64":
             return self._fill(array, "normal_double", mean, std)
-        return self._fill(
-            array, "normal_single", mean, std, kind == "float32", wide=np.float32
-        )
+        return self._fill(array, "normal_single", mean, std, kind == "float32", wide=np.float32)
 
     def log_normal(self, array: Array, mean: float = 1.0, std: float = 2.0) -> Array:
         """The exponential of a normal."""
         if not std > 0.0:
             raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
-        return self._fill_float(
-            array, "normal_serial", float(mean), float(std), True, cached=True
-        )
+        return self._fill_float(array, "normal_serial", float(mean), float(std), True, cached=True)
 
     def exponential(self, array: Array, rate: float = 1.0) -> Array:
         """Density ``rate * exp(-rate * x)``."""
@@ -380,15 +374,16 @@ class Generator:
         return self._choose(array, keep, float(array.dtype.type(scale)))
 
     def rrelu_noise(self, array: Array, x: Array, low: float, high: float) -> Array:
-        """A slope uniform on [low, high) where ``x <= 0``, else 1 (both C-contiguous)."""
+        """A slope uniform on [low, high) where ``x <= 0``, else 1 (both C-contiguous).
+
+        torch multiplies a bfloat16 ``x`` by the float32 slope: give a float32 array for that.
+        """
         if array.size == 0:
             return array
         work = np.float64 if array.dtype.name == "float64" else np.float32
-        low, high = (float(array.dtype.type(bound)) for bound in (low, high))
+        low, high = (float(work(bound)) for bound in (low, high))
         flat = np.empty(array.size, work)
-        self._draw(
-            "rrelu_slopes", flat, np.ascontiguousarray(x, work).reshape(-1), low, high
-        )
+        self._draw("rrelu_slopes", flat, np.ascontiguousarray(x, work).reshape(-1), low, high)
         array[...] = flat.astype(array.dtype).reshape(array.shape)
         return array
 
@@ -407,21 +402,25 @@ class Generator:
             return self._integers(array, 0, span, kind in ("int64", "float64", "uint64"))
         low = 0 if low is None else int(low)
         if high is None:
-            if kind == "int64" and low == -(2**63):
+            if low == -(2**63):
                 return self._integers(array, 0, 0, True)
-            high = top + 1
-            if low >= high:
+            if low > top:
                 raise RuntimeError(
-                    f"random_ expects 'from' to be less than 'to', but got from={low} >= to={top}"
+                    "random_ expects 'from' casted to dtype to be less than or equal to 'to_inc' "
+                    f"casted to dtype, but got from={low} > to_inc={top}"
                 )
-        else:
-            high = int(high)
-            if low >= high:
-                raise RuntimeError(
-                    f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
-                )
+        elif low >= high:
+            raise RuntimeError(
+                f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+            )
+        high = top + 1 if high is None else int(high)
         if kind in _DIGITS:
             low, high = _representable(array.dtype, low, high)
+            if low >= high:
+                raise RuntimeError(
+                    "random_ expects 'from' casted to dtype to be less than 'to' casted to dtype, "
+                    f"but got from={low} >= to={high}"
+                )
         elif kind != "uint64":
             bottom = 0 if array.dtype.kind in "bu" else -top - 1
             for text, bound in (("from", low), ("to - 1", high - 1)):
@@ -530,7 +529,7 @@ def _largest(dtype: Any) -> int:
 
 def _c_name(kind: str) -> str:
     return {
-        "int8": "signed char", "uint8": "unsigned char", "int16": "short", "int32": "int",
+        "int8": "signed char", "uint8": "unsigned char", "int16": "short int", "int32": "int",
         "int64": "long", "uint16": "unsigned short", "uint32": "unsigned int",
     }.get(kind, kind)  # fmt: skip
 
@@ -544,10 +543,10 @@ def _representable(dtype: Any, low: int, high: int) -> tuple[int, int]:
 
     next_low = cast(low + 1)
     if next_low < low:
-        low = next_low + (1 << (abs(low + 1).bit_length() - 1 - digits + 1))
+        low = next_low + (1 << max(abs(low + 1).bit_length() - digits, 0))
     last = cast(high - 1)
     if last >= high:
-        high = last - (1 << (abs(high - 1).bit_length() - 1 - digits + 1))
+        high = last - (1 << max(abs(high - 1).bit_length() - digits, 0))
     return low, high
 
 
