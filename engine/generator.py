@@ -269,7 +269,8 @@ class Generator:
             return array
         if not low <= high:
             raise RuntimeError(
-                f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
+                "uniform_ expects to return a [from, to) range, but found "
+                f"from={low:g} > to={high:g}"
             )
         if kind == "float64":
             return self._fill(array, "uniform_double", low, high)
@@ -284,9 +285,9 @@ class Generator:
 
         return self._fill(array, "uniform_single", low, high, wide=np.float32, finish=finish)
 
-    def normal(self, array: Array, mean: float = 0.0, std: float = 1.0) -> Array:
+    def normal(self, array: Array, mean: complex = 0.0, std: float = 1.0) -> Array:
         """Normal of ``mean`` and ``std``; blocks of 16 if contiguous with 16 elements or more."""
-        mean, std = (complex(mean) if isinstance(mean, complex) else float(mean)), float(std)
+        std = float(std)
         if not std >= 0.0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
         kind = array.dtype.name
@@ -295,9 +296,10 @@ class Generator:
             if mean != 0:
                 array += array.dtype.type(mean)
             return array
+        if isinstance(mean, complex):
+            raise TypeError("a complex mean needs a complex array")
+        mean = float(mean)
         if array.size < 16 or not array.flags.c_contiguous:
-            if kind != "float64":
-                mean, std = float(mean), float(std)
             return self._fill_float(array, "normal_serial", mean, std, False, cached=True)
         if kind == "float64":
             return self._fill(array, "normal_double", mean, std)

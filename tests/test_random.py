@@ -369,7 +369,7 @@ def test_variates_equal_torch(kind: str) -> None:
 def test_bad_arguments_raise_as_torch(name: str, args: tuple[Any, ...]) -> None:
     """Type and text of the error are torch's."""
     torch = pytest.importorskip("torch")
-    with pytest.raises(Exception) as theirs:  # noqa: PT011
+    with pytest.raises(Exception) as theirs:
         getattr(torch.empty(20), name + "_")(*args)
     with pytest.raises(type(theirs.value)) as ours:
         getattr(Generator(), name)(np.empty(20, np.float32), *args)
