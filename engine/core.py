@@ -151,13 +151,13 @@ class Op:
             plan = self._plans[key] = self.plan(inputs, params)
         if plan.kind == KERNEL:
             result = _new(result_class())
-            result.data = data = plan.empty(plan.size, plan.dtype)
+            result.flat = data = plan.empty(plan.size, plan.dtype)
             result.aval = plan.aval
             result._node = None
             if len(inputs) == 2 and inputs[1] is not None:
-                plan.run(data, inputs[0].data, inputs[1].data)
+                plan.run(data, inputs[0].flat, inputs[1].flat)
             else:
-                plan.run(data, *[None if x is None else x.data for x in inputs])
+                plan.run(data, *[None if x is None else x.flat for x in inputs])
             if mode:
                 for x in inputs:
                     if x is not None and x._node is not None:
@@ -200,14 +200,14 @@ class Op:
     def _view(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Tensor:
         source = inputs[0]
         offset = plan.run
-        data = source.data[offset:] if offset else source.data
+        data = source.flat[offset:] if offset else source.flat
         result = make(data, plan.aval, source._shared, source._offset + offset)
         tape.record_view(self, plan, mode, inputs, params, result)
         return result
 
     def _several(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Any:
         results = tuple(make(plan.empty(a.size, a.dtype.np), a) for a in plan.avals)
-        plan.run(*[r.data for r in results], *[None if x is None else x.data for x in inputs])
+        plan.run(*[r.flat for r in results], *[None if x is None else x.flat for x in inputs])
         if mode and any(x is not None and x._node is not None for x in inputs):
             tape.record(self, plan, inputs, params, results)
         return results

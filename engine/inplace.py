@@ -31,7 +31,7 @@ def copy_data(target: Tensor, source: Tensor) -> None:
         source = clone.evaluate(0, (source,), {})
         copy_data(target, source)
         return
-    run(target.data, source.data)
+    run(target.flat, source.flat)
 
 
 _copies: dict[Any, Any] = {}
@@ -143,10 +143,10 @@ def _direct(op: Op, target: Tensor, inputs: Any, params: Any, tracked: bool) -> 
     if tracked:
         stand_in = tape._detached(target)
         node = tape.record(op, plan, inputs, params, (stand_in,))
-    plan.run(target.data, *[x.data for x in inputs])
+    plan.run(target.flat, *[x.flat for x in inputs])
     storage = target._storage
     if storage is None:
-        storage = target._storage = Storage(target.data, target.aval.device)
+        storage = target._storage = Storage(target.flat, target.aval.device)
     storage.version += 1
     if tracked and node is not None:
         _expect_new_version(node, storage)
@@ -257,7 +257,7 @@ def add_into(target: Tensor, value: Tensor) -> None:
         if plan is None:
             plan = add._plans[key] = add.plan((target, value), {})
         if plan.aval is target.aval:
-            plan.run(target.data, target.data, value.data)
+            plan.run(target.flat, target.flat, value.flat)
             if target._storage is not None:
                 target._storage.version += 1
             return
@@ -268,7 +268,7 @@ def add_into(target: Tensor, value: Tensor) -> None:
 
 def set_data(target: Tensor, source: Tensor) -> None:
     """``target.data = source``: other memory and layout, the same place in the graph."""
-    target.data = source.data
+    target.flat = source.flat
     target.aval = source.aval if not source.aval.weak else aval(
         source.aval.shape, source.aval.dtype, source.aval.strides, source.aval.device
     )

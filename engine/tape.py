@@ -234,6 +234,16 @@ class PackedTensor:
 saved_tensor_hooks: list[Any] = []
 
 
+class Anomaly:
+    """Whether backward checks what rules return, and for NaN."""
+
+    enabled = False
+    check_nan = True
+
+
+anomaly = Anomaly()
+
+
 class AccumulateGrad:
     """The end of a path: adds to the ``grad`` of a leaf."""
 
@@ -361,7 +371,7 @@ def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node |
 
 
 def _detached(tensor: Tensor) -> Tensor:
-    return make(tensor.data, tensor.aval, tensor._shared, tensor._offset)
+    return make(tensor.flat, tensor.aval, tensor._shared, tensor._offset)
 
 
 def _what_to_keep(op: Any, mask: tuple[bool, ...], results: int) -> tuple[tuple[str, int], ...]:
@@ -530,6 +540,8 @@ class Pass:
         if not any(needed) or all(g is None for g in gradients):
             return
         results = node.apply(gradients, needed)
+        if anomaly.enabled and anomaly.check_nan:
+            _refuse_nan(node, results)
         if not self.retain_graph:
             node.release()
         if node.hooks is not None and "post" in node.hooks:
@@ -569,6 +581,14 @@ class Pass:
         if node.hooks is not None and "post" in node.hooks:
             for hook in list(node.hooks["post"].values()):
                 hook((), (gradient,))
+
+
+def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
+    for index, result in enumerate(results):
+        if result is not None and (result.flat != result.flat).any():
+            raise RuntimeError(
+                f"Function '{node.name()}' returned nan values in its {index}th output."
+            )
 
 
 # references to a gradient that only the pass holds, as counted in Pass._leaf

@@ -39,13 +39,13 @@ class Tensor:
     """A strided array with a place in the autodiff graph.
 
     Attributes:
-        data: flat typed array that begins at the tensor's first element.
+        flat: typed 1-D array that begins at the tensor's first element.
         aval: shape, strides, dtype and device.
         _node: None, or what produced the tensor (:mod:`.tape`).
     """
 
-    __slots__ = ("__dict__", "__weakref__", "_node", "aval", "data")
-    data: Any
+    __slots__ = ("__dict__", "__weakref__", "_node", "aval", "flat")
+    flat: Any
     aval: Aval
     _node: Node | AccumulateGrad | ViewHistory | None
     _storage: Storage | None = None
@@ -60,7 +60,7 @@ class Tensor:
         """The storage object; made when somebody first asks for it."""
         storage = self._storage
         if storage is None:
-            storage = self._storage = Storage(self.data, self.aval.device)
+            storage = self._storage = Storage(self.flat, self.aval.device)
         return storage
 
     @property
@@ -69,7 +69,7 @@ class Tensor:
 
     def array(self) -> Any:
         """The N-d array that shares this tensor's memory."""
-        return as_array(self.data, self.aval)
+        return as_array(self.flat, self.aval)
 
 
 def as_array(data: Any, description: Aval) -> Any:
@@ -100,7 +100,7 @@ def result_class() -> type[Tensor]:
 def make(data: Any, description: Aval, storage: Storage | None = None, offset: int = 0) -> Tensor:
     """A tensor without history over flat ``data``; a view when ``storage`` is given."""
     result = _new(_result_type)
-    result.data = data
+    result.flat = data
     result.aval = description
     result._node = None
     if storage is not None:
@@ -112,7 +112,7 @@ def make(data: Any, description: Aval, storage: Storage | None = None, offset: i
 
 def alias(tensor: Tensor) -> Tensor:
     """Another tensor over the same storage and version counter, without history."""
-    return make(tensor.data, tensor.aval, tensor._shared, tensor._offset)
+    return make(tensor.flat, tensor.aval, tensor._shared, tensor._offset)
 
 
 def from_array(array: Any, device: Device = cpu) -> Tensor:

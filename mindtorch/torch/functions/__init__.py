@@ -1,1 +1,20 @@
 """torch's functions by subject; each registers what it defines (see ``_registry``)."""
+
+from __future__ import annotations
+
+import importlib
+
+SUBJECTS = (
+    "creation", "shape", "indexing", "random", "pointwise", "comparison", "reduction", "sorting",
+    "scan", "linear_algebra",
+)  # fmt: skip
+
+
+def load() -> None:
+    """Import every subject, so that the registry is complete."""
+    for subject in SUBJECTS:
+        try:
+            importlib.import_module(f"{__name__}.{subject}")
+        except ModuleNotFoundError as error:
+            if not (error.name or "").startswith(f"{__name__}.{subject}"):
+                raise

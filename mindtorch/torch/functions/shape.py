@@ -52,8 +52,8 @@ def view_as_dtype(x: Any, dtype: dtypes.DType) -> Any:
             )
         shape = (*shape[:-1], bytes_ // new)
         strides = (*[s * old // new for s in strides[:-1]], 1)
-    usable = x.data.nbytes // new * new
-    data = x.data.view("u1")[:usable].view(dtype.np)
+    usable = x.flat.nbytes // new * new
+    data = x.flat.view("u1")[:usable].view(dtype.np)
     storage = Storage(data, x.aval.device)
     return make(data, aval(shape, dtype, strides, x.aval.device), storage)
 
@@ -706,7 +706,7 @@ def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
 
 def become(target: Any, view: Any) -> Any:
     """Give ``target`` the layout of ``view``, a view of it (``squeeze_`` and its like)."""
-    target.data, target.aval, target._offset = view.data, view.aval, view._offset
+    target.flat, target.aval, target._offset = view.flat, view.aval, view._offset
     target._storage = view._storage
     node = tape.node_of(view)
     if node is not None:

@@ -1,0 +1,141 @@
+"""The torch-shaped namespace over mindtorch's own engine."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine import dtypes as _dtypes
+from mindtorch.engine.device import Device as device
+from mindtorch.engine.dtypes import DType as dtype
+from mindtorch.engine.dtypes import bfloat16 as bfloat16
+from mindtorch.engine.dtypes import bool_ as bool  # noqa: A004
+from mindtorch.engine.dtypes import complex64 as complex64
+from mindtorch.engine.dtypes import complex128 as complex128
+from mindtorch.engine.dtypes import float16 as float16
+from mindtorch.engine.dtypes import float32 as float32
+from mindtorch.engine.dtypes import float64 as float64
+from mindtorch.engine.dtypes import int8 as int8
+from mindtorch.engine.dtypes import int16 as int16
+from mindtorch.engine.dtypes import int32 as int32
+from mindtorch.engine.dtypes import int64 as int64
+from mindtorch.engine.dtypes import uint8 as uint8
+from mindtorch.engine.dtypes import uint16 as uint16
+from mindtorch.engine.dtypes import uint32 as uint32
+from mindtorch.engine.dtypes import uint64 as uint64
+
+from . import version as version
+from ._constants import e as e
+from ._constants import inf as inf
+from ._constants import nan as nan
+from ._constants import newaxis as newaxis
+from ._constants import pi as pi
+from ._defaults import set_default_device as set_default_device
+from ._random import Generator as Generator
+from ._random import default_generator as default_generator
+from ._random import fork_rng as fork_rng
+from ._random import get_rng_state as get_rng_state
+from ._random import initial_seed as initial_seed
+from ._random import manual_seed as manual_seed
+from ._random import seed as seed
+from ._random import set_rng_state as set_rng_state
+from ._registry import FUNCTIONS, METHODS
+from ._tensor import Tensor as Tensor
+from ._tensor import attach_methods as _attach_methods
+from ._tensor_str import get_printoptions as _get_printoptions
+from ._tensor_str import set_printoptions as set_printoptions
+from ._types import Size as Size
+from ._types import channels_last as channels_last
+from ._types import channels_last_3d as channels_last_3d
+from ._types import contiguous_format as contiguous_format
+from ._types import finfo as finfo
+from ._types import iinfo as iinfo
+from ._types import layout as layout
+from ._types import memory_format as memory_format
+from ._types import preserve_format as preserve_format
+from ._types import sparse_coo as sparse_coo
+from ._types import sparse_csr as sparse_csr
+from ._types import strided as strided
+from .functions import load as _load_functions
+
+__version__ = version.__version__
+
+half = float16
+float = float32  # noqa: A001
+double = float64
+short = int16
+int = int32  # noqa: A001
+long = int64
+cfloat = complex64
+cdouble = complex128
+
+_load_functions()
+_attach_methods(METHODS)
+globals().update({name: entry for name, entry in FUNCTIONS.items() if name not in globals()})
+
+from . import autograd as autograd  # noqa: E402
+from . import cuda as cuda  # noqa: E402
+from . import random as random  # noqa: E402
+from ._legacy_types import BFloat16Tensor as BFloat16Tensor  # noqa: E402
+from ._legacy_types import BoolTensor as BoolTensor  # noqa: E402
+from ._legacy_types import ByteTensor as ByteTensor  # noqa: E402
+from ._legacy_types import CharTensor as CharTensor  # noqa: E402
+from ._legacy_types import DoubleTensor as DoubleTensor  # noqa: E402
+from ._legacy_types import FloatTensor as FloatTensor  # noqa: E402
+from ._legacy_types import HalfTensor as HalfTensor  # noqa: E402
+from ._legacy_types import IntTensor as IntTensor  # noqa: E402
+from ._legacy_types import LongTensor as LongTensor  # noqa: E402
+from ._legacy_types import ShortTensor as ShortTensor  # noqa: E402
+from .autograd.grad_mode import enable_grad as enable_grad  # noqa: E402
+from .autograd.grad_mode import inference_mode as inference_mode  # noqa: E402
+from .autograd.grad_mode import is_grad_enabled as is_grad_enabled  # noqa: E402
+from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_enabled  # noqa: E402
+from .autograd.grad_mode import no_grad as no_grad  # noqa: E402
+from .autograd.grad_mode import set_grad_enabled as set_grad_enabled  # noqa: E402
+from .settings import *  # noqa: E402, F403
+
+
+def get_default_dtype() -> dtype:
+    """The type of new floating-point tensors."""
+    return _dtypes.default
+
+
+def set_default_dtype(d: dtype) -> None:
+    """Make ``d`` the type of new floating-point tensors."""
+    if not isinstance(d, dtype):
+        raise TypeError(f"invalid dtype object: only floating-point types are supported as the "
+                        f"default type, got {d!r}")
+    _dtypes.set_default(d)
+
+
+_LAZY = (
+    "_dynamo", "amp", "backends", "compiler", "distributed", "distributions", "func", "fft", "fx",
+    "hub", "jit", "library", "linalg", "masked", "multiprocessing", "nn", "onnx", "ops", "optim",
+    "overrides", "profiler", "serialization", "signal", "sparse", "special", "storage", "testing",
+    "types", "utils",
+)  # fmt: skip
+_LAZY_NAMES = {
+    "save": "serialization", "load": "serialization", "compile": "compiler._compile",
+    "UntypedStorage": "storage", "TypedStorage": "storage", "autocast": "amp",
+    "vmap": "func", "GradScaler": "amp",
+}  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    """Sub-packages and what lives in them are imported when first used."""
+    import importlib
+
+    if name in _LAZY:
+        try:
+            return importlib.import_module(f"{__name__}.{name}")
+        except ModuleNotFoundError as error:
+            if error.name != f"{__name__}.{name}":
+                raise
+    elif name in _LAZY_NAMES:
+        module = importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}")
+        value = globals()[name] = getattr(module, name)
+        return value
+    elif name.endswith("Storage"):
+        module = importlib.import_module(f"{__name__}.storage")
+        if hasattr(module, name):
+            return getattr(module, name)
+    raise AttributeError(f"module 'torch' has no attribute '{name}'")

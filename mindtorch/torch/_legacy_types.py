@@ -1,0 +1,60 @@
+"""``torch.FloatTensor`` and its like: constructors, and classes for ``isinstance``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.aval import aval
+from mindtorch.engine.dtypes import DType
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array
+
+from ._arguments import as_shape
+
+
+class _LegacyType(type):
+    dtype: DType
+
+    def __instancecheck__(cls, other: Any) -> bool:
+        return isinstance(other, EngineTensor) and other.aval.dtype is cls.dtype
+
+    def __call__(cls, *data: Any) -> Any:
+        from .functions.creation import infer_array, new_empty
+
+        if len(data) == 1 and isinstance(data[0], EngineTensor):
+            return data[0].to(cls.dtype)  # type: ignore[attr-defined]
+        if len(data) == 1 and not isinstance(data[0], int):
+            return from_array(np.ascontiguousarray(infer_array(data[0], cls.dtype)))
+        return new_empty(aval(as_shape(data) if data else (0,), cls.dtype))
+
+
+def _define(name: str, dtype: DType) -> Any:
+    return _LegacyType(name, (), {"dtype": dtype, "__doc__": f"Tensors of {dtype}."})
+
+
+FloatTensor = _define("FloatTensor", dtypes.float32)
+DoubleTensor = _define("DoubleTensor", dtypes.float64)
+HalfTensor = _define("HalfTensor", dtypes.float16)
+BFloat16Tensor = _define("BFloat16Tensor", dtypes.bfloat16)
+ByteTensor = _define("ByteTensor", dtypes.uint8)
+CharTensor = _define("CharTensor", dtypes.int8)
+ShortTensor = _define("ShortTensor", dtypes.int16)
+IntTensor = _define("IntTensor", dtypes.int32)
+LongTensor = _define("LongTensor", dtypes.int64)
+BoolTensor = _define("BoolTensor", dtypes.bool_)
+
+
+def dtype_of_type_name(name: str) -> DType:
+    """The type that "torch.FloatTensor" names."""
+    short = name.removeprefix("torch.")
+    if short.startswith("cuda."):
+        from .cuda import require_cuda
+
+        require_cuda()
+    found = globals().get(short)
+    if not isinstance(found, _LegacyType):
+        raise ValueError(f"invalid type: '{name}'")
+    return found.dtype

@@ -1,0 +1,84 @@
+"""Generators and their states as tensors."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+from mindtorch.engine import dtypes
+from mindtorch.engine import generator as engine
+from mindtorch.engine.device import Device, cpu
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array
+
+
+class Generator(engine.Generator):
+    """A stream of random numbers with a state of its own.
+
+    Args:
+        device: "cpu".
+    """
+
+    def __init__(self, device: Any = "cpu") -> None:
+        super().__init__(Device(device).type)
+        self.device: Any = cpu
+
+    def get_state(self) -> Any:
+        """The state as 5,056 bytes, in PyTorch's layout."""
+        return from_array(super().get_state())
+
+    def set_state(self, new_state: Any) -> Any:  # type: ignore[override]
+        if not isinstance(new_state, EngineTensor) or new_state.aval.dtype is not dtypes.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        super().set_state(new_state.array())
+        return self
+
+
+def _adopt(generator: engine.Generator) -> Generator:
+    """The engine's default generator with the methods of this class, still the same object."""
+    generator.__class__ = Generator
+    generator.device = cpu
+    return generator  # type: ignore[return-value]
+
+
+default_generator = _adopt(engine.default_generator)
+
+
+def manual_seed(seed: Any) -> Generator:
+    """Seed the default generator, and return it."""
+    return default_generator.manual_seed(int(seed))  # type: ignore[return-value]
+
+
+def seed() -> int:
+    """Seed the default generator from the system's entropy."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The last seed of the default generator."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Any:
+    """The state of the default generator, as a ByteTensor."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Any) -> None:
+    default_generator.set_state(new_state)
+
+
+@contextlib.contextmanager
+def fork_rng(
+    devices: Any = None, enabled: bool = True, device_type: str = "cuda", **options: Any
+) -> Iterator[None]:
+    """Restore the default generator's state at the end of the block."""
+    if not enabled:
+        yield
+        return
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        set_rng_state(state)

@@ -1,0 +1,226 @@
+"""Functions whose gradient the user writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine import autodiff, tape
+from mindtorch.engine.core import state
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import alias, full_flat
+
+
+class FunctionCtx:
+    """What ``forward`` keeps for ``backward``."""
+
+    def __init__(self) -> None:
+        self.to_save: tuple[Any, ...] = ()
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self.materialize_grads = True
+        self.non_differentiable: tuple[Any, ...] = ()
+        self.dirty_tensors: tuple[Any, ...] = ()
+        self._node: Any = None
+
+    def save_for_backward(self, *tensors: Any) -> None:
+        """Keep tensors; in-place writes to them are noticed."""
+        for x in tensors:
+            if x is not None and not isinstance(x, EngineTensor):
+                raise TypeError(
+                    f"save_for_backward can only save variables, but argument is of type "
+                    f"{type(x).__name__}"
+                )
+        self.to_save = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        return self._node.unpack() if self._node is not None else self.to_save
+
+    def mark_non_differentiable(self, *outputs: Any) -> None:
+        """These outputs have no gradient."""
+        self.non_differentiable = outputs
+
+    def mark_dirty(self, *inputs: Any) -> None:
+        """These inputs were written in place and are returned."""
+        self.dirty_tensors = inputs
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether missing gradients of outputs arrive as zeros (the default) or None."""
+        self.materialize_grads = value
+
+
+class FunctionNode:
+    """The tape's node of one application of a Function."""
+
+    plan = None
+
+    def __init__(self, function: Any, ctx: FunctionCtx, edges: Any, outputs: Any) -> None:
+        self.function = function
+        self.ctx = ctx
+        self.edges = edges
+        self.out_avals = tuple(x.aval for x in outputs)
+        self.hooks: Any = None
+        self.metadata: dict[Any, Any] = {}
+        self.sequence = next(tape._sequence)
+        self.released = False
+        self.saved: Any = ()
+        self.versions: Any = ()
+
+    def name(self) -> str:
+        return f"{self.function.__name__}Backward"
+
+    @property
+    def next_functions(self) -> Any:
+        return tuple((None, 0) if e is None else e for e in self.edges)
+
+    def register_hook(self, hook: Any) -> Any:
+        return tape.add_hook(self, "post", hook)
+
+    def register_prehook(self, hook: Any) -> Any:
+        return tape.add_hook(self, "pre", hook)
+
+    def keep(self, outputs: Any) -> None:
+        """Hold what ``save_for_backward`` was given; outputs without a reference cycle."""
+        own = {id(x) for x in outputs}
+        saved = []
+        for x in self.ctx.to_save:
+            if x is not None and id(x) in own:
+                twin = alias(x)
+                index = next(i for i, o in enumerate(outputs) if o is x)
+                saved.append((twin, index))
+            else:
+                saved.append((x, None))
+        self.saved = tuple(saved)
+        self.versions = tuple(None if x is None else x._version for x, _ in saved)
+        self.ctx.to_save = ()
+
+    def unpack(self) -> tuple[Any, ...]:
+        if self.released:
+            raise RuntimeError(
+                "Trying to backward through the graph a second time (or directly access saved "
+                "tensors after they have already been freed). Saved intermediate values of the "
+                "graph are freed when you call .backward() or autograd.grad(). Specify "
+                "retain_graph=True if you need to backward through the graph a second time or if "
+                "you need to access saved tensors after calling backward."
+            )
+        values = []
+        for (x, index), version in zip(self.saved, self.versions, strict=True):
+            if x is not None and x._version != version:
+                raise tape._modified(x, version, self, 0)  # type: ignore[arg-type]
+            if index is not None:
+                x = alias(x)
+                x._node = self
+                x._output_index = index
+            values.append(x)
+        return tuple(values)
+
+    def release(self) -> None:
+        if self.saved:
+            self.saved = ()
+            self.released = True
+
+    def apply(self, gradients: Any, needed: Any) -> Any:
+        if self.ctx.materialize_grads:
+            gradients = [
+                full_flat(a.shape, a.dtype, 0) if g is None else g
+                for g, a in zip(gradients, self.out_avals, strict=True)
+            ]
+        results = self.function.backward(self.ctx, *gradients)
+        if not isinstance(results, tuple):
+            results = (results,)
+        count = len(self.edges)
+        if len(results) > count and all(r is None for r in results[count:]):
+            results = results[:count]
+        if len(results) != count:
+            raise RuntimeError(
+                f"function {self.name()} returned an incorrect number of gradients (expected "
+                f"{count}, got {len(results)})"
+            )
+        return results
+
+
+class _FunctionMeta(type):
+    """Functions are used through their class."""
+
+
+class Function(metaclass=_FunctionMeta):
+    """Base of user functions: static ``forward(ctx, ...)`` and ``backward(ctx, *grads)``."""
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement the forward function for custom autograd.Function."
+        )
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: Any, output: Any) -> Any:
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement either the backward or vjp method for your custom "
+            "autograd.Function to use it with backward mode AD."
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(
+            "Legacy autograd function with non-static forward method is deprecated. Please use "
+            "new-style autograd function with static forward method. (Example: "
+            "https://pytorch.org/docs/stable/autograd.html#torch.autograd.Function)"
+        )
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Run ``forward`` and put ``backward`` on the tape."""
+        ctx = FunctionCtx()
+        tensors = [x if isinstance(x, EngineTensor) else None for x in args]
+        nodes = [None if x is None else tape.node_of(x) for x in tensors]
+        ctx.needs_input_grad = tuple(n is not None for n in nodes)
+        separate = cls.setup_context is not Function.setup_context
+        with autodiff.grad_mode(False):
+            outputs = cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
+            if separate:
+                cls.setup_context(ctx, args, outputs)
+        if not state.grad_enabled or not any(ctx.needs_input_grad):
+            return outputs
+        return _tracked(cls, ctx, tensors, nodes, outputs)
+
+
+def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs: Any) -> Any:
+    many = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+    inputs = {id(x) for x in tensors if x is not None}
+    dirty = {id(x) for x in ctx.dirty_tensors}
+    fixed = {id(x) for x in ctx.non_differentiable}
+    results = [
+        alias(x) if isinstance(x, EngineTensor) and id(x) in inputs and id(x) not in dirty else x
+        for x in many
+    ]
+    produced = [x for x in results if isinstance(x, EngineTensor)]
+    edges = tuple(
+        None if n is None else (n, x._output_index)
+        for n, x in zip(nodes, tensors, strict=True)
+    )
+    node = FunctionNode(function, ctx, edges, produced)
+    ctx._node = node
+    node.keep(produced)
+    for index, x in enumerate(produced):
+        if id(x) in fixed or x.aval.dtype.category < 2:
+            continue
+        x._node = node  # type: ignore[assignment]
+        x._output_index = index
+    if isinstance(outputs, (tuple, list)):
+        return tuple(results)
+    return results[0]
+
+
+def once_differentiable(backward: Any) -> Any:
+    """A ``backward`` whose own result cannot be differentiated."""
+
+    def wrapped(ctx: Any, *gradients: Any) -> Any:
+        with autodiff.grad_mode(False):
+            return backward(ctx, *gradients)
+
+    return wrapped
+
+
+InplaceFunction = Function

@@ -1,0 +1,136 @@
+"""Blocks and functions in which ops are, or are not, recorded."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+from mindtorch.engine.core import state
+
+
+class _Mode:
+    """A grad mode, as a block or a decorator."""
+
+    def __call__(self, function: Any) -> Any:
+        if inspect.isclass(function):
+            original = function.__init__
+            function.__init__ = self(original)
+            return function
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def generator(*args: Any, **kwargs: Any) -> Any:
+                source = function(*args, **kwargs)
+                sent = None
+                while True:
+                    with self._fresh():
+                        try:
+                            item = source.send(sent)
+                        except StopIteration as stop:
+                            return stop.value
+                    sent = yield item
+
+            return generator
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with self._fresh():
+                return function(*args, **kwargs)
+
+        return call
+
+    def _fresh(self) -> Any:
+        return type(self)()
+
+    def __enter__(self) -> None:
+        raise NotImplementedError
+
+    def __exit__(self, *exception: object) -> None:
+        raise NotImplementedError
+
+
+class _Fixed(_Mode):
+    enabled = False
+
+    def __new__(cls, function: Any = None) -> Any:
+        made = super().__new__(cls)
+        if function is not None:
+            made._previous = []
+            return made(function)
+        return made
+
+    def __init__(self, function: Any = None) -> None:
+        self._previous: list[bool] = []
+
+    def __enter__(self) -> None:
+        self._previous.append(state.grad_enabled)
+        state.update(grad=self.enabled)
+
+    def __exit__(self, *exception: object) -> None:
+        state.update(grad=self._previous.pop())
+
+
+class no_grad(_Fixed):  # noqa: N801
+    """Ops in the block are not recorded."""
+
+
+class enable_grad(_Fixed):  # noqa: N801
+    """Ops in the block are recorded."""
+
+    enabled = True
+
+
+class set_grad_enabled(_Mode):  # noqa: N801
+    """Set whether ops are recorded: at once, and for the block if used as one."""
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = bool(mode)
+        self._previous = state.grad_enabled
+        state.update(grad=self.mode)
+
+    def __call__(self, function: Any) -> Any:
+        state.update(grad=self._previous)
+        return super().__call__(function)
+
+    def _fresh(self) -> Any:
+        return set_grad_enabled(self.mode)
+
+    def __enter__(self) -> None:
+        state.update(grad=self.mode)
+
+    def __exit__(self, *exception: object) -> None:
+        state.update(grad=self._previous)
+
+
+class inference_mode(_Mode):  # noqa: N801
+    """As no_grad; torch's further restrictions on the results do not apply."""
+
+    def __new__(cls, mode: Any = True) -> Any:
+        if callable(mode) and not isinstance(mode, bool):
+            return cls()(mode)
+        return super().__new__(cls)
+
+    def __init__(self, mode: bool = True) -> None:
+        self.mode = mode
+        self._previous: list[tuple[bool, bool]] = []
+
+    def _fresh(self) -> Any:
+        return inference_mode(self.mode)
+
+    def __enter__(self) -> None:
+        self._previous.append((state.grad_enabled, state.inference))
+        state.inference = self.mode
+        state.update(grad=False if self.mode else state.grad_enabled)
+
+    def __exit__(self, *exception: object) -> None:
+        grad, state.inference = self._previous.pop()
+        state.update(grad=grad)
+
+
+def is_grad_enabled() -> bool:
+    return state.grad_enabled
+
+
+def is_inference_mode_enabled() -> bool:
+    return state.inference
