@@ -115,14 +115,11 @@ def _directory_entry(path: bytes, flags: int, checksum: int, size: int, start: i
 
 
 def _end_of_archive(count: int, start: int, size: int) -> bytes:
-    tail = b""
-    position = start + size
-    if count >= 0xFFFF or start >= _LIMIT32 or size >= _LIMIT32:
-        tail = _END64.pack(b"PK\6\6", _END64.size - 12, 0, 0, 0, 0, count, count, size, start)
-        tail += _LOCATOR64.pack(b"PK\6\7", 0, position, 1)
-    few = min(count, 0xFFFF)
-    shown, place = (_WIDE, _WIDE) if tail else (size, start)
-    return tail + _END.pack(b"PK\5\6", 0, 0, few, few, shown, place, 0)
+    """The end of the directory: in 64-bit fields, where to find those, and as far as it fits."""
+    wide = _END64.pack(b"PK\6\6", _END64.size - 12, 798, 45, 0, 0, count, count, size, start)
+    locator = _LOCATOR64.pack(b"PK\6\7", 0, start + size, 1)
+    few, shown, place = min(count, 0xFFFF), min(size, _WIDE), min(start, _WIDE)
+    return wide + locator + _END.pack(b"PK\5\6", 0, 0, few, few, shown, place, 0)
 
 
 class ArchiveReader:

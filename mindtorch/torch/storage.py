@@ -405,6 +405,13 @@ class TypedStorage:
         return self._same(self._untyped_storage.__deepcopy__(memo))
 
 
+def typed_storage_of(tensor: Any) -> TypedStorage:
+    """What the deprecated ``tensor.storage()`` gives."""
+    _warn_deprecated()
+    untyped = UntypedStorage._wrap(tensor._shared)
+    return TypedStorage(wrap_storage=untyped, dtype=tensor.aval.dtype, _internal=True)
+
+
 def _python_ready(values: Any) -> Any:
     """Elements whose ``item`` is a Python number (ml_dtypes' own are not)."""
     return values.astype(np.float32) if values.dtype.kind == "V" else values
