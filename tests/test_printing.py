@@ -166,7 +166,7 @@ def test_a_meta_tensor_prints_its_shape_only() -> None:
 def test_a_subclass_prints_its_own_name_and_indents_by_it() -> None:
     """The prefix is the class name, and following lines start below the first value."""
 
-    class Reading(torch.Tensor):
+    class Reading(torch.Tensor):  # type: ignore[name-defined]
         pass
 
     tensor = make((2, 30), "float32", 5).as_subclass(Reading)

@@ -1,7 +1,7 @@
 """The format before the zip archive: pickles one after another, then the storages' elements.
 
-    magic number, protocol version, system facts, the object, the keys of the storages,
-    then for each key the number of elements (64 bits) and the elements
+magic number, protocol version, system facts, the object, the keys of the storages,
+then for each key the number of elements (64 bits) and the elements
 """
 
 from __future__ import annotations

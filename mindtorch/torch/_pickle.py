@@ -10,7 +10,7 @@ import importlib
 import pickle
 from collections.abc import Callable
 from types import FunctionType
-from typing import Any
+from typing import Any, ClassVar
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.device import Device
@@ -32,6 +32,7 @@ def storage_type(storage: TypedStorage | UntypedStorage) -> tuple[Any, int, DTyp
 
 
 # ---------------------------------------------------------------------------------------- names
+
 
 def get_layout(name: str) -> layout:
     """The layout whose text is ``name``."""
@@ -127,7 +128,11 @@ BY_FULL_NAME: dict[str, Any] = {
 # --------------------------------------------------------------------------------------- writing
 
 
-class TorchPickler(pickle._Pickler):  # type: ignore[name-defined,misc]
+# The pickler written in Python: only there can the name written for a global be chosen.
+_PythonPickler: Any = pickle._Pickler
+
+
+class TorchPickler(_PythonPickler):
     """Writes objects under the names that PyTorch reads.
 
     Args:
@@ -136,7 +141,7 @@ class TorchPickler(pickle._Pickler):  # type: ignore[name-defined,misc]
         save_storage: called with each storage, returns the persistent id that stands for it.
     """
 
-    dispatch = pickle._Pickler.dispatch.copy()  # type: ignore[attr-defined]
+    dispatch: ClassVar[dict[Any, Any]] = dict(_PythonPickler.dispatch)
 
     def __init__(self, file: Any, protocol: int, save_storage: Callable[[Any], Any]) -> None:
         super().__init__(file, protocol)
@@ -221,13 +226,14 @@ def rename_globals(data: bytes) -> bytes:
 
     pieces, done = [], 0
     for opcode, argument, position in pickletools.genops(data):
-        if opcode.name != "GLOBAL" or not argument.startswith("mindtorch."):
+        if opcode.name != "GLOBAL" or not str(argument).startswith("mindtorch."):
             continue
-        module, name = argument.split(" ", 1)
+        module, name = str(argument).split(" ", 1)
         thing: Any = importlib.import_module(module)
         for part in name.split("."):
             thing = getattr(thing, part)
         known = torch_name(thing) or (module, name)
+        assert position is not None
         pieces.append(data[done:position] + "c{}\n{}\n".format(*known).encode())
         done = position + len(f"c{module}\n{name}\n".encode())
     return b"".join(pieces) + data[done:]
@@ -241,7 +247,7 @@ def full_unpickler(
 ) -> Any:
     """An unpickler of ``module`` that runs whatever the file says; torch's names mean ours."""
 
-    class Unpickler(module.Unpickler):  # type: ignore[misc]
+    class Unpickler(module.Unpickler):
         def find_class(self, mod_name: str, name: str) -> Any:
             if mod_name == "torch" or mod_name.startswith("torch."):
                 return resolve(mod_name, name)

@@ -56,7 +56,7 @@ def dump(
             f"pickle_protocol={protocol} needs pickle_module=pickle, not {module.__name__}"
         )
 
-    class Pickler(module.Pickler):  # type: ignore[misc]
+    class Pickler(module.Pickler):
         def persistent_id(self, obj: Any) -> Any:
             return persistent_id(obj) if isinstance(obj, (TypedStorage, UntypedStorage)) else None
 
@@ -72,8 +72,10 @@ def dump(
 
 def bytes_of(storage: UntypedStorage) -> memoryview:
     """The bytes of a storage, in this machine's order."""
-    data = storage.cpu()._bytes()
-    return memoryview(np.zeros(data.size, np.uint8) if options.skip_data else data)
+    data: Any = storage.cpu()._bytes()
+    if options.skip_data:
+        data = np.zeros(data.size, np.uint8)
+    return memoryview(data)
 
 
 def storage_id(saved_id: Any, length: int) -> tuple[Any, Any, str, int]:
@@ -83,8 +85,7 @@ def storage_id(saved_id: Any, length: int) -> tuple[Any, Any, str, int]:
     kind, key, location, count = saved_id[1:5]
     if saved_id[0] not in ("storage", b"storage"):
         raise RuntimeError(
-            "Unknown typename for persistent_load, expected 'storage' but got "
-            f"'{saved_id[0]}'"
+            f"Unknown typename for persistent_load, expected 'storage' but got '{saved_id[0]}'"
         )
     key, location = (t.decode("ascii") if isinstance(t, bytes) else t for t in (key, location))
     if not (isinstance(key, str) and isinstance(location, str)):

@@ -32,9 +32,7 @@ def _tensor_from_storage(
     shape, strides = _integers(shape, "size"), _integers(strides, "stride")
     (offset,) = _integers((offset,), "storage_offset")
     if len(shape) != len(strides):
-        raise RuntimeError(
-            f"unequal size length ({len(shape)}) and stride length ({len(strides)})"
-        )
+        raise RuntimeError(f"unequal size length ({len(shape)}) and stride length ({len(strides)})")
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     if any(length < 0 for length in shape):
@@ -46,7 +44,7 @@ def _tensor_from_storage(
         )
     described = aval(shape, dtype, strides, storage.device)
     buffer = typed_buffer(storage, dtype)
-    if described.size and offset + described.extent > buffer.size:
+    if described.extent and offset + described.extent > buffer.size:
         needed = (offset + described.extent) * dtype.itemsize
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, "
@@ -230,8 +228,7 @@ ENGINE_FIELDS = frozenset(
 def _user_state(tensor: Any) -> dict[str, Any]:
     """The attributes that a user has set on ``tensor``: those its class knows nothing of."""
     cls = type(tensor)
-    held = {name: value for name, value in vars(tensor).items() if not hasattr(cls, name)}
-    return held
+    return {name: value for name, value in vars(tensor).items() if not hasattr(cls, name)}
 
 
 def _reduce_plain(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
@@ -242,7 +239,7 @@ def _reduce_plain(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
     if description.device.type == "meta":
         return _rebuild_meta_tensor_no_storage, (description.dtype, shape, strides, requires_grad)
     untyped = UntypedStorage._wrap(_storage_of(tensor))
-    layout = (tensor._offset, shape, strides, requires_grad, OrderedDict())
+    layout: tuple[Any, ...] = (tensor._offset, shape, strides, requires_grad, OrderedDict())
     if description.dtype in UNTYPED_IN_FILES:
         return _rebuild_tensor_v3, (untyped, *layout, description.dtype)
     typed = TypedStorage(wrap_storage=untyped, dtype=description.dtype, _internal=True)
@@ -261,7 +258,7 @@ def reduce_tensor(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
 def reduce_parameter(parameter: Any) -> tuple[Any, tuple[Any, ...]]:
     """What ``Parameter.__reduce_ex__`` gives."""
     state = _user_state(parameter)
-    facts = (parameter.data, bool(parameter.requires_grad), OrderedDict())
+    facts: tuple[Any, ...] = (parameter.data, bool(parameter.requires_grad), OrderedDict())
     if not state:
         return _rebuild_parameter, facts
     return _rebuild_parameter_with_state, (*facts, state)

@@ -119,7 +119,7 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     found = set()
     for opcode, argument, _position in pickletools.genops(data):
         if opcode.name == "GLOBAL":
-            found.add(".".join(_restricted_unpickler.python3_name(*argument.split(" ", 1))))
+            found.add(".".join(_restricted_unpickler.python3_name(*str(argument).split(" ", 1))))
         elif opcode.name in ("STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4"):
             raise pickle.UnpicklingError(f"Unsupported operand {ord(opcode.code)}")
     return sorted(name for name in found if not _restricted_unpickler.is_safe_name(name))
@@ -411,7 +411,7 @@ class StorageRecords:
         buffer = self._map(name, nbytes, dtype)
         if buffer is None:
             buffer = np.empty(nbytes, np.uint8)
-            self._archive.read_into(name, memoryview(buffer))
+            self._archive.read_into(name, memoryview(buffer.data))
         storage = UntypedStorage._wrap(Storage(buffer.view(dtype.np)))
         if self._swap:
             storage.byteswap(dtype)
@@ -422,7 +422,7 @@ class StorageRecords:
         offset = self._archive.offset(name)
         if self._mapped is None or not nbytes or offset is None or offset % dtype.itemsize:
             return None
-        mode = "r+" if options.mmap_flags == MAP_SHARED else "c"
+        mode: Any = "r+" if options.mmap_flags == MAP_SHARED else "c"
         return np.asarray(np.memmap(self._mapped, np.uint8, mode, offset, (nbytes,)))
 
 

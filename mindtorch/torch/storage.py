@@ -87,7 +87,8 @@ class UntypedStorage:
                     file.truncate(nbytes)
         if not nbytes:
             return cls(0)
-        mapped = np.memmap(filename, np.uint8, "r+" if shared else "c", 0, (nbytes,))
+        mode: Any = "r+" if shared else "c"
+        mapped = np.memmap(filename, np.uint8, mode, 0, (nbytes,))
         return cls._wrap(Storage(np.asarray(mapped)))
 
     def _bytes(self) -> Any:
