@@ -1,0 +1,123 @@
+"""Making a batch of samples."""
+
+from __future__ import annotations
+
+import collections.abc
+import copy
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.torch.functions.creation import as_tensor, from_numpy, tensor
+from mindtorch.torch.functions.shape import stack
+
+_NOT_NUMERIC = re.compile(r"[SaUO]")
+_MESSAGE = (
+    "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}"
+)
+
+
+def default_convert(data: Any) -> Any:
+    """Arrays in ``data`` (nested) as tensors; everything else as it is."""
+    kind = type(data)
+    if isinstance(data, EngineTensor):
+        return data
+    if isinstance(data, (np.ndarray, np.generic)):
+        if isinstance(data, np.ndarray) and _NOT_NUMERIC.search(data.dtype.str):
+            return data
+        return as_tensor(data)
+    if isinstance(data, collections.abc.Mapping):
+        return {key: default_convert(value) for key, value in data.items()}
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return kind(*(default_convert(d) for d in data))
+    if isinstance(data, tuple):
+        return [default_convert(d) for d in data]
+    if isinstance(data, collections.abc.Sequence) and not isinstance(data, (str, bytes)):
+        return [default_convert(d) for d in data]
+    return data
+
+
+def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None = None) -> Any:
+    """A batch of samples, by the functions that ``collate_fn_map`` has for their type."""
+    element = batch[0]
+    kind = type(element)
+    if collate_fn_map is not None:
+        for known, function in collate_fn_map.items():
+            if isinstance(element, known):
+                return function(batch, collate_fn_map=collate_fn_map)
+    if isinstance(element, collections.abc.Mapping):
+        merged = {
+            key: collate([d[key] for d in batch], collate_fn_map=collate_fn_map) for key in element
+        }
+        if isinstance(element, collections.abc.MutableMapping):
+            try:
+                clone = copy.copy(element)
+                clone.update(merged)
+                return clone
+            except TypeError:
+                return merged
+        return merged
+    if isinstance(element, tuple) and hasattr(element, "_fields"):
+        return kind(*(collate(s, collate_fn_map=collate_fn_map) for s in zip(*batch, strict=True)))
+    if isinstance(element, collections.abc.Sequence):
+        return _collate_sequences(batch, element, kind, collate_fn_map)
+    raise TypeError(_MESSAGE.format(kind))
+
+
+def _collate_sequences(batch: Any, element: Any, kind: Any, collate_fn_map: Any) -> Any:
+    size = len(element)
+    if not all(len(sample) == size for sample in batch):
+        raise RuntimeError("each element in list of batch should be of equal size")
+    columns = list(zip(*batch, strict=True))
+    if isinstance(element, tuple):
+        return [collate(column, collate_fn_map=collate_fn_map) for column in columns]
+    try:
+        return kind([collate(column, collate_fn_map=collate_fn_map) for column in columns])
+    except TypeError:
+        return [collate(column, collate_fn_map=collate_fn_map) for column in columns]
+
+
+def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return stack(batch, 0)
+
+
+def collate_numpy_array_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    if _NOT_NUMERIC.search(batch[0].dtype.str):
+        raise TypeError(_MESSAGE.format(batch[0].dtype))
+    return collate([as_tensor(b) for b in batch], collate_fn_map=collate_fn_map)
+
+
+def collate_numpy_scalar_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return from_numpy(np.array(batch))
+
+
+def collate_float_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return tensor(batch, dtype=dtypes.float64)
+
+
+def collate_int_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return tensor(batch)
+
+
+def collate_str_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    return batch
+
+
+default_collate_fn_map: dict[Any, Callable[..., Any]] = {
+    EngineTensor: collate_tensor_fn,
+    np.ndarray: collate_numpy_array_fn,
+    (np.bool_, np.number, np.object_): collate_numpy_scalar_fn,
+    float: collate_float_fn,
+    int: collate_int_fn,
+    str: collate_str_fn,
+    bytes: collate_str_fn,
+}
+
+
+def default_collate(batch: Any) -> Any:
+    """Samples stacked: tensors and numbers along a new first axis, containers element by element."""
+    return collate(batch, collate_fn_map=default_collate_fn_map)
