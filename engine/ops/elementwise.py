@@ -9,8 +9,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from ..dtypes import scalar_type_name
 from ..tensor import constant as c
-from .families import Elementwise, refuse_bool
+from .families import Elementwise, refuse_bool, refuse_complex
 
 
 def _conj(x: Any) -> Any:
@@ -65,17 +66,38 @@ negative = Elementwise(
 
 
 def _power_base(g: Any, x: Any, y: Any) -> Any:
+    if y.aval.weak:
+        exponent = y.data[0].item()
+        if exponent == 0:
+            return multiply(g, c(0))
+        slope = multiply(power(x, c(exponent - 1)), c(exponent))
+        return multiply(g, _conj(slope))
     slope = multiply(y, power(x, subtract(y, c(1))))
     return multiply(g, _conj(where(equal(y, c(0)), c(0), slope)))
 
 
 def _power_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
     slope = multiply(out, log(x))
-    at_zero = logical_and(equal(x, c(0)), greater_equal(y, c(0)))
+    if x.aval.dtype.is_complex or y.aval.dtype.is_complex:
+        at_zero = equal(x, c(0))
+    else:
+        at_zero = logical_and(equal(x, c(0)), greater_equal(y, c(0)))
     return multiply(g, _conj(where(at_zero, c(0), slope)))
 
 
 power = Elementwise("power", (_power_base, _power_exponent), grad_name="PowBackward0")
+# x * x under the name of a power, as ``x ** 2`` computes it
+power_two = Elementwise(
+    "power_two",
+    (lambda g, x: multiply(g, multiply(_conj(x), c(2))),),
+    scalar="square",
+    grad_name="PowBackward0",
+)
+square = Elementwise(
+    "square",
+    (lambda g, x: multiply(g, multiply(_conj(x), c(2))),),
+    grad_name="PowBackward0",
+)
 maximum = Elementwise(
     "maximum",
     (
@@ -97,6 +119,135 @@ def _share(wins: Any, ties: Any) -> Any:
     return where(ties, c(0.5), where(wins, c(1.0), c(0.0)))
 
 
+fmaximum = Elementwise(
+    "fmax",
+    (
+        lambda g, x, y: where(logical_or(greater_equal(x, y), is_nan(y)), g, c(0)),
+        lambda g, x, y: where(logical_or(greater_equal(x, y), is_nan(y)), c(0), g),
+    ),
+)
+fminimum = Elementwise(
+    "fmin",
+    (
+        lambda g, x, y: where(logical_or(less_equal(x, y), is_nan(y)), g, c(0)),
+        lambda g, x, y: where(logical_or(less_equal(x, y), is_nan(y)), c(0), g),
+    ),
+)
+
+
+
+
+def _no_slope(g: Any) -> Any:
+    return multiply(g, c(0))
+
+
+# quotients rounded down or towards zero; locally constant, so their derivatives are zeros
+floor_divide = Elementwise(
+    "floor_divide",
+    (_no_slope, _no_slope),
+    grad_name="DivBackward2",
+    refuses=refuse_complex("floor_divide"),
+)
+trunc_divide = Elementwise("trunc_divide", (_no_slope, _no_slope), grad_name="DivBackward2")
+remainder = Elementwise(
+    "remainder", (lambda g: g, lambda g, x, y: negative(multiply(g, floor(divide(x, y)))))
+)
+fmod = Elementwise(
+    "fmod", (lambda g: g, lambda g, x, y: negative(multiply(g, trunc(divide(x, y)))))
+)
+
+
+def _ratio(g: Any, x: Any, out: Any) -> Any:
+    return where(equal(out, c(0)), c(0), multiply(g, divide(x, out)))
+
+
+hypot = Elementwise(
+    "hypot", (lambda g, x, out: _ratio(g, x, out), lambda g, y, out: _ratio(g, y, out))
+)
+
+
+def _atan2_share(g: Any, x: Any, y: Any) -> Any:
+    return divide(g, add(multiply(x, x), multiply(y, y)))
+
+
+atan2 = Elementwise(
+    "atan2",
+    (
+        lambda g, x, y: multiply(_atan2_share(g, x, y), y),
+        lambda g, x, y: negative(multiply(_atan2_share(g, x, y), x)),
+    ),
+    result="float",
+)
+
+
+def _copysign_size(g: Any, x: Any, out: Any) -> Any:
+    return where(equal(x, c(0)), c(0), multiply(g, divide(out, x)))
+
+
+copysign = Elementwise("copysign", (_copysign_size, _no_slope), result="float")
+nextafter = Elementwise("nextafter", arity=2)
+ldexp = Elementwise(
+    "ldexp",
+    (
+        lambda g, y: multiply(g, power(c(2.0), y)),
+        lambda g, out: multiply(g, multiply(out, c(math.log(2)))),
+    ),
+    result="float",
+)
+
+
+class _Clamp(Elementwise):
+    def shape_rule(self, *avals: Any) -> Any:
+        from .. import dtypes
+
+        if dtypes.result_type(avals).is_complex:
+            raise RuntimeError("clamp is not supported for complex types")
+        return super().shape_rule(*avals)
+
+
+def _clamp_low(g: Any, x: Any, y: Any, z: Any) -> Any:
+    return where(logical_and(less(x, y), less(y, z)), g, c(0))
+
+
+def _clamp_high(g: Any, x: Any, y: Any, z: Any) -> Any:
+    return where(logical_or(greater(x, z), less(z, y)), g, c(0))
+
+
+def _clamp_inside(g: Any, x: Any, y: Any, z: Any) -> Any:
+    return where(logical_and(greater_equal(x, y), less_equal(x, z)), g, c(0))
+
+
+# x, lowest, highest
+clamp = _Clamp(
+    "clamp", (_clamp_inside, _clamp_low, _clamp_high), grad_name="ClampBackward1"
+)
+clamp_min = _Clamp(
+    "clamp_min",
+    (
+        lambda g, x, y: where(greater_equal(x, y), g, c(0)),
+        lambda g, x, y: where(less(x, y), g, c(0)),
+    ),
+    scalar="maximum",
+    grad_name="ClampBackward1",
+)
+clamp_max = _Clamp(
+    "clamp_max",
+    (
+        lambda g, x, y: where(less_equal(x, y), g, c(0)),
+        lambda g, x, y: where(greater(x, y), g, c(0)),
+    ),
+    scalar="minimum",
+    grad_name="ClampBackward1",
+)
+lerp = Elementwise(
+    "lerp",
+    (
+        lambda g, z: multiply(g, _conj(subtract(c(1), z))),
+        lambda g, z: multiply(g, _conj(z)),
+        lambda g, x, y: multiply(g, _conj(subtract(y, x))),
+    ),
+)
+
 # --- comparison and logic --------------------------------------------------------------------
 
 equal = Elementwise("eq", arity=2, result="bool")
@@ -109,6 +260,29 @@ logical_and = Elementwise("logical_and", arity=2, result="bool")
 logical_or = Elementwise("logical_or", arity=2, result="bool")
 logical_xor = Elementwise("logical_xor", arity=2, result="bool")
 logical_not = Elementwise("logical_not", arity=1, result="bool")
+is_nan = Elementwise("isnan", arity=1, result="bool")
+is_infinite = Elementwise("isinf", arity=1, result="bool")
+is_finite = Elementwise("isfinite", arity=1, result="bool")
+signbit = Elementwise("signbit", arity=1, result="bool")
+
+
+def _integers_only(name: str) -> Any:
+    def check(dtype: Any) -> None:
+        if dtype.category > 1:
+            kind = scalar_type_name(dtype)
+            raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
+
+    return check
+
+
+bitwise_and = Elementwise("bitwise_and", arity=2, refuses=_integers_only("bitwise_and_cpu"))
+bitwise_or = Elementwise("bitwise_or", arity=2, refuses=_integers_only("bitwise_or_cpu"))
+bitwise_xor = Elementwise("bitwise_xor", arity=2, refuses=_integers_only("bitwise_xor_cpu"))
+bitwise_not = Elementwise("bitwise_not", arity=1, refuses=_integers_only("bitwise_not_cpu"))
+shift_left = Elementwise("left_shift", arity=2, refuses=_integers_only("lshift_cpu"))
+shift_right = Elementwise("right_shift", arity=2, refuses=_integers_only("rshift_cpu"))
+gcd = Elementwise("gcd", arity=2, refuses=_integers_only("gcd_cpu"))
+lcm = Elementwise("lcm", arity=2, refuses=_integers_only("lcm_cpu"))
 
 
 class _Where(Elementwise):
@@ -128,34 +302,109 @@ where = _Where(
 
 # --- functions -------------------------------------------------------------------------------
 
-sqrt = Elementwise("sqrt", (lambda g, out: divide(g, multiply(c(2), _conj(out))),), result="float")
-exp = Elementwise("exp", (lambda g, out: multiply(g, _conj(out)),), result="float")
-log = Elementwise("log", (lambda g, x: divide(g, _conj(x)),), result="float")
-tanh = Elementwise(
-    "tanh",
-    (lambda g, out: multiply(g, _conj(subtract(c(1), multiply(out, out)))),),
-    result="float",
+
+def _function(name: str, rule: Any, **options: Any) -> Elementwise:
+    """A function of one number whose result is a floating-point number."""
+    return Elementwise(name, (rule,), result="float", **options)
+
+
+def _times(g: Any, slope: Any) -> Any:
+    return multiply(g, _conj(slope))
+
+
+def _one_minus_square(x: Any) -> Any:
+    return subtract(c(1), multiply(x, x))
+
+
+sqrt = _function("sqrt", lambda g, out: divide(g, multiply(c(2), _conj(out))))
+rsqrt = _function(
+    "rsqrt", lambda g, out: multiply(c(-0.5), _times(g, multiply(out, multiply(out, out))))
 )
-sigmoid = Elementwise(
-    "sigmoid",
-    (lambda g, out: multiply(g, _conj(multiply(out, subtract(c(1), out)))),),
-    result="float",
+reciprocal = _function("reciprocal", lambda g, out: negative(_times(g, multiply(out, out))))
+exp = _function("exp", lambda g, out: _times(g, out))
+exp2 = _function("exp2", lambda g, out: _times(g, multiply(out, c(math.log(2)))))
+expm1 = _function("expm1", lambda g, out: _times(g, add(out, c(1))))
+log = _function("log", lambda g, x: divide(g, _conj(x)))
+log2 = _function("log2", lambda g, x: divide(g, _conj(multiply(x, c(math.log(2))))))
+log10 = _function("log10", lambda g, x: divide(g, _conj(multiply(x, c(math.log(10))))))
+log1p = _function("log1p", lambda g, x: divide(g, _conj(add(x, c(1)))))
+sin = _function("sin", lambda g, x: _times(g, cos(x)))
+cos = _function("cos", lambda g, x: negative(_times(g, sin(x))))
+tan = _function("tan", lambda g, out: _times(g, add(c(1), multiply(out, out))))
+asin = _function("asin", lambda g, x: _times(g, rsqrt(_one_minus_square(x))))
+acos = _function("acos", lambda g, x: negative(_times(g, rsqrt(_one_minus_square(x)))))
+atan = _function("atan", lambda g, x: divide(g, _conj(add(multiply(x, x), c(1)))))
+sinh = _function("sinh", lambda g, x: _times(g, cosh(x)))
+cosh = _function("cosh", lambda g, x: _times(g, sinh(x)))
+asinh = _function("asinh", lambda g, x: _times(g, rsqrt(add(multiply(x, x), c(1)))))
+acosh = _function(
+    "acosh",
+    lambda g, x: _times(g, multiply(rsqrt(subtract(x, c(1))), rsqrt(add(x, c(1))))),
 )
-erf = Elementwise(
-    "erf",
+atanh = _function("atanh", lambda g, x: divide(g, _conj(_one_minus_square(x))))
+
+
+def _tanh_rule(g: Any, out: Any) -> Any:
+    if out.aval.dtype.is_complex:
+        return _times(g, _one_minus_square(out))
+    return tanh_gradient(g, out)
+
+
+def _sigmoid_rule(g: Any, out: Any) -> Any:
+    if out.aval.dtype.is_complex:
+        return _times(g, multiply(out, subtract(c(1), out)))
+    return sigmoid_gradient(g, out)
+
+
+tanh = _function("tanh", _tanh_rule)
+# g * (1 - y * y), y the result of tanh
+tanh_gradient = Elementwise(
+    "tanh_gradient",
     (
-        lambda g, x: multiply(
-            g, multiply(c(2 / math.sqrt(math.pi)), exp(negative(multiply(x, x))))
-        ),
+        lambda g, y: tanh_gradient(g, y),
+        lambda g, x, y: multiply(multiply(g, x), multiply(y, c(-2))),
     ),
-    result="float",
+    grad_name="TanhBackwardBackward0",
 )
-absolute = Elementwise(
-    "absolute", (lambda g, x: multiply(g, sign(x)),), result="real", grad_name="AbsBackward0"
+sigmoid = _function("sigmoid", _sigmoid_rule)
+# g * y * (1 - y), y the result of sigmoid
+sigmoid_gradient = Elementwise(
+    "sigmoid_gradient",
+    (
+        lambda g, y: sigmoid_gradient(g, y),
+        lambda g, x, y: multiply(multiply(g, x), subtract(c(1), multiply(y, c(2)))),
+    ),
+    grad_name="SigmoidBackwardBackward0",
 )
-sign = Elementwise("sign", (lambda g: multiply(g, c(0)),))
+
+
+def _absolute_rule(g: Any, x: Any) -> Any:
+    return multiply(g, sgn(x) if x.aval.dtype.is_complex else sign(x))
+
+
+absolute = Elementwise("absolute", (_absolute_rule,), result="real", grad_name="AbsBackward0")
+sign = Elementwise(
+    "sign", (_no_slope,), refuses=refuse_complex("Unlike NumPy, torch.sign")
+)
+
+
+def _sgn_rule(g: Any, x: Any, out: Any) -> Any:
+    if not x.aval.dtype.is_complex:
+        return multiply(g, c(0))
+    from .complex import conj, real
+
+    turned = multiply(real(multiply(g, conj(out))), out)
+    return where(equal(x, c(0)), c(0), divide(subtract(g, turned), absolute(x)))
+
+
+sgn = Elementwise("sgn", (_sgn_rule,))
+floor = Elementwise("floor", (_no_slope,), refuses=refuse_complex("floor"))
+ceil = Elementwise("ceil", (_no_slope,), refuses=refuse_complex("ceil"))
+round_ = Elementwise("round", (_no_slope,))
+trunc = Elementwise("trunc", (_no_slope,), refuses=refuse_complex("trunc"))
+frac = Elementwise("frac", (lambda g: g,))
 relu = Elementwise("relu", (lambda g, out: threshold_gradient(g, out, c(0)),))
-# g where out > limit, else 0
+# g where y > limit, else 0
 threshold_gradient = Elementwise(
     "threshold_gradient",
     (lambda g, y, z: threshold_gradient(g, y, z), None, None),

@@ -4,10 +4,23 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..aval import Shape
+from .. import dtypes
+from ..aval import Shape, aval
+from ..core import Op
 from ..tensor import Tensor, constant
-from .elementwise import divide, equal, multiply, where
-from .families import Reduction
+from .elementwise import (
+    absolute,
+    divide,
+    equal,
+    exp,
+    multiply,
+    power,
+    sgn,
+    sign,
+    subtract,
+    where,
+)
+from .families import Reduction, reduced_shape
 from .movement import expand, reshape, view
 
 
@@ -47,6 +60,162 @@ def _extreme_vjp(g: Any, out: Any, x: Any, axis: Any, keepdims: bool) -> Any:
 
 amax = Reduction("amax", _extreme_vjp)
 amin = Reduction("amin", _extreme_vjp)
+
+
+def _prod_vjp(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
+    """out / x, computed by products of the others where a factor is zero."""
+    if not keepdims:
+        g = restore_axes(g, x.aval.shape, axis)
+        out = restore_axes(out, x.aval.shape, axis)
+    zero = equal(x, constant(0))
+    filled = where(zero, constant(1), x)
+    others = _product(filled, axis)
+    zeros = sum_(zero, axis=axis, keepdims=True)
+    at_zero = where(equal(zeros, constant(1)), others, constant(0))
+    rest = where(equal(zeros, constant(0)), divide(others, filled), constant(0))
+    return multiply(g, _conjugated(where(zero, at_zero, rest)))
+
+
+def _product(x: Any, axis: Any) -> Any:
+    return prod(x, axis=axis, keepdims=True)
+
+
+def _conjugated(x: Any) -> Any:
+    from .complex import conj
+
+    return conj(x)
+
+
+prod = Reduction("prod", _prod_vjp, result="sum")
+any_ = Reduction("any", result="bool")
+all_ = Reduction("all", result="bool")
+
+
+def _index_aval(x: Any, *, axis: int | None, keepdims: bool) -> Any:
+    axes = tuple(range(x.ndim)) if axis is None else ((axis,) if x.ndim else ())
+    return aval(reduced_shape(x.shape, axes, keepdims), dtypes.int64, None, x.device)
+
+
+# the first place of the extreme (nan counts as extreme); axis None: in the flattened input
+argmax = Op("argmax", _index_aval, "sorting.argmax")
+argmin = Op("argmin", _index_aval, "sorting.argmin")
+
+
+def _value_and_index(x: Any, *, axis: int, keepdims: bool) -> Any:
+    shape = reduced_shape(x.shape, (axis,) if x.ndim else (), keepdims)
+    return aval(shape, x.dtype, None, x.device), aval(shape, dtypes.int64, None, x.device)
+
+
+def _chosen_vjp(g: Any, out: Any, avals: Any, axis: int, keepdims: bool) -> Any:
+    """The gradient goes to the one element that was chosen."""
+    from .indexing import scatter_add
+    from .movement import unsqueeze, zeros_like_aval
+
+    slope, index = g[0], out[1]
+    if not keepdims and avals[0].ndim:
+        slope, index = unsqueeze(slope, axis=axis), unsqueeze(index, axis=axis)
+    return scatter_add(zeros_like_aval(avals[0]), index, slope, axis=axis)
+
+
+# (values, indices) of the first extreme along one axis
+max_with_index = Op(
+    "max_dim", _value_and_index, "sorting.max_with_index", vjp=_chosen_vjp, grad_name="MaxBackward0"
+)
+min_with_index = Op(
+    "min_dim", _value_and_index, "sorting.min_with_index", vjp=_chosen_vjp, grad_name="MinBackward0"
+)
+median_with_index = Op(
+    "median_dim", _value_and_index, "sorting.median_with_index", vjp=_chosen_vjp,
+    grad_name="MedianBackward1",
+)  # fmt: skip
+nanmedian_with_index = Op(
+    "nanmedian_dim", _value_and_index, "sorting.nanmedian_with_index", vjp=_chosen_vjp,
+    grad_name="NanmedianBackward1",
+)  # fmt: skip
+mode_with_index = Op(
+    "mode", _value_and_index, "sorting.mode_with_index", vjp=_chosen_vjp
+)
+
+
+def _spread_aval(x: Any, *, axis: Any, correction: float, keepdims: bool) -> Any:
+    return aval(reduced_shape(x.shape, axis, keepdims), x.dtype.to_real(), None, x.device)
+
+
+def _freedom(shape: Shape, axis: Any, correction: float) -> float:
+    count = 1
+    for i in axis:
+        count *= shape[i]
+    return max(count - correction, 0)
+
+
+def _var_vjp(g: Any, x: Any, axis: Any, correction: float, keepdims: bool) -> Any:
+    if not keepdims:
+        g = restore_axes(g, x.aval.shape, axis)
+    freedom = _freedom(x.aval.shape, axis, correction)
+    factor = 2 / freedom if freedom else float("inf")
+    centred = subtract(x, mean(x, axis=axis, keepdims=True))
+    return multiply(multiply(g, constant(factor)), centred)
+
+
+var = Op("var", _spread_aval, "scan.var", vjp=(_var_vjp,))
+
+
+def _std_vjp(g: Any, x: Any, out: Any, axis: Any, correction: float, keepdims: bool) -> Any:
+    halved = divide(g, multiply(out, constant(2)))
+    slope = where(equal(out, constant(0)), constant(0), halved)
+    return _var_vjp(slope, x, axis, correction, keepdims)
+
+
+std = Op("std", _spread_aval, "scan.std", vjp=(_std_vjp,))
+
+
+def _norm_aval(x: Any, *, order: float, axis: Any, keepdims: bool) -> Any:
+    return aval(reduced_shape(x.shape, axis, keepdims), x.dtype.to_real(), None, x.device)
+
+
+def _norm_vjp(g: Any, x: Any, out: Any, order: float, axis: Any, keepdims: bool) -> Any:
+    if not keepdims:
+        g = restore_axes(g, x.aval.shape, axis)
+        out = restore_axes(out, x.aval.shape, axis)
+    direction = sgn(x) if x.aval.dtype.is_complex else sign(x)
+    zero = constant(0)
+    if order == 0:
+        return multiply(g, multiply(direction, zero))
+    if order == 1:
+        return multiply(g, direction)
+    if order == 2:
+        return where(equal(out, zero), zero, multiply(x, divide(g, out)))
+    size = absolute(x)
+    if order in (float("inf"), float("-inf")):
+        hit = equal(size, out)
+        share = divide(g, sum_(hit, axis=axis, keepdims=True))
+        return where(hit, multiply(direction, share), zero)
+    steep = multiply(direction, power(size, constant(order - 1)))
+    scale = divide(g, power(out, constant(order - 1)))
+    result = multiply(steep, scale)
+    unsafe = equal(out, zero) if order > 1 else equal(size, zero)
+    return where(unsafe, zero, result)
+
+
+# (sum of abs(x) ** order) ** (1 / order)
+vector_norm = Op("linalg_vector_norm", _norm_aval, "scan.vector_norm", vjp=(_norm_vjp,))
+
+
+def _logsumexp_vjp(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
+    if not keepdims:
+        g = restore_axes(g, x.aval.shape, axis)
+        out = restore_axes(out, x.aval.shape, axis)
+    return multiply(g, exp(subtract(x, out)))
+
+
+logsumexp = Op(
+    "logsumexp",
+    lambda x, *, axis, keepdims: aval(
+        reduced_shape(x.shape, axis, keepdims), x.dtype, None, x.device
+    ),
+    "scan.logsumexp",
+    vjp=(_logsumexp_vjp,),
+)
 
 
 def sum_to(x: Tensor, shape: Shape) -> Tensor:

@@ -1,0 +1,215 @@
+"""Activation functions, elementwise; gradients that networks spend time in are ops of their own.
+
+A gradient op takes ``x``, the gradient of the result, then ``y``, the activation's input, then the
+activation's parameters.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from ..tensor import constant as c
+from .elementwise import (
+    add,
+    divide,
+    exp,
+    greater,
+    greater_equal,
+    less,
+    less_equal,
+    logical_and,
+    multiply,
+    negative,
+    sigmoid,
+    subtract,
+    tanh,
+    where,
+)
+from .families import Elementwise
+
+# --- smooth ----------------------------------------------------------------------------------
+
+
+def _silu_curvature(g: Any, x: Any, y: Any) -> Any:
+    s = sigmoid(y)
+    bend = multiply(multiply(s, subtract(c(1), s)), add(c(2), multiply(
+        y, subtract(c(1), multiply(s, c(2)))
+    )))  # fmt: skip
+    return multiply(multiply(g, x), bend)
+
+
+silu = Elementwise("silu", (lambda g, x: silu_gradient(g, x),), result="float")
+silu_gradient = Elementwise(
+    "silu_gradient",
+    (lambda g, y: silu_gradient(g, y), _silu_curvature),
+    grad_name="SiluBackwardBackward0",
+)
+
+
+def _gelu_curvature(g: Any, x: Any, y: Any) -> Any:
+    square = multiply(y, y)
+    density = multiply(c(1 / math.sqrt(2 * math.pi)), exp(multiply(square, c(-0.5))))
+    return multiply(multiply(g, x), multiply(density, subtract(c(2), square)))
+
+
+gelu = Elementwise("gelu", (lambda g, x: gelu_gradient(g, x),), result="float")
+gelu_gradient = Elementwise(
+    "gelu_gradient",
+    (lambda g, y: gelu_gradient(g, y), _gelu_curvature),
+    grad_name="GeluBackwardBackward0",
+)
+
+_SLOPE = math.sqrt(2 / math.pi)
+_CUBE = 0.044715
+
+
+def _gelu_tanh_curvature(g: Any, x: Any, y: Any) -> Any:
+    square = multiply(y, y)
+    t = tanh(multiply(multiply(c(_SLOPE), y), add(c(1), multiply(square, c(_CUBE)))))
+    bell = subtract(c(1), multiply(t, t))
+    first = multiply(c(_SLOPE), add(c(1), multiply(square, c(3 * _CUBE))))
+    second = multiply(y, c(_SLOPE * 6 * _CUBE))
+    inner = subtract(second, multiply(multiply(t, c(2)), multiply(first, first)))
+    bend = multiply(bell, add(first, multiply(multiply(y, c(0.5)), inner)))
+    return multiply(multiply(g, x), bend)
+
+
+gelu_tanh = Elementwise(
+    "gelu_tanh",
+    (lambda g, x: gelu_tanh_gradient(g, x),),
+    result="float",
+    grad_name="GeluBackward0",
+)
+gelu_tanh_gradient = Elementwise(
+    "gelu_tanh_gradient",
+    (lambda g, y: gelu_tanh_gradient(g, y), _gelu_tanh_curvature),
+    grad_name="GeluBackwardBackward0",
+)
+
+
+def _softplus_curvature(g: Any, x: Any, y: Any, z: Any, w: Any) -> Any:
+    scaled = multiply(y, z)
+    s = sigmoid(scaled)
+    bend = multiply(multiply(multiply(s, subtract(c(1), s)), z), multiply(g, x))
+    return where(greater(scaled, w), c(0), bend)
+
+
+# log(1 + exp(x * y)) / y; x itself where x * y > z
+softplus = Elementwise(
+    "softplus",
+    (lambda g, x, y, z: softplus_gradient(g, x, y, z), None, None),
+    result="float",
+)
+softplus_gradient = Elementwise(
+    "softplus_gradient",
+    (lambda g, y, z, w: softplus_gradient(g, y, z, w), _softplus_curvature, None, None),
+    grad_name="SoftplusBackwardBackward0",
+)
+
+
+def _mish_rule(g: Any, x: Any) -> Any:
+    t = tanh(softplus(x, c(1.0), c(20.0)))
+    slope = multiply(multiply(x, sigmoid(x)), subtract(c(1), multiply(t, t)))
+    return multiply(g, add(t, slope))
+
+
+mish = Elementwise("mish", (_mish_rule,), result="float")
+# log(sigmoid(x))
+log_sigmoid = Elementwise(
+    "log_sigmoid",
+    (lambda g, x: multiply(g, sigmoid(negative(x))),),
+    result="float",
+    grad_name="LogSigmoidBackward0",
+)
+
+# --- with kinks ------------------------------------------------------------------------------
+
+
+# x, slope for x <= 0
+leaky_relu = Elementwise(
+    "leaky_relu", (lambda g, x, y: leaky_relu_gradient(g, x, y), None)
+)
+leaky_relu_gradient = Elementwise(
+    "leaky_relu_gradient",
+    (lambda g, y, z: leaky_relu_gradient(g, y, z), None, None),
+    grad_name="LeakyReluBackwardBackward0",
+)
+# x where x > 0, else x * y, with a derivative for y
+prelu = Elementwise(
+    "prelu",
+    (
+        lambda g, x, y: where(greater(x, c(0)), g, multiply(g, y)),
+        lambda g, x: where(greater(x, c(0)), c(0), multiply(g, x)),
+    ),
+    scalar="leaky_relu",
+    grad_name="PreluKernelBackward0",
+)
+
+
+def _elu_curvature(g: Any, x: Any, y: Any, z: Any) -> Any:
+    return where(greater(y, c(0)), c(0), multiply(multiply(g, x), multiply(z, exp(y))))
+
+
+# x where x > 0, else y * (exp(x) - 1)
+elu = Elementwise("elu", (lambda g, x, y: elu_gradient(g, x, y), None), result="float")
+elu_gradient = Elementwise(
+    "elu_gradient",
+    (lambda g, y, z: elu_gradient(g, y, z), _elu_curvature, None),
+    grad_name="EluBackwardBackward0",
+)
+SELU_ALPHA = 1.6732632423543772848170429916717
+SELU_SCALE = 1.0507009873554804934193349852946
+
+
+def _selu_rule(g: Any, x: Any) -> Any:
+    return multiply(c(SELU_SCALE), elu_gradient(g, x, c(SELU_ALPHA)))
+
+
+selu = Elementwise("selu", (_selu_rule,), result="float", grad_name="EluBackward0")
+
+
+def _celu_rule(g: Any, x: Any, y: Any) -> Any:
+    return where(greater(x, c(0)), g, multiply(g, exp(divide(x, y))))
+
+
+# x where x > 0, else y * (exp(x / y) - 1)
+celu = Elementwise("celu", (_celu_rule, None), result="float", grad_name="EluBackward0")
+# x between y and z
+hardtanh = Elementwise(
+    "hardtanh", (lambda g, x, y, z: hardtanh_gradient(g, x, y, z), None, None), scalar="clamp"
+)
+hardtanh_gradient = Elementwise(
+    "hardtanh_gradient",
+    (lambda g, y, z, w: hardtanh_gradient(g, y, z, w), None, None, None),
+    grad_name="HardtanhBackwardBackward0",
+)
+# clamp(x + 3, 0, 6) / 6
+hardsigmoid = Elementwise(
+    "hardsigmoid",
+    (lambda g, x: multiply(hardtanh_gradient(g, x, c(-3.0), c(3.0)), c(1 / 6)),),
+)
+
+
+def _hardswish_rule(g: Any, x: Any) -> Any:
+    middle = multiply(g, add(multiply(x, c(1 / 3)), c(0.5)))
+    return where(less_equal(x, c(-3)), c(0), where(less(x, c(3)), middle, g))
+
+
+# x * clamp(x + 3, 0, 6) / 6
+hardswish = Elementwise("hardswish", (_hardswish_rule,))
+
+
+def _outside(g: Any, x: Any, y: Any) -> Any:
+    inside = logical_and(greater_equal(x, negative(y)), less_equal(x, y))
+    return where(inside, c(0), g)
+
+
+# x where x > y or x < -y, else 0
+hardshrink = Elementwise("hardshrink", (_outside, None))
+# x - y where x > y, x + y where x < -y, else 0
+softshrink = Elementwise("softshrink", (_outside, None))
+# x where x > y, else z
+threshold = Elementwise(
+    "threshold", (lambda g, x, y: where(greater(x, y), g, c(0)), None, None)
+)

@@ -1,0 +1,85 @@
+"""Running sums, products and extremes along an axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..aval import Aval, aval
+from ..core import Op
+from ..tensor import constant
+from .elementwise import divide, exp, multiply, subtract
+from .movement import flip, zeros_like_aval
+
+
+def _summed(x: Aval, *, axis: int) -> Aval:
+    dtype = dtypes.int64 if x.dtype.category < dtypes.FLOAT else x.dtype
+    return aval(x.shape, dtype, x.strides if x.dense else None, x.device)
+
+
+def reversed_cumsum(x: Any, axis: int) -> Any:
+    """The sum of each element and those after it."""
+    if not x.aval.ndim:
+        return x
+    return flip(cumsum(flip(x, axes=(axis,)), axis=axis), axes=(axis,))
+
+
+cumsum = Op("cumsum", _summed, "scan.cumsum", vjp=lambda g, axis: reversed_cumsum(g, axis),
+            linear=True)  # fmt: skip
+
+
+def _cumprod_vjp(g: Any, x: Any, out: Any, axis: int) -> Any:
+    """Where the input has zeros, the sum over products is taken by :data:`cumprod_gradient`."""
+    from .complex import conj
+
+    if x.aval.dtype.is_complex:
+        return divide(reversed_cumsum(multiply(g, conj(out)), axis), conj(x))
+    return cumprod_gradient(g, x, axis=axis)
+
+
+cumprod = Op("cumprod", _summed, "scan.cumprod", vjp=(_cumprod_vjp,))
+
+
+def _cumprod_gradient_vjp(g: Any, x: Any, y: Any, needs: Any, axis: int) -> Any:
+    through = cumprod(y, axis=axis)
+    weights = divide(reversed_cumsum(multiply(x, through), axis), y)
+    first = divide(multiply(g, constant(1)), y)
+    to_gradient = multiply(cumsum(first, axis=axis), through) if needs[0] else None
+    to_input = None
+    if needs[1]:
+        total = multiply(cumsum(first, axis=axis), x)
+        to_input = divide(reversed_cumsum(multiply(total, through), axis), y)
+        to_input = subtract(to_input, divide(multiply(g, weights), y))
+    return to_gradient, to_input
+
+
+# for each i the sum over k >= i of x[k] * (product of y[0..k] without y[i])
+cumprod_gradient = Op(
+    "cumprod_gradient",
+    lambda x, y, *, axis: aval(y.shape, x.dtype, None, y.device),
+    "scan.cumprod_gradient",
+    vjp=_cumprod_gradient_vjp,
+    grad_name="CumprodBackwardBackward0",
+)
+
+
+def _logcumsumexp_vjp(g: Any, x: Any, out: Any, axis: int) -> Any:
+    return multiply(exp(x), reversed_cumsum(multiply(g, exp(multiply(out, constant(-1)))), axis))
+
+
+logcumsumexp = Op("logcumsumexp", _summed, "scan.logcumsumexp", vjp=(_logcumsumexp_vjp,))
+
+
+def _extreme_aval(x: Aval, *, axis: int) -> Any:
+    return aval(x.shape, x.dtype, None, x.device), aval(x.shape, dtypes.int64, None, x.device)
+
+
+def _extreme_vjp(g: Any, out: Any, avals: Any, axis: int) -> Any:
+    from .indexing import scatter_add
+
+    return scatter_add(zeros_like_aval(avals[0]), out[1], g[0], axis=axis)
+
+
+# (running extreme, the last place where it was met)
+cummax = Op("cummax", _extreme_aval, "scan.cummax", vjp=_extreme_vjp)
+cummin = Op("cummin", _extreme_aval, "scan.cummin", vjp=_extreme_vjp)

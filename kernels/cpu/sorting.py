@@ -1,0 +1,148 @@
+"""Order: extremes with their places, sorting, unique values, bins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def argmax(out: Any, x: Any, *, axis: int | None, keepdims: bool) -> None:
+    """The first place of the greatest element; nan counts as the greatest."""
+    _place(out, x, axis, keepdims, np.argmax)
+
+
+def argmin(out: Any, x: Any, *, axis: int | None, keepdims: bool) -> None:
+    """The first place of the least element; nan counts as the least."""
+    _place(out, x, axis, keepdims, np.argmin)
+
+
+def _place(out: Any, x: Any, axis: int | None, keepdims: bool, find: Any) -> None:
+    if not x.ndim:
+        out[...] = 0
+        return
+    out[...] = np.reshape(find(_comparable(x), axis), out.shape)
+
+
+def _comparable(x: Any) -> Any:
+    return x.astype(np.float32) if x.dtype.kind == "V" else x
+
+
+def max_with_index(outs: Any, x: Any, *, axis: int, keepdims: bool) -> None:
+    """The greatest element along ``axis`` and its first place."""
+    _choose(outs, x, axis, np.argmax)
+
+
+def min_with_index(outs: Any, x: Any, *, axis: int, keepdims: bool) -> None:
+    """The least element along ``axis`` and its first place."""
+    _choose(outs, x, axis, np.argmin)
+
+
+def _choose(outs: Any, x: Any, axis: int, find: Any) -> None:
+    values, indices = outs
+    if not x.ndim:
+        values[...] = x
+        indices[...] = 0
+        return
+    places = np.expand_dims(find(_comparable(x), axis), axis)
+    indices[...] = places.reshape(indices.shape)
+    values[...] = np.take_along_axis(x, places, axis).reshape(values.shape)
+
+
+def median_with_index(outs: Any, x: Any, *, axis: int, keepdims: bool) -> None:
+    """The lower median along ``axis`` and its place; nan where one is met."""
+
+    def find(x: Any, axis: int) -> Any:
+        order = np.argsort(x, axis, kind="stable")
+        place = np.take(order, (x.shape[axis] - 1) // 2, axis)
+        if x.dtype.kind == "f":
+            bad = np.isnan(x)
+            place = np.where(bad.any(axis), np.argmax(bad, axis), place)
+        return place
+
+    _choose(outs, x, axis, find)
+
+
+def nanmedian_with_index(outs: Any, x: Any, *, axis: int, keepdims: bool) -> None:
+    """The lower median of the elements that are numbers, and its place."""
+
+    def find(x: Any, axis: int) -> Any:
+        order = np.argsort(x, axis, kind="stable")
+        count = np.sum(~np.isnan(x), axis, keepdims=True) if x.dtype.kind == "f" else x.shape[axis]
+        at = np.maximum((count - 1) // 2, 0)
+        shape = [*x.shape]
+        shape[axis] = 1
+        at = np.broadcast_to(at, shape)
+        return np.take_along_axis(order, at, axis).squeeze(axis)
+
+    _choose(outs, x, axis, find)
+
+
+def mode_with_index(outs: Any, x: Any, *, axis: int, keepdims: bool) -> None:
+    """The least of the commonest values along ``axis`` and its last place."""
+
+    def find_row(row: Any) -> int:
+        values, counts = np.unique(row, return_counts=True)
+        return int(np.flatnonzero(row == values[np.argmax(counts)])[-1])
+
+    _choose(outs, x, axis, lambda x, axis: np.apply_along_axis(find_row, axis, x))
+
+
+def sort(outs: Any, x: Any, *, axis: int, descending: bool) -> None:
+    """Sorted values and their former places; equal elements keep their order, nan is greatest."""
+    values, indices = outs
+    if not x.ndim:
+        values[...] = x
+        indices[...] = 0
+        return
+    order = order_of(x, axis, descending)
+    indices[...] = order
+    values[...] = np.take_along_axis(x, order, axis)
+
+
+def order_of(x: Any, axis: int, descending: bool) -> Any:
+    """The stable order of ``x`` along ``axis``."""
+    x = _comparable(x)
+    if not descending:
+        return np.argsort(x, axis, kind="stable")
+    backwards = np.flip(x, axis)
+    order = np.flip(np.argsort(backwards, axis, kind="stable"), axis)
+    return x.shape[axis] - 1 - order
+
+
+def topk(outs: Any, x: Any, *, k: int, axis: int, largest: bool) -> None:
+    """The ``k`` greatest (least) elements in order, and their places."""
+    values, indices = outs
+    if not x.ndim:
+        values[...] = x
+        indices[...] = 0
+        return
+    if k == 1 and x.shape[axis] > 0:
+        find = np.argmax if largest else np.argmin
+        order = np.expand_dims(find(_comparable(x), axis), axis)
+    else:
+        order = np.take(order_of(x, axis, largest), np.arange(k), axis)
+    indices[...] = order
+    values[...] = np.take_along_axis(x, order, axis)
+
+
+def kthvalue(outs: Any, x: Any, *, k: int, axis: int, keepdims: bool) -> None:
+    """The ``k``-th least element along ``axis`` and its place."""
+
+    def find(x: Any, axis: int) -> Any:
+        return np.take(np.argsort(x, axis, kind="stable"), k - 1, axis)
+
+    _choose(outs, x, axis, find)
+
+
+def searchsorted(out: Any, boundaries: Any, values: Any, *, right: bool) -> None:
+    """Where each of ``values`` would be inserted into the sorted last axis of ``boundaries``."""
+    side: Any = "right" if right else "left"
+    if boundaries.ndim == 1:
+        out[...] = np.searchsorted(boundaries, values, side)
+        return
+    rows = boundaries.reshape(-1, boundaries.shape[-1])
+    wanted = values.reshape(rows.shape[0], -1)
+    target = out.reshape(rows.shape[0], -1)
+    for i, row in enumerate(rows):
+        target[i] = np.searchsorted(row, wanted[i], side)
