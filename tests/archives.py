@@ -112,9 +112,10 @@ class Plain:
         self.value = 3
 
 
-def error_of(function: Callable[[], Any]) -> BaseException:
+def error_of(function: Callable[..., Any], *args: Any) -> BaseException:
+    """What ``function(*args)`` raises; AssertionError if it does not."""
     try:
-        function()
+        function(*args)
     except Exception as error:
         return error
     raise AssertionError("nothing was raised")

@@ -220,8 +220,8 @@ def test_missing_folders_and_files_raise_what_torch_raises(tmp_path: Path) -> No
     cases: list[Any] = [("save", (1, path)), ("load", (path,)), ("load", (str(tmp_path),))]
     cases += [("save", (1, 5)), ("save", (1, None)), ("load", (5,))]
     for name, args in cases:
-        mine = error_of(lambda: getattr(serialization, name)(*args))  # noqa: B023
-        theirs = error_of(lambda: getattr(torch, name)(*args))  # noqa: B023
+        mine = error_of(getattr(serialization, name), *args)
+        theirs = error_of(getattr(torch, name), *args)
         assert type(mine) is type(theirs)
         assert str(mine) == str(theirs)
 

@@ -218,8 +218,8 @@ def test_an_archive_cut_anywhere_is_reported_as_torch_does() -> None:
     """Every length of the file: a RuntimeError of the same type and text as torch's."""
     raw = good()
     for length in [*range(4, 200, 7), *range(200, len(raw), 61), len(raw) - 1]:
-        mine = error_of(lambda: serialization.load(io.BytesIO(raw[:length])))  # noqa: B023
-        theirs = error_of(lambda: torch.load(io.BytesIO(raw[:length])))  # noqa: B023
+        mine = error_of(serialization.load, io.BytesIO(raw[:length]))
+        theirs = error_of(torch.load, io.BytesIO(raw[:length]))
         assert type(mine) is type(theirs) is RuntimeError
         assert str(mine) == str(theirs)
 

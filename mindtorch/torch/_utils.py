@@ -225,10 +225,17 @@ ENGINE_FIELDS = frozenset(
 )
 
 
+_ENGINE_STATE = ("_retains_grad",)
+
+
 def _user_state(tensor: Any) -> dict[str, Any]:
     """The attributes that a user has set on ``tensor``: those its class knows nothing of."""
     cls = type(tensor)
-    return {name: value for name, value in vars(tensor).items() if not hasattr(cls, name)}
+    return {
+        name: value
+        for name, value in vars(tensor).items()
+        if name not in _ENGINE_STATE and not hasattr(cls, name)
+    }
 
 
 def _reduce_plain(tensor: Any) -> tuple[Any, tuple[Any, ...]]:

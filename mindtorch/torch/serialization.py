@@ -383,7 +383,8 @@ class StorageRecords:
     def __init__(self, archive: ArchiveReader, reading: Reading, mapped: str | None) -> None:
         self._archive = archive
         self._reading = reading
-        self._mapped = mapped
+        mode: Any = "r+" if options.mmap_flags == MAP_SHARED else "c"
+        self._mapped = None if mapped is None else np.asarray(np.memmap(mapped, np.uint8, mode))
         self._loaded: dict[str, UntypedStorage] = {}
         self._swap = _byte_order(archive) != sys.byteorder
 
@@ -422,8 +423,7 @@ class StorageRecords:
         offset = self._archive.offset(name)
         if self._mapped is None or not nbytes or offset is None or offset % dtype.itemsize:
             return None
-        mode: Any = "r+" if options.mmap_flags == MAP_SHARED else "c"
-        return np.asarray(np.memmap(self._mapped, np.uint8, mode, offset, (nbytes,)))
+        return self._mapped[offset : offset + nbytes]
 
 
 def _byte_order(archive: ArchiveReader) -> str:
