@@ -1,0 +1,1 @@
+"""torch.ao: only what packages import to offer quantised models."""

@@ -1,0 +1,19 @@
+"""Operators that only matter to an export, done as what they are."""
+
+from __future__ import annotations
+
+from typing import Any
+
+__all__ = ["reshape_from_tensor_shape", "shape_as_tensor"]
+
+
+def shape_as_tensor(x: Any) -> Any:
+    """The shape of `x` as a tensor of int64."""
+    from mindtorch import torch
+
+    return torch.tensor(tuple(x.shape), dtype=torch.int64)
+
+
+def reshape_from_tensor_shape(x: Any, shape: Any) -> Any:
+    """`x` in the shape that a tensor holds."""
+    return x.reshape(shape.tolist())

@@ -1,0 +1,96 @@
+"""torch.ops: the operators that were declared with torch.library, by namespace and name."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+from ._operators import OPERATORS, Operator, Schema
+
+__all__ = ["load_library", "loaded_libraries"]
+
+loaded_libraries: set[str] = set()
+
+
+def load_library(path: str | os.PathLike[str]) -> None:
+    """A compiled extension of PyTorch calls PyTorch's C++ library, which is not here.
+
+    Raises:
+        OSError: always, as torch does for a library that it cannot load.
+    """
+    raise OSError(
+        f"Could not load this library: {os.fspath(path)}: it is an extension of PyTorch's C++ "
+        "library, which mindtorch does not have"
+    )
+
+
+class _Overload:
+    """`torch.ops.namespace.name.default`."""
+
+    def __init__(self, operator: Operator) -> None:
+        self._operator = operator
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._operator(*args, **kwargs)
+
+    @property
+    def _schema(self) -> Schema | None:
+        return self._operator.schema
+
+    def name(self) -> str:
+        return self._operator.name
+
+    def __str__(self) -> str:
+        return f"{self._operator.name.replace('::', '.')}.default"
+
+    def __repr__(self) -> str:
+        return f"<OpOverload(op='{self._operator.name.replace('::', '.')}', overload='default')>"
+
+
+class _Packet:
+    """`torch.ops.namespace.name`."""
+
+    def __init__(self, operator: Operator) -> None:
+        self.default = _Overload(operator)
+        self.__name__ = operator.name.partition("::")[2]
+        self._qualified_op_name = operator.name
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.default(*args, **kwargs)
+
+    def overloads(self) -> list[str]:
+        return ["default"]
+
+    def __str__(self) -> str:
+        return self._qualified_op_name.replace("::", ".")
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self}')>"
+
+
+class _Namespace:
+    """`torch.ops.namespace`. An operator appears when it is declared."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __getattr__(self, name: str) -> _Packet:
+        operator = OPERATORS.get(f"{self.name}::{name}")
+        if operator is None or operator.schema is None:
+            raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
+        packet = self.__dict__[name] = _Packet(operator)
+        return packet
+
+    def __dir__(self) -> list[str]:
+        own = (name.partition("::") for name, each in OPERATORS.items() if each.schema)
+        return sorted(name for space, _, name in own if space == self.name)
+
+    def __repr__(self) -> str:
+        return f"<torch.ops.{self.name}>"
+
+
+def __getattr__(name: str) -> _Namespace:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
+    namespace = globals()[name] = _Namespace(name)
+    return namespace
