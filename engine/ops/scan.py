@@ -6,9 +6,9 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval
-from ..core import Op
+from ..core import Op, state
 from ..tensor import constant
-from .elementwise import divide, exp, multiply, subtract
+from .elementwise import divide, exp, multiply
 from .movement import flip, zeros_like_aval
 
 
@@ -29,37 +29,20 @@ cumsum = Op("cumsum", _summed, "scan.cumsum", vjp=lambda g, axis: reversed_cumsu
 
 
 def _cumprod_vjp(g: Any, x: Any, out: Any, axis: int) -> Any:
-    """Where the input has zeros, the sum over products is taken by :data:`cumprod_gradient`."""
+    """Quotients while the pass itself is recorded; else a kernel that allows for zeros."""
     from .complex import conj
 
-    if x.aval.dtype.is_complex:
+    if state.grad_enabled or x.aval.dtype.is_complex:
         return divide(reversed_cumsum(multiply(g, conj(out)), axis), conj(x))
     return cumprod_gradient(g, x, axis=axis)
 
 
 cumprod = Op("cumprod", _summed, "scan.cumprod", vjp=(_cumprod_vjp,))
-
-
-def _cumprod_gradient_vjp(g: Any, x: Any, y: Any, needs: Any, axis: int) -> Any:
-    through = cumprod(y, axis=axis)
-    weights = divide(reversed_cumsum(multiply(x, through), axis), y)
-    first = divide(multiply(g, constant(1)), y)
-    to_gradient = multiply(cumsum(first, axis=axis), through) if needs[0] else None
-    to_input = None
-    if needs[1]:
-        total = multiply(cumsum(first, axis=axis), x)
-        to_input = divide(reversed_cumsum(multiply(total, through), axis), y)
-        to_input = subtract(to_input, divide(multiply(g, weights), y))
-    return to_gradient, to_input
-
-
 # for each i the sum over k >= i of x[k] * (product of y[0..k] without y[i])
 cumprod_gradient = Op(
     "cumprod_gradient",
     lambda x, y, *, axis: aval(y.shape, x.dtype, None, y.device),
     "scan.cumprod_gradient",
-    vjp=_cumprod_gradient_vjp,
-    grad_name="CumprodBackwardBackward0",
 )
 
 

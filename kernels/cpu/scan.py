@@ -36,7 +36,7 @@ def _accumulator(out: Any) -> Any:
 
 
 def cumprod_gradient(out: Any, g: Any, x: Any, *, axis: int) -> None:
-    """``out[i]`` = the sum over k >= i of ``g[k]`` times the product of ``x[0..k]`` but ``x[i]``."""
+    """``out[i]`` = sum over k >= i of ``g[k]`` times the product of ``x[0..k]`` but ``x[i]``."""
     if not x.ndim:
         out[...] = g
         return

@@ -1,0 +1,466 @@
+"""Ops that read and write at places named by index tensors or masks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..aval import Aval, Shape, aval, broadcast_shapes
+from ..core import Op
+from ..tensor import Tensor, constant
+from .elementwise import divide, equal, multiply, where
+from .movement import permute, zeros_like_aval
+
+# --- advanced indexing -----------------------------------------------------------------------
+
+
+def _indexed_shape(x: Aval, indices: tuple[Aval | None, ...]) -> Shape:
+    """The index tensors' common shape stands where they stand, or first if they are apart."""
+    given = [i for i, index in enumerate(indices) if index is not None]
+    try:
+        common = broadcast_shapes(*[indices[i].shape for i in given])  # type: ignore[union-attr]
+    except RuntimeError:
+        shapes = ", ".join(str(list(indices[i].shape)) for i in given)  # type: ignore[union-attr]
+        raise IndexError(
+            f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
+        ) from None
+    rest = [n for i, n in enumerate(x.shape) if i not in given]
+    adjacent = given == list(range(given[0], given[0] + len(given)))
+    before = given[0] if adjacent else 0
+    return (*rest[:before], *common, *rest[before:])
+
+
+def _index_aval(x: Aval, *indices: Aval | None) -> Aval:
+    return aval(_indexed_shape(x, indices), x.dtype, None, x.device)
+
+
+def _index_vjp(g: Any, inputs: Any, avals: Any, needs: Any) -> Any:
+    zeros = zeros_like_aval(avals[0])
+    indices = [inputs[i] for i in range(1, len(avals))]
+    if g.aval.dtype is not zeros.aval.dtype:
+        zeros = zeros_like_aval(g.aval)
+    return (index_put(zeros, g, *indices, accumulate=True), *[None] * len(indices))
+
+
+index = Op("index", _index_aval, "indexing.index", vjp=_index_vjp)
+
+
+def _index_put_aval(x: Aval, value: Aval, *indices: Aval | None, accumulate: bool) -> Aval:
+    shape = _indexed_shape(x, indices)
+    fits = len(value.shape) <= len(shape) and all(
+        n in (1, m) for n, m in zip(value.shape[::-1], shape[::-1], strict=False)
+    )
+    extra = value.shape[: max(len(value.shape) - len(shape), 0)]
+    if not fits and not (
+        all(n == 1 for n in extra)
+        and all(n in (1, m) for n, m in zip(value.shape[::-1], shape[::-1], strict=False))
+    ):
+        raise RuntimeError(
+            f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to "
+            f"indexing result of shape {list(shape)}"
+        )
+    return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
+
+
+def _index_put_vjp(g: Any, inputs: Any, avals: Any, needs: Any, accumulate: bool) -> Any:
+    indices = [inputs[i] for i in range(2, len(avals))]
+    to_target = to_value = None
+    if needs[0]:
+        to_target = g if accumulate else index_put(g, constant(0), *indices, accumulate=False)
+    if needs[1]:
+        to_value = index(g, *indices)
+        if to_value.aval.ndim < avals[1].ndim:
+            from .movement import reshape
+
+            to_value = reshape(to_value, (1,) * (avals[1].ndim - to_value.aval.ndim)
+                               + to_value.aval.shape)
+    return (to_target, to_value, *[None] * len(indices))
+
+
+# x with value written (added, for accumulate) at the places that index(x, *indices) reads
+index_put = Op("index_put", _index_put_aval, "indexing.index_put", vjp=_index_put_vjp)
+
+# --- along one axis --------------------------------------------------------------------------
+
+
+def check_index(name: str, index: Aval) -> None:
+    """The index tensor is of type int64 (or int32)."""
+    if index.dtype is not dtypes.int64 and index.dtype is not dtypes.int32:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+
+
+def _check_gather(name: str, x: Aval, index: Aval, axis: int, in_x: bool = True) -> None:
+    check_index(name, index)
+    if max(x.ndim, 1) != max(index.ndim, 1):
+        raise RuntimeError(
+            "Index tensor must have the same number of dimensions as "
+            f"{'input' if name == 'gather' else 'self'} tensor"
+        )
+    for i in range(index.ndim):
+        if i != axis and x.ndim and index.shape[i] > x.shape[i]:
+            raise RuntimeError(
+                f"Size does not match at dimension {i} expected index {list(index.shape)} to be "
+                f"no larger than self {list(x.shape)} apart from dimension {axis}"
+            )
+
+
+def _gather_aval(x: Aval, index: Aval, *, axis: int) -> Aval:
+    if index.size:
+        _check_gather("gather", x, index, axis)
+    return aval(index.shape, x.dtype, None, x.device)
+
+
+def _gather_vjp(g: Any, index: Any, avals: Any, axis: int) -> Any:
+    return scatter_add(zeros_like_aval(avals[0]), index, g, axis=axis)
+
+
+gather = Op("gather", _gather_aval, "indexing.gather", vjp=(_gather_vjp, None))
+
+
+def _scatter_aval(x: Aval, index: Aval, source: Aval, *, axis: int) -> Aval:
+    if index.size:
+        _check_gather("scatter", x, index, axis)
+    if source.shape and any(n > m for n, m in zip(index.shape, source.shape, strict=False)):
+        raise RuntimeError(
+            f"Expected index {list(index.shape)} to be no larger than src {list(source.shape)} "
+            f"in all dimensions"
+        )
+    return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
+
+
+def _cut_gather(g: Any, index: Any, described: Aval, axis: int) -> Any:
+    """The gradient of a scattered source: read where it went; zero where it was not used."""
+    read = gather(g, index, axis=axis)
+    if not described.shape:
+        from .reduction import sum_to
+
+        return sum_to(read, ())
+    if read.aval.shape == described.shape:
+        return read
+    from .movement import pad
+
+    padding = tuple(
+        (0, n - m) for n, m in zip(described.shape, read.aval.shape, strict=True)
+    )
+    return pad(read, constant(0), padding=padding)
+
+
+# x with source written at index along axis
+scatter = Op(
+    "scatter",
+    _scatter_aval,
+    "indexing.scatter",
+    vjp=(
+        lambda g, index, axis: scatter(g, index, constant(0), axis=axis),
+        None,
+        lambda g, index, avals, axis: _cut_gather(g, index, avals[2], axis),
+    ),
+)
+scatter_add = Op(
+    "scatter_add",
+    _scatter_aval,
+    "indexing.scatter_add",
+    vjp=(
+        lambda g: g,
+        None,
+        lambda g, index, avals, axis: _cut_gather(g, index, avals[2], axis),
+    ),
+    linear=True,
+)
+
+
+def _scatter_reduce_aval(
+    x: Aval, index: Aval, source: Aval, *, axis: int, reduce: str, include_self: bool
+) -> Aval:
+    return _scatter_aval(x, index, source, axis=axis)
+
+
+def _scatter_reduce_vjp(
+    g: Any, x: Any, index: Any, source: Any, out: Any, needs: Any, axis: int, reduce: str,
+    include_self: bool,
+) -> Any:  # fmt: skip
+    ones = scatter_add(zeros_like_aval(x.aval), index, _ones(index, x), axis=axis)
+    untouched = equal(ones, constant(0))
+    keep = constant(1) if include_self else untouched
+    if reduce == "sum":
+        return multiply(g, keep), None, gather(g, index, axis=axis)
+    if reduce == "mean":
+        count = _add(ones, constant(1)) if include_self else where(untouched, constant(1), ones)
+        share = divide(g, count)
+        return multiply(share, keep), None, gather(share, index, axis=axis)
+    if reduce == "prod":
+        whole = multiply(g, out)
+        own = where(keep, divide(whole, x), constant(0)) if not include_self else divide(whole, x)
+        return own, None, divide(gather(whole, index, axis=axis), source)
+    mine = equal(x, out)
+    theirs = equal(source, gather(out, index, axis=axis))
+    hits = scatter_add(zeros_like_aval(x.aval), index, _as(theirs, x), axis=axis)
+    own_hits = multiply(_as(mine, x), keep) if not include_self else _as(mine, x)
+    share = divide(g, _at_least_one(_add(hits, own_hits)))
+    return (
+        multiply(share, own_hits),
+        None,
+        where(theirs, gather(share, index, axis=axis), constant(0)),
+    )
+
+
+def _ones(index: Tensor, x: Tensor) -> Tensor:
+    from ..tensor import full_flat
+
+    return full_flat(index.aval.shape, x.aval.dtype, 1)
+
+
+def _as(mask: Tensor, x: Tensor) -> Any:
+    from .movement import cast
+
+    return cast(mask, dtype=x.aval.dtype)
+
+
+def _add(x: Any, y: Any) -> Any:
+    from .elementwise import add
+
+    return add(x, y)
+
+
+def _at_least_one(x: Any) -> Any:
+    return where(equal(x, constant(0)), constant(1), x)
+
+
+# reduce: sum, prod, mean, amax, amin of the sources that meet in a place (and the old element)
+scatter_reduce = Op(
+    "scatter_reduce", _scatter_reduce_aval, "indexing.scatter_reduce", vjp=_scatter_reduce_vjp
+)
+
+
+def _index_select_aval(x: Aval, index: Aval, *, axis: int) -> Aval:
+    if index.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    check_index("index_select", index)
+    if not x.ndim:
+        return aval((), x.dtype, None, x.device)
+    return aval((*x.shape[:axis], index.size, *x.shape[axis + 1 :]), x.dtype, None, x.device)
+
+
+def _index_select_vjp(g: Any, index: Any, avals: Any, axis: int) -> Any:
+    return index_add(zeros_like_aval(avals[0]), index, g, axis=axis)
+
+
+index_select = Op(
+    "index_select", _index_select_aval, "indexing.index_select", vjp=(_index_select_vjp, None)
+)
+
+
+def _index_write_aval(x: Aval, index: Aval, source: Aval, *, axis: int) -> Aval:
+    check_index("index_add", index)
+    if index.ndim > 1:
+        raise IndexError("index_add_(): Index is supposed to be a vector, but got dim: "
+                         f"{index.ndim} with type: {dtypes.scalar_type_name(index.dtype)} and size: "
+                         f"{list(index.shape)}")
+    if source.ndim and source.shape[axis] != index.size:
+        raise RuntimeError(
+            f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim) "
+            f"({source.shape[axis]}) for dim: {axis}"
+        )
+    return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
+
+
+# x with source's slices added to those that index names
+index_add = Op(
+    "index_add",
+    _index_write_aval,
+    "indexing.index_add",
+    vjp=(
+        lambda g: g,
+        None,
+        lambda g, index, avals, axis: _picked(g, index, avals[2], axis),
+    ),
+    linear=True,
+)
+
+
+def _picked(g: Any, index: Any, described: Aval, axis: int) -> Any:
+    from .movement import expand
+
+    read = index_select(g, index, axis=axis)
+    return read if read.aval.ndim == described.ndim else expand(read, shape=described.shape)
+
+
+# x with source's slices in place of those that index names
+index_copy = Op(
+    "index_copy",
+    _index_write_aval,
+    "indexing.index_copy",
+    vjp=(
+        lambda g, index, axis: index_fill(g, index, constant(0), axis=axis),
+        None,
+        lambda g, index, avals, axis: _picked(g, index, avals[2], axis),
+    ),
+)
+
+
+def _index_fill_aval(x: Aval, index: Aval, value: Aval, *, axis: int) -> Aval:
+    if value.ndim:
+        raise RuntimeError(
+            "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.ndim} dimension(s)."
+        )
+    return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
+
+
+def _fill_value_vjp(g: Any, index: Any, axis: int) -> Any:
+    from .reduction import sum_to
+
+    return sum_to(index_select(g, index, axis=axis), ())
+
+
+index_fill = Op(
+    "index_fill",
+    _index_fill_aval,
+    "indexing.index_fill",
+    vjp=(
+        lambda g, index, axis: index_fill(g, index, constant(0), axis=axis),
+        None,
+        _fill_value_vjp,
+    ),
+)
+
+# --- masks -----------------------------------------------------------------------------------
+
+
+def _masked_fill_aval(x: Aval, mask: Aval, value: Aval) -> Aval:
+    if mask.dtype is not dtypes.bool_:
+        raise RuntimeError(
+            "masked_fill_ only supports boolean masks, but got mask with dtype "
+            f"{mask.dtype.np.name if mask.dtype is not dtypes.uint8 else 'unsigned char'}"
+        )
+    if value.ndim:
+        raise RuntimeError(
+            "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
+            f"{value.ndim} dimension(s)."
+        )
+    shape = broadcast_shapes(x.shape, mask.shape)
+    same = shape == x.shape and x.dense
+    return aval(shape, x.dtype, x.strides if same else None, x.device)
+
+
+def _masked_value_vjp(g: Any, mask: Any) -> Any:
+    from .reduction import sum_to
+
+    return sum_to(where(mask, g, constant(0)), ())
+
+
+masked_fill = Op(
+    "masked_fill",
+    _masked_fill_aval,
+    "indexing.masked_fill",
+    vjp=(lambda g, mask: masked_fill(g, mask, constant(0)), None, _masked_value_vjp),
+)
+
+
+def _masked_scatter_aval(x: Aval, mask: Aval, source: Aval) -> Aval:
+    shape = broadcast_shapes(x.shape, mask.shape)
+    return aval(shape, x.dtype, None, x.device)
+
+
+def _masked_scatter_source(g: Any, mask: Any, avals: Any) -> Any:
+    from .movement import reshape
+
+    return reshape(collect_masked(g, mask, size=avals[2].size), avals[2].shape)
+
+
+masked_scatter = Op(
+    "masked_scatter",
+    _masked_scatter_aval,
+    "indexing.masked_scatter",
+    vjp=(lambda g, mask: masked_fill(g, mask, constant(0)), None, _masked_scatter_source),
+)
+# the elements where the mask is true, then zeros up to ``size``
+collect_masked = Op(
+    "masked_scatter_backward",
+    lambda g, mask, *, size: aval((size,), g.dtype, None, g.device),
+    "indexing.collect_masked",
+    vjp=(lambda g, mask, avals: _spread_masked(g, mask, avals[0]), None),
+    linear=True,
+)
+
+
+def _spread_masked(g: Any, mask: Any, described: Aval) -> Any:
+    return masked_scatter(zeros_like_aval(described), mask, g)
+
+
+# --- flat places -----------------------------------------------------------------------------
+
+
+def _take_vjp(g: Any, index: Any, avals: Any) -> Any:
+    return put(zeros_like_aval(avals[0]), index, g, accumulate=True)
+
+
+take = Op(
+    "take",
+    lambda x, index: aval(index.shape, x.dtype, None, x.device),
+    "indexing.take",
+    vjp=(_take_vjp, None),
+)
+
+
+def _put_target(g: Any, index: Any, accumulate: bool) -> Any:
+    if accumulate:
+        return g
+    return put(g, index, zeros_like_aval(aval(index.aval.shape, g.aval.dtype)), accumulate=False)
+
+
+put = Op(
+    "put",
+    lambda x, index, source, *, accumulate: aval(x.shape, x.dtype, None, x.device),
+    "indexing.put",
+    vjp=(_put_target, None, lambda g, index, avals: _take_like(g, index, avals[2])),
+)
+
+
+def _take_like(g: Any, index: Any, described: Aval) -> Any:
+    from .movement import reshape
+
+    return reshape(take(g, index), described.shape)
+
+
+# --- triangles and diagonals -----------------------------------------------------------------
+
+
+def _triangle_aval(x: Aval, *, diagonal: int) -> Aval:
+    if x.ndim < 2:
+        raise RuntimeError("tril: input tensor must have at least 2 dimensions")
+    return aval(x.shape, x.dtype, None, x.device)
+
+
+tril = Op("tril", _triangle_aval, "indexing.tril", linear=True,
+          vjp=lambda g, diagonal: tril(g, diagonal=diagonal))  # fmt: skip
+triu = Op("triu", _triangle_aval, "indexing.triu", linear=True,
+          vjp=lambda g, diagonal: triu(g, diagonal=diagonal))  # fmt: skip
+
+
+def _diag_embed_aval(x: Aval, *, offset: int, first: int, second: int) -> Aval:
+    n = x.shape[-1] + abs(offset)
+    shape = list(x.shape[:-1])
+    low, high = sorted((first, second))
+    shape.insert(low, n)
+    shape.insert(high, n)
+    return aval(tuple(shape), x.dtype, None, x.device)
+
+
+def _diag_embed_vjp(g: Any, offset: int, first: int, second: int) -> Any:
+    from .movement import clone, diagonal
+
+    return clone(diagonal(g, offset=offset, first=first, second=second))
+
+
+# zeros with x's last axis on a diagonal of the axes ``first`` and ``second``
+diag_embed = Op(
+    "diag_embed", _diag_embed_aval, "indexing.diag_embed", vjp=_diag_embed_vjp, linear=True
+)
+
+
+def move_axis(x: Tensor, source: int, target: int) -> Tensor:
+    """``x`` with one axis at another place."""
+    axes = [i for i in range(x.aval.ndim) if i != source]
+    axes.insert(target, source)
+    return permute(x, axes=tuple(axes))  # type: ignore[no-any-return]

@@ -1,0 +1,76 @@
+"""Sorting and searching. Values' gradients go back to where the values came from."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..aval import Aval, aval
+from ..core import Op
+from .families import reduced_shape
+from .movement import zeros_like_aval
+
+
+def _sorted_aval(x: Aval, *, axis: int, descending: bool) -> Any:
+    return aval(x.shape, x.dtype, None, x.device), aval(x.shape, dtypes.int64, None, x.device)
+
+
+def _back(g: Any, out: Any, avals: Any, axis: int) -> Any:
+    from .indexing import scatter_add
+
+    return scatter_add(zeros_like_aval(avals[0]), out[1], g[0], axis=axis)
+
+
+# (values, indices), stable
+sort = Op(
+    "sort",
+    _sorted_aval,
+    "sorting.sort",
+    vjp=lambda g, out, avals, axis, needs: (_back(g, out, avals, axis),),
+)
+
+
+def _topk_aval(x: Aval, *, k: int, axis: int, largest: bool) -> Any:
+    if k < 0 or k > (x.shape[axis] if x.ndim else 1):
+        raise RuntimeError("selected index k out of range")
+    shape = (*x.shape[:axis], k, *x.shape[axis + 1 :]) if x.ndim else ()
+    return aval(shape, x.dtype, None, x.device), aval(shape, dtypes.int64, None, x.device)
+
+
+topk = Op(
+    "topk",
+    _topk_aval,
+    "sorting.topk",
+    vjp=lambda g, out, avals, axis, needs: (_back(g, out, avals, axis),),
+)
+
+
+def _kth_aval(x: Aval, *, k: int, axis: int, keepdims: bool) -> Any:
+    if not 0 < k <= (x.shape[axis] if x.ndim else 1):
+        raise RuntimeError("kthvalue(): selected number k out of range for dimension " + str(axis))
+    shape = reduced_shape(x.shape, (axis,) if x.ndim else (), keepdims)
+    return aval(shape, x.dtype, None, x.device), aval(shape, dtypes.int64, None, x.device)
+
+
+def _kth_vjp(g: Any, out: Any, avals: Any, axis: int, keepdims: bool, needs: Any) -> Any:
+    from .reduction import _chosen_vjp
+
+    return (_chosen_vjp(g, out, avals, axis, keepdims),)
+
+
+kthvalue = Op("kthvalue", _kth_aval, "sorting.kthvalue", vjp=_kth_vjp)
+
+
+def _search_aval(boundaries: Aval, values: Aval, *, right: bool) -> Aval:
+    if boundaries.ndim != 1 and boundaries.shape[:-1] != values.shape[:-1]:
+        raise RuntimeError(
+            "torch.searchsorted(): boundaries tensor should be 1 dimension or the first N-1 "
+            "dimensions of boundaries tensor and input value tensor must match, but we got "
+            f"boundaries tensor {list(boundaries.shape)} and input value tensor "
+            f"{list(values.shape)}"
+        )
+    return aval(values.shape, dtypes.int64, None, values.device)
+
+
+# where each value would be inserted into sorted boundaries
+searchsorted = Op("searchsorted", _search_aval, "sorting.searchsorted")

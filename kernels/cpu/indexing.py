@@ -1,0 +1,275 @@
+"""Reading and writing at places named by indices. Places out of range raise torch's errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+
+def _checked(index: Any, size: int, axis: int, error: type[Exception] = IndexError) -> Any:
+    """``index`` counted from the front."""
+    if index.size == 0:
+        return index
+    low, high = index.min(), index.max()
+    if high >= size or low < -size:
+        wrong = high if high >= size else low
+        raise error(f"index {wrong} is out of bounds for dimension {axis} with size {size}")
+    return index if low >= 0 else np.where(index < 0, index + size, index)
+
+
+def _places(x: Any, indices: Any) -> Any:
+    return tuple(
+        slice(None) if index is None else _checked(index, x.shape[axis], axis)
+        for axis, index in enumerate(indices)
+    )
+
+
+def index(out: Any, x: Any, *indices: Any) -> None:
+    """``out = x[indices]``; None takes the whole axis."""
+    if len(indices) == 1 and indices[0] is not None:
+        rows = _checked(indices[0], x.shape[0], 0)
+        np.take(x, rows, 0, out=out, mode="clip")
+        return
+    out[...] = x[_places(x, indices)]
+
+
+def index_put(out: Any, x: Any, value: Any, *indices: Any, accumulate: bool) -> None:
+    """``out = x`` with ``out[indices] = value`` (``+=`` with repetitions for ``accumulate``)."""
+    out[...] = x
+    places = _places(x, indices)
+    if value.dtype != out.dtype:
+        value = value.astype(out.dtype)
+    if not accumulate:
+        out[places] = value
+        return
+    if len(places) == 1 and out.ndim >= 1 and places[0].ndim:
+        add_rows(out, places[0].reshape(-1), value, places[0].shape + out.shape[1:])
+        return
+    np.add.at(out, places, value)
+
+
+def add_rows(out: Any, rows: Any, value: Any, shape: Any) -> None:
+    """``out[rows[i]] += value[i]``, repeated rows summed: sorted, then summed by segments."""
+    value = np.broadcast_to(value, shape).reshape(rows.size, -1)
+    target = out.reshape(out.shape[0], -1)
+    if not np.may_share_memory(target, out):
+        np.add.at(out, rows, value.reshape(rows.size, *out.shape[1:]))
+        return
+    if rows.size == 0:
+        return
+    if target.shape[1] == 1 and out.dtype.kind in "fiu":
+        np.add.at(target[:, 0], rows, value[:, 0])
+        return
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
+    target[ordered[starts]] += np.add.reduceat(value[order], starts, 0)
+
+
+def _open(x: Any, index: Any, axis: int, error: type[Exception] = RuntimeError) -> Any:
+    """A tuple of index arrays that reads ``x`` at ``index`` along ``axis``."""
+    index = _checked(index, x.shape[axis], axis, error)
+    places = []
+    for i, n in enumerate(index.shape):
+        if i == axis:
+            places.append(index)
+        else:
+            shape = [1] * index.ndim
+            shape[i] = n
+            places.append(np.arange(n).reshape(shape))
+    return tuple(places)
+
+
+def _at_least_1d(*arrays: Any) -> Any:
+    return [a.reshape(1) if a is not None and not a.ndim else a for a in arrays]
+
+
+def gather(out: Any, x: Any, index: Any, *, axis: int) -> None:
+    """``out[i, j] = x[index[i, j], j]`` for axis 0."""
+    out, x, index = _at_least_1d(out, x, index)
+    out[...] = x[_open(x, index, axis)]
+
+
+def _source(source: Any, index: Any, dtype: Any) -> Any:
+    if source.ndim == 0 or source.shape == index.shape:
+        return source.astype(dtype, copy=False)
+    return source[tuple(slice(0, n) for n in index.shape)].astype(dtype, copy=False)
+
+
+def scatter(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
+    """``out = x`` with ``out[index[i, j], j] = source[i, j]`` for axis 0."""
+    out[...] = x
+    target, index = _at_least_1d(out, index)
+    if index.size:
+        target[_open(target, index, axis)] = _source(source, index, out.dtype)
+
+
+def scatter_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
+    """As :func:`scatter`, added."""
+    out[...] = x
+    target, index = _at_least_1d(out, index)
+    if index.size:
+        places = _open(target, index, axis)
+        np.add.at(target, places, _source(source, index, out.dtype))
+
+
+_REDUCE: dict[str, Any] = {
+    "sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum,
+}  # fmt: skip
+_BEGIN = {"sum": 0, "mean": 0, "prod": 1}
+
+
+def scatter_reduce(
+    out: Any, x: Any, index: Any, source: Any, *, axis: int, reduce: str, include_self: bool
+) -> None:
+    """``out`` = ``x`` and the sources that meet in a place, folded by ``reduce``."""
+    out[...] = x
+    target, index = _at_least_1d(out, index)
+    if not index.size:
+        return
+    places = _open(target, index, axis)
+    value = _source(source, index, out.dtype)
+    if not include_self:
+        target[places] = _begin(out.dtype, reduce)
+    _REDUCE[reduce].at(target, places, value)
+    if reduce == "mean":
+        count = np.full(target.shape, int(include_self), np.int64)
+        np.add.at(count, places, 1)
+        count[count == 0] = 1
+        if out.dtype.kind in "iu":
+            target[...] = target // count
+        else:
+            target[...] = (target / count).astype(out.dtype)
+
+
+def _begin(dtype: Any, reduce: str) -> Any:
+    if reduce in _BEGIN:
+        return _BEGIN[reduce]
+    if dtype.kind in "iu":
+        limits = np.iinfo(dtype)
+        return limits.min if reduce == "amax" else limits.max
+    if dtype.kind == "b":
+        return reduce == "amin"
+    return -np.inf if reduce == "amax" else np.inf
+
+
+def index_select(out: Any, x: Any, index: Any, *, axis: int) -> None:
+    """Slices of ``x`` at ``index`` along ``axis``."""
+    if not x.ndim:
+        out[...] = x
+        return
+    rows = index.reshape(-1)
+    if rows.size and (rows.min() < 0 or rows.max() >= x.shape[axis]):
+        raise IndexError("index out of range in self")
+    np.take(x, rows, axis, out=out, mode="clip")
+
+
+def _rows(index: Any, size: int) -> Any:
+    rows = index.reshape(-1)
+    if rows.size and (rows.min() < 0 or rows.max() >= size):
+        raise RuntimeError("index out of range in self")
+    return rows
+
+
+def index_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
+    """``out = x`` with ``source``'s slices added to those that ``index`` names."""
+    out[...] = x
+    target, source = _at_least_1d(out, source)
+    rows = _rows(index, target.shape[axis])
+    moved = np.moveaxis(target, axis, 0)
+    value = np.moveaxis(source, axis, 0).astype(out.dtype, copy=False)
+    if axis == 0:
+        add_rows(target, rows, value, (rows.size, *target.shape[1:]))
+    else:
+        np.add.at(moved, rows, value)
+
+
+def index_copy(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
+    """``out = x`` with ``source``'s slices in place of those that ``index`` names."""
+    out[...] = x
+    target, source = _at_least_1d(out, source)
+    np.moveaxis(target, axis, 0)[_rows(index, target.shape[axis])] = np.moveaxis(source, axis, 0)
+
+
+def index_fill(out: Any, x: Any, index: Any, value: Any, *, axis: int) -> None:
+    """``out = x`` with ``value`` in the slices that ``index`` names."""
+    out[...] = x
+    (target,) = _at_least_1d(out)
+    rows = index.reshape(-1)
+    size = target.shape[axis]
+    if rows.size and (rows.min() < -size or rows.max() >= size):
+        raise IndexError("index out of range in self")
+    np.moveaxis(target, axis, 0)[rows] = value.astype(out.dtype)
+
+
+def masked_fill(out: Any, x: Any, mask: Any, value: Any) -> None:
+    """``value`` where ``mask``, else ``x``."""
+    out[...] = x
+    np.copyto(out, value.astype(out.dtype), where=mask)
+
+
+def masked_scatter(out: Any, x: Any, mask: Any, source: Any) -> None:
+    """``out = x`` with ``source``'s elements, in order, where ``mask``."""
+    out[...] = x
+    mask = np.broadcast_to(mask, out.shape)
+    count = int(np.count_nonzero(mask))
+    if count > source.size:
+        raise RuntimeError(
+            "masked_scatter: expected self and source to have same dtypes and source to have at "
+            f"least {count} elements but got {source.size}"
+        )
+    out[mask] = source.reshape(-1)[:count]
+
+
+def collect_masked(out: Any, g: Any, mask: Any, *, size: int) -> None:
+    """The elements of ``g`` where ``mask``, then zeros."""
+    chosen = g[np.broadcast_to(mask, g.shape)]
+    out[: chosen.size] = chosen
+    out[chosen.size :] = 0
+
+
+def _flat_places(index: Any, size: int) -> Any:
+    if index.size and (index.max() >= size or index.min() < -size):
+        wrong = index.max() if index.max() >= size else index.min()
+        raise IndexError(
+            f"out of range: tried to access index {wrong} on a tensor of {size} elements."
+        )
+    return index
+
+
+def take(out: Any, x: Any, index: Any) -> None:
+    """``x`` read as one row, at ``index``."""
+    out[...] = x.reshape(-1)[_flat_places(index, x.size)]
+
+
+def put(out: Any, x: Any, index: Any, source: Any, *, accumulate: bool) -> None:
+    """``x`` read as one row, with ``source`` written (added) at ``index``."""
+    out[...] = x
+    flat = out.reshape(-1)
+    places = _flat_places(index, x.size).reshape(-1)
+    if accumulate:
+        np.add.at(flat, places, source.reshape(-1).astype(out.dtype))
+    else:
+        flat[places] = source.reshape(-1)
+
+
+def tril(out: Any, x: Any, *, diagonal: int) -> None:
+    """``x`` on and below a diagonal, zeros above it."""
+    rows, columns = x.shape[-2:]
+    out[...] = np.where(np.tri(rows, columns, diagonal, dtype=bool), x, np.zeros(1, x.dtype))
+
+
+def triu(out: Any, x: Any, *, diagonal: int) -> None:
+    """``x`` on and above a diagonal, zeros below it."""
+    rows, columns = x.shape[-2:]
+    below = np.tri(rows, columns, diagonal - 1, dtype=bool)
+    out[...] = np.where(below, np.zeros(1, x.dtype), x)
+
+
+def diag_embed(out: Any, x: Any, *, offset: int, first: int, second: int) -> None:
+    """Zeros, with the last axis of ``x`` on a diagonal."""
+    out[...] = 0
+    moved = np.moveaxis(out, (first, second), (-2, -1))
+    n = np.arange(x.shape[-1])
+    moved[..., n + max(-offset, 0), n + max(offset, 0)] = x
