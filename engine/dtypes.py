@@ -95,8 +95,9 @@ def from_numpy(dtype: Any) -> DType:
         native = np.dtype(dtype).newbyteorder("=")
         if native in _BY_NUMPY and np.dtype(dtype).byteorder in "=|":
             return _BY_NUMPY[native]
+        kind = np.dtype(dtype).type
         raise TypeError(
-            f"can't convert np.ndarray of type {getattr(dtype, 'type', dtype)}. The only "
+            f"can't convert np.ndarray of type {kind.__module__}.{kind.__name__}. The only "
             "supported types are: float64, float32, float16, complex64, complex128, int64, int32, "
             "int16, int8, uint64, uint32, uint16, uint8, and bool."
         ) from None

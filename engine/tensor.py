@@ -139,8 +139,9 @@ def from_array(array: Any, device: Device = cpu) -> Tensor:
         )
     strides = tuple(s // itemsize for s in array.strides)
     described = aval(array.shape, dtype, strides, device)
-    flat = np.lib.stride_tricks.as_strided(array, (described.extent,), (itemsize,))
-    flat.flags.writeable = array.flags.writeable
+    writeable = array.flags.writeable
+    extent = (described.extent,)
+    flat = np.lib.stride_tricks.as_strided(array, extent, (itemsize,), writeable=writeable)
     return make(flat, described)
 
 

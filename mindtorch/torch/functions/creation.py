@@ -405,7 +405,8 @@ def tensor(
 def from_numpy(ndarray: Any) -> Any:
     """A tensor that shares the array's memory."""
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+        package = "numpy." if isinstance(ndarray, np.generic) else ""
+        raise TypeError(f"expected np.ndarray (got {package}{type(ndarray).__name__})")
     if not ndarray.flags.writeable:
         import warnings
 
