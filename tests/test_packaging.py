@@ -126,8 +126,8 @@ def installation(
     """The folder where pip has installed the wheel, outside of the checkout."""
     target = tmp_path_factory.mktemp("installation") / "site"
     options = "--no-deps --no-index --target".split()
-    command = [sys.executable, "-m", "pip", "install", *options, target, distributions[1]]
-    run(*command, cwd=target.parent)
+    install = (sys.executable, "-m", "pip", "install", *options)
+    run(*install, target, distributions[1], cwd=target.parent)
     return target
 
 
