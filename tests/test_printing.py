@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import mindtorch.torch as mt
 import mindtorch.torch._tensor_str as ours
 
 torch = pytest.importorskip("torch")
@@ -172,3 +173,24 @@ def test_a_subclass_prints_its_own_name_and_indents_by_it() -> None:
     tensor = make((2, 30), "float32", 5).as_subclass(Reading)
     plain = tensor.as_subclass(torch.Tensor)
     assert our_repr(plain, class_name="Reading") == repr(tensor)
+
+
+def test_a_tensor_prints_what_its_values_say() -> None:
+    """``repr`` and ``str`` of our own tensors: values, type, shape, gradient, subclass."""
+
+    class Reading(mt.Tensor):
+        pass
+
+    class TorchReading(torch.Tensor):  # type: ignore[name-defined]
+        pass
+
+    TorchReading.__name__ = "Reading"
+    for lib, subclass in ((mt, Reading), (torch, TorchReading)):
+        base = lib.arange(6.0).reshape(2, 3)
+        shown = [base, base.t(), base[1], base[0, 1], lib.zeros(0, 3), lib.tensor([True])]
+        shown += [lib.ones(2, dtype=lib.bfloat16), lib.ones(2, requires_grad=True)]
+        shown += [lib.ones(2, 3, device="meta"), base.as_subclass(subclass)]
+        texts = [repr(tensor) for tensor in shown] + [str(base), f"{base[0, 1]:.3f}", f"{base}"]
+        if lib is mt:
+            ours_texts = texts
+    assert ours_texts == texts

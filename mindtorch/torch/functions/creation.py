@@ -48,6 +48,8 @@ def filled(described: Aval, value: Any) -> Any:
                 f"value cannot be converted to type {_C_NAMES[described.dtype.name]} without "
                 "overflow"
             )
+    if described.device.type == "meta":
+        return new_empty(described)
     if described.device is not cpu:
         empty_on(described.device)
     size = described.size
