@@ -46,7 +46,8 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 bench: $(STAMP)
-	$(BIN)/python -m mindtorch bench $(BENCH_ARGS)
+	@set -- benchmarks/[!_]*.py; test -f "$$1" || { echo "no script in benchmarks/" >&2; exit 1; }; \
+	for script; do echo "== $$script"; $(BIN)/python "$$script" $(BENCH_ARGS) || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist mindtorch.egg-info $(EXAMPLE)/data
