@@ -47,7 +47,7 @@ lint: $(STAMP)
 
 bench: $(STAMP)
 	@set -- benchmarks/[!_]*.py; test -f "$$1" || { echo "no script in benchmarks/" >&2; exit 1; }; \
-	for script; do echo "== $$script"; $(BIN)/python "$$script" $(BENCH_ARGS) || exit 1; done
+	for script; do echo "-- $$script"; $(BIN)/python "$$script" $(BENCH_ARGS) || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist mindtorch.egg-info $(EXAMPLE)/data
