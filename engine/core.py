@@ -92,6 +92,7 @@ class Op:
             ``batched`` says so; None loops over the batch.
         jvp: ``jvp(tangents, *inputs, **params)``; None derives it from ``vjp`` by transposition.
         linear: the op is linear in all its differentiable inputs together.
+        keeps_from: a rule that asks for all ``inputs`` gets those from this place on.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class Op:
         grad_name: str | None = None,
         group: str = "",
         in_place_safe: bool = False,
+        keeps_from: int = 0,
     ) -> None:
         self.name = name
         self.aval = aval
@@ -118,6 +120,7 @@ class Op:
         self.linear = linear
         self.group = group
         self.in_place_safe = in_place_safe
+        self.keeps_from = keeps_from
         words = name.strip("_").split("_")
         camel = "".join(w[:1].upper() + w[1:] for w in words)
         self.grad_name = grad_name or f"{camel}Backward0"
@@ -195,7 +198,7 @@ class Op:
             run = make_plan(layouts(avals), layouts(in_avals), **params)
             if run is not None:
                 return run  # type: ignore[no-any-return]
-        return _array_form(function, avals, in_avals, params)
+        return array_form(function, avals, in_avals, params)
 
     def _view(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Tensor:
         source = inputs[0]
@@ -249,7 +252,7 @@ def _run_nothing(*arrays: Any) -> None:
     """There are no elements to compute."""
 
 
-def _array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
+def array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
     """Call ``function(out, *ins, **params)`` on N-d views of flat arrays."""
     count = len(avals)
 

@@ -379,7 +379,7 @@ def _what_to_keep(op: Any, mask: tuple[bool, ...], results: int) -> tuple[tuple[
     if isinstance(rules, Rule):
         used: Any = [rules]
         if ("all", None) in rules.arguments:
-            return tuple(("in", i) for i in range(len(mask)))
+            return tuple(("in", i) for i in range(op.keeps_from, len(mask)))
     else:
         used = [rule for rule, need in zip(rules, mask, strict=True) if need and rule is not None]
     inputs = sorted({i for rule in used for i in rule.inputs})

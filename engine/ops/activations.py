@@ -11,14 +11,11 @@ from typing import Any
 
 from ..tensor import constant as c
 from .elementwise import (
+    absolute,
     add,
     divide,
     exp,
     greater,
-    greater_equal,
-    less,
-    less_equal,
-    logical_and,
     multiply,
     negative,
     sigmoid,
@@ -108,19 +105,59 @@ softplus_gradient = Elementwise(
 )
 
 
-def _mish_rule(g: Any, x: Any) -> Any:
-    t = tanh(softplus(x, c(1.0), c(20.0)))
-    slope = multiply(multiply(x, sigmoid(x)), subtract(c(1), multiply(t, t)))
-    return multiply(g, add(t, slope))
+def _mish_curvature(g: Any, x: Any, y: Any) -> Any:
+    t = tanh(softplus(y, c(1.0), c(20.0)))
+    s = sigmoid(y)
+    bell = subtract(c(1), multiply(t, t))
+    inner = add(c(2), multiply(y, subtract(subtract(c(1), s), multiply(multiply(t, s), c(2)))))
+    return multiply(multiply(g, x), multiply(multiply(bell, s), inner))
 
 
-mish = Elementwise("mish", (_mish_rule,), result="float")
+mish = Elementwise("mish", (lambda g, x: mish_gradient(g, x),), result="float")
+mish_gradient = Elementwise(
+    "mish_gradient",
+    (lambda g, y: mish_gradient(g, y), _mish_curvature),
+    grad_name="MishBackwardBackward0",
+)
+
+
+def _log_sigmoid_curvature(g: Any, x: Any, y: Any) -> Any:
+    s = sigmoid(y)
+    return negative(multiply(multiply(g, x), multiply(s, subtract(c(1), s))))
+
+
 # log(sigmoid(x))
 log_sigmoid = Elementwise(
     "log_sigmoid",
-    (lambda g, x: multiply(g, sigmoid(negative(x))),),
-    result="float",
+    (lambda g, x: log_sigmoid_gradient(g, x),),
+    scalar="logsigmoid",
     grad_name="LogSigmoidBackward0",
+)
+log_sigmoid_gradient = Elementwise(
+    "log_sigmoid_gradient",
+    (lambda g, y: log_sigmoid_gradient(g, y), _log_sigmoid_curvature),
+    scalar="logsigmoid_gradient",
+    grad_name="LogSigmoidBackwardBackward0",
+)
+
+
+def _softsign_rule(g: Any, x: Any) -> Any:
+    wide = add(absolute(x), c(1))
+    return divide(g, multiply(wide, wide))
+
+
+# x / (1 + abs(x))
+softsign = Elementwise("softsign", (_softsign_rule,), result="float", grad_name="DivBackward0")
+
+
+def _tanhshrink_rule(g: Any, x: Any) -> Any:
+    t = tanh(x)
+    return multiply(g, multiply(t, t))
+
+
+# x - tanh(x)
+tanhshrink = Elementwise(
+    "tanhshrink", (_tanhshrink_rule,), result="float", grad_name="SubBackward0"
 )
 
 # --- with kinks ------------------------------------------------------------------------------
@@ -147,34 +184,23 @@ prelu = Elementwise(
 )
 
 
-def _elu_curvature(g: Any, x: Any, y: Any, z: Any) -> Any:
-    return where(greater(y, c(0)), c(0), multiply(multiply(g, x), multiply(z, exp(y))))
+def _elu_curvature(g: Any, x: Any, y: Any, z: Any, w: Any, v: Any) -> Any:
+    steep = multiply(multiply(z, w), multiply(v, v))
+    bend = multiply(multiply(g, x), multiply(steep, exp(multiply(y, v))))
+    return where(greater(y, c(0)), c(0), bend)
 
 
-# x where x > 0, else y * (exp(x) - 1)
-elu = Elementwise("elu", (lambda g, x, y: elu_gradient(g, x, y), None), result="float")
+# z * x where x > 0, else z * y * (exp(w * x) - 1)
+elu = Elementwise(
+    "elu", (lambda g, x, y, z, w: elu_gradient(g, x, y, z, w), None, None, None)
+)
 elu_gradient = Elementwise(
     "elu_gradient",
-    (lambda g, y, z: elu_gradient(g, y, z), _elu_curvature, None),
+    (lambda g, y, z, w, v: elu_gradient(g, y, z, w, v), _elu_curvature, None, None, None),
     grad_name="EluBackwardBackward0",
 )
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
-
-
-def _selu_rule(g: Any, x: Any) -> Any:
-    return multiply(c(SELU_SCALE), elu_gradient(g, x, c(SELU_ALPHA)))
-
-
-selu = Elementwise("selu", (_selu_rule,), result="float", grad_name="EluBackward0")
-
-
-def _celu_rule(g: Any, x: Any, y: Any) -> Any:
-    return where(greater(x, c(0)), g, multiply(g, exp(divide(x, y))))
-
-
-# x where x > 0, else y * (exp(x / y) - 1)
-celu = Elementwise("celu", (_celu_rule, None), result="float", grad_name="EluBackward0")
 # x between y and z
 hardtanh = Elementwise(
     "hardtanh", (lambda g, x, y, z: hardtanh_gradient(g, x, y, z), None, None), scalar="clamp"
@@ -185,30 +211,36 @@ hardtanh_gradient = Elementwise(
     grad_name="HardtanhBackwardBackward0",
 )
 # clamp(x + 3, 0, 6) / 6
-hardsigmoid = Elementwise(
-    "hardsigmoid",
-    (lambda g, x: multiply(hardtanh_gradient(g, x, c(-3.0), c(3.0)), c(1 / 6)),),
+hardsigmoid = Elementwise("hardsigmoid", (lambda g, x: hardsigmoid_gradient(g, x),))
+hardsigmoid_gradient = Elementwise(
+    "hardsigmoid_gradient",
+    (lambda g, y: hardsigmoid_gradient(g, y), None),
+    grad_name="HardsigmoidBackwardBackward0",
 )
 
 
-def _hardswish_rule(g: Any, x: Any) -> Any:
-    middle = multiply(g, add(multiply(x, c(1 / 3)), c(0.5)))
-    return where(less_equal(x, c(-3)), c(0), where(less(x, c(3)), middle, g))
+def _hardswish_curvature(g: Any, x: Any, y: Any) -> Any:
+    return multiply(hardtanh_gradient(multiply(g, x), y, c(-3.0), c(3.0)), c(1 / 3))
 
 
 # x * clamp(x + 3, 0, 6) / 6
-hardswish = Elementwise("hardswish", (_hardswish_rule,))
-
-
-def _outside(g: Any, x: Any, y: Any) -> Any:
-    inside = logical_and(greater_equal(x, negative(y)), less_equal(x, y))
-    return where(inside, c(0), g)
-
-
+hardswish = Elementwise("hardswish", (lambda g, x: hardswish_gradient(g, x),))
+hardswish_gradient = Elementwise(
+    "hardswish_gradient",
+    (lambda g, y: hardswish_gradient(g, y), _hardswish_curvature),
+    grad_name="HardswishBackwardBackward0",
+)
+# g where y > z or y < -z, else 0
+shrink_gradient = Elementwise(
+    "shrink_gradient",
+    (lambda g, y, z: shrink_gradient(g, y, z), None, None),
+    scalar="hardshrink_gradient",
+    grad_name="HardshrinkBackwardBackward0",
+)
 # x where x > y or x < -y, else 0
-hardshrink = Elementwise("hardshrink", (_outside, None))
+hardshrink = Elementwise("hardshrink", (lambda g, x, y: shrink_gradient(g, x, y), None))
 # x - y where x > y, x + y where x < -y, else 0
-softshrink = Elementwise("softshrink", (_outside, None))
+softshrink = Elementwise("softshrink", (lambda g, x, y: shrink_gradient(g, x, y), None))
 # x where x > y, else z
 threshold = Elementwise(
     "threshold", (lambda g, x, y: where(greater(x, y), g, c(0)), None, None)

@@ -8,20 +8,20 @@ from ..aval import Aval, aval
 from ..core import Op
 from ..tensor import Tensor, constant
 from .elementwise import absolute, divide, equal, multiply, negative, where
-from .families import Elementwise
+from .families import LibraryElementwise
 
 # a complex number from its parts; their gradients are those of the real and imaginary part
 make_complex = Op(
     "complex",
     lambda x, y: aval(_common(x, y), x.dtype.to_complex(), None, x.device),
-    "linear_algebra.make_complex",
+    "special.make_complex",
     vjp=(lambda g: real(g), lambda g: imag(g)),
 )
-_conjugate = Elementwise("conj", (lambda g: conj(g),), grad_name="ConjBackward0")
-real_part = Elementwise(
+_conjugate = LibraryElementwise("conj", (lambda g: conj(g),), grad_name="ConjBackward0")
+real_part = LibraryElementwise(
     "real", (lambda g, avals: _with_zero_imaginary(g),), result="real"
 )
-imaginary_part = Elementwise(
+imaginary_part = LibraryElementwise(
     "imag", (lambda g: make_complex(multiply(g, constant(0)), g),), result="real"
 )
 
@@ -72,7 +72,7 @@ def _angle_rule(g: Any, x: Any) -> Any:
 
 
 # the argument; pi for negative real numbers
-angle = Elementwise("angle", (_angle_rule,), result="real")
+angle = LibraryElementwise("angle", (_angle_rule,), result="real")
 
 
 def _pair_aval(x: Aval) -> Aval:
@@ -89,8 +89,8 @@ def _complex_aval(x: Aval) -> Aval:
 
 # real and imaginary part along a last axis of length 2
 view_as_real = Op(
-    "view_as_real", _pair_aval, "linear_algebra.split_complex", vjp=lambda g: view_as_complex(g)
+    "view_as_real", _pair_aval, "special.split_complex", vjp=lambda g: view_as_complex(g)
 )
 view_as_complex = Op(
-    "view_as_complex", _complex_aval, "linear_algebra.join_complex", vjp=lambda g: view_as_real(g)
+    "view_as_complex", _complex_aval, "special.join_complex", vjp=lambda g: view_as_real(g)
 )

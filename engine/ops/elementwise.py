@@ -67,7 +67,7 @@ negative = Elementwise(
 
 def _power_base(g: Any, x: Any, y: Any) -> Any:
     if y.aval.weak:
-        exponent = y.data[0].item()
+        exponent = y.flat[0].item()
         if exponent == 0:
             return multiply(g, c(0))
         slope = multiply(power(x, c(exponent - 1)), c(exponent))
@@ -248,6 +248,28 @@ lerp = Elementwise(
     ),
 )
 
+# x + w * y * z
+addcmul = Elementwise(
+    "addcmul",
+    (
+        lambda g: g,
+        lambda g, z, w: multiply(g, _conj(multiply(z, w))),
+        lambda g, y, w: multiply(g, _conj(multiply(y, w))),
+        None,
+    ),
+)
+
+
+def _quotient_by(g: Any, y: Any, z: Any, w: Any) -> Any:
+    return negative(multiply(g, _conj(divide(multiply(w, y), multiply(z, z)))))
+
+
+# x + w * y / z
+addcdiv = Elementwise(
+    "addcdiv",
+    (lambda g: g, lambda g, z, w: multiply(g, _conj(divide(w, z))), _quotient_by, None),
+)
+
 # --- comparison and logic --------------------------------------------------------------------
 
 equal = Elementwise("eq", arity=2, result="bool")
@@ -400,7 +422,7 @@ def _sgn_rule(g: Any, x: Any, out: Any) -> Any:
 sgn = Elementwise("sgn", (_sgn_rule,))
 floor = Elementwise("floor", (_no_slope,), refuses=refuse_complex("floor"))
 ceil = Elementwise("ceil", (_no_slope,), refuses=refuse_complex("ceil"))
-round_ = Elementwise("round", (_no_slope,))
+round_ = Elementwise("round", (_no_slope,), scalar="round_")
 trunc = Elementwise("trunc", (_no_slope,), refuses=refuse_complex("trunc"))
 frac = Elementwise("frac", (lambda g: g,))
 relu = Elementwise("relu", (lambda g, out: threshold_gradient(g, out, c(0)),))

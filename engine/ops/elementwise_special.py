@@ -23,11 +23,15 @@ from .elementwise import (
     subtract,
     where,
 )
-from .families import Elementwise
+from .families import Elementwise, LibraryElementwise
 
 
 def _function(name: str, rule: Any, **options: Any) -> Elementwise:
     return Elementwise(name, (rule,), result="float", **options)
+
+
+def _library(name: str, rule: Any) -> Elementwise:
+    return LibraryElementwise(name, (rule,), result="float")
 
 
 def _bell(x: Any) -> Any:
@@ -37,25 +41,25 @@ def _bell(x: Any) -> Any:
 
 erf = _function("erf", lambda g, x: multiply(g, _bell(x)))
 erfc = _function("erfc", lambda g, x: negative(multiply(g, _bell(x))))
-erfinv = _function(
+erfinv = _library(
     "erfinv",
     lambda g, out: multiply(
         g, multiply(c(math.sqrt(math.pi) / 2), exp(multiply(out, out)))
     ),
 )
 lgamma = _function("lgamma", lambda g, x: multiply(g, digamma(x)))
-digamma = _function("digamma", lambda g, x: multiply(g, trigamma(x)))
+digamma = _library("digamma", lambda g, x: multiply(g, trigamma(x)))
 # the derivative of digamma
-trigamma = _function(
+trigamma = _library(
     "trigamma", lambda g, x: negative(multiply(g, multiply(c(2), zeta(c(3.0), x))))
 )
 # the sum of (y + k)^-x over k >= 0
-zeta = Elementwise(
+zeta = LibraryElementwise(
     "zeta", (None, lambda g, x, y: negative(multiply(g, multiply(x, zeta(add(x, c(1)), y))))),
     result="float",
 )  # fmt: skip
-i0 = _function("i0", lambda g, x: multiply(g, i1(x)))
-i1 = _function(
+i0 = _library("i0", lambda g, x: multiply(g, i1(x)))
+i1 = _library(
     "i1",
     lambda g, x, out: multiply(
         g, where(equal(x, c(0)), c(0.5), subtract(i0(x), divide(out, x)))
@@ -112,14 +116,6 @@ logaddexp2 = Elementwise(
     ),
 )
 heaviside = Elementwise("heaviside", arity=2)
-
-
-def _logit_rule(g: Any, x: Any) -> Any:
-    return divide(g, multiply(x, subtract(c(1), x)))
-
-
-# log(x / (1 - x))
-logit = _function("logit", _logit_rule)
 
 
 def _nan_to_num_rule(g: Any, x: Any) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval, broadcast_shapes, broadcast_two, elementwise_strides
-from ..core import Op, find_kernel, layouts
+from ..core import Op, array_form, find_kernel, layouts
 from ..dtypes import BOOL, COMPLEX, DType
 
 
@@ -103,7 +103,22 @@ def _quaternary(op: Elementwise) -> Any:
     return shape_rule
 
 
-_ARITIES = {1: _unary, 2: _binary, 3: _ternary, 4: _quaternary}
+def _quinary(op: Elementwise) -> Any:
+    def shape_rule(x: Aval, y: Aval, z: Aval, w: Aval, v: Aval) -> Aval:
+        return op.shape_rule(x, y, z, w, v)
+
+    return shape_rule
+
+
+_ARITIES = {1: _unary, 2: _binary, 3: _ternary, 4: _quaternary, 5: _quinary}
+
+
+class LibraryElementwise(Elementwise):
+    """An elementwise op whose kernel is an array function in ``special``, not a scalar function."""
+
+    def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
+        self.kernel = f"special.{self.scalar}"
+        return array_form(find_kernel(self, avals[0].device.type), avals, in_avals, params)
 
 
 def refuse_bool(message: str) -> Callable[[DType], None]:

@@ -42,7 +42,7 @@ def _index_vjp(g: Any, inputs: Any, avals: Any, needs: Any) -> Any:
     return (index_put(zeros, g, *indices, accumulate=True), *[None] * len(indices))
 
 
-index = Op("index", _index_aval, "indexing.index", vjp=_index_vjp)
+index = Op("index", _index_aval, "indexing.index", vjp=_index_vjp, keeps_from=1)
 
 
 def _index_put_aval(x: Aval, value: Aval, *indices: Aval | None, accumulate: bool) -> Aval:
@@ -78,7 +78,9 @@ def _index_put_vjp(g: Any, inputs: Any, avals: Any, needs: Any, accumulate: bool
 
 
 # x with value written (added, for accumulate) at the places that index(x, *indices) reads
-index_put = Op("index_put", _index_put_aval, "indexing.index_put", vjp=_index_put_vjp)
+index_put = Op(
+    "index_put", _index_put_aval, "indexing.index_put", vjp=_index_put_vjp, keeps_from=2
+)
 
 # --- along one axis --------------------------------------------------------------------------
 
@@ -253,9 +255,10 @@ index_select = Op(
 def _index_write_aval(x: Aval, index: Aval, source: Aval, *, axis: int) -> Aval:
     check_index("index_add", index)
     if index.ndim > 1:
-        raise IndexError("index_add_(): Index is supposed to be a vector, but got dim: "
-                         f"{index.ndim} with type: {dtypes.scalar_type_name(index.dtype)} and size: "
-                         f"{list(index.shape)}")
+        raise IndexError(
+            f"index_add_(): Index is supposed to be a vector, but got dim: {index.ndim} with type: "
+            f"{dtypes.scalar_type_name(index.dtype)} and size: {list(index.shape)}"
+        )
     if source.ndim and source.shape[axis] != index.size:
         raise RuntimeError(
             f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim) "
