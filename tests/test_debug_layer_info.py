@@ -121,7 +121,7 @@ def test_tuples_are_walked_and_keep_their_gradients(
 ) -> None:
     """An inner tuple counts anew, and the model's result is not changed by being watched."""
 
-    class Pair(torch.nn.Module):  # type: ignore[misc, name-defined]
+    class Pair(torch.nn.Module):
         def forward(self, x: Any) -> Any:
             return x + 1, (x * 2, x > 0)
 

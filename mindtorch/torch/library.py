@@ -14,6 +14,9 @@ import typing
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
+from mindtorch.engine.device import Device
+from mindtorch.engine.dtypes import DType
+
 from ._operators import Operator, operator_named, parse_schema
 from ._tensor import Tensor
 
@@ -316,16 +319,14 @@ get_ctx = _unavailable("get_ctx", "shapes that depend on data are not traced")
 
 
 def _schema_types() -> dict[Any, str]:
-    from mindtorch import torch
-
     return {
         Tensor: "Tensor",
         int: "SymInt",
         float: "float",
         bool: "bool",
         str: "str",
-        torch.dtype: "ScalarType",
-        torch.device: "Device",
+        DType: "ScalarType",
+        Device: "Device",
         typing.Union[int, float, bool]: "Scalar",  # noqa: UP007 (as torch spells it)
         int | float | bool: "Scalar",
     }

@@ -1,0 +1,1 @@
+"""Names of torch._dynamo that packages import; torch.compile is what compiles."""
