@@ -123,7 +123,11 @@ class _Storages:
 
     def _view(self, storage: UntypedStorage, dtype: DType, view: Any) -> UntypedStorage:
         """A part of a storage, as files of PyTorch 0.x describe views."""
+        if not isinstance(view, tuple) or len(view) != 3:
+            raise pickle.UnpicklingError(f"malformed storage reference: {view!r}")
         key, offset, count = view
+        if not (isinstance(key, str) and type(offset) is int and type(count) is int):
+            raise pickle.UnpicklingError(f"malformed storage reference: {view!r}")
         first, last = offset * dtype.itemsize, (offset + count) * dtype.itemsize
         if not 0 <= first <= last <= storage.nbytes():
             raise RuntimeError(f"a view from {first} to {last} lies outside of its storage")

@@ -178,7 +178,7 @@ class RestrictedUnpickler:
                 raise pickle.UnpicklingError(f"Unsupported operand {code[0]}")
             try:
                 step(self)
-            except (IndexError, KeyError, TypeError, ValueError, struct.error) as error:
+            except _FORM_ERRORS as error:
                 if self._calling:
                     raise
                 raise pickle.UnpicklingError(
@@ -231,21 +231,18 @@ class RestrictedUnpickler:
             raise pickle.UnpicklingError(
                 f"Trying to call reduce for unrecognized function {function}"
             )
-        plain = function in _PLAIN
-        self._stack.append(target(*args) if plain else self._call(target, *args))
+        ours = _CALLABLE.get(function) is target and target not in _CALLS_USER_CODE
+        self._stack.append(target(*args) if ours else self._call(target, *args))
 
     def _new_object(self) -> None:
         args, cls = self._pop(), self._pop()
-        known = _caller(cls)
-        if known is None or not isinstance(cls, type):
+        empty = cls is OrderedDict or cls is Counter
+        if not empty and not (isinstance(cls, type) and _is_user_allowed(cls)):
             raise pickle.UnpicklingError(
                 "Can only create new object for nn.Parameter or classes allowlisted via "
                 f"`add_safe_globals` but got {cls}"
             )
-        if cls in _PLAIN:
-            self._stack.append(known(*args))
-        else:
-            self._stack.append(self._call(cls.__new__, cls, *args))
+        self._stack.append(cls() if empty else self._call(cls.__new__, cls, *args))
 
     def _build(self) -> None:
         state, target = self._pop(), self._stack[-1]
@@ -346,7 +343,8 @@ class RestrictedUnpickler:
             )
 
 
-_PLAIN = (OrderedDict, Counter, set, complex, bytearray, _Encode)
+_FORM_ERRORS = (AttributeError, LookupError, TypeError, ValueError, OverflowError, struct.error)
+_CALLS_USER_CODE = (_utils._rebuild_from_type_v2,)  # a subclass' __setstate__
 
 
 def _caller(function: Any) -> Callable[..., Any] | None:

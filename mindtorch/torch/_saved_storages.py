@@ -89,9 +89,11 @@ def storage_id(saved_id: Any, length: int) -> tuple[Any, Any, str, int]:
         )
     key, location = (t.decode("ascii") if isinstance(t, bytes) else t for t in (key, location))
     if not (isinstance(key, str) and isinstance(location, str)):
-        raise TypeError(f"malformed storage reference: {saved_id!r}")
+        raise pickle.UnpicklingError(f"malformed storage reference: {saved_id!r}")
     if type(count) is not int or not 0 <= count < 2**60:
-        raise TypeError(f"the length of a storage must be a number of elements, not {count!r}")
+        raise pickle.UnpicklingError(
+            f"the length of a storage must be a number of elements, not {count!r}"
+        )
     return kind, key, location, count
 
 
@@ -101,7 +103,7 @@ def element_type(kind: Any) -> DType:
         return uint8
     dtype = getattr(kind, "_class_dtype", None)
     if not isinstance(dtype, DType):
-        raise TypeError(f"{kind!r} is not a storage class")
+        raise pickle.UnpicklingError(f"{kind!r} is not a storage class")
     return dtype
 
 
