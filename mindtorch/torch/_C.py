@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import enum
-from typing import Any
 
-__all__ = ["DispatchKey", "DispatchKeySet"]
+__all__ = ["DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet"]
 
 
 class DispatchKey(enum.IntFlag):
@@ -39,9 +38,13 @@ def _log_api_usage_once(event: str) -> None:
     """Nothing is logged about who uses what."""
 
 
-def __getattr__(name: str) -> Any:
-    if name == "DisableTorchFunctionSubclass":
-        from .overrides import DisableTorchFunctionSubclass
+class DisableTorchFunctionSubclass:
+    """A block in which `__torch_function__` of tensor subclasses is not called."""
 
-        return DisableTorchFunctionSubclass
-    raise AttributeError(f"module 'torch._C' has no attribute '{name}'")
+    depth = 0
+
+    def __enter__(self) -> None:
+        DisableTorchFunctionSubclass.depth += 1
+
+    def __exit__(self, *exception: object) -> None:
+        DisableTorchFunctionSubclass.depth -= 1
