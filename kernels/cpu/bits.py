@@ -1,0 +1,82 @@
+"""Intrinsics on the bits of numbers: reinterpretation, 16-bit floats, fused multiply-add."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+_FLOAT = ir.FloatType()
+_HALF = ir.HalfType()
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def float_bits(context: Any, x: Any) -> Any:
+    """The bits of a float32 as an int32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(32))
+
+    return types.int32(types.float32), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def bits_float(context: Any, x: Any) -> Any:
+    """The float32 whose bits are the low 32 of an integer."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        value = arguments[0]
+        if signature.args[0].bitwidth > 32:
+            value = builder.trunc(value, ir.IntType(32))
+        return builder.bitcast(value, _FLOAT)
+
+    return types.float32(x), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def load_half(context: Any, x: Any) -> Any:
+    """The float32 of float16 bits (a uint16)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fpext(builder.bitcast(arguments[0], _HALF), _FLOAT)
+
+    return types.float32(types.uint16), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def store_half(context: Any, x: Any) -> Any:
+    """The float16 bits (a uint16) nearest to a float32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(builder.fptrunc(arguments[0], _HALF), ir.IntType(16))
+
+    return types.uint16(types.float32), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def load_bfloat16(context: Any, x: Any) -> Any:
+    """The float32 of bfloat16 bits (a uint16)."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        wide = builder.zext(arguments[0], ir.IntType(32))
+        return builder.bitcast(builder.shl(wide, ir.Constant(ir.IntType(32), 16)), _FLOAT)
+
+    return types.float32(types.uint16), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def store_bfloat16(context: Any, x: Any) -> Any:
+    """The bfloat16 bits (a uint16) nearest to a float32, ties to even; NaN stays NaN."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        word = ir.IntType(32)
+        bits = builder.bitcast(arguments[0], word)
+        odd = builder.and_(builder.lshr(bits, ir.Constant(word, 16)), ir.Constant(word, 1))
+        rounded = builder.add(bits, builder.add(odd, ir.Constant(word, 0x7FFF)))
+        is_nan = builder.fcmp_unordered("uno", arguments[0], arguments[0])
+        chosen = builder.select(is_nan, ir.Constant(word, 0x7FC00000), rounded)
+        return builder.trunc(builder.lshr(chosen, ir.Constant(word, 16)), ir.IntType(16))
+
+    return types.uint16(types.float32), generate

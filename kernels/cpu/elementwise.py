@@ -1,0 +1,443 @@
+"""Elementwise loops, generated for each scalar function, its types and the operands' layout.
+
+The axes are ordered by the result's strides and merged as far as all operands allow. What is left
+of most calls is one axis, where each operand is contiguous or a single element: that loop is
+vectorised and called through its bare entry point. Everything else walks the outer axes.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from mindtorch.kernels import scalar
+from mindtorch.kernels.compile import entry_point, from_source, kernel
+
+from . import bits
+from .math import mathematics
+
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_FLOAT16 = np.dtype(np.float16)
+_BOOL = np.dtype(np.bool_)
+_WHOLE = ("floor", "ceil", "trunc", "round", "conj")
+Layouts = tuple[Any, ...]
+
+# --- scalar functions for a type -------------------------------------------------------------
+
+
+class _TypedConstants(ast.NodeTransformer):
+    """Give every numeric constant the type T."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:  # noqa: N802
+        if isinstance(node.value, bool) or not isinstance(node.value, (int, float)):
+            return node
+        return ast.Call(ast.Name("_T", ast.Load()), [node], [])
+
+
+_module: dict[str, ast.FunctionDef] = {}
+_functions: dict[tuple[str, np.dtype[Any]], Any] = {}
+_namespaces: dict[np.dtype[Any], dict[str, Any]] = {}
+
+
+def _definitions() -> dict[str, ast.FunctionDef]:
+    if not _module:
+        tree = ast.parse(inspect.getsource(scalar))
+        _module.update({f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)})
+    return _module
+
+
+def typed_scalar(name: str, dtype: np.dtype[Any]) -> Any:
+    """The scalar function ``name`` compiled for arithmetic in ``dtype``."""
+    found = _functions.get((name, dtype))
+    if found is not None:
+        return found
+    if name in scalar.MATHEMATICS:
+        result = _functions[name, dtype] = mathematics(dtype)[name]
+        return result
+    definition = _definitions()[name]
+    space = _namespaces.setdefault(dtype, {**mathematics(dtype), "_T": dtype.type, "np": np})
+    arguments = [a.arg for a in definition.args.args]
+    body = [
+        statement
+        for statement in definition.body
+        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+    ]
+    for node in ast.walk(ast.Module(body, [])):
+        if isinstance(node, ast.Name) and node.id in _definitions() and node.id not in arguments:
+            space[node.id] = typed_scalar(_for_type(node.id, dtype), dtype)
+    source = ast.unparse(ast.Module([_TypedConstants().visit(s) for s in _copied(body)], []))
+    indented = "\n".join("    " + line for line in source.splitlines())
+    text = f"def {name}({', '.join(arguments)}):\n{indented}\n"
+    options = {} if _has_loop(definition) else {"inline": "always"}
+    compiled = _functions[name, dtype] = from_source(text, name, space, **options)
+    return compiled
+
+
+def _copied(body: list[ast.stmt]) -> list[ast.stmt]:
+    return ast.parse(ast.unparse(ast.Module(body, []))).body
+
+
+def _has_loop(definition: ast.FunctionDef) -> bool:
+    return any(isinstance(node, (ast.While, ast.For)) for node in ast.walk(definition))
+
+
+def _for_type(name: str, dtype: np.dtype[Any]) -> str:
+    """The variant of ``name`` that fits the type: integers have their own division."""
+    if dtype.kind in "iub":
+        if f"integer_{name}" in _definitions():
+            return f"integer_{name}"
+        if name == "bitwise_not" and dtype == _BOOL:
+            return "logical_not"
+        if name in _WHOLE:
+            return "positive"
+        if name == "isinf":
+            return "isnan"
+    return name if name in _definitions() or name in scalar.MATHEMATICS else f"{name}_"
+
+
+# --- loads and stores ------------------------------------------------------------------------
+
+
+def carrier(dtype: np.dtype[Any]) -> str:
+    """The numba name of the type in which the elements of ``dtype`` are passed."""
+    if dtype in (_FLOAT16, _BFLOAT16):
+        return "uint16"
+    return "uint8" if dtype == _BOOL else dtype.name
+
+
+def arithmetic_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that kernels compute in for elements of ``dtype``."""
+    if dtype in (_FLOAT16, _BFLOAT16):
+        return np.dtype(np.float32)
+    return np.dtype(np.uint8) if dtype == _BOOL else dtype
+
+
+def _load(dtype: np.dtype[Any], place: str, compute: np.dtype[Any]) -> str:
+    if dtype == _FLOAT16:
+        place, dtype = f"load_half({place})", np.dtype(np.float32)
+    elif dtype == _BFLOAT16:
+        place, dtype = f"load_bfloat16({place})", np.dtype(np.float32)
+    return place if dtype == compute else f"_C({place})"
+
+
+def _store(dtype: np.dtype[Any], value: str, compute: np.dtype[Any]) -> str:
+    if dtype == _FLOAT16:
+        return f"store_half(_F({value}))"
+    if dtype == _BFLOAT16:
+        return f"store_bfloat16(_F({value}))"
+    if dtype == _BOOL:
+        return f"({value}) != 0"
+    if dtype.kind in "iu" and compute.kind == "f":
+        return f"_I({value})"
+    return value
+
+
+# --- layout ----------------------------------------------------------------------------------
+
+
+def merge_axes(shape: Any, operands: list[Any]) -> tuple[list[int], list[list[int]]]:
+    """Order axes by the first operand's strides (outermost first) and merge them.
+
+    Returns:
+        The merged shape, and for each operand its strides.
+    """
+    axes = [i for i, n in enumerate(shape) if n != 1]
+    axes.sort(key=lambda i: (-operands[0][i], i))
+    lengths: list[int] = []
+    strides: list[list[int]] = [[] for _ in operands]
+    for i in axes:
+        n = shape[i]
+        if lengths and all(s[-1] == o[i] * n for s, o in zip(strides, operands, strict=True)):
+            lengths[-1] *= n
+            for s, o in zip(strides, operands, strict=True):
+                s[-1] = o[i]
+        else:
+            lengths.append(n)
+            for s, o in zip(strides, operands, strict=True):
+                s.append(o[i])
+    return lengths, strides
+
+
+def broadcast_strides(layout: Any, shape: Any) -> list[int]:
+    """The strides with which ``layout`` is read as ``shape``; 0 where it is repeated."""
+    extra = len(shape) - len(layout.shape)
+    own = [
+        0 if n == 1 else s for n, s in zip(layout.shape, layout.strides, strict=True)
+    ]
+    return [0] * extra + own
+
+
+# --- plans -----------------------------------------------------------------------------------
+
+Expression = tuple[tuple[str, tuple[int, ...]], ...]
+_compiled: dict[Any, Any] = {}
+
+
+def plan(
+    name: str,
+    out_layouts: Layouts,
+    in_layouts: Layouts,
+    compute_dtype: Any = None,
+    **params: Any,
+) -> Callable[..., None]:
+    """``run(out, *ins)`` on flat arrays: ``out[i] = name(*[in[i] for in in ins])``.
+
+    Args:
+        name: a function of ``mindtorch.kernels.scalar``.
+        out_layouts: the result's layout, as a tuple of one.
+        in_layouts: the inputs', broadcast against the result's shape.
+        compute_dtype: the type of the arithmetic; a ``where``'s condition keeps its own.
+    """
+    arity = len(in_layouts)
+    expression = ((name, tuple(range(arity))),)
+    return fused_plan(expression, out_layouts, in_layouts, compute_dtype)
+
+
+def fused_plan(
+    expression: Expression, out_layouts: Layouts, in_layouts: Layouts, compute_dtype: Any = None
+) -> Callable[..., None]:
+    """One loop for a chain of scalar functions.
+
+    Args:
+        expression: steps (function, operands); operand i is input i, and operand ``len(ins) + k``
+            the value of step k. The last step is the result.
+        out_layouts, in_layouts, compute_dtype: as for :func:`plan`.
+    """
+    out = out_layouts[0]
+    compute = np.dtype(compute_dtype) if compute_dtype is not None else out.dtype
+    if compute.kind == "c" or out.dtype.kind == "c" or any(x.dtype.kind == "c" for x in in_layouts):
+        return _complex_plan(expression, out, in_layouts, compute)
+    operands = [list(out.strides)] + [broadcast_strides(x, out.shape) for x in in_layouts]
+    lengths, strides = merge_axes(out.shape, operands)
+    if not lengths:
+        lengths, strides = [1], [[1]] + [[1] for _ in in_layouts]
+    modes = "".join(_mode(s[-1]) for s in strides)
+    types = (out.dtype, *[x.dtype for x in in_layouts])
+    if len(lengths) == 1 and "v" not in modes:
+        run: Callable[..., None] = _kernel(expression, types, compute, modes, flat=True)
+        return _in_chunks(run, lengths[0], modes)
+    walk = _kernel(expression, types, compute, modes, flat=False)
+    geometry = np.array([lengths, *strides], np.int64)
+
+    def run_strided(*arrays: Any) -> None:
+        walk(*arrays, geometry)
+
+    return run_strided
+
+
+def _mode(stride: int) -> str:
+    return "c" if stride == 1 else ("s" if stride == 0 else "v")
+
+
+_PARALLEL_SIZE = 1 << 18
+
+
+def _in_chunks(run: Callable[..., None], size: int, modes: str) -> Callable[..., None]:
+    """Split a long contiguous loop over the threads."""
+    if size < _PARALLEL_SIZE:
+        return run
+    from . import threads
+
+    def run_parallel(*arrays: Any) -> None:
+        if threads.get_num_threads() == 1:
+            run(*arrays)
+            return
+
+        def part(start: int, stop: int) -> None:
+            run(*[a[start:stop] if m == "c" else a for a, m in zip(arrays, modes, strict=True)])
+
+        threads.parallel_for(size, part)
+
+    return run_parallel
+
+
+def _kernel(
+    expression: Expression, types: tuple[Any, ...], compute: Any, modes: str, flat: bool
+) -> Any:
+    key = (expression, types, compute, modes, flat)
+    found = _compiled.get(key)
+    if found is None:
+        found = _compiled[key] = _generate(expression, types, compute, modes, flat)
+    return found
+
+
+def _generate(
+    expression: Expression, types: tuple[Any, ...], compute: Any, modes: str, flat: bool
+) -> Any:
+    arithmetic = arithmetic_type(compute)
+    count = len(types) - 1
+    names = [f"a{i}" for i in range(count)]
+    space: dict[str, Any] = {
+        "load_half": bits.load_half, "store_half": bits.store_half,
+        "load_bfloat16": bits.load_bfloat16, "store_bfloat16": bits.store_bfloat16,
+        "_C": arithmetic.type, "_F": np.float32, "_I": np.int64, "np": np,
+    }  # fmt: skip
+    hoisted, loaded = [], []
+    for i, name in enumerate(names):
+        mode = modes[i + 1]
+        place = f"{name}[0]" if mode == "s" else (f"{name}[i]" if mode == "c" else f"{name}[i*s{i}]")
+        raw = expression[0][0] == "where" and i == 0 and len(expression) == 1
+        value = f"{place} != 0" if raw else _load(types[i + 1], place, arithmetic)
+        (hoisted if mode == "s" else loaded).append(f"v{i} = {value}")
+    steps = []
+    for k, (function, operands) in enumerate(expression):
+        used = _for_type(function, compute)
+        space[f"f{k}"] = typed_scalar(used, arithmetic)
+        steps.append(f"v{count + k} = f{k}({', '.join(f'v{j}' for j in operands)})")
+    result = _store(types[0], f"v{count + len(expression) - 1}", arithmetic)
+    target = "out[i]" if modes[0] == "c" else "out[i*so]"
+    inner = [*loaded, *steps, f"{target} = {result}"]
+    signature = [f"{carrier(t)}[::1]" for t in types]
+    if flat:
+        source = _flat_source(names, hoisted, inner)
+    else:
+        source = _walking_source(names, hoisted, inner, modes)
+        signature.append("int64[:,::1]")
+    dispatcher = from_source(source, "loop", space)
+    return entry_point(dispatcher, f"void({', '.join(signature)})")
+
+
+def _block(lines: list[str], depth: int) -> str:
+    return "".join("    " * depth + line + "\n" for line in lines)
+
+
+def _flat_source(names: list[str], hoisted: list[str], inner: list[str]) -> str:
+    return (
+        f"def loop(out, {', '.join(names)}):\n"
+        + _block(hoisted, 1)
+        + "    for i in range(out.size):\n"
+        + _block(inner, 2)
+    )
+
+
+def _walking_source(names: list[str], hoisted: list[str], inner: list[str], modes: str) -> str:
+    """Outer axes by division of a running number, the innermost as a loop."""
+    operands = ["out", *names]
+    given = ["out_", *[f"{n}_" for n in names]]
+    places = ["so", *[f"s{i}" for i in range(len(names))]]
+    source = f"def loop({', '.join(given)}, geometry):\n"
+    source += "    last = geometry.shape[1] - 1\n    n = geometry[0, last]\n    outer = 1\n"
+    source += "    for k in range(last):\n        outer *= geometry[0, k]\n"
+    for row, place in enumerate(places):
+        source += f"    {place} = geometry[{row + 1}, last]\n"
+    source += "    for o in range(outer):\n        left = o\n"
+    source += _block([f"p_{x} = 0" for x in operands], 2)
+    source += "        for k in range(last - 1, -1, -1):\n"
+    source += "            at = left % geometry[0, k]\n            left = left // geometry[0, k]\n"
+    source += _block(
+        [f"p_{x} += at * geometry[{row + 1}, k]" for row, x in enumerate(operands)], 3
+    )
+    for x, original, mode in zip(operands, given, modes, strict=True):
+        stop = f"p_{x} + n" if mode == "c" else ""
+        source += f"        {x} = {original}[p_{x}:{stop}]\n"
+    return source + _block(hoisted, 2) + "        for i in range(n):\n" + _block(inner, 3)
+
+
+# --- complex numbers: numpy's loops ----------------------------------------------------------
+
+_COMPLEX: dict[str, Callable[..., Any]] = {
+    "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.true_divide,
+    "negative": np.negative, "power": np.power, "square": np.square, "reciprocal": np.reciprocal,
+    "exp": np.exp, "log": np.log, "log2": np.log2, "log10": np.log10, "log1p": np.log1p,
+    "expm1": np.expm1, "exp2": np.exp2, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos,
+    "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan": np.arctan, "sinh": np.sinh,
+    "cosh": np.cosh, "tanh": np.tanh, "asinh": np.arcsinh, "acosh": np.arccosh,
+    "atanh": np.arctanh, "absolute": np.abs, "eq": np.equal, "ne": np.not_equal,
+    "isnan": np.isnan, "isinf": np.isinf, "isfinite": np.isfinite, "where": np.where,
+    "logical_and": np.logical_and, "logical_or": np.logical_or, "logical_xor": np.logical_xor,
+    "logical_not": np.logical_not, "conj": np.conj, "positive": np.positive,
+    "rsqrt": lambda x: 1 / np.sqrt(x), "sigmoid": lambda x: 1 / (1 + np.exp(-x)),
+    "silu": lambda x: x / (1 + np.exp(-x)), "tanhshrink": lambda x: x - np.tanh(x),
+    "sgn": lambda x: np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x))),
+    "lerp": lambda x, y, w: np.where(np.abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w)),
+    "addcmul": lambda x, y, z, v: x + v * y * z, "addcdiv": lambda x, y, z, v: x + v * y / z,
+    "sinc": lambda x: np.sinc(x), "nan_to_num": lambda x, n, h, lo: np.nan_to_num(x),
+}  # fmt: skip
+
+
+def _complex_plan(expression: Expression, out: Any, ins: Layouts, compute: Any) -> Any:
+    for function, _ in expression:
+        if function not in _COMPLEX:
+            raise NotImplementedError(f"'{function}' is not implemented for complex numbers")
+
+    def run(target: Any, *flat: Any) -> None:
+        values = [strided(a, x) for a, x in zip(flat, ins, strict=True)]
+        first = expression[0][0] == "where"
+        values = [
+            v if (first and i == 0) or v.dtype == compute else v.astype(compute)
+            for i, v in enumerate(values)
+        ]
+        with np.errstate(all="ignore"):
+            for function, operands in expression:
+                values.append(_COMPLEX[function](*[values[j] for j in operands]))
+            result = values[-1]
+            if out.dtype.kind != "c" and result.dtype.kind == "c":
+                result = result.real
+            strided(target, out)[...] = result
+
+    return run
+
+
+def strided(flat: Any, layout: Any) -> Any:
+    """The N-d view of a flat array that ``layout`` means."""
+    itemsize = flat.dtype.itemsize
+    return np.ndarray(
+        layout.shape, flat.dtype, flat, 0, tuple([s * itemsize for s in layout.strides])
+    )
+
+
+# --- copies ----------------------------------------------------------------------------------
+
+
+def _copy_plan(out_layouts: Layouts, in_layouts: Layouts, **params: Any) -> Callable[..., None]:
+    out, x = out_layouts[0], in_layouts[0]
+    if out.dtype != x.dtype:
+        return plan("positive", out_layouts, in_layouts, _between(out.dtype, x.dtype))
+    operands = [list(out.strides), broadcast_strides(x, out.shape)]
+    lengths, strides = merge_axes(out.shape, operands)
+    if not lengths or (len(lengths) == 1 and strides[0][0] == strides[1][0] == 1):
+        size = lengths[0] if lengths else 1
+
+        def run_whole(target: Any, source: Any) -> None:
+            target[:size] = source[:size]
+
+        return run_whole
+
+    def run(target: Any, source: Any) -> None:
+        strided(target, out)[...] = strided(source, x)
+
+    return run
+
+
+def _between(out: np.dtype[Any], x: np.dtype[Any]) -> np.dtype[Any]:
+    """The type a cast goes through: the wider floating-point type, else the source's."""
+    if out.kind == "c" or x.kind == "c":
+        return out if out.kind == "c" else x
+    if out == _BOOL:
+        return x
+    return x if arithmetic_type(x).kind == "f" or arithmetic_type(out).kind != "f" else out
+
+
+def copy(out: Any, x: Any, **params: Any) -> None:
+    """``out[...] = x``."""
+    out[...] = x
+
+
+copy.plan = _copy_plan  # type: ignore[attr-defined]
+copy_cast = copy
+
+
+@kernel
+def _fill(out: Any, value: Any) -> None:
+    for i in range(out.size):
+        out[i] = value
+
+
+def fill(out: Any, value: Any) -> None:
+    """``out[...] = value``."""
+    out[...] = value

@@ -1,0 +1,575 @@
+"""The scalar functions: what an elementwise op computes at one place.
+
+Plain Python on numbers of one type, used by the CPU, CUDA and fused kernels alike. A driver compiles
+them for a type: it gives every constant that type, so float32 arithmetic stays float32, and
+puts that type's own ``exp``, ``log``, ... in the place of the names imported from ``math``.
+"""
+
+from __future__ import annotations
+
+from math import (
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    cos,
+    cosh,
+    erf,
+    erfc,
+    exp,
+    expm1,
+    lgamma,
+    log,
+    log1p,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)
+from math import atan2 as _atan2
+from math import ceil as _ceil
+from math import copysign as _copysign
+from math import floor as _floor
+from math import fmod as _fmod
+from math import hypot as _hypot
+from math import isfinite as _isfinite
+from math import isinf as _isinf
+from math import nextafter as _nextafter
+from math import trunc as _trunc
+from typing import Any
+
+# The mathematics functions that a driver must supply for each type, by name.
+MATHEMATICS = {
+    "acos": acos, "acosh": acosh, "asin": asin, "asinh": asinh, "atan": atan, "atanh": atanh,
+    "cos": cos, "cosh": cosh, "erf": erf, "erfc": erfc, "exp": exp, "expm1": expm1,
+    "lgamma": lgamma, "log": log, "log1p": log1p, "sin": sin, "sinh": sinh, "sqrt": sqrt,
+    "tan": tan, "tanh": tanh, "_atan2": _atan2, "_ceil": _ceil, "_copysign": _copysign,
+    "_floor": _floor, "_fmod": _fmod, "_hypot": _hypot, "_isfinite": _isfinite, "_isinf": _isinf,
+    "_nextafter": _nextafter, "_trunc": _trunc,
+}  # fmt: skip
+
+Number = Any
+
+# --- arithmetic ------------------------------------------------------------------------------
+
+
+def add(x: Number, y: Number) -> Number:
+    return x + y
+
+
+def subtract(x: Number, y: Number) -> Number:
+    return x - y
+
+
+def multiply(x: Number, y: Number) -> Number:
+    return x * y
+
+
+def divide(x: Number, y: Number) -> Number:
+    return x / y
+
+
+def negative(x: Number) -> Number:
+    return -x
+
+
+def square(x: Number) -> Number:
+    return x * x
+
+
+def reciprocal(x: Number) -> Number:
+    return 1 / x
+
+
+def power(x: Number, y: Number) -> Number:
+    return x**y
+
+
+def maximum(x: Number, y: Number) -> Number:
+    """The larger; NaN if either is."""
+    larger = x if x > y else y
+    return x if x != x else larger
+
+
+def minimum(x: Number, y: Number) -> Number:
+    smaller = x if x < y else y
+    return x if x != x else smaller
+
+
+def fmax(x: Number, y: Number) -> Number:
+    """The larger; the other where one is NaN."""
+    larger = x if x > y else y
+    return x if y != y else larger
+
+
+def fmin(x: Number, y: Number) -> Number:
+    smaller = x if x < y else y
+    return x if y != y else smaller
+
+
+def clamp(x: Number, low: Number, high: Number) -> Number:
+    raised = low if x < low else x
+    return high if raised > high else raised
+
+
+def lerp(x: Number, y: Number, weight: Number) -> Number:
+    """``x + weight * (y - x)``, from the nearer end."""
+    near = x + weight * (y - x)
+    far = y - (y - x) * (1 - weight)
+    return near if absolute(weight) < 0.5 else far
+
+
+def floor_divide(x: Number, y: Number) -> Number:
+    """The quotient rounded down, corrected as Python does (floating-point types)."""
+    rest = _fmod(x, y)
+    quotient = (x - rest) / y
+    quotient = quotient - 1 if (rest != 0) and ((rest < 0) != (y < 0)) else quotient
+    rounded = _floor(quotient)
+    rounded = rounded + 1 if quotient - rounded > 0.5 else rounded
+    zero = _copysign(0.0, x / y)
+    result = rounded if quotient != 0 else zero
+    return x / y if y == 0 else result
+
+
+def trunc_divide(x: Number, y: Number) -> Number:
+    return _trunc(x / y)
+
+
+def remainder(x: Number, y: Number) -> Number:
+    """``x - y * floor(x / y)``: the sign of ``y`` (floating-point types)."""
+    rest = _fmod(x, y)
+    return rest + y if (rest != 0) and ((rest < 0) != (y < 0)) else rest
+
+
+def fmod(x: Number, y: Number) -> Number:
+    return _fmod(x, y)
+
+
+def integer_floor_divide(x: Number, y: Number) -> Number:
+    safe = y if y != 0 else y + 1
+    return x // safe if y != 0 else 0
+
+
+def integer_trunc_divide(x: Number, y: Number) -> Number:
+    safe = y if y != 0 else y + 1
+    quotient = x // safe
+    adjusted = quotient + 1 if (quotient < 0) and (quotient * safe != x) else quotient
+    return adjusted if y != 0 else 0
+
+
+def integer_remainder(x: Number, y: Number) -> Number:
+    safe = y if y != 0 else y + 1
+    return x - (x // safe) * safe if y != 0 else 0
+
+
+def integer_fmod(x: Number, y: Number) -> Number:
+    return x - integer_trunc_divide(x, y) * y if y != 0 else 0
+
+
+def integer_power(x: Number, y: Number) -> Number:
+    """By squaring, wrapping round; a negative exponent leaves only 1 and -1."""
+    result = 1
+    base = x
+    left = y
+    while left > 0:
+        if left & 1:
+            result = result * base
+        base = base * base
+        left = left >> 1
+    odd = y & 1
+    negative_result = 0
+    if x == 1:
+        negative_result = 1
+    elif x == -1:
+        negative_result = x if odd else x * x
+    return result if y >= 0 else negative_result
+
+
+def hypot(x: Number, y: Number) -> Number:
+    return _hypot(x, y)
+
+
+def atan2(x: Number, y: Number) -> Number:
+    return _atan2(x, y)
+
+
+def copysign(x: Number, y: Number) -> Number:
+    return _copysign(x, y)
+
+
+def nextafter(x: Number, y: Number) -> Number:
+    return _nextafter(x, y)
+
+
+def ldexp(x: Number, y: Number) -> Number:
+    return x * 2.0**y
+
+
+def xlogy(x: Number, y: Number) -> Number:
+    product = x * log(y)
+    kept = 0 if x == 0 else product
+    return y if y != y else kept
+
+
+def xlog1py(x: Number, y: Number) -> Number:
+    product = x * log1p(y)
+    kept = 0 if x == 0 else product
+    return y if y != y else kept
+
+
+def logaddexp(x: Number, y: Number) -> Number:
+    larger = maximum(x, y)
+    spread = absolute(x - y)
+    total = larger + log1p(exp(-spread))
+    return larger if x == y and _isinf(x) else total
+
+
+def logaddexp2(x: Number, y: Number) -> Number:
+    larger = maximum(x, y)
+    spread = absolute(x - y)
+    total = larger + log1p(exp(-spread * 0.6931471805599453)) * 1.4426950408889634
+    return larger if x == y and _isinf(x) else total
+
+
+def heaviside(x: Number, y: Number) -> Number:
+    step = 1 if x > 0 else 0
+    at = y if x == 0 else step
+    return x if x != x else at
+
+
+# --- comparison, logic and bits --------------------------------------------------------------
+
+
+def eq(x: Number, y: Number) -> Number:
+    return x == y
+
+
+def ne(x: Number, y: Number) -> Number:
+    return x != y
+
+
+def lt(x: Number, y: Number) -> Number:
+    return x < y
+
+
+def le(x: Number, y: Number) -> Number:
+    return x <= y
+
+
+def gt(x: Number, y: Number) -> Number:
+    return x > y
+
+
+def ge(x: Number, y: Number) -> Number:
+    return x >= y
+
+
+def logical_and(x: Number, y: Number) -> Number:
+    return (x != 0) & (y != 0)
+
+
+def logical_or(x: Number, y: Number) -> Number:
+    return (x != 0) | (y != 0)
+
+
+def logical_xor(x: Number, y: Number) -> Number:
+    return (x != 0) ^ (y != 0)
+
+
+def logical_not(x: Number) -> Number:
+    return x == 0
+
+
+def isnan(x: Number) -> Number:
+    return x != x
+
+
+def isinf(x: Number) -> Number:
+    return _isinf(x)
+
+
+def isfinite(x: Number) -> Number:
+    return _isfinite(x)
+
+
+def signbit(x: Number) -> Number:
+    return _copysign(1.0, x) < 0
+
+
+def bitwise_and(x: Number, y: Number) -> Number:
+    return x & y
+
+
+def bitwise_or(x: Number, y: Number) -> Number:
+    return x | y
+
+
+def bitwise_xor(x: Number, y: Number) -> Number:
+    return x ^ y
+
+
+def bitwise_not(x: Number) -> Number:
+    return ~x
+
+
+def logical_bit_not(x: Number) -> Number:
+    return not x
+
+
+def left_shift(x: Number, y: Number) -> Number:
+    return x << y
+
+
+def right_shift(x: Number, y: Number) -> Number:
+    return x >> y
+
+
+def gcd(x: Number, y: Number) -> Number:
+    a = absolute(x)
+    b = absolute(y)
+    while b != 0:
+        a, b = b, a % b
+    return a
+
+
+def lcm(x: Number, y: Number) -> Number:
+    divisor = gcd(x, y)
+    safe = divisor if divisor != 0 else divisor + 1
+    return absolute((x // safe) * y)
+
+
+def where(condition: Number, x: Number, y: Number) -> Number:
+    return x if condition else y
+
+
+def threshold_gradient(g: Number, y: Number, limit: Number) -> Number:
+    """``g`` where ``y > limit``, else 0 (NaN in ``y`` lets ``g`` through)."""
+    return 0 if y <= limit else g
+
+
+# --- functions of one number -----------------------------------------------------------------
+
+
+def absolute(x: Number) -> Number:
+    return abs(x)
+
+
+def sign(x: Number) -> Number:
+    up = 1 if x > 0 else 0
+    down = -1 if x < 0 else up
+    return x if x != x else down
+
+
+def sgn(x: Number) -> Number:
+    return sign(x)
+
+
+def rsqrt(x: Number) -> Number:
+    return 1.0 / sqrt(x)
+
+
+def exp2(x: Number) -> Number:
+    return 2.0**x
+
+
+def log2(x: Number) -> Number:
+    return log(x) * 1.4426950408889634
+
+
+def log10(x: Number) -> Number:
+    return log(x) * 0.4342944819032518
+
+
+def floor(x: Number) -> Number:
+    return _floor(x)
+
+
+def ceil(x: Number) -> Number:
+    return _ceil(x)
+
+
+def trunc(x: Number) -> Number:
+    return _trunc(x)
+
+
+def round_(x: Number) -> Number:
+    """To the nearest whole number, halves to the even one."""
+    down = _floor(x)
+    distance = x - down
+    even = down if _fmod(down, 2.0) == 0 else down + 1
+    nearest = down if distance < 0.5 else down + 1
+    return _copysign(even if distance == 0.5 else nearest, x) if _isfinite(x) else x
+
+
+def frac(x: Number) -> Number:
+    return x - _trunc(x)
+
+
+def sinc(x: Number) -> Number:
+    angle = x * 3.141592653589793
+    return sin(angle) / angle if x != 0 else 1
+
+
+# --- activations and their gradients ---------------------------------------------------------
+
+
+def sigmoid(x: Number) -> Number:
+    return 1.0 / (1.0 + exp(-x))
+
+
+def sigmoid_gradient(g: Number, y: Number) -> Number:
+    return g * (1.0 - y) * y
+
+
+def tanh_gradient(g: Number, y: Number) -> Number:
+    return g * (1.0 - y * y)
+
+
+def relu(x: Number) -> Number:
+    return 0 if x < 0 else x
+
+
+def leaky_relu(x: Number, slope: Number) -> Number:
+    return x if x > 0 else x * slope
+
+
+def leaky_relu_gradient(g: Number, x: Number, slope: Number) -> Number:
+    return g if x > 0 else g * slope
+
+
+def elu(x: Number, alpha: Number, scale: Number, input_scale: Number) -> Number:
+    return x * scale if x > 0 else expm1(x * input_scale) * alpha * scale
+
+
+def elu_gradient(
+    g: Number, x: Number, alpha: Number, scale: Number, input_scale: Number
+) -> Number:
+    return g * scale if x > 0 else g * input_scale * alpha * scale * exp(x * input_scale)
+
+
+def silu(x: Number) -> Number:
+    return x / (1.0 + exp(-x))
+
+
+def silu_gradient(g: Number, x: Number) -> Number:
+    s = 1.0 / (1.0 + exp(-x))
+    return g * s * (1.0 + x * (1.0 - s))
+
+
+def mish(x: Number) -> Number:
+    return x * tanh(log1p(exp(x))) if x < 20.0 else x
+
+
+def mish_gradient(g: Number, x: Number) -> Number:
+    s = 1.0 / (1.0 + exp(-x))
+    t = tanh(log1p(exp(x)) if x < 20.0 else x)
+    return g * (t + x * s * (1.0 - t * t))
+
+
+def gelu(x: Number) -> Number:
+    """``x * Phi(x)``."""
+    return x * 0.5 * (1.0 + erf(x * 0.7071067811865476))
+
+
+def gelu_gradient(g: Number, x: Number) -> Number:
+    cdf = 0.5 * (1.0 + erf(x * 0.7071067811865476))
+    pdf = exp(x * x * -0.5) * 0.3989422804014327
+    return g * (cdf + x * pdf)
+
+
+def gelu_tanh(x: Number) -> Number:
+    inner = 0.7978845608028654 * (x + 0.044715 * x * x * x)
+    return 0.5 * x * (1.0 + tanh(inner))
+
+
+def gelu_tanh_gradient(g: Number, x: Number) -> Number:
+    inner = 0.7978845608028654 * (x + 0.044715 * x * x * x)
+    t = tanh(inner)
+    slope = 0.7978845608028654 * (1.0 + 0.134145 * x * x)
+    return g * (0.5 * (1.0 + t) + 0.5 * x * (1.0 - t * t) * slope)
+
+
+def softplus(x: Number, beta: Number, threshold: Number) -> Number:
+    return x if x * beta > threshold else log1p(exp(x * beta)) / beta
+
+
+def softplus_gradient(g: Number, x: Number, beta: Number, threshold: Number) -> Number:
+    z = exp(x * beta)
+    return g if x * beta > threshold else g * z / (z + 1.0)
+
+
+def logsigmoid(x: Number) -> Number:
+    low = x if x < 0 else 0
+    return low - log1p(exp(-abs(x)))
+
+
+def logsigmoid_gradient(g: Number, x: Number) -> Number:
+    z = exp(-abs(x))
+    return g * (z / (1.0 + z) if x >= 0 else 1.0 - z / (1.0 + z))
+
+
+def softsign(x: Number) -> Number:
+    return x / (1.0 + abs(x))
+
+
+def hardsigmoid(x: Number) -> Number:
+    return clamp(x + 3.0, 0.0, 6.0) / 6.0
+
+
+def hardsigmoid_gradient(g: Number, x: Number) -> Number:
+    return g / 6.0 if (x > -3.0) and (x < 3.0) else 0
+
+
+def hardswish(x: Number) -> Number:
+    return x * clamp(x + 3.0, 0.0, 6.0) / 6.0
+
+
+def hardswish_gradient(g: Number, x: Number) -> Number:
+    inside = g * (x / 3.0 + 0.5) if x <= 3.0 else g
+    return 0 if x < -3.0 else inside
+
+
+def hardtanh_gradient(g: Number, x: Number, low: Number, high: Number) -> Number:
+    return g if (x > low) and (x < high) else 0
+
+
+def threshold(x: Number, limit: Number, value: Number) -> Number:
+    return value if x <= limit else x
+
+
+def hardshrink(x: Number, limit: Number) -> Number:
+    return 0 if (x >= -limit) and (x <= limit) else x
+
+
+def hardshrink_gradient(g: Number, x: Number, limit: Number) -> Number:
+    return 0 if (x >= -limit) and (x <= limit) else g
+
+
+def softshrink(x: Number, limit: Number) -> Number:
+    low = x + limit if x < -limit else 0
+    return x - limit if x > limit else low
+
+
+def tanhshrink(x: Number) -> Number:
+    return x - tanh(x)
+
+
+def addcmul(x: Number, y: Number, z: Number, value: Number) -> Number:
+    return x + value * y * z
+
+
+def addcdiv(x: Number, y: Number, z: Number, value: Number) -> Number:
+    return x + value * y / z
+
+
+def nan_to_num(x: Number, nan: Number, high: Number, low: Number) -> Number:
+    big = high if x > 0 else low
+    finite = big if _isinf(x) else x
+    return nan if x != x else finite
+
+
+def positive(x: Number) -> Number:
+    return x
