@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
@@ -220,10 +221,8 @@ def test_no_edit_of_a_pickle_crashes(edits: list[tuple[int, str, bytes]], legacy
         records["archive/data.pkl"] = bytes(data)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        try:
+        with contextlib.suppress(RuntimeError, EOFError, pickle.UnpicklingError):
             serialization.load(io.BytesIO(bytes(data) if legacy else zipped(records)))
-        except (RuntimeError, EOFError, pickle.UnpicklingError):
-            pass
 
 
 @pytest.mark.parametrize("name", MALFORMED)

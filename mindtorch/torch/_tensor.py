@@ -733,6 +733,7 @@ class Tensor(EngineTensor):
         node = tape.node_of(self)
         leaf = node is None or type(node) is tape.AccumulateGrad
         contents = self.detach().array() if device.type != "meta" else None
+        ours = type(self).__module__.startswith("mindtorch.")
         return tensor_repr(
             contents,
             self.aval.shape,
@@ -742,7 +743,7 @@ class Tensor(EngineTensor):
             requires_grad=node is not None,
             grad_fn=None if leaf else node.name(),  # type: ignore[union-attr]
             contents=tensor_contents,
-            class_name="tensor" if type(self) in _PLAIN_NAMES else type(self).__name__,
+            class_name="tensor" if ours else type(self).__name__,
         )
 
     def __format__(self, specification: str) -> str:
@@ -822,7 +823,6 @@ class Tensor(EngineTensor):
         return self.abs()  # type: ignore[attr-defined]
 
 
-_PLAIN_NAMES = [Tensor]  # classes that print as ``tensor(...)``; nn.Parameter joins them
 _OWN_FIELDS = {
     "_storage", "_offset", "_output_index", "_grad", "_hooks", "_interpreter", "_retains_grad",
 }  # fmt: skip
