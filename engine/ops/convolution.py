@@ -1,0 +1,209 @@
+"""Convolution of any number of spatial axes, its two gradients, and its transpose.
+
+Layout: input ``[batch, channels, *spatial]``, weight ``[out channels, in channels / groups,
+*kernel]``. The gradient for the input is also the forward pass of a transposed convolution.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from .. import dtypes
+from ..aval import Aval, Shape, aval
+from ..core import Op, _array_form, find_kernel
+from .reduction import sum_
+
+Ints = tuple[int, ...]
+
+
+class NetworkOp(Op):
+    """An op whose kernel takes only those params that say more than the results' shapes do."""
+
+    def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
+        function = find_kernel(self, avals[0].device.type)
+        known = inspect.signature(function).parameters
+        if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+            params = {name: value for name, value in params.items() if name in known}
+        return _array_form(function, avals, in_avals, params)
+
+
+def require_same_dtype(x: Aval, weight: Aval, bias: Aval | None) -> None:
+    """Input and parameters have one element type: torch's errors otherwise."""
+    for name, other in (("bias", bias), ("weight", weight)):
+        if other is not None and other.dtype is not x.dtype:
+            if name == "weight":
+                raise RuntimeError(
+                    f"expected scalar type {dtypes.scalar_type_name(x.dtype)} but found "
+                    f"{dtypes.scalar_type_name(weight.dtype)}"
+                )
+            raise RuntimeError(
+                f"Input type ({_c_name(x.dtype)}) and {name} type ({_c_name(other.dtype)}) "
+                "should be the same"
+            )
+
+
+_C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "int64": "long int", "int32": "int", "complex64": "c10::complex<float>",
+}  # fmt: skip
+
+
+def _c_name(dtype: Any) -> str:
+    return _C_NAMES.get(dtype.name, str(dtype.name))
+
+
+def output_length(n: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
+    """How many places a window of ``kernel`` taps has along an axis of length ``n``."""
+    return (n + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+
+
+def check_convolution(
+    x: Aval, weight: Aval, bias: Aval | None, stride: Ints, padding: Ints, dilation: Ints,
+    groups: int, transposed: bool,
+) -> None:  # fmt: skip
+    """torch's errors for shapes that do not fit together."""
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if any(p < 0 for p in padding):
+        raise RuntimeError("negative padding is not supported")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("non-positive stride is not supported")
+    if any(d <= 0 for d in dilation):
+        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+    if weight.ndim != x.ndim:
+        raise RuntimeError(
+            f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight "
+            f"{list(weight.shape)}, but got {x.ndim}-dimensional input of size {list(x.shape)} "
+            "instead"
+        )
+    if weight.shape[0] < groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but "
+            f"got weight of size [{list(weight.shape)}] instead"
+        )
+    if weight.shape[0] % groups:
+        raise RuntimeError(
+            f"Given groups={groups}, expected weight to be divisible by {groups} at dimension 0, "
+            f"but got weight of size [{list(weight.shape)}] instead"
+        )
+    expected = weight.shape[0] if transposed else weight.shape[1] * groups
+    given = f"transposed={int(transposed)}" if transposed else f"groups={groups}"
+    if x.shape[1] != expected:
+        raise RuntimeError(
+            f"Given {given}, weight of size {list(weight.shape)}, expected input{list(x.shape)} "
+            f"to have {expected} channels, but got {x.shape[1]} channels instead"
+        )
+    channels = weight.shape[1] * groups if transposed else weight.shape[0]
+    if bias is not None and bias.shape != (channels,):
+        given = f"transposed={int(transposed)}, " if transposed else ""
+        raise RuntimeError(
+            f"Given {given}weight of size {list(weight.shape)}, expected bias to be 1-dimensional "
+            f"with {channels} elements, but got bias of size {list(bias.shape)} instead"
+        )
+    require_same_dtype(x, weight, bias)
+
+
+def _convolution_aval(
+    x: Aval, weight: Aval, bias: Aval | None,
+    *, stride: Ints, padding: Ints, dilation: Ints, groups: int,
+) -> Aval:  # fmt: skip
+    check_convolution(x, weight, bias, stride, padding, dilation, groups, False)
+    kernel = weight.shape[2:]
+    padded = tuple(n + 2 * p for n, p in zip(x.shape[2:], padding, strict=True))
+    spread = tuple(d * (k - 1) + 1 for k, d in zip(kernel, dilation, strict=True))
+    if any(n < k for n, k in zip(padded, spread, strict=True)):
+        raise RuntimeError(
+            "Calculated padded input size per channel: "
+            f"({' x '.join(map(str, padded))}). Kernel size: ({' x '.join(map(str, spread))}). "
+            "Kernel size can't be greater than actual input size"
+        )
+    spatial = tuple(
+        output_length(*each)
+        for each in zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)
+    )
+    return aval((x.shape[0], weight.shape[0], *spatial), x.dtype, None, x.device)
+
+
+def _bias_gradient(g: Any) -> Any:
+    axes = tuple(i for i in range(g.aval.ndim) if i != 1)
+    return sum_(g, axis=axes, keepdims=False)
+
+
+convolution = NetworkOp(
+    "convolution",
+    _convolution_aval,
+    "convolution.convolution",
+    vjp=(
+        lambda g, weight, avals, stride, padding, dilation, groups: convolution_input_gradient(
+            g, weight, shape=avals[0].shape, stride=stride, padding=padding, dilation=dilation,
+            groups=groups,
+        ),
+        lambda g, x, avals, stride, padding, dilation, groups: convolution_weight_gradient(
+            g, x, shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
+            groups=groups,
+        ),
+        _bias_gradient,
+    ),
+    group="network",
+)  # fmt: skip
+
+
+def _input_gradient_aval(
+    y: Aval, weight: Aval,
+    *, shape: Shape, stride: Ints, padding: Ints, dilation: Ints, groups: int,
+) -> Aval:  # fmt: skip
+    return aval(shape, y.dtype, None, y.device)
+
+
+# sum of the kernels that ``y``'s elements weigh: the gradient for convolution's input, and the
+# forward pass of a transposed convolution
+convolution_input_gradient = NetworkOp(
+    "convolution_input_gradient",
+    _input_gradient_aval,
+    "convolution.convolution_input_gradient",
+    vjp=(
+        lambda g, weight, stride, padding, dilation, groups: convolution(
+            g, weight, None, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+        lambda g, y, avals, stride, padding, dilation, groups: convolution_weight_gradient(
+            y, g, shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
+            groups=groups,
+        ),
+    ),
+    grad_name="ConvolutionBackward0",
+    group="network",
+)  # fmt: skip
+
+
+def _weight_gradient_aval(
+    y: Aval, x: Aval,
+    *, shape: Shape, stride: Ints, padding: Ints, dilation: Ints, groups: int,
+) -> Aval:  # fmt: skip
+    return aval(shape, y.dtype, None, y.device)
+
+
+convolution_weight_gradient = NetworkOp(
+    "convolution_weight_gradient",
+    _weight_gradient_aval,
+    "convolution.convolution_weight_gradient",
+    vjp=(
+        lambda g, x, stride, padding, dilation, groups: convolution(
+            x, g, None, stride=stride, padding=padding, dilation=dilation, groups=groups
+        ),
+        lambda g, y, avals, stride, padding, dilation, groups: convolution_input_gradient(
+            y, g, shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
+            groups=groups,
+        ),
+    ),
+    grad_name="ConvolutionBackwardBackward0",
+    group="network",
+)  # fmt: skip
+
+
+def transposed_length(
+    n: int, kernel: int, stride: int, padding: int, output_padding: int, dilation: int
+) -> int:
+    """The length of an axis of a transposed convolution's result."""
+    return (n - 1) * stride - 2 * padding + dilation * (kernel - 1) + output_padding + 1

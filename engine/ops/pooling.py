@@ -1,0 +1,185 @@
+"""Pooling over windows of the last axes; inputs are ``[batch, channels, *spatial]``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..aval import Aval, Shape, aval
+from .convolution import Ints, NetworkOp
+from .indexing import gather
+from .movement import reshape
+
+
+def pooled_length(
+    n: int, kernel: int, stride: int, padding: int, dilation: int, ceil_mode: bool
+) -> int:
+    """How many windows an axis of length ``n`` has; the last begins inside it or its padding."""
+    reach = n + 2 * padding - dilation * (kernel - 1) - 1
+    count = (reach + (stride - 1 if ceil_mode else 0)) // stride + 1
+    if ceil_mode and (count - 1) * stride >= n + padding:
+        count -= 1
+    return count
+
+
+def pooled_shape(
+    x: Aval, kernel: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+) -> Shape:
+    """The shape of the windows; torch's errors where there are none."""
+    if any(k <= 0 for k in kernel):
+        raise RuntimeError("kernel size should be greater than zero")
+    if any(s <= 0 for s in stride):
+        raise RuntimeError("stride should not be zero")
+    if any(d <= 0 for d in dilation):
+        names = ("dilationT: ", "dilationH: ", "dilationW: ")[-len(dilation) :]
+        listed = " ".join(f"{name}{d}" for name, d in zip(names, dilation, strict=True))
+        raise RuntimeError(f"dilation should be greater than zero, but got {listed}")
+    for k, p, d in zip(kernel, padding, dilation, strict=True):
+        if p < 0:
+            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
+        if p > (d * (k - 1) + 1) // 2:
+            raise RuntimeError(
+                "pad should be at most half of effective kernel size, but got "
+                f"pad={p}, kernel_size={k} and dilation={d}"
+            )
+    spatial = x.shape[2:]
+    result = tuple(
+        pooled_length(*each, ceil_mode)
+        for each in zip(spatial, kernel, stride, padding, dilation, strict=True)
+    )
+    if any(n < 1 for n in result):
+        sizes = "x".join(map(str, x.shape[1:]))
+        counts = "x".join(map(str, (x.shape[1], *result)))
+        raise RuntimeError(
+            f"Given input size: ({sizes}). Calculated output size: ({counts}). Output size is too "
+            "small"
+        )
+    return (*x.shape[:2], *result)
+
+
+def _max_pool_aval(
+    x: Aval, *, kernel_size: Ints, stride: Ints, padding: Ints, dilation: Ints, ceil_mode: bool
+) -> tuple[Aval, Aval]:
+    shape = pooled_shape(x, kernel_size, stride, padding, dilation, ceil_mode)
+    return aval(shape, x.dtype, None, x.device), aval(shape, dtypes.int64, None, x.device)
+
+
+def pick(x: Any, places: Any) -> Any:
+    """The elements of ``x`` at ``places``, counted within the spatial axes of one channel."""
+    flat = reshape(x, (*x.aval.shape[:2], -1 if x.aval.size == 0 else _count(x.aval.shape[2:])))
+    index = reshape(places, (*places.aval.shape[:2], _count(places.aval.shape[2:])))
+    return reshape(gather(flat, index, axis=2), places.aval.shape)
+
+
+def _count(shape: Shape) -> int:
+    count = 1
+    for n in shape:
+        count *= n
+    return count
+
+
+# the largest element of each window, and its place within the spatial axes
+max_pool = NetworkOp(
+    "max_pool",
+    _max_pool_aval,
+    "pooling.max_pool",
+    vjp=lambda g, out, avals: max_pool_gradient(g[0], out[1], shape=avals[0].shape),
+    group="network",
+)
+
+# ``y`` added at ``places`` of zeros
+max_pool_gradient = NetworkOp(
+    "max_pool_gradient",
+    lambda y, places, *, shape: aval(shape, y.dtype, None, y.device),
+    "pooling.max_pool_gradient",
+    vjp=(lambda g, places: pick(g, places), None),
+    group="network",
+)
+
+
+def _avg_pool_aval(
+    x: Aval, *, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None,
+) -> Aval:  # fmt: skip
+    if divisor_override == 0:
+        raise RuntimeError("divisor must be not zero")
+    shape = pooled_shape(x, kernel_size, stride, padding, (1,) * len(kernel_size), ceil_mode)
+    return aval(shape, x.dtype, None, x.device)
+
+
+
+
+# the mean of each window; the divisor counts padding when ``count_include_pad``
+avg_pool = NetworkOp(
+    "avg_pool",
+    _avg_pool_aval,
+    "pooling.avg_pool",
+    vjp=(
+        lambda g, avals, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override: avg_pool_gradient(
+            g, shape=avals[0].shape, kernel_size=kernel_size, stride=stride, padding=padding,
+            ceil_mode=ceil_mode, count_include_pad=count_include_pad,
+            divisor_override=divisor_override,
+        )
+    ),
+    linear=True,
+    group="network",
+)  # fmt: skip
+
+
+def _avg_pool_gradient_aval(
+    y: Aval, *, shape: Shape, kernel_size: Ints, stride: Ints, padding: Ints, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: int | None,
+) -> Aval:  # fmt: skip
+    return aval(shape, y.dtype, None, y.device)
+
+
+avg_pool_gradient = NetworkOp(
+    "avg_pool_gradient",
+    _avg_pool_gradient_aval,
+    "pooling.avg_pool_gradient",
+    vjp=(
+        lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override: avg_pool(
+            g, kernel_size=kernel_size, stride=stride, padding=padding, ceil_mode=ceil_mode,
+            count_include_pad=count_include_pad, divisor_override=divisor_override,
+        )
+    ),
+    linear=True,
+    group="network",
+)  # fmt: skip
+
+
+def _adaptive_aval(x: Aval, *, output_size: Ints) -> Aval:
+    return aval((*x.shape[:2], *output_size), x.dtype, None, x.device)
+
+
+# means over ``output_size`` windows from floor(i * n / m) up to ceil((i + 1) * n / m)
+adaptive_avg_pool = NetworkOp(
+    "adaptive_avg_pool",
+    _adaptive_aval,
+    "pooling.adaptive_avg_pool",
+    vjp=lambda g, avals: adaptive_avg_pool_gradient(g, shape=avals[0].shape),
+    linear=True,
+    group="network",
+)
+adaptive_avg_pool_gradient = NetworkOp(
+    "adaptive_avg_pool_gradient",
+    lambda y, *, shape: aval(shape, y.dtype, None, y.device),
+    "pooling.adaptive_avg_pool_gradient",
+    vjp=lambda g, avals: adaptive_avg_pool(g, output_size=avals[0].shape[2:]),
+    linear=True,
+    group="network",
+)
+
+# the largest element of each such window, and its place within the spatial axes
+adaptive_max_pool = NetworkOp(
+    "adaptive_max_pool",
+    lambda x, *, output_size: (
+        _adaptive_aval(x, output_size=output_size),
+        aval((*x.shape[:2], *output_size), dtypes.int64, None, x.device),
+    ),
+    "pooling.adaptive_max_pool",
+    vjp=lambda g, out, avals: max_pool_gradient(g[0], out[1], shape=avals[0].shape),
+    group="network",
+)

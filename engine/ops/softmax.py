@@ -1,0 +1,93 @@
+"""Softmax and its logarithm along one axis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..aval import Aval, aval
+from .convolution import NetworkOp
+from .elementwise import exp, multiply, subtract
+from .reduction import sum_
+
+
+def _softmax_aval(x: Aval, *, axis: int) -> Aval:
+    _require_float(x, "softmax")
+    return aval(x.shape, x.dtype, None, x.device)
+
+
+def _log_softmax_aval(x: Aval, *, axis: int) -> Aval:
+    _require_float(x, "log_softmax")
+    return aval(x.shape, x.dtype, None, x.device)
+
+
+def _require_float(x: Aval, name: str) -> None:
+    if x.dtype.category != dtypes.FLOAT:
+        raise NotImplementedError(
+            f"\"{name}_lastdim_kernel_impl\" not implemented for "
+            f"'{dtypes.scalar_type_name(x.dtype)}'"
+        )
+
+
+
+# exp(x) / sum(exp(x))
+softmax = NetworkOp(
+    "softmax",
+    _softmax_aval,
+    "softmax.softmax",
+    vjp=lambda g, out, axis: softmax_gradient(g, out, axis=axis),
+    group="network",
+)
+
+
+def _gradient_in_result(g: Any, y: Any, result: Any, axis: int) -> Any:
+    """For r * (y - sum(y r)), the gradient in r: g (y - sum(y r)) - y sum(g r)."""
+    inner = sum_(multiply(y, result), axis=(axis,), keepdims=True)
+    weighed = sum_(multiply(g, result), axis=(axis,), keepdims=True)
+    return subtract(multiply(g, subtract(y, inner)), multiply(y, weighed))
+
+
+# result * (y - sum(y * result))
+softmax_gradient = NetworkOp(
+    "softmax_gradient",
+    lambda y, result, *, axis: aval(y.shape, y.dtype, None, y.device),
+    "softmax.softmax_gradient",
+    vjp=(lambda g, result, axis: softmax_gradient(g, result, axis=axis), _gradient_in_result),
+    grad_name="SoftmaxBackwardDataBackward0",
+    group="network",
+)
+
+# x - log(sum(exp(x)))
+log_softmax = NetworkOp(
+    "log_softmax",
+    _log_softmax_aval,
+    "softmax.log_softmax",
+    vjp=lambda g, out, axis: log_softmax_gradient(g, out, axis=axis),
+    group="network",
+)
+
+
+def _log_gradient_in_result(g: Any, y: Any, result: Any, axis: int) -> Any:
+    total = sum_(y, axis=(axis,), keepdims=True)
+    return multiply(multiply(g, exp(result)), multiply(total, _minus_one()))
+
+
+def _log_gradient_in_y(g: Any, result: Any, axis: int) -> Any:
+    return subtract(g, sum_(multiply(g, exp(result)), axis=(axis,), keepdims=True))
+
+
+def _minus_one() -> Any:
+    from ..tensor import constant
+
+    return constant(-1)
+
+
+# y - exp(result) * sum(y)
+log_softmax_gradient = NetworkOp(
+    "log_softmax_gradient",
+    lambda y, result, *, axis: aval(y.shape, y.dtype, None, y.device),
+    "softmax.log_softmax_gradient",
+    vjp=(_log_gradient_in_y, _log_gradient_in_result),
+    grad_name="LogSoftmaxBackwardDataBackward0",
+    group="network",
+)
