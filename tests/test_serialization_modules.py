@@ -47,6 +47,21 @@ def test_requires_grad_survives(options: dict[str, Any]) -> None:
     assert [t.requires_grad for t in theirs] == [True, True, False]
 
 
+def test_a_hook_is_left_out_with_a_warning() -> None:
+    """As in PyTorch, unless the hook is marked."""
+
+    def hook(gradient: Any) -> None:
+        del gradient
+
+    ours = mt.ones(2, requires_grad=True)
+    for leaf, save in ((ours, our_file), (torch.ones(2, requires_grad=True), torch_file)):
+        leaf.register_hook(hook)
+        with pytest.warns(UserWarning, match=r"backward hook .* on tensor will not be serialized"):
+            save(leaf)
+    hook.__torch_unserializable__ = True  # type: ignore[attr-defined]
+    assert mt.load(our_file(ours)).requires_grad
+
+
 def test_attributes_of_a_tensor_survive() -> None:
     """What a user has set on a tensor or parameter, but nothing that the engine keeps there."""
     tensor, parameter = mt.ones(2), mt.nn.Parameter(mt.ones(2))

@@ -7,11 +7,13 @@ a layout that leaves its storage is refused.
 from __future__ import annotations
 
 import operator
+import warnings
 from collections import OrderedDict
 from typing import Any
 
 import numpy as np
 
+from mindtorch.engine import tape
 from mindtorch.engine import tensor as engine
 from mindtorch.engine.aval import aval
 from mindtorch.engine.dtypes import DType
@@ -152,7 +154,7 @@ def _rebuild_meta_tensor_no_storage(
 
 def _rebuild_parameter(data: Any, requires_grad: bool, backward_hooks: Any) -> Any:
     """``Parameter(data, requires_grad)``."""
-    from mindtorch.torch.nn import Parameter
+    from mindtorch.torch.nn.parameter import Parameter
 
     del backward_hooks
     if not isinstance(data, engine.Tensor):
@@ -240,6 +242,7 @@ def _user_state(tensor: Any) -> dict[str, Any]:
 
 def _reduce_plain(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
     """``(function, arguments)`` that make ``tensor`` again, of class Tensor."""
+    _warn_of_hooks(tensor)
     description = tensor.aval
     shape, strides = tuple(description.shape), tuple(description.strides)
     requires_grad = bool(tensor.requires_grad)
@@ -251,6 +254,20 @@ def _reduce_plain(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
         return _rebuild_tensor_v3, (untyped, *layout, description.dtype)
     typed = TypedStorage(wrap_storage=untyped, dtype=description.dtype, _internal=True)
     return _rebuild_tensor_v2, (typed, *layout)
+
+
+def _warn_of_hooks(tensor: Any) -> None:
+    """Hooks do not go into files: say so, unless the hook is marked as one that need not."""
+    node = tape.node_of(tensor)
+    hooks = (getattr(node, "hooks", None) or {}).get(tensor._output_index, {})
+    for hook in hooks.values():
+        if not hasattr(hook, "__torch_unserializable__"):
+            warnings.warn(
+                f"backward hook {hook!r} on tensor will not be serialized.  If this is expected, "
+                "you can decorate the function with @torch.utils.hooks.unserializable_hook to "
+                "suppress this warning",
+                stacklevel=2,
+            )
 
 
 def reduce_tensor(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
