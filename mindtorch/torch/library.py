@@ -369,8 +369,9 @@ def infer_schema(
     *,
     mutates_args: str | Iterable[str],
     op_name: str | None = None,
+    tags: Any = None,
 ) -> str:
-    """The schema of a function, from its annotations.
+    """The schema of a function, from its annotations. `tags` are no part of it.
 
     Args:
         mutates_args: names of the tensors written to; "unknown" for all of them.

@@ -1,1 +1,3 @@
 """torch.ao: only what packages import to offer quantised models."""
+
+from . import quantization as quantization
