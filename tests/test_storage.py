@@ -191,7 +191,7 @@ def test_from_numpy_and_numpy_share_memory(dtype: Any) -> None:
 def test_what_numpy_cannot_share_is_an_error_as_in_torch() -> None:
     """Negative strides, odd types, objects, foreign byte order, things that are no arrays."""
     array = np.arange(4.0)
-    cases = [array[::-1], array.astype(">f8"), np.array(["a"]), np.array([object()])]
+    cases: list[Any] = [array[::-1], array.astype(">f8"), np.array(["a"]), np.array([object()])]
     cases += [array.astype("M8[s]"), np.float32(1), [1.0]]
     for case in cases:
         ours, theirs = error_of(mt.from_numpy, case), error_of(torch.from_numpy, case)
