@@ -108,10 +108,10 @@ def set_default_dtype(d: dtype) -> None:
 
 
 _LAZY = (
-    "_dynamo", "amp", "backends", "compiler", "distributed", "distributions", "func", "fft", "fx",
-    "hub", "jit", "library", "linalg", "masked", "multiprocessing", "nn", "onnx", "ops", "optim",
-    "overrides", "profiler", "serialization", "signal", "sparse", "special", "storage", "testing",
-    "types", "utils",
+    "_C", "_custom_ops", "_dynamo", "_ops", "amp", "ao", "backends", "compiler", "distributed",
+    "distributions", "func", "fft", "fx", "hub", "jit", "library", "linalg", "masked",
+    "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "serialization",
+    "signal", "sparse", "special", "storage", "testing", "types", "utils",
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "compile": "compiler._compile",
