@@ -1,0 +1,276 @@
+"""Folds over axes: sum, mean, prod, amax, amin, any, all.
+
+Axes that lie together in memory are merged, kept and folded ones apart. What is left is one of
+three pictures, K kept and R folded, the last axis contiguous:
+
+    rows      [K, R]      each row is folded by lanes, then the lanes
+    columns   [K, R, K]   rows are folded into a row of accumulators
+    planes    [R, K, R]   rows of one k, spread over the planes, are folded (statistics of a batch)
+
+Sums of float32 are added in blocks of 256 and the blocks in float64, so that their error does not
+grow with the length. Anything else is copied into one of the three pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from mindtorch.kernels.compile import entry_point, from_source
+
+from . import bits
+from .elementwise import Layouts, _load, _store, arithmetic_type, carrier, strided
+
+_LANES = 64
+_BLOCK = 256
+_COMBINE = {
+    "sum": "a + x",
+    "mean": "a + x",
+    "prod": "a * x",
+    "amax": "x if (x > a) or (x != x) else a",
+    "amin": "x if (x < a) or (x != x) else a",
+    "any": "a | (x != 0)",
+    "all": "a & (x != 0)",
+}
+_compiled: dict[Any, Any] = {}
+
+
+def plan(
+    name: str, out_layouts: Layouts, in_layouts: Layouts, *, axis: tuple[int, ...], keepdims: bool
+) -> Callable[..., None]:
+    """``run(out, x)`` on flat arrays: the fold ``name`` of ``x`` over ``axis``."""
+    out, x = out_layouts[0], in_layouts[0]
+    if x.dtype.kind == "c":
+        return _complex_plan(name, out, x, axis)
+    shape, copied = _memory_order(x, axis)
+    picture = _picture(shape)
+    if picture is None:
+        return _copying_plan(name, out, x, axis)
+    kind, a, r, b = picture
+    count = 1
+    for i in axis:
+        count *= x.shape[i]
+    run = _kernel(name, kind, x.dtype, out.dtype)
+
+    def fold(target: Any, source: Any) -> None:
+        run(target, source, a, r, b, count)
+
+    if not copied:
+        return fold
+
+    def fold_copy(target: Any, source: Any) -> None:
+        fold(target, np.ascontiguousarray(strided(source, x)).reshape(-1))
+
+    return fold_copy
+
+
+def _memory_order(x: Any, axis: tuple[int, ...]) -> tuple[list[tuple[int, bool]], bool]:
+    """Merged (length, folded) pairs in the order of memory; whether a copy must come first."""
+    axes = [i for i, n in enumerate(x.shape) if n != 1]
+    ordered = sorted(axes, key=lambda i: (-x.strides[i], i))
+    kept = [i for i in ordered if i not in axis]
+    dense = True
+    expected = 1
+    for i in reversed(ordered):
+        dense = dense and x.strides[i] == expected
+        expected *= x.shape[i]
+    copied = not dense or kept != sorted(kept)
+    merged: list[tuple[int, bool]] = []
+    for i in axes if copied else ordered:
+        folded = i in axis
+        if merged and merged[-1][1] == folded:
+            merged[-1] = (merged[-1][0] * x.shape[i], folded)
+        else:
+            merged.append((x.shape[i], folded))
+    return merged, copied
+
+
+def _picture(shape: list[tuple[int, bool]]) -> tuple[str, int, int, int] | None:
+    folded = "".join("R" if f else "K" for _, f in shape)
+    n = [length for length, _ in shape]
+    if folded == "":
+        return "rows", 1, 1, 1
+    if folded == "K":
+        return "rows", n[0], 1, 1
+    if folded == "R":
+        return "rows", 1, n[0], 1
+    if folded == "KR":
+        return "rows", n[0], n[1], 1
+    if folded == "RK":
+        return "columns", 1, n[0], n[1]
+    if folded == "KRK":
+        return "columns", n[0], n[1], n[2]
+    if folded == "RKR":
+        return "planes", n[0], n[1], n[2]
+    return None
+
+
+def _copying_plan(name: str, out: Any, x: Any, axis: tuple[int, ...]) -> Callable[..., None]:
+    """Bring the kept axes to the front first."""
+    kept = [i for i in range(len(x.shape)) if i not in axis]
+    order = (*kept, *axis)
+    rows = int(np.prod([x.shape[i] for i in kept], dtype=np.int64))
+    count = int(np.prod([x.shape[i] for i in axis], dtype=np.int64))
+    run = _kernel(name, "rows", x.dtype, out.dtype)
+
+    def fold(target: Any, source: Any) -> None:
+        moved = np.ascontiguousarray(strided(source, x).transpose(order)).reshape(-1)
+        run(target, moved, rows, count, 1, count)
+
+    return fold
+
+
+def _accumulator(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if name in ("any", "all"):
+        return np.dtype(np.uint8)
+    if name in ("amax", "amin"):
+        return arithmetic_type(dtype)
+    return np.dtype(np.float64) if arithmetic_type(dtype).kind == "f" else np.dtype(np.int64)
+
+
+def _identity(name: str, dtype: np.dtype[Any]) -> str:
+    if name in ("sum", "mean", "any"):
+        return "_A(0)"
+    if name in ("prod", "all"):
+        return "_A(1)"
+    if dtype.kind == "f":
+        return "_A(-np.inf)" if name == "amax" else "_A(np.inf)"
+    limits = np.iinfo(dtype)
+    return f"_A({limits.min if name == 'amax' else limits.max})"
+
+
+def _kernel(name: str, kind: str, dtype: Any, out_dtype: Any) -> Callable[..., None]:
+    key = (name, kind, dtype, out_dtype)
+    found = _compiled.get(key)
+    if found is None:
+        found = _compiled[key] = _generate(name, kind, dtype, out_dtype)
+    return found  # type: ignore[no-any-return]
+
+
+def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
+    accumulator = _accumulator(name, dtype)
+    element = arithmetic_type(dtype)
+    wide = name in ("any", "all")
+    space: dict[str, Any] = {
+        "np": np, "_A": accumulator.type, "_C": accumulator.type, "_F": np.float32,
+        "_E": element.type, "_I": np.int64, "load_half": bits.load_half,
+        "load_bfloat16": bits.load_bfloat16, "store_half": bits.store_half,
+        "store_bfloat16": bits.store_bfloat16, "LANES": _LANES, "BLOCK": _BLOCK,
+    }  # fmt: skip
+    raw = _load(dtype, "{}", element if wide or name in ("amax", "amin", "sum", "mean") else
+                accumulator)
+    combine = _COMBINE[name]
+    summing = name in ("sum", "mean") and accumulator == np.float64
+    final = "total / count" if name == "mean" else "total"
+    store = _store(out_dtype, final, accumulator)
+    if dtype == ml_dtypes.bfloat16 or dtype == np.float16:
+        store = store.replace("_F(total / count)", "_F(_F(total) / _F(count))")
+    row = _summed_row(raw, element) if summing else _folded_row(raw, combine, name, accumulator)
+    source = _SHAPES[kind](row, raw, combine, _identity(name, accumulator), store, wide)
+    flags = {"reassoc", "contract"} if summing else False
+    dispatcher = from_source(source, "fold", space, fastmath=flags)
+    signature = f"void({carrier(out_dtype)}[::1], {carrier(dtype)}[::1], int64, int64, int64, int64)"
+    return entry_point(dispatcher, signature)
+
+
+def _indent(text: str, depth: int) -> str:
+    return "".join("    " * depth + line + "\n" for line in text.strip("\n").split("\n"))
+
+
+def _summed_row(raw: str, element: Any) -> str:
+    """``total += the sum of row``, in blocks."""
+    return f"""
+start = 0
+while start < n:
+    stop = min(start + BLOCK, n)
+    block = row[start:stop]
+    part = _E(0)
+    for i in range(block.size):
+        part += {raw.format("block[i]")}
+    total += _A(part)
+    start = stop
+"""
+
+
+def _folded_row(raw: str, combine: str, name: str, accumulator: Any) -> str:
+    """``total`` combined with the row, by lanes where it is long."""
+    value = raw.format("row[j * LANES + i]")
+    tail = raw.format("row[j]")
+    return f"""
+j = 0
+whole = n // LANES
+if whole > 1:
+    for i in range(LANES):
+        lanes[i] = identity
+    for j in range(whole):
+        for i in range(LANES):
+            x = {value}
+            a = lanes[i]
+            lanes[i] = {combine}
+    for i in range(LANES):
+        x = lanes[i]
+        a = total
+        total = {combine}
+else:
+    whole = 0
+for j in range(whole * LANES, n):
+    x = {tail}
+    a = total
+    total = {combine}
+"""
+
+
+def _rows(row: str, raw: str, combine: str, identity: str, store: str, wide: bool) -> str:
+    return (
+        "def fold(out, source, a_, r_, b_, count):\n"
+        f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n    n = r_\n"
+        "    for k in range(a_):\n        total = identity\n        row = source[k * n : k * n + n]\n"
+        + _indent(row, 2)
+        + f"        out[k] = {store}\n"
+    )
+
+
+def _planes(row: str, raw: str, combine: str, identity: str, store: str, wide: bool) -> str:
+    return (
+        "def fold(out, source, planes, kept, n, count):\n"
+        f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n"
+        "    for k in range(kept):\n        total = identity\n        for p in range(planes):\n"
+        "            first = (p * kept + k) * n\n            row = source[first : first + n]\n"
+        + _indent(row, 3)
+        + f"        out[k] = {store}\n"
+    )
+
+
+def _columns(row: str, raw: str, combine: str, identity: str, store: str, wide: bool) -> str:
+    value = raw.format("row[i]")
+    return (
+        "def fold(out, source, outer, folded, n, count):\n"
+        f"    identity = {identity}\n    held = np.empty(n, _A)\n"
+        "    for k in range(outer):\n        for i in range(n):\n            held[i] = identity\n"
+        "        for r in range(folded):\n            first = (k * folded + r) * n\n"
+        "            row = source[first : first + n]\n            for i in range(n):\n"
+        f"                x = {value}\n                a = held[i]\n"
+        f"                held[i] = {combine}\n"
+        "        result = out[k * n : k * n + n]\n        for i in range(n):\n"
+        f"            total = held[i]\n            result[i] = {store}\n"
+    )
+
+
+_SHAPES: dict[str, Callable[..., str]] = {"rows": _rows, "columns": _columns, "planes": _planes}
+
+_NUMPY: dict[str, Callable[..., Any]] = {
+    "sum": np.sum, "mean": np.mean, "prod": np.prod, "any": np.any, "all": np.all,
+}  # fmt: skip
+
+
+def _complex_plan(name: str, out: Any, x: Any, axis: tuple[int, ...]) -> Callable[..., None]:
+    if name not in _NUMPY:
+        raise NotImplementedError(f"'{name}' is not implemented for complex numbers")
+
+    def fold(target: Any, source: Any) -> None:
+        strided(target, out)[...] = _NUMPY[name](strided(source, x), axis=axis).reshape(out.shape)
+
+    return fold
