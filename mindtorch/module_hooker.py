@@ -25,13 +25,13 @@ import sys
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from email.message import Message
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
-from importlib.metadata import Distribution, DistributionFinder, PackageNotFoundError
-from os import PathLike
-from pathlib import Path
 from types import ModuleType
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from importlib.metadata import Distribution, DistributionFinder
 
 __all__ = [
     "PACKAGES",
@@ -116,31 +116,16 @@ class _AliasFinder(MetaPathFinder):
         raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
 
 
-class _TorchDistribution(Distribution):
-    """What `importlib.metadata` knows of torch while our side is active."""
-
-    def read_text(self, filename: str) -> str | None:
-        if filename != "METADATA":
-            return None
-        message = Message()
-        message["Metadata-Version"] = "2.1"
-        message["Name"] = "torch"
-        message["Version"] = str(importlib.import_module("mindtorch.torch").__version__)
-        message["Summary"] = "mindtorch under torch's name"
-        return message.as_string()
-
-    def locate_file(self, path: str | PathLike[str]) -> Path:
-        raise PackageNotFoundError(f"torch is mindtorch here and has no file {os.fspath(path)!r}")
-
-
 class _TorchFinder(_AliasFinder):
     """The finder of torch's names, which also answers for torch's version."""
 
     def find_distributions(
-        self, context: DistributionFinder.Context | None = None
-    ) -> Iterator[Distribution]:
+        self, context: "DistributionFinder.Context | None" = None
+    ) -> "Iterator[Distribution]":
         if context is None or context.name is None or context.name.lower() == "torch":
-            yield _TorchDistribution()
+            from ._torch_distribution import TorchDistribution
+
+            yield TorchDistribution()
 
 
 _torch_finder = _TorchFinder(_ALIASES, tells=True)
