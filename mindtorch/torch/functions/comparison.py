@@ -1,0 +1,170 @@
+"""Comparisons, logic and bits."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops import elementwise as ops
+from mindtorch.engine.ops import movement
+from mindtorch.engine.ops import reduction as reductions
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import constant, full_flat
+
+from .._arguments import require_tensor
+from .._registry import binary, elementwise, function, operand
+
+for _name, _op, _aliases in (
+    ("eq", ops.equal, ()),
+    ("ne", ops.not_equal, ("not_equal",)),
+    ("lt", ops.less, ("less",)),
+    ("le", ops.less_equal, ("less_equal",)),
+    ("gt", ops.greater, ("greater",)),
+    ("ge", ops.greater_equal, ("greater_equal",)),
+    ("logical_and", ops.logical_and, ()),
+    ("logical_or", ops.logical_or, ()),
+    ("logical_xor", ops.logical_xor, ()),
+    ("bitwise_and", ops.bitwise_and, ()),
+    ("bitwise_or", ops.bitwise_or, ()),
+    ("bitwise_xor", ops.bitwise_xor, ()),
+    ("bitwise_left_shift", ops.shift_left, ()),
+    ("bitwise_right_shift", ops.shift_right, ()),
+):
+    binary(_name, _op, aliases=_aliases)  # type: ignore[arg-type]
+
+elementwise("logical_not", ops.logical_not)
+elementwise("bitwise_not", ops.bitwise_not)
+for _name, _op in (("isnan", ops.is_nan), ("isinf", ops.is_infinite), ("isfinite", ops.is_finite)):
+    elementwise(_name, _op, in_place=False)
+
+
+@function()
+def isposinf(input: Any) -> Any:  # noqa: A002
+    """Where ``input`` is +inf."""
+    return ops.equal(input, constant(float("inf")))
+
+
+@function()
+def isneginf(input: Any) -> Any:  # noqa: A002
+    """Where ``input`` is -inf."""
+    return ops.equal(input, constant(float("-inf")))
+
+
+@function()
+def isreal(input: Any) -> Any:  # noqa: A002
+    """Where the imaginary part is 0."""
+    if not input.aval.dtype.is_complex:
+        return full_flat(input.aval.shape, dtypes.bool_, True)
+    from mindtorch.engine.ops.complex import imag
+
+    return ops.equal(imag(input), constant(0))
+
+
+@function()
+def isclose(
+    input: Any,  # noqa: A002
+    other: Any,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> Any:
+    """``abs(input - other) <= atol + rtol * abs(other)``, equal infinities included."""
+    if input.aval.dtype is not other.aval.dtype:
+        raise RuntimeError(
+            f"{dtypes.scalar_type_name(input.aval.dtype)} did not match "
+            f"{dtypes.scalar_type_name(other.aval.dtype)}"
+        )
+    close = ops.equal(input, other)
+    if equal_nan and input.aval.dtype.category >= dtypes.FLOAT:
+        close = ops.logical_or(close, ops.logical_and(ops.is_nan(input), ops.is_nan(other)))
+    if rtol == 0 and atol == 0:
+        return close
+    x, y = input, other
+    if x.aval.dtype.category < dtypes.FLOAT:
+        x = movement.cast(x, dtype=dtypes.default)
+        y = movement.cast(y, dtype=dtypes.default)
+    allowed = ops.add(constant(float(atol)), ops.absolute(ops.multiply(constant(float(rtol)), y)))
+    error = ops.absolute(ops.subtract(x, y))
+    within = ops.logical_and(ops.is_finite(error), ops.less_equal(error, allowed))
+    return ops.logical_or(close, within)
+
+
+@function()
+def allclose(
+    input: Any,  # noqa: A002
+    other: Any,
+    rtol: float = 1e-5,
+    atol: float = 1e-8,
+    equal_nan: bool = False,
+) -> bool:
+    """Whether :func:`isclose` holds everywhere."""
+    close = isclose(input, other, rtol, atol, equal_nan)
+    return bool(_all(close).item())
+
+
+def _all(x: Any) -> Any:
+    return reductions.all_(x, axis=tuple(range(x.aval.ndim)), keepdims=False)
+
+
+@function()
+def equal(input: Any, other: Any) -> bool:  # noqa: A002
+    """Whether both have the same shape and the same elements."""
+    require_tensor(input, "equal", "input", 1)
+    require_tensor(other, "equal", "other", 2)
+    if input.aval.shape != other.aval.shape:
+        return False
+    return bool(_all(ops.equal(input, other)).item())
+
+
+@function()
+def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:  # noqa: A002
+    """``input`` where ``condition``, else ``other``; the places of ``condition`` if given alone."""
+    if input is None and other is None:
+        from .gathering import nonzero
+
+        return nonzero(condition, as_tuple=True)
+    if condition.aval.dtype is not dtypes.bool_ and condition.aval.dtype is not dtypes.uint8:
+        raise RuntimeError(
+            "where expected condition to be a boolean tensor, but got a tensor with dtype "
+            f"{dtypes.scalar_type_name(condition.aval.dtype)}"
+        )
+    if condition.aval.dtype is dtypes.uint8:
+        condition = movement.cast(condition, dtype=dtypes.bool_)
+    result = ops.where(
+        condition, operand(input, "where", "input"), operand(other, "where", "other")
+    )
+    if out is None:
+        return result
+    from .._registry import store_out
+
+    return store_out(result, out, "where")
+
+
+def _tensor_where(self: Any, condition: Any, other: Any) -> Any:
+    """``self`` where ``condition``, else ``other``."""
+    return where(condition, self, other)
+
+
+def _replace_method() -> None:
+    from .._registry import METHODS
+
+    METHODS["where"] = _tensor_where
+
+
+_replace_method()
+
+
+@function(method=False)
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
+) -> Any:
+    """Where an element of ``elements`` is among ``test_elements``."""
+    import numpy as np
+
+    from mindtorch.engine.tensor import from_array
+
+    known = test_elements.detach().numpy() if isinstance(test_elements, EngineTensor) else (
+        test_elements
+    )
+    given = elements.detach().numpy() if isinstance(elements, EngineTensor) else elements
+    return from_array(np.isin(given, known, assume_unique=assume_unique, invert=invert))

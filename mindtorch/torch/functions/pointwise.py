@@ -1,0 +1,547 @@
+"""Functions of each element: arithmetic, rounding, exponentials, special functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mindtorch.engine import dtypes, inplace
+from mindtorch.engine.ops import activations as act
+from mindtorch.engine.ops import complex as complex_ops
+from mindtorch.engine.ops import elementwise as ops
+from mindtorch.engine.ops import elementwise_special as special
+from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import constant
+
+from .._arguments import require_tensor
+from .._registry import FUNCTIONS, METHODS, binary, elementwise, function, operand, store_out
+
+_NUMBERS = (float, int, bool, complex)
+
+for _name, _op, _aliases in (
+    ("abs", ops.absolute, ("absolute",)),
+    ("neg", ops.negative, ("negative",)),
+    ("sign", ops.sign, ()),
+    ("sgn", ops.sgn, ()),
+    ("sqrt", ops.sqrt, ()),
+    ("rsqrt", ops.rsqrt, ()),
+    ("reciprocal", ops.reciprocal, ()),
+    ("square", ops.square, ()),
+    ("exp", ops.exp, ()),
+    ("exp2", ops.exp2, ()),
+    ("expm1", ops.expm1, ()),
+    ("log", ops.log, ()),
+    ("log2", ops.log2, ()),
+    ("log10", ops.log10, ()),
+    ("log1p", ops.log1p, ()),
+    ("sin", ops.sin, ()),
+    ("cos", ops.cos, ()),
+    ("tan", ops.tan, ()),
+    ("asin", ops.asin, ("arcsin",)),
+    ("acos", ops.acos, ("arccos",)),
+    ("atan", ops.atan, ("arctan",)),
+    ("sinh", ops.sinh, ()),
+    ("cosh", ops.cosh, ()),
+    ("tanh", ops.tanh, ()),
+    ("asinh", ops.asinh, ("arcsinh",)),
+    ("acosh", ops.acosh, ("arccosh",)),
+    ("atanh", ops.atanh, ("arctanh",)),
+    ("sigmoid", ops.sigmoid, ()),
+    ("erf", special.erf, ()),
+    ("erfc", special.erfc, ()),
+    ("erfinv", special.erfinv, ()),
+    ("lgamma", special.lgamma, ()),
+    ("digamma", special.digamma, ()),
+    ("i0", special.i0, ()),
+    ("sinc", special.sinc, ()),
+    ("floor", ops.floor, ()),
+    ("ceil", ops.ceil, ()),
+    ("trunc", ops.trunc, ("fix",)),
+    ("frac", ops.frac, ()),
+    ("relu", ops.relu, ()),
+):
+    elementwise(_name, _op, aliases=_aliases)  # type: ignore[arg-type]
+elementwise("signbit", ops.signbit, in_place=False)
+
+for _name, _op, _aliases in (
+    ("fmod", ops.fmod, ()),
+    ("remainder", ops.remainder, ()),
+    ("atan2", ops.atan2, ("arctan2",)),
+    ("hypot", ops.hypot, ()),
+    ("copysign", ops.copysign, ()),
+    ("nextafter", ops.nextafter, ()),
+    ("floor_divide", ops.floor_divide, ()),
+    ("xlogy", special.xlogy, ()),
+    ("gcd", ops.gcd, ()),
+    ("lcm", ops.lcm, ()),
+    ("mul", ops.multiply, ("multiply",)),
+):
+    binary(_name, _op, aliases=_aliases)  # type: ignore[arg-type]
+
+for _name, _op in (
+    ("maximum", ops.maximum),
+    ("minimum", ops.minimum),
+    ("fmax", ops.fmaximum),
+    ("fmin", ops.fminimum),
+    ("logaddexp", special.logaddexp),
+    ("logaddexp2", special.logaddexp2),
+):
+    binary(_name, _op, in_place=False)
+
+
+# --- sums and differences --------------------------------------------------------------------
+
+
+def scaled_operand(other: Any, alpha: Any, name: str) -> Any:
+    """``alpha * other``; torch's errors for an alpha of the wrong kind."""
+    other = operand(other, name, "other")
+    if alpha == 1 and type(alpha) is not bool:
+        return other
+    if isinstance(alpha, float) and other.aval.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "For integral input tensors, argument alpha must not be a floating point number."
+        )
+    if isinstance(alpha, bool) and other.aval.dtype is not dtypes.bool_:
+        raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    return ops.multiply(other, operand(alpha, name, "alpha"))
+
+
+@function(out=True)
+def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
+    """``input + alpha * other``."""
+    if alpha.__class__ is not int or alpha != 1 or other.__class__ in _NUMBERS:
+        other = scaled_operand(other, alpha, "add")
+    elif not isinstance(other, EngineTensor):
+        other = operand(other, "add", "other")
+    return ops.add(operand(input, "add", "input"), other)
+
+
+@function(out=True, aliases=("subtract",))
+def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
+    """``input - alpha * other``."""
+    return ops.subtract(operand(input, "sub", "input"), scaled_operand(other, alpha, "sub"))
+
+
+def _add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``self += alpha * other``."""
+    if type(alpha) in (int, float) and alpha != 1 and isinstance(other, EngineTensor):
+        if other.aval.dtype.category >= dtypes.FLOAT:
+            one = constant(1)
+            return inplace.apply_in_place(ops.addcmul, self, self, other, one, constant(alpha))
+    return inplace.apply_in_place(ops.add, self, self, scaled_operand(other, alpha, "add_"))
+
+
+def _sub_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+    """``self -= alpha * other``."""
+    return inplace.apply_in_place(ops.subtract, self, self, scaled_operand(other, alpha, "sub_"))
+
+
+METHODS.update({"add_": _add_, "sub_": _sub_, "subtract_": _sub_})
+
+
+@function()
+def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
+    """``other - alpha * input``."""
+    return ops.subtract(operand(other, "rsub", "other"), scaled_operand(input, alpha, "rsub"))
+
+
+_ROUNDED = {None: ops.divide, "floor": ops.floor_divide, "trunc": ops.trunc_divide}
+
+
+def _division(rounding_mode: Any) -> Any:
+    op = _ROUNDED.get(rounding_mode)
+    if op is None:
+        raise RuntimeError(
+            "div expected rounding_mode to be one of None, 'trunc', or 'floor' but found "
+            f"'{rounding_mode}'"
+        )
+    return op
+
+
+@function(out=True, aliases=("divide",))
+def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:  # noqa: A002
+    """``input / other``, rounded down ("floor") or towards zero ("trunc") on request."""
+    op = ops.divide if rounding_mode is None else _division(rounding_mode)
+    return op(operand(input, "div", "input"), operand(other, "div", "other"))
+
+
+def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:
+    """``self /= other``."""
+    op = _division(rounding_mode)
+    return inplace.apply_in_place(op, self, self, operand(other, "div_", "other"))
+
+
+METHODS.update({"div_": _div_, "divide_": _div_})
+
+
+@function(out=True, in_place=True)
+def true_divide(input: Any, other: Any) -> Any:  # noqa: A002
+    """``input / other``."""
+    return ops.divide(operand(input, "div", "input"), operand(other, "div", "other"))
+
+
+@function(out=True)
+def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
+    """``input ** exponent``."""
+    if exponent.__class__ in _NUMBERS:
+        if exponent == 2:
+            return ops.power_two(operand(input, "pow", "input"))
+        if exponent == 0.5 and input.aval.dtype.category == dtypes.FLOAT:
+            return ops.sqrt(input)
+        if (
+            isinstance(exponent, int)
+            and exponent < 0
+            and isinstance(input, EngineTensor)
+            and input.aval.dtype.category < dtypes.FLOAT
+        ):
+            raise RuntimeError("Integers to negative integer powers are not allowed.")
+    return ops.power(operand(input, "pow", "input"), operand(exponent, "pow", "exponent"))
+
+
+def _pow_(self: Any, exponent: Any) -> Any:
+    """``self **= exponent``."""
+    if exponent.__class__ in _NUMBERS and exponent == 2:
+        return inplace.apply_in_place(ops.power_two, self, self)
+    return inplace.apply_in_place(ops.power, self, self, operand(exponent, "pow_", "exponent"))
+
+
+METHODS["pow_"] = _pow_
+
+
+@function(out=True)
+def float_power(input: Any, exponent: Any) -> Any:  # noqa: A002
+    """``input ** exponent`` in double precision."""
+    base, power = operand(input, "float_power", "input"), operand(exponent, "float_power", "exp")
+    is_complex = base.aval.dtype.is_complex or power.aval.dtype.is_complex
+    wide = dtypes.complex128 if is_complex else dtypes.float64
+    return ops.power(movement.cast(base, dtype=wide), movement.cast(power, dtype=wide))
+
+
+# --- rounding and limits ---------------------------------------------------------------------
+
+
+@function(out=True, in_place=True)
+def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
+    """To the nearest number with ``decimals`` places, halves to the even one."""
+    require_tensor(input, "round", "input", 1)
+    if decimals == 0:
+        return ops.round_(input)
+    if input.aval.dtype.category < dtypes.FLOAT:
+        raise RuntimeError("round_cpu not implemented for integers with decimals")
+    factor = constant(10.0 ** abs(decimals))
+    if decimals > 0:
+        return ops.divide(ops.round_(ops.multiply(input, factor)), factor)
+    return ops.multiply(ops.round_(ops.divide(input, factor)), factor)
+
+
+def _clamp(input: Any, min: Any, max: Any) -> Any:  # noqa: A002
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    if min is None:
+        return ops.clamp_max, (input, operand(max, "clamp", "max"))
+    if max is None:
+        return ops.clamp_min, (input, operand(min, "clamp", "min"))
+    return ops.clamp, (input, operand(min, "clamp", "min"), operand(max, "clamp", "max"))
+
+
+@function(out=True, aliases=("clip",))
+def clamp(input: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+    """``input`` not below ``min`` and not above ``max``."""
+    require_tensor(input, "clamp", "input", 1)
+    op, inputs = _clamp(input, min, max)
+    return op(*inputs)
+
+
+def _clamp_(self: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
+    """:func:`clamp` over ``self``."""
+    op, inputs = _clamp(self, min, max)
+    return inplace.apply_in_place(op, self, *inputs)
+
+
+METHODS.update({"clamp_": _clamp_, "clip_": _clamp_})
+FUNCTIONS.update({"clamp_": _clamp_, "clip_": _clamp_})
+
+
+@function(out=True, in_place=True)
+def clamp_min(input: Any, min: Any) -> Any:  # noqa: A002
+    """``input`` not below ``min``."""
+    return ops.clamp_min(input, operand(min, "clamp_min", "min"))
+
+
+@function(out=True, in_place=True)
+def clamp_max(input: Any, max: Any) -> Any:  # noqa: A002
+    """``input`` not above ``max``."""
+    return ops.clamp_max(input, operand(max, "clamp_max", "max"))
+
+
+@function(out=True, in_place=True)
+def nan_to_num(
+    input: Any,  # noqa: A002
+    nan: float | None = None,
+    posinf: float | None = None,
+    neginf: float | None = None,
+) -> Any:
+    """nan, inf and -inf replaced: by 0 and the type's limits unless given."""
+    import ml_dtypes
+
+    dtype = input.aval.dtype
+    if dtype.category < dtypes.FLOAT:
+        return movement.clone(input)
+    limits = ml_dtypes.finfo(dtype.to_real().np)
+    high = float(limits.max) if posinf is None else float(posinf)
+    low = float(limits.min) if neginf is None else float(neginf)
+    return special.nan_to_num(input, constant(float(nan or 0)), constant(high), constant(low))
+
+
+# --- combinations ----------------------------------------------------------------------------
+
+
+@function(out=True)
+def lerp(input: Any, end: Any, weight: Any) -> Any:  # noqa: A002
+    """``input + weight * (end - input)``."""
+    _same_dtype("lerp", input, end, "end")
+    return ops.lerp(input, end, operand(weight, "lerp", "weight"))
+
+
+def _same_dtype(name: str, first: Any, second: Any, argument: str) -> None:
+    if second.aval.dtype is not first.aval.dtype:
+        raise RuntimeError(
+            f"expected dtype {_c_name(first)} for `{argument}` but got dtype {_c_name(second)}"
+        )
+
+
+def _c_name(x: Any) -> str:
+    from mindtorch.engine.ops.linear_algebra import _C_NAMES
+
+    return _C_NAMES.get(x.aval.dtype.name, x.aval.dtype.name)
+
+
+def _lerp_(self: Any, end: Any, weight: Any) -> Any:
+    """:func:`lerp` over ``self``."""
+    return inplace.apply_in_place(ops.lerp, self, self, end, operand(weight, "lerp_", "weight"))
+
+
+@function(out=True)
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:  # noqa: A002
+    """``input + value * tensor1 * tensor2``."""
+    return ops.addcmul(input, tensor1, tensor2, operand(value, "addcmul", "value"))
+
+
+@function(out=True)
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:  # noqa: A002
+    """``input + value * tensor1 / tensor2``."""
+    if tensor1.aval.dtype.category < dtypes.FLOAT and tensor2.aval.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "Integer division with addcdiv is no longer supported, and in a future  release addcdiv"
+            " will perform a true division of tensor1 and tensor2. The historic addcdiv behavior "
+            "can be implemented as (input + value * torch.trunc(tensor1 / tensor2)).to(input.dtype)"
+            " for integer inputs and as (input + value * tensor1 / tensor2) for float inputs. The "
+            "future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
+            "tensor2), for all dtypes."
+        )
+    return ops.addcdiv(input, tensor1, tensor2, operand(value, "addcdiv", "value"))
+
+
+def _addcmul_(self: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """:func:`addcmul` over ``self``."""
+    factor = operand(value, "addcmul_", "value")
+    return inplace.apply_in_place(ops.addcmul, self, self, tensor1, tensor2, factor)
+
+
+def _addcdiv_(self: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+    """:func:`addcdiv` over ``self``."""
+    factor = operand(value, "addcdiv_", "value")
+    return inplace.apply_in_place(ops.addcdiv, self, self, tensor1, tensor2, factor)
+
+
+METHODS.update({"lerp_": _lerp_, "addcmul_": _addcmul_, "addcdiv_": _addcdiv_})
+
+
+@function(out=True, in_place=True)
+def heaviside(input: Any, values: Any) -> Any:  # noqa: A002
+    """0 below zero, 1 above, ``values`` at zero."""
+    if input.aval.dtype is not values.aval.dtype:
+        raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
+    return special.heaviside(input, values)
+
+
+@function(out=True, in_place=True)
+def logit(input: Any, eps: float | None = None) -> Any:  # noqa: A002
+    """``log(x / (1 - x))`` of ``input``, kept within ``[eps, 1 - eps]`` when ``eps`` is given."""
+    x = input
+    if eps is not None:
+        x = ops.clamp(x, constant(eps), constant(1 - eps))
+    return ops.log(ops.divide(x, ops.subtract(constant(1), x)))
+
+
+@function(out=True, in_place=True)
+def deg2rad(input: Any) -> Any:  # noqa: A002
+    """``input * pi / 180``."""
+    return ops.multiply(input, constant(math.pi / 180))
+
+
+@function(out=True, in_place=True)
+def rad2deg(input: Any) -> Any:  # noqa: A002
+    """``input * 180 / pi``."""
+    return ops.multiply(input, constant(180 / math.pi))
+
+
+@function(out=True, in_place=True)
+def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
+    """``input * 2 ** other``."""
+    return ops.multiply(input, ops.power(constant(2.0), other))
+
+
+@function(out=True, in_place=True)
+def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
+    """The logarithm of the multivariate gamma function of dimension ``p``."""
+    total: Any = constant(p * (p - 1) / 4 * math.log(math.pi))
+    for j in range(p):
+        total = ops.add(total, special.lgamma(ops.subtract(input, constant(j / 2))))
+    return total
+
+
+@function(out=True, in_place=True)
+def polygamma(n: Any, input: Any) -> Any:  # noqa: A002
+    """The ``n``-th derivative of digamma."""
+    if isinstance(n, EngineTensor):
+        n, input = input, n  # noqa: A001
+    if n == 0:
+        return special.digamma(input)
+    if n == 1:
+        return special.trigamma(input)
+    factor = constant(float((-1) ** (n + 1) * math.factorial(n)))
+    return ops.multiply(factor, special.zeta(constant(float(n + 1)), input))
+
+
+# --- complex ---------------------------------------------------------------------------------
+
+
+@function()
+def conj(input: Any) -> Any:  # noqa: A002
+    """The complex conjugate."""
+    return complex_ops.conj(input)
+
+
+@function(out=True, name="conj_physical")
+def conj_physical(input: Any) -> Any:  # noqa: A002
+    """The complex conjugate."""
+    return complex_ops.conj(input)
+
+
+@function()
+def resolve_conj(input: Any) -> Any:  # noqa: A002
+    """``input``: conjugation is never put off here."""
+    return input
+
+
+@function()
+def resolve_neg(input: Any) -> Any:  # noqa: A002
+    """``input``: negation is never put off here."""
+    return input
+
+
+@function(method=False)
+def real(input: Any) -> Any:  # noqa: A002
+    """The real part."""
+    return complex_ops.real(input)
+
+
+@function(method=False)
+def imag(input: Any) -> Any:  # noqa: A002
+    """The imaginary part."""
+    return complex_ops.imag(input)
+
+
+@function(out=True)
+def angle(input: Any) -> Any:  # noqa: A002
+    """The argument of a complex number."""
+    if input.aval.dtype.category < dtypes.FLOAT:
+        input = movement.cast(input, dtype=dtypes.default)  # noqa: A001
+    return complex_ops.angle(input)
+
+
+@function(method=False)
+def view_as_real(input: Any) -> Any:  # noqa: A002
+    """Real and imaginary parts along a last axis of length 2."""
+    return complex_ops.view_as_real(input)
+
+
+@function(method=False)
+def view_as_complex(input: Any) -> Any:  # noqa: A002
+    """The complex numbers whose parts lie along the last axis, of length 2."""
+    return complex_ops.view_as_complex(input)
+
+
+@function(method=False)
+def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
+    """``abs * (cos(angle) + i sin(angle))``."""
+    result = complex_ops.make_complex(
+        ops.multiply(abs, ops.cos(angle)), ops.multiply(abs, ops.sin(angle))
+    )
+    return result if out is None else store_out(result, out, "polar")
+
+
+# --- activations that are in torch's own namespace -------------------------------------------
+
+
+def _numbers(*values: float) -> tuple[Any, ...]:
+    return tuple(constant(float(v)) for v in values)
+
+
+@function(method=False)
+def selu(input: Any) -> Any:  # noqa: A002
+    """``scale * (x if x > 0 else alpha * (exp(x) - 1))`` with the constants of SELU."""
+    return act.elu(input, *_numbers(act.SELU_ALPHA, act.SELU_SCALE, 1.0))
+
+
+@function(method=False)
+def celu(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
+    """``x if x > 0 else alpha * (exp(x / alpha) - 1)``."""
+    return act.elu(input, *_numbers(alpha, 1.0, 1.0 / alpha))
+
+
+@function()
+def prelu(input: Any, weight: Any) -> Any:  # noqa: A002
+    """``x if x > 0 else weight * x``, one weight for all or for each channel (axis 1)."""
+    if weight.aval.size != 1:
+        channels = input.aval.shape[1] if input.aval.ndim > 1 else 1
+        if channels != weight.aval.size:
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{weight.aval.size} and channel size = {channels}."
+            )
+    shape = tuple(weight.aval.size if i == 1 else 1 for i in range(max(input.aval.ndim, 1)))
+    if weight.aval.size == 1 and input.aval.ndim < 2:
+        shape = (1,) * input.aval.ndim
+    return act.prelu(input, movement.reshape(weight, shape))
+
+
+@function(method=False)
+def threshold(input: Any, threshold: float, value: float) -> Any:  # noqa: A002
+    """``x if x > threshold else value``."""
+    return act.threshold(input, constant(threshold), constant(value))
+
+
+@function()
+def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
+    """``x`` outside of ``[-lambd, lambd]``, else 0."""
+    return act.hardshrink(input, constant(lambd))
+
+
+def _in_place_activation(name: str) -> None:
+    body = FUNCTIONS[name]
+
+    def variant(input: Any, *args: Any) -> Any:  # noqa: A002
+        from .._registry import write_result
+
+        inplace.check_writable(input)
+        return write_result(input, body(input, *args))
+
+    variant.__name__ = variant.__qualname__ = name + "_"
+    FUNCTIONS[name + "_"] = variant
+
+
+for _each in ("selu", "celu", "threshold"):
+    _in_place_activation(_each)

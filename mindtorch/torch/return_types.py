@@ -1,0 +1,45 @@
+"""The named tuples that functions with several results return."""
+
+from __future__ import annotations
+
+from collections import namedtuple
+from typing import Any
+
+
+def _define(name: str, *fields: str) -> Any:
+    base: Any = namedtuple(name, fields)  # type: ignore[misc]
+
+    def describe(self: Any) -> str:
+        inside = ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self, strict=True))
+        return f"torch.return_types.{name}(\n{inside})"
+
+    members = {"__slots__": (), "__repr__": describe, "__module__": "torch.return_types"}
+    return type(name, (base,), members)
+
+
+max = _define("max", "values", "indices")  # noqa: A001
+min = _define("min", "values", "indices")  # noqa: A001
+median = _define("median", "values", "indices")
+nanmedian = _define("nanmedian", "values", "indices")
+mode = _define("mode", "values", "indices")
+sort = _define("sort", "values", "indices")
+topk = _define("topk", "values", "indices")
+kthvalue = _define("kthvalue", "values", "indices")
+cummax = _define("cummax", "values", "indices")
+cummin = _define("cummin", "values", "indices")
+aminmax = _define("aminmax", "min", "max")
+histogram = _define("histogram", "hist", "bin_edges")
+frexp = _define("frexp", "mantissa", "exponent")
+linalg_qr = _define("linalg_qr", "Q", "R")
+qr = _define("qr", "Q", "R")
+linalg_svd = _define("linalg_svd", "U", "S", "Vh")
+svd = _define("svd", "U", "S", "V")
+linalg_eigh = _define("linalg_eigh", "eigenvalues", "eigenvectors")
+linalg_eig = _define("linalg_eig", "eigenvalues", "eigenvectors")
+linalg_slogdet = _define("linalg_slogdet", "sign", "logabsdet")
+slogdet = _define("slogdet", "sign", "logabsdet")
+linalg_lstsq = _define(
+    "linalg_lstsq", "solution", "residuals", "rank", "singular_values"
+)
+linalg_inv_ex = _define("linalg_inv_ex", "inverse", "info")
+linalg_cholesky_ex = _define("linalg_cholesky_ex", "L", "info")
