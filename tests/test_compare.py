@@ -182,6 +182,17 @@ def test_a_side_that_raises_is_reported(tmp_path: Path, capsys: pytest.CaptureFi
     assert "recorder.py" not in errors
 
 
+@needs_torch
+def test_a_script_without_a_model_does_not_agree(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A comparison that compared nothing must not look like a good one."""
+    script = tmp_path / "empty.py"
+    script.write_text("import torch\nprint(torch.ones(2))")
+    assert main(["compare", "--sides", "torch,torch", "--threads", "1", str(script)]) == 2
+    assert "nothing to compare" in capsys.readouterr().out
+
+
 def test_a_missing_script_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Before anything is run."""
     assert main(["compare", "--keep", str(tmp_path / "records"), str(tmp_path / "no.py")]) == 2

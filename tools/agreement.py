@@ -106,6 +106,12 @@ class Agreement:
         return self.tolerance / 10 if self.detail_step == 0 else self.tolerance
 
     @property
+    def is_empty(self) -> bool:
+        """Whether nothing was seen that could differ."""
+        seen = (self.parameters.total, self.layers, self.losses, self.accuracies)
+        return not (any(seen) or self.differences)
+
+    @property
     def largest_loss_difference(self) -> float:
         return max((number_difference(a, b) for a, b, _ in self.losses), default=0.0)
 

@@ -238,6 +238,8 @@ def compare(options: argparse.Namespace, folder: Path) -> int:
     print_report(agreement, detail, sides, options, reproduction)
     if options.json is not None:
         write_text_atomically(options.json, as_json(agreement, reproduction))
+    if agreement.is_empty:
+        return FAILED
     return DIFFER if agreement.differences else AGREE
 
 
@@ -251,7 +253,8 @@ def reproduce(
 
 
 def main(options: argparse.Namespace) -> int:
-    """0: the sides agree. 1: they differ, and where is printed. 2: a side failed."""
+    """0: the sides agree. 1: they differ, and where is printed. 2: there was nothing to compare,
+    because a side failed or because nothing was seen."""
     if not options.script.is_file():
         print(f"mindtorch compare: there is no script {str(options.script)!r}", file=sys.stderr)
         return FAILED

@@ -101,7 +101,7 @@ class Recorder:
         self.mask_room = MASK_LIMIT
         self.rehearsal: Any = None
         dropouts = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout")
-        self.dropouts = tuple(getattr(torch.nn, name) for name in dropouts)
+        self.dropouts = [getattr(torch.nn, name) for name in dropouts if hasattr(torch.nn, name)]
 
     # -- what is seen ----------------------------------------------------------------------------
 
@@ -348,7 +348,8 @@ class Recorder:
             self._wrap(dropout, "__call__", self._dropout_wrapper)
         functional = torch.nn.functional
         for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"):
-            self._wrap(functional, name, functools.partial(self._function_wrapper, f"F.{name}"))
+            if hasattr(functional, name):
+                self._wrap(functional, name, functools.partial(self._function_wrapper, f"F.{name}"))
         self._wrap(torch.optim.Optimizer, "__init__", self._optimizer_wrapper)
         self._wrap(torch.Tensor, "backward", self._backward_wrapper)
         self._wrap(torch.utils.data.DataLoader, "__iter__", self._loader_wrapper)

@@ -93,7 +93,7 @@ def losses_table(agreement: Agreement, sides: tuple[Side, Side]) -> Table:
     for first, second, epoch in agreement.losses:
         epochs[epoch].append((first, second))
     names = [side.name for side in sides]
-    table = new_table("Loss", "epoch", "steps", *names, "largest difference of a step")
+    table = new_table("Loss", "epoch", "losses", *names, "largest difference of a step")
     numbers = sorted(epochs)
     half = MOST_EPOCHS // 2
     for position, epoch in enumerate(numbers):
@@ -131,6 +131,9 @@ def outcome_table(agreement: Agreement, sides: tuple[Side, Side]) -> Table:
 
 def verdict(agreement: Agreement, detail: Agreement, reproduction: Path | None) -> list[Text]:
     """One line if the sides agree; else the first difference, the layer and the file."""
+    if agreement.is_empty:
+        text = "nothing to compare: no model, no loss and no accuracy was seen"
+        return [Text(text, style="bold yellow")]
     if not agreement.differences:
         largest = agreement.largest_loss_difference
         text = f"agree: largest difference of a loss {largest:.1e}, {agreement.tolerance:g} allowed"
