@@ -30,8 +30,8 @@ _COMBINE = {
     "sum": "a + x",
     "mean": "a + x",
     "prod": "a * x",
-    "amax": "x if (x > a) or (x != x) else a",
-    "amin": "x if (x < a) or (x != x) else a",
+    "amax": "x if (x > a) | (x != x) else a",
+    "amin": "x if (x < a) | (x != x) else a",
     "any": "a | (x != 0)",
     "all": "a & (x != 0)",
 }

@@ -1,0 +1,237 @@
+"""Matrix products through BLAS: no operand that has a unit stride is copied.
+
+A batch is a loop of products inside one compiled function; its axes are given by strides, 0 where
+an operand is broadcast.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mindtorch.kernels.compile import entry_point, kernel
+
+from . import blas
+from .blas import gemm
+from .elementwise import Layouts, broadcast_strides, strided
+
+_FAST = (np.dtype(np.float32), np.dtype(np.float64))
+
+
+@kernel
+def _single(
+    out: Any, a: Any, b: Any, m: int, n: int, k: int, ta: int, lda: int, tb: int, ldb: int
+) -> None:
+    gemm(ta, tb, m, n, k, 1.0, a, lda, b, ldb, 0.0, out, n)
+
+
+@kernel
+def _batched(
+    out: Any, a: Any, b: Any, m: int, n: int, k: int, ta: int, lda: int, tb: int, ldb: int,
+    geometry: Any,
+) -> None:  # fmt: skip
+    axes = geometry.shape[1]
+    count = 1
+    for axis in range(axes):
+        count *= geometry[0, axis]
+    for i in range(count):
+        left = i
+        at_a = 0
+        at_b = 0
+        for axis in range(axes - 1, -1, -1):
+            place = left % geometry[0, axis]
+            left = left // geometry[0, axis]
+            at_a += place * geometry[1, axis]
+            at_b += place * geometry[2, axis]
+        gemm(ta, tb, m, n, k, 1.0, a[at_a:], lda, b[at_b:], ldb, 0.0, out[i * m * n :], n)
+
+
+@kernel
+def _linear(
+    out: Any, x: Any, w: Any, bias: Any, m: int, n: int, k: int, ta: int, lda: int, tb: int,
+    ldb: int,
+) -> None:  # fmt: skip
+    for i in range(m):
+        row = out[i * n : i * n + n]
+        for j in range(n):
+            row[j] = bias[j]
+    gemm(ta, tb, m, n, k, 1.0, x, lda, w, ldb, 1.0, out, n)
+
+
+def leading(shape: Any, strides: Any) -> tuple[int, int] | None:
+    """(transposed, leading dimension) of a matrix for BLAS; None where it must be copied."""
+    rows, columns = shape
+    down, across = strides
+    if across == 1 and (down >= max(columns, 1) or rows == 1):
+        return 0, max(down, columns, 1)
+    if down == 1 and (across >= max(rows, 1) or columns == 1):
+        return 1, max(across, rows, 1)
+    if columns == 1 and down >= 1:
+        return 0, down
+    return None
+
+
+def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
+    out, (a, b) = out_layouts[0], in_layouts
+    if a.dtype not in _FAST or a.dtype != b.dtype or out.dtype != a.dtype:
+        return None
+    (m, k), n = a.shape[-2:], b.shape[-1]
+    if k == 0:
+        return _zeros
+    left, right = leading(a.shape[-2:], a.strides[-2:]), leading(b.shape[-2:], b.strides[-2:])
+    if left is None or right is None:
+        return None
+    (ta, lda), (tb, ldb) = left, right
+    blas.library()
+    name = a.dtype.name
+    vector, numbers = f"{name}[::1]", ", ".join(["int64"] * 7)
+    if len(out.shape) == 2:
+        run = entry_point(_single, f"void({vector}, {vector}, {vector}, {numbers})")
+
+        def product(target: Any, x: Any, y: Any) -> None:
+            run(target, x, y, m, n, k, ta, lda, tb, ldb)
+
+        return product
+    batch = out.shape[:-2]
+    own = [_Part(x.shape[:-2], x.strides[:-2]) for x in (a, b)]
+    strides = [broadcast_strides(part, batch) for part in own]
+    if m * n * k and _folds(batch, strides, a, m, k, ta, lda):
+        rows = m * int(np.prod(batch))
+        single = entry_point(_single, f"void({vector}, {vector}, {vector}, {numbers})")
+
+        def folded(target: Any, x: Any, y: Any) -> None:
+            single(target, x, y, rows, n, k, ta, lda, tb, ldb)
+
+        return folded
+    geometry = np.array([batch, *strides], np.int64)
+    many = entry_point(
+        _batched, f"void({vector}, {vector}, {vector}, {numbers}, int64[:,::1])"
+    )
+
+    def products(target: Any, x: Any, y: Any) -> None:
+        many(target, x, y, m, n, k, ta, lda, tb, ldb, geometry)
+
+    return products
+
+
+def _folds(batch: Any, strides: Any, a: Any, m: int, k: int, ta: int, lda: int) -> bool:
+    """One matrix on the right and dense matrices on the left: a single tall product."""
+    if ta or lda != k or any(strides[1]):
+        return False
+    expected = m * k
+    for n, s in zip(reversed(batch), reversed(strides[0]), strict=True):
+        if n != 1 and s != expected:
+            return False
+        expected *= n
+    return True
+
+
+class _Part:
+    """The batch axes of a layout."""
+
+    def __init__(self, shape: Any, strides: Any) -> None:
+        self.shape = shape
+        self.strides = strides
+
+
+def _zeros(target: Any, *operands: Any) -> None:
+    target[...] = 0
+
+
+def matmul(out: Any, a: Any, b: Any) -> None:
+    """``out = a @ b`` on the last two axes, the others broadcast; both have at least two axes."""
+    if a.dtype in _FAST and a.dtype == b.dtype == out.dtype and out.size:
+        _through_plan(matmul, out, (np.ascontiguousarray(a), np.ascontiguousarray(b)))
+        return
+    if a.dtype.kind == "c" or a.dtype.kind in "iub":
+        out[...] = np.matmul(a, b)
+        return
+    wide = np.empty(out.shape, np.float32)
+    matmul(wide, a.astype(np.float32), b.astype(np.float32))
+    out[...] = wide
+
+
+matmul.plan = _plan  # type: ignore[attr-defined]
+
+
+class _Layout:
+    def __init__(self, array: Any) -> None:
+        self.shape = array.shape
+        self.dtype = array.dtype
+        self.strides = tuple(s // array.dtype.itemsize for s in array.strides)
+
+
+def _through_plan(function: Any, out: Any, operands: Any) -> None:
+    layouts = tuple(_Layout(x) for x in operands)
+    run = function.plan((_Layout(out),), layouts)
+    run(out.reshape(-1), *[x.reshape(-1) for x in operands])
+
+
+def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
+    out, (x, weight, bias) = out_layouts[0], in_layouts
+    if x.dtype not in _FAST or {x.dtype, weight.dtype, bias.dtype} != {out.dtype}:
+        return None
+    n, k = weight.shape
+    m = int(np.prod(x.shape[:-1], dtype=np.int64))
+    expected, rows_in_order = x.strides[-2] if len(x.shape) > 1 else k, True
+    for length, stride in zip(reversed(x.shape[:-1]), reversed(x.strides[:-1]), strict=True):
+        rows_in_order = rows_in_order and (length == 1 or stride == expected)
+        expected *= length
+    step = x.strides[-2] if len(x.shape) > 1 else k
+    left = leading((m, k), (max(step, k) if m == 1 else step, x.strides[-1]))
+    right = leading((k, n), (weight.strides[1], weight.strides[0]))
+    if not rows_in_order or left is None or right is None or bias.strides != (1,) or k == 0:
+        return None
+    (ta, lda), (tb, ldb) = left, right
+    blas.library()
+    vector = f"{x.dtype.name}[::1]"
+    numbers = ", ".join(["int64"] * 7)
+    run = entry_point(_linear, f"void({vector}, {vector}, {vector}, {vector}, {numbers})")
+
+    def affine(target: Any, source: Any, w: Any, offset: Any) -> None:
+        run(target, source, w, offset, m, n, k, ta, lda, tb, ldb)
+
+    return affine
+
+
+def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:
+    """``out = x @ weight.T + bias``; ``x`` may have any number of leading axes, or none."""
+    rows = x.reshape(-1, x.shape[-1])
+    target = out.reshape(-1, out.shape[-1])
+    if bias is None or x.dtype not in _FAST:
+        wide = np.empty(target.shape, np.float32) if x.dtype.kind not in "fciub" or (
+            x.dtype == np.float16
+        ) else target
+        if wide is target:
+            matmul(target, rows, weight.T)
+            if bias is not None:
+                target += bias
+            return
+        matmul(wide, rows.astype(np.float32), weight.T.astype(np.float32))
+        target[...] = wide if bias is None else wide + bias.astype(np.float32)
+        return
+    operands = [np.ascontiguousarray(v) for v in (rows, weight, bias)]
+    if rows.shape[1] == 0:
+        target[...] = bias
+        return
+    _through_plan(linear, target, operands)
+
+
+linear.plan = _linear_plan  # type: ignore[attr-defined]
+
+
+def addmm(out: Any, bias: Any, a: Any, b: Any, *, alpha: float, beta: float) -> None:
+    """``out = beta * bias + alpha * (a @ b)``."""
+    product = np.empty(out.shape, a.dtype)
+    matmul(product, a, b)
+    if alpha != 1:
+        product *= a.dtype.type(alpha)
+    if beta == 0:
+        out[...] = product
+    else:
+        out[...] = product + (bias if beta == 1 else bias * a.dtype.type(beta))
+
+
+__all__ = ["addmm", "leading", "linear", "matmul", "strided"]
