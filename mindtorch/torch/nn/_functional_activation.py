@@ -1,0 +1,317 @@
+"""Activation functions."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from mindtorch.engine import inplace as writing
+from mindtorch.engine.aval import aval
+from mindtorch.engine.generator import default_generator
+from mindtorch.engine.ops import activations, movement
+from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.ops import softmax as softmax_ops
+from mindtorch.engine.ops.families import normalize_axis
+from mindtorch.engine.tensor import constant as c
+
+from .._arguments import as_dtype, require_tensor
+from ..functions.creation import new_empty
+
+__all__ = [
+    "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
+    "hardswish", "hardtanh", "hardtanh_", "leaky_relu", "leaky_relu_", "log_softmax", "logsigmoid",
+    "mish", "prelu", "relu", "relu6", "relu_", "rrelu", "rrelu_", "selu", "selu_", "sigmoid",
+    "silu", "softmax", "softmin", "softplus", "softshrink", "softsign", "tanh", "tanhshrink",
+    "threshold", "threshold_",
+]  # fmt: skip
+
+
+def _run(op: Any, in_place: bool, x: Any, *numbers: Any, name: str | None = None) -> Any:
+    """``op`` of a tensor and numbers, written over the tensor when ``in_place``."""
+    require_tensor(x, name or op.name, "input", 1)
+    constants = [c(n) for n in numbers]
+    if in_place:
+        return writing.apply_in_place(op, x, x, *constants)
+    return op(x, *constants)
+
+
+def relu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
+    """max(x, 0)."""
+    return _run(pointwise.relu, inplace, input)
+
+
+def relu_(input: Any) -> Any:  # noqa: A002
+    """max(x, 0), in place."""
+    return _run(pointwise.relu, True, input)
+
+
+def relu6(input: Any, inplace: bool = False) -> Any:  # noqa: A002
+    """min(max(x, 0), 6)."""
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:  # noqa: A002
+    """x where x > threshold, else value."""
+    return _run(activations.threshold, inplace, input, threshold, value)
+
+
+def threshold_(input: Any, threshold: float, value: float) -> Any:  # noqa: A002
+    """:func:`threshold` in place."""
+    return _run(activations.threshold, True, input, threshold, value)
+
+
+def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:  # noqa: A002
+    """x where x > 0, else negative_slope * x."""
+    return _run(activations.leaky_relu, inplace, input, negative_slope)
+
+
+def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:  # noqa: A002
+    """:func:`leaky_relu` in place."""
+    return _run(activations.leaky_relu, True, input, negative_slope)
+
+
+def hardtanh(
+    input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False  # noqa: A002
+) -> Any:
+    """min(max(x, min_val), max_val)."""
+    if min_val > max_val:
+        raise ValueError("min_val cannot be greater than max_val")
+    return _run(activations.hardtanh, inplace, input, min_val, max_val)
+
+
+def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:  # noqa: A002
+    """:func:`hardtanh` in place."""
+    return hardtanh(input, min_val, max_val, True)
+
+
+def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa: A002
+    """x where x > 0, else alpha * (exp(x) - 1)."""
+    return _run(activations.elu, inplace, input, alpha)
+
+
+def elu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
+    """:func:`elu` in place."""
+    return _run(activations.elu, True, input, alpha)
+
+
+def selu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
+    """scale * elu(x, alpha) with the constants that keep mean 0 and variance 1."""
+    return _run(activations.selu, inplace, input)
+
+
+def selu_(input: Any) -> Any:  # noqa: A002
+    """:func:`selu` in place."""
+    return _run(activations.selu, True, input)
+
+
+def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa: A002
+    """x where x > 0, else alpha * (exp(x / alpha) - 1)."""
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _run(activations.celu, inplace, input, alpha)
+
+
+def celu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
+    """:func:`celu` in place."""
+    return celu(input, alpha, True)
+
+
+def gelu(input: Any, approximate: str = "none") -> Any:  # noqa: A002
+    """x * P(N(0, 1) < x), or its approximation by tanh."""
+    if approximate == "none":
+        return _run(activations.gelu, False, input)
+    if approximate == "tanh":
+        return _run(activations.gelu_tanh, False, input)
+    raise RuntimeError("approximate argument must be either none or tanh.")
+
+
+def silu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
+    """x * sigmoid(x)."""
+    return _run(activations.silu, inplace, input)
+
+
+def mish(input: Any, inplace: bool = False) -> Any:  # noqa: A002
+    """x * tanh(softplus(x))."""
+    return _run(activations.mish, inplace, input)
+
+
+def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:  # noqa: A002
+    """log(1 + exp(beta * x)) / beta; x itself where beta * x > threshold."""
+    return _run(activations.softplus, False, input, float(beta), float(threshold))
+
+
+def logsigmoid(input: Any) -> Any:  # noqa: A002
+    """log(sigmoid(x))."""
+    return _run(activations.log_sigmoid, False, input)
+
+
+def hardsigmoid(input: Any, inplace: bool = False) -> Any:  # noqa: A002
+    """min(max(x + 3, 0), 6) / 6."""
+    return _run(activations.hardsigmoid, inplace, input)
+
+
+def hardswish(input: Any, inplace: bool = False) -> Any:  # noqa: A002
+    """x * hardsigmoid(x)."""
+    return _run(activations.hardswish, inplace, input)
+
+
+def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
+    """x where abs(x) > lambd, else 0."""
+    return _run(activations.hardshrink, False, input, lambd)
+
+
+def softshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
+    """x moved by lambd towards 0."""
+    if lambd < 0:
+        raise RuntimeError(
+            f"lambda must be greater or equal to 0, but found to be {lambd:g}."
+        )
+    return _run(activations.softshrink, False, input, lambd)
+
+
+def tanhshrink(input: Any) -> Any:  # noqa: A002
+    """x - tanh(x)."""
+    return pointwise.subtract(input, pointwise.tanh(input))
+
+
+def softsign(input: Any) -> Any:  # noqa: A002
+    """x / (1 + abs(x))."""
+    return pointwise.divide(input, pointwise.add(pointwise.absolute(input), c(1)))
+
+
+def sigmoid(input: Any) -> Any:  # noqa: A002
+    """1 / (1 + exp(-x))."""
+    return pointwise.sigmoid(input)
+
+
+def tanh(input: Any) -> Any:  # noqa: A002
+    """The hyperbolic tangent."""
+    return pointwise.tanh(input)
+
+
+def prelu(input: Any, weight: Any) -> Any:  # noqa: A002
+    """x where x > 0, else weight * x; one weight, or one for each channel (axis 1)."""
+    x, w = input.aval, weight.aval
+    if w.size != 1:
+        if x.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if w.size != channels:
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{w.size} and channel size = {channels}."
+            )
+    if w.ndim > 1:
+        raise RuntimeError(
+            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+            f"{w.ndim}"
+        )
+    if x.dtype is not w.dtype:
+        raise RuntimeError(
+            "prelu: Type promoting not supported. Got "
+            f"{_c_type(x.dtype)} and {_c_type(w.dtype)}"
+        )
+    if x.ndim != 1 or w.size == 1:
+        shape = tuple(w.size if i == 1 else 1 for i in range(x.ndim)) if x.ndim > 1 else (
+            (1,) * x.ndim
+        )
+        weight = movement.reshape(weight, shape)
+    return activations.prelu(input, weight)
+
+
+def _c_type(dtype: Any) -> str:
+    return {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
+
+
+def rrelu(
+    input: Any,  # noqa: A002
+    lower: float = 1.0 / 8,
+    upper: float = 1.0 / 3,
+    training: bool = False,
+    inplace: bool = False,
+) -> Any:
+    """x where x >= 0, else x times a slope drawn from [lower, upper) (their mean in evaluation)."""
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    noise = new_empty(aval(input.aval.shape, input.aval.dtype))
+    default_generator.rrelu_noise(noise.array(), input.array(), lower, upper)
+    if inplace:
+        return writing.apply_in_place(pointwise.multiply, input, input, noise)
+    return pointwise.multiply(input, noise)
+
+
+def rrelu_(
+    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False  # noqa: A002
+) -> Any:
+    """:func:`rrelu` in place."""
+    return rrelu(input, lower, upper, training, True)
+
+
+def glu(input: Any, dim: int = -1) -> Any:  # noqa: A002
+    """a * sigmoid(b) where a and b are the halves of ``input`` along ``dim``."""
+    if input.dim() == 0:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    axis = normalize_axis(dim, input.dim())
+    n = input.aval.shape[axis]
+    if n % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {n}")
+    a = movement.slice_(input, axis=axis, start=0, length=n // 2, step=1)
+    b = movement.slice_(input, axis=axis, start=n // 2, length=n // 2, step=1)
+    return pointwise.multiply(a, pointwise.sigmoid(b))
+
+
+def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
+    warnings.warn(
+        f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
+        "dim=X as an argument.",
+        stacklevel=stacklevel,
+    )
+    return 0 if ndim in (0, 1, 3) else 1
+
+
+def _along(op: Any, x: Any, dim: int, dtype: Any) -> Any:
+    if dtype is not None:
+        x = movement.cast(x, dtype=as_dtype(dtype)) if x.aval.dtype is not as_dtype(dtype) else x
+    axis = normalize_axis(dim, x.aval.ndim)
+    if not x.aval.ndim:
+        return movement.reshape(op(movement.reshape(x, (1,)), axis=0), ())
+    return op(x, axis=axis)
+
+
+def softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
+    """exp(x) / sum(exp(x)) along ``dim``."""
+    require_tensor(input, "softmax", "input", 1)
+    if dim is None:
+        dim = _implicit_dim("softmax", input.dim(), _stacklevel)
+    return _along(softmax_ops.softmax, input, dim, dtype)
+
+
+def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
+    """:func:`softmax` of ``-input``."""
+    if dim is None:
+        dim = _implicit_dim("softmin", input.dim(), _stacklevel)
+    return _along(softmax_ops.softmax, pointwise.negative(input), dim, dtype)
+
+
+def log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
+    """x - log(sum(exp(x))) along ``dim``."""
+    require_tensor(input, "log_softmax", "input", 1)
+    if dim is None:
+        dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
+    return _along(softmax_ops.log_softmax, input, dim, dtype)
+
+
+def gumbel_softmax(
+    logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Any:
+    """softmax((logits + gumbel noise) / tau); one-hot in the forward pass when ``hard``."""
+    if eps != 1e-10:
+        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+    from .. import empty_like, zeros_like
+
+    noise = pointwise.negative(pointwise.log(empty_like(logits).exponential_()))
+    soft = softmax((logits + noise) / tau, dim)
+    if not hard:
+        return soft
+    index = soft.argmax(dim, keepdim=True)
+    return zeros_like(logits).scatter_(dim, index, 1.0) - soft.detach() + soft

@@ -1,0 +1,151 @@
+"""Dropout: masks are drawn exactly as torch draws them, in x's memory layout."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from mindtorch.engine import inplace as writing
+from mindtorch.engine.aval import Aval, aval
+from mindtorch.engine.generator import default_generator
+from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.tensor import constant as c
+
+from ..functions.creation import new_empty
+
+__all__ = [
+    "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
+]  # fmt: skip
+
+_ALPHA = 1.7580993408473766
+
+
+def _check(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _noise_like(x: Aval) -> Any:
+    """An uninitialised tensor in the layout of ``x`` where that is dense."""
+    return new_empty(aval(x.shape, x.dtype, x.strides if x.dense else None, x.device))
+
+
+def _feature_noise(x: Aval) -> Any:
+    """One element for each sample and channel: (N, C, 1, ...)."""
+    if x.ndim < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return new_empty(aval((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype, None, x.device))
+
+
+def _times(x: Any, factor: Any, inplace: bool) -> Any:
+    if inplace:
+        return writing.apply_in_place(pointwise.multiply, x, x, factor)
+    return pointwise.multiply(x, factor)
+
+
+def _drop(x: Any, p: float, training: bool, inplace: bool, feature: bool = False) -> Any:
+    _check(p)
+    if not training or p == 0 or x.aval.size == 0:
+        return x if inplace or not training else pointwise.multiply(x, c(1))
+    if p == 1:
+        return _times(x, c(0), inplace)
+    noise = _feature_noise(x.aval) if feature else _noise_like(x.aval)
+    default_generator.dropout_noise(noise.array(), p)
+    return _times(x, noise, inplace)
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
+    """Each element 0 with probability ``p``, else divided by ``1 - p``."""
+    return _drop(input, p, training, inplace)
+
+
+def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
+    """:func:`dropout` of whole channels of (N, C, L) or (C, L)."""
+    _check(p)
+    ndim = input.dim()
+    if ndim not in (2, 3):
+        raise RuntimeError(
+            f"dropout1d: Expected 2D or 3D input, but received a {ndim}D input. Note that "
+            "dropout1d exists to provide channel-wise dropout on inputs with 1 spatial dimension, "
+            "a channel dimension, and an optional batch dimension (i.e. 2D or 3D inputs)."
+        )
+    if ndim == 3:
+        return _drop(input, p, training, inplace, feature=True)
+    batched = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
+    result = _drop(batched, p, training, inplace, feature=True)
+    return result.squeeze_(0) if inplace else result.squeeze(0)
+
+
+def _channelwise(name: str, spatial: int, feature_dims: tuple[int, ...]) -> Any:
+    def drop(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
+        _check(p)
+        ndim = input.dim()
+        batched, unbatched = feature_dims
+        if ndim not in feature_dims:
+            warnings.warn(
+                f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will "
+                "result in an error in a future release. To retain the behavior and silence this "
+                f"warning, please use dropout instead. Note that {name} exists to provide "
+                f"channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
+                "dimension, and an optional batch dimension "
+                f"(i.e. {unbatched}D or {batched}D inputs).",
+                stacklevel=2,
+            )
+        if spatial == 2 and ndim == unbatched:
+            warnings.warn(
+                "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
+                "dropout behavior is desired - input is interpreted as shape (N, C, L), where C "
+                "is the channel dim. This behavior will change in a future release to interpret "
+                "the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
+                "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
+                stacklevel=2,
+            )
+        return _drop(input, p, training, inplace, feature=True)
+
+    drop.__name__ = drop.__qualname__ = name
+    drop.__doc__ = f":func:`dropout` of whole channels with {spatial} spatial axes."
+    return drop
+
+
+dropout2d = _channelwise("dropout2d", 2, (4, 3))
+_dropout3d = _channelwise("dropout3d", 3, (5, 4))
+
+
+def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
+    """:func:`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
+    if input.dim() != 4:
+        return _dropout3d(input, p, training, inplace)
+    _check(p)
+    batched = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
+    result = _drop(batched, p, training, inplace, feature=True)
+    return result.squeeze_(0) if inplace else result.squeeze(0)
+
+
+def _alpha(x: Any, p: float, training: bool, inplace: bool, feature: bool) -> Any:
+    """Dropped elements become -alpha'; the affine map after it keeps mean and variance."""
+    _check(p)
+    if not training or p == 0 or x.aval.size == 0:
+        return x if inplace or not training else pointwise.multiply(x, c(1))
+    if p == 1:
+        return _times(x, c(0), inplace)
+    noise = _feature_noise(x.aval) if feature else _noise_like(x.aval)
+    noise.bernoulli_(1 - p)
+    a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
+    shift = (noise - 1) * (_ALPHA * a) + _ALPHA * a * p
+    scaled = _times(x, noise * a, inplace)
+    if inplace:
+        return writing.apply_in_place(pointwise.add, scaled, scaled, shift)
+    return pointwise.add(scaled, shift)
+
+
+def alpha_dropout(input: Any, p: float = 0.5, training: bool = False, inplace: bool = False) -> Any:  # noqa: A002
+    """Dropout that keeps the mean and variance that SELU gives."""
+    return _alpha(input, p, training, inplace, False)
+
+
+def feature_alpha_dropout(
+    input: Any, p: float = 0.5, training: bool = False, inplace: bool = False  # noqa: A002
+) -> Any:
+    """:func:`alpha_dropout` of whole channels."""
+    return _alpha(input, p, training, inplace, True)

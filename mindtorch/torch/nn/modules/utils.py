@@ -1,0 +1,50 @@
+"""Small helpers of the modules: numbers repeated for each spatial axis."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from itertools import repeat
+from typing import Any
+
+
+def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
+    def parse(x: Any) -> tuple[Any, ...]:
+        if isinstance(x, Iterable) and not isinstance(x, str):
+            return tuple(x)
+        return tuple(repeat(x, n))
+
+    parse.__name__ = name
+    return parse
+
+
+_single = _ntuple(1, "_single")
+_pair = _ntuple(2, "_pair")
+_triple = _ntuple(3, "_triple")
+_quadruple = _ntuple(4, "_quadruple")
+
+
+def _reverse_repeat_tuple(t: tuple[Any, ...], n: int) -> tuple[Any, ...]:
+    """Each element, last first, ``n`` times: conv's padding as ``F.pad`` wants it."""
+    return tuple(x for x in reversed(t) for _ in range(n))
+
+
+def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
+    if isinstance(out_size, (int,)):
+        return out_size
+    if len(defaults) <= len(out_size):
+        raise ValueError(f"Input dimension should be at least {len(out_size) + 1}")
+    last = defaults[-len(out_size) :]
+    return [v if v is not None else d for v, d in zip(out_size, last, strict=False)]
+
+
+def empty_parameter(shape: Any, device: Any = None, dtype: Any = None) -> Any:
+    """A parameter of this shape whose values are yet to be drawn."""
+    from mindtorch.engine import dtypes
+    from mindtorch.engine.aval import aval
+
+    from ..._arguments import as_device, as_dtype
+    from ...functions.creation import new_empty
+    from ..parameter import Parameter
+
+    chosen = dtypes.default if dtype is None else as_dtype(dtype)
+    return Parameter(new_empty(aval(tuple(shape), chosen, None, as_device(device))))

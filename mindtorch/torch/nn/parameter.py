@@ -1,0 +1,159 @@
+"""Tensors that a module registers when they are assigned to it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine.aval import aval
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from .._arguments import as_device, as_dtype
+from .._tensor import Tensor
+from ..functions.creation import new_empty
+
+__all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
+
+
+class Parameter(Tensor):
+    """A tensor that is learned.
+
+    Assigned to an attribute of a module it appears in the module's ``parameters()``.
+
+    Args:
+        data: the tensor whose memory it shares.
+        requires_grad: whether it collects gradients.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
+        if data is None:
+            data = Tensor()
+        if not isinstance(data, EngineTensor):
+            raise TypeError(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires "
+                "that detach() returns an instance of the same type, but return type "
+                "Tensor was found instead."
+            )
+        return Tensor._make_subclass(cls, data, requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) in memo:
+            return memo[id(self)]
+        result = type(self)(self.data.clone(), self.requires_grad)
+        memo[id(self)] = result
+        return result
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from .._utils import reduce_parameter
+
+        return reduce_parameter(self)
+
+
+class Buffer(Tensor):
+    """A tensor that belongs to a module's state but is not learned.
+
+    Args:
+        data: the tensor whose memory it shares.
+        persistent: whether ``state_dict`` holds it.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True) -> Any:
+        if data is None:
+            data = Tensor()
+        result = Tensor._make_subclass(cls, data.detach(), data.requires_grad)
+        result.persistent = persistent
+        result._is_buffer = True
+        return result
+
+
+class _Uninitialized:
+    """What the two kinds of uninitialised tensors share."""
+
+    def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
+        """Become an ordinary (uninitialised) tensor of this shape."""
+        dtype = self.aval.dtype if dtype is None else as_dtype(dtype)
+        device = self.aval.device if device is None else as_device(device)
+        made = new_empty(aval(tuple(shape), dtype, None, device))
+        self.data = made
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self: Any) -> Any:
+        raise RuntimeError(
+            "Can't access the shape of an uninitialized parameter or buffer. This error usually "
+            "happens in `load_state_dict` when trying to load an uninitialized parameter into an "
+            "initialized one. Call `forward` to initialize the parameters before accessing their "
+            "attributes."
+        )
+
+    def __repr__(self: Any, *, tensor_contents: Any = None) -> str:
+        return f"<{type(self).__name__}>"
+
+    def share_memory_(self: Any) -> Any:
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
+        )
+
+
+class UninitializedParameter(_Uninitialized, Parameter):
+    """A parameter whose shape the first forward call decides."""
+
+    __slots__ = ()
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
+        from mindtorch.engine import dtypes
+
+        chosen = dtypes.default if dtype is None else as_dtype(dtype)
+        data = new_empty(aval((0,), chosen, None, as_device(device)))
+        return Tensor._make_subclass(cls, data, requires_grad)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.aval.device, self.aval.dtype)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return UninitializedParameter, (self.requires_grad,)
+
+
+class UninitializedBuffer(_Uninitialized, Tensor):
+    """A buffer whose shape the first forward call decides."""
+
+    __slots__ = ()
+    cls_to_become = Tensor
+
+    def __new__(
+        cls,
+        requires_grad: bool = False,
+        device: Any = None,
+        dtype: Any = None,
+        persistent: bool = True,
+    ) -> Any:
+        from mindtorch.engine import dtypes
+
+        chosen = dtypes.default if dtype is None else as_dtype(dtype)
+        data = new_empty(aval((0,), chosen, None, as_device(device)))
+        result = Tensor._make_subclass(cls, data, requires_grad)
+        result.persistent = persistent
+        result._is_buffer = True
+        return result
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(
+                self.requires_grad, self.aval.device, self.aval.dtype, self.persistent
+            )
+        return memo[id(self)]
+
+
+def is_lazy(value: Any) -> bool:
+    """Whether a tensor has no shape yet."""
+    return isinstance(value, _Uninitialized)
