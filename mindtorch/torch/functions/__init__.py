@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 
 SUBJECTS = (
-    "creation", "shape", "indexing", "random", "pointwise", "comparison", "reduction", "sorting",
+    "creation", "shape", "indexing", "random", "gathering", "pointwise", "comparison", "reduction", "sorting",
     "scan", "linear_algebra",
 )  # fmt: skip
 

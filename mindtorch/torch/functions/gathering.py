@@ -1,0 +1,326 @@
+"""Reading and writing at places: gather, scatter, masks, triangles, diagonals."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes, inplace
+from mindtorch.engine.ops import indexing as ops
+from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import constant, from_array
+
+from .._arguments import normalize_axis
+from .._registry import function, operand
+from .reduction import numpy_names
+
+
+def _axis(x: Any, dim: Any) -> int:
+    return normalize_axis(operator.index(dim), x.aval.ndim)
+
+
+@function(out=True)
+@numpy_names
+def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:  # noqa: A002
+    """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0."""
+    if index.aval.dtype is not dtypes.int64 and index.aval.dtype is not dtypes.int32:
+        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+    return ops.gather(input, index, axis=_axis(input, dim))
+
+
+def _source(x: Any, value: Any, name: str) -> Any:
+    if not isinstance(value, EngineTensor):
+        return constant(value)
+    if value.aval.dtype is not x.aval.dtype and not value.aval.weak:
+        raise RuntimeError(f"{name}(): Expected self.dtype to be equal to src.dtype")
+    return value
+
+
+_OLD_REDUCE = {"add": "sum", "multiply": "prod"}
+
+
+@function(out=True, in_place=True)
+@numpy_names
+def scatter(
+    input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None  # noqa: A002
+) -> Any:
+    """``input`` with ``src`` (or ``value``) written at ``index`` along ``dim``."""
+    source = _source(input, value if src is None else src, "scatter")
+    if reduce is None:
+        return ops.scatter(input, index, source, axis=_axis(input, dim))
+    if reduce not in _OLD_REDUCE:
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if not source.aval.shape:
+        from .creation import full_like
+
+        source = full_like(index, source.flat[0].item(), dtype=input.aval.dtype)
+    return ops.scatter_reduce(
+        input, index, source, axis=_axis(input, dim), reduce=_OLD_REDUCE[reduce], include_self=True
+    )
+
+
+@function(out=True, in_place=True)
+@numpy_names
+def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A002
+    """``input`` with ``src`` added at ``index`` along ``dim``."""
+    source = _source(input, src, "scatter")
+    return ops.scatter_add(input, index, source, axis=_axis(input, dim))
+
+
+@function(out=True, in_place=True)
+@numpy_names
+def scatter_reduce(
+    input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True  # noqa: A002
+) -> Any:
+    """``input`` with the elements of ``src`` that meet at a place folded by ``reduce``."""
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            "reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce)
+        )
+    source = _source(input, src, "scatter")
+    return ops.scatter_reduce(
+        input, index, source, axis=_axis(input, dim), reduce=reduce, include_self=include_self
+    )
+
+
+@function(out=True)
+@numpy_names
+def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
+    """The slices of ``input`` that ``index`` names along ``dim``."""
+    return ops.index_select(input, index, axis=_axis(input, dim))
+
+
+@function(out=True, in_place=True)
+@numpy_names
+def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
+    """``input`` with ``alpha * source`` added to the slices that ``index`` names."""
+    from .pointwise import scaled_operand
+
+    if source.aval.dtype is not input.aval.dtype:
+        raise RuntimeError(
+            f"index_add_(): self ({dtypes.scalar_type_name(input.aval.dtype)}) and source "
+            f"({dtypes.scalar_type_name(source.aval.dtype)}) must have the same scalar type"
+        )
+    scaled = scaled_operand(source, alpha, "index_add")
+    return ops.index_add(input, index, scaled, axis=_axis(input, dim))
+
+
+@function(out=True, in_place=True)
+@numpy_names
+def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:  # noqa: A002
+    """``input`` with ``source`` in place of the slices that ``index`` names."""
+    return ops.index_copy(input, index, source, axis=_axis(input, dim))
+
+
+@function(in_place=True)
+@numpy_names
+def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A002
+    """``input`` with ``value`` in the slices that ``index`` names."""
+    filling = operand(value, "index_fill", "value")
+    return ops.index_fill(input, index, filling, axis=_axis(input, dim))
+
+
+@function(in_place=True)
+def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:  # noqa: A002
+    """``input`` with ``values`` written (added) at ``indices``, a tuple of index tensors."""
+    given = _as_places(input, indices)
+    return ops.index_put(input, values, *given, accumulate=bool(accumulate))
+
+
+def _as_places(x: Any, indices: Any) -> list[Any]:
+    """Index tensors, masks replaced by their coordinates."""
+    places: list[Any] = []
+    for index in indices:
+        if index is not None and index.aval.dtype is dtypes.bool_:
+            places += [from_array(p) for p in np.nonzero(index.detach().numpy())]
+        else:
+            places.append(index)
+    if len(places) > x.aval.ndim:
+        raise IndexError(
+            f"too many indices for tensor of dimension {x.aval.ndim} (got {len(places)})"
+        )
+    return places
+
+
+@function(in_place=True)
+def masked_fill(input: Any, mask: Any, value: Any) -> Any:  # noqa: A002
+    """``value`` where ``mask``, else ``input``."""
+    return ops.masked_fill(input, mask, operand(value, "masked_fill", "value"))
+
+
+def _masked_fill_(self: Any, mask: Any, value: Any) -> Any:
+    """:func:`masked_fill` over ``self``."""
+    filling = operand(value, "masked_fill_", "value")
+    return inplace.apply_in_place(ops.masked_fill, self, self, mask, filling)
+
+
+@function(out=True)
+def masked_select(input: Any, mask: Any) -> Any:  # noqa: A002
+    """The elements where ``mask``, in one row."""
+    if mask.aval.dtype is not dtypes.bool_:
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    shape = np.broadcast_shapes(input.aval.shape, mask.aval.shape)
+    x, m = movement.expand(input, shape=shape), movement.expand(mask, shape=shape)
+    places = np.flatnonzero(m.detach().numpy())
+    return ops.take(x, from_array(places.astype(np.int64)))
+
+
+@function(in_place=True)
+def masked_scatter(input: Any, mask: Any, source: Any) -> Any:  # noqa: A002
+    """``input`` with the elements of ``source``, in order, where ``mask``."""
+    return ops.masked_scatter(input, mask, source)
+
+
+@function(out=True)
+def take(input: Any, index: Any) -> Any:  # noqa: A002
+    """``input`` read as one row, at ``index``."""
+    if index.aval.dtype is not dtypes.int64:
+        raise RuntimeError("take(): Expected a long tensor for index, but got "
+                           f"{dtypes.scalar_type_name(index.aval.dtype)}")
+    return ops.take(input, index)
+
+
+@function(in_place=True)
+def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  # noqa: A002
+    """``input`` read as one row, with ``source`` written (added) at ``index``."""
+    return ops.put(input, index, source, accumulate=bool(accumulate))
+
+
+@function(out=True)
+@numpy_names
+def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:  # noqa: A002
+    """:func:`gather` with broadcasting of the other axes."""
+    if dim is None:
+        flat = movement.reshape(input, (input.aval.size,))
+        return ops.gather(flat, movement.reshape(indices, (indices.aval.size,)), axis=0)
+    axis = _axis(input, dim)
+    own = [*input.aval.shape]
+    own[axis] = 1
+    shape = list(np.broadcast_shapes(tuple(own), tuple(
+        1 if i == axis else n for i, n in enumerate(indices.aval.shape)
+    )))  # fmt: skip
+    wide = [*shape]
+    shape[axis], wide[axis] = indices.aval.shape[axis], input.aval.shape[axis]
+    x = movement.expand(input, shape=tuple(wide))
+    return ops.gather(x, movement.expand(indices, shape=tuple(shape)), axis=axis)
+
+
+@function(out=True)
+def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
+    """The coordinates of the elements that are not 0: one row each, or a tuple by axis."""
+    array = input.detach().array()
+    if as_tuple:
+        found = np.nonzero(array if array.ndim else array.reshape(1))
+        return tuple(from_array(p) for p in found)
+    if not array.ndim:
+        return from_array(np.zeros((int(array != 0), 0), np.int64))
+    return from_array(np.ascontiguousarray(np.argwhere(array).astype(np.int64)))
+
+
+@function()
+def argwhere(input: Any) -> Any:  # noqa: A002
+    """The coordinates of the elements that are not 0, one row each."""
+    return nonzero(input)
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+    """1 at each element's class along a new last axis, else 0."""
+    if tensor.aval.dtype is not dtypes.int64:
+        raise RuntimeError(
+            "one_hot is only applicable to index tensor of type LongTensor."
+        )
+    array = tensor.detach().array()
+    if not array.size and num_classes <= 0:
+        raise RuntimeError("Can not infer total number of classes from empty tensor.")
+    if array.size and array.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(array.max()) + 1
+    elif array.size and array.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    result = np.zeros((*array.shape, num_classes), np.int64)
+    if array.size:
+        np.put_along_axis(result, array[..., None], 1, -1)
+    return from_array(result)
+
+
+@function(out=True, in_place=True)
+def tril(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
+    """The elements on and below a diagonal, zeros above it."""
+    return ops.tril(input, diagonal=operator.index(diagonal))
+
+
+@function(out=True, in_place=True)
+def triu(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
+    """The elements on and above a diagonal, zeros below it."""
+    return ops.triu(input, diagonal=operator.index(diagonal))
+
+
+def _define_indices(name: str, find: Any) -> None:
+    @function(method=False, name=name)
+    def body(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Any:
+        from .._arguments import as_dtype
+
+        kind = np.int64 if dtype is None else as_dtype(dtype).np
+        return from_array(np.stack(find(row, offset, col)).astype(kind))
+
+    body.__doc__ = "The coordinates of a triangle of a matrix, rows above columns."
+
+
+_define_indices("tril_indices", np.tril_indices)
+_define_indices("triu_indices", np.triu_indices)
+
+
+@function(out=True)
+def diag(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
+    """A vector on a diagonal of a matrix; a matrix' diagonal as a vector."""
+    if input.aval.ndim == 1:
+        return ops.diag_embed(input, offset=diagonal, first=0, second=1)
+    if input.aval.ndim == 2:
+        return movement.clone(movement.diagonal(input, offset=diagonal, first=0, second=1))
+    raise RuntimeError(
+        f"diag(): Supports 1D or 2D tensors. Got {input.aval.ndim}D"
+    )
+
+
+@function()
+def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: A002
+    """The last axis on a diagonal of two new axes, zeros elsewhere."""
+    ndim = input.aval.ndim + 1
+    first, second = normalize_axis(dim1, ndim), normalize_axis(dim2, ndim)
+    if first == second:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return ops.diag_embed(input, offset=offset, first=first, second=second)
+
+
+@function()
+def diagflat(input: Any, offset: int = 0) -> Any:  # noqa: A002
+    """All elements, in one row, on a diagonal of a matrix."""
+    return diag(movement.reshape(input, (input.aval.size,)), offset)
+
+
+def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
+    """Write ``fill_value`` on the main diagonal."""
+    if self.aval.ndim < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    shape = self.aval.shape
+    length = min(shape)
+    step = int(np.sum(self.aval.strides))
+    if wrap and self.aval.ndim == 2 and shape[0] > shape[1]:
+        length = -(-shape[0] * shape[1] // (shape[1] + 1))
+    view = movement.as_strided(self, shape=(length,), strides=(step,), offset=0)
+    inplace.fill_(view, fill_value)
+    return self
+
+
+def _publish() -> None:
+    from .._registry import METHODS
+
+    METHODS["masked_fill_"] = _masked_fill_
+    METHODS["fill_diagonal_"] = _fill_diagonal_
+
+
+_publish()

@@ -1,0 +1,473 @@
+"""Functions that fold axes: sums, means, extremes, norms, statistics."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops import elementwise as el
+from mindtorch.engine.ops import movement, reduction
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import constant
+
+from .. import return_types
+from .._arguments import as_dtype, normalize_axes, normalize_axis, require_tensor
+from .._registry import function, store_out
+
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input"}
+
+
+def numpy_names(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Take numpy's ``axis`` and ``keepdims`` for torch's ``dim`` and ``keepdim``."""
+
+    @functools.wraps(body)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {_NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
+        return body(*args, **kwargs)
+
+    return wrapper
+
+
+def _axes(x: Any, dim: Any) -> tuple[int, ...]:
+    if dim is None:
+        return tuple(range(x.aval.ndim))
+    if type(dim) is not int and not isinstance(dim, (tuple, list)):
+        dim = int(dim)
+    return normalize_axes(dim, x.aval.ndim)
+
+
+def _typed(x: Any, dtype: Any) -> Any:
+    """``x`` as ``dtype`` where one is asked for."""
+    if dtype is None:
+        return x
+    dtype = as_dtype(dtype)
+    return x if dtype is x.aval.dtype else movement.cast(x, dtype=dtype)
+
+
+def _single(x: Any, dim: Any) -> int:
+    return normalize_axis(int(dim), x.aval.ndim)
+
+
+@function(out=True)
+@numpy_names
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A001, A002
+    """The sum over ``dim`` (all axes by default); integers are summed as int64."""
+    require_tensor(input, "sum", "input", 1)
+    return reduction.sum_(_typed(input, dtype), axis=_axes(input, dim), keepdims=keepdim)
+
+
+@function(out=True)
+@numpy_names
+def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
+    """The mean over ``dim`` (all axes by default)."""
+    require_tensor(input, "mean", "input", 1)
+    x = _typed(input, dtype)
+    if x.aval.dtype.category < dtypes.FLOAT:
+        which = "Input dtype" if dtype is None else "Optional dtype"
+        raise RuntimeError(
+            f"mean(): could not infer output dtype. {which} must be either a floating point or "
+            f"complex dtype. Got: {dtypes.scalar_type_name(x.aval.dtype)}"
+        )
+    return reduction.mean(x, axis=_axes(x, dim), keepdims=keepdim)
+
+
+@function(out=True)
+@numpy_names
+def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
+    """The sum, nan counted as 0."""
+    x = _typed(input, dtype)
+    if x.aval.dtype.category >= dtypes.FLOAT:
+        x = el.where(el.is_nan(x), constant(0), x)
+    return reduction.sum_(x, axis=_axes(x, dim), keepdims=keepdim)
+
+
+@function(out=True)
+@numpy_names
+def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
+    """The mean of the elements that are numbers."""
+    x = _typed(input, dtype)
+    axis = _axes(x, dim)
+    count = reduction.sum_(el.logical_not(el.is_nan(x)), axis=axis, keepdims=keepdim)
+    return el.divide(nansum(x, dim, keepdim), count)
+
+
+@function(out=True)
+@numpy_names
+def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A001, A002
+    """The product over one axis, or of all elements."""
+    x = _typed(input, dtype)
+    axis = tuple(range(x.aval.ndim)) if dim is None else _axes(x, dim)
+    return reduction.prod(x, axis=axis, keepdims=keepdim)
+
+
+def _truth(name: str, op: Any) -> None:
+    @function(out=True, name=name)
+    @numpy_names
+    def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
+        require_tensor(input, name, "input", 1)
+        return op(input, axis=_axes(input, dim), keepdims=keepdim)
+
+
+_truth("any", reduction.any_)
+_truth("all", reduction.all_)
+
+
+# --- extremes --------------------------------------------------------------------------------
+
+
+def _require_elements(name: str, x: Any) -> None:
+    if x.aval.size == 0:
+        raise RuntimeError(
+            f"{name}(): Expected reduction dim to be specified for input.numel() == 0. Specify the "
+            "reduction dim with the 'dim' argument."
+        )
+
+
+def _require_length(name: str, x: Any, axis: int) -> None:
+    if x.aval.ndim and x.aval.shape[axis] == 0:
+        raise IndexError(
+            f"{name}(): Expected reduction dim {axis} to have non-zero size."
+        )
+
+
+def _bounds(name: str, op: Any) -> None:
+    @function(out=True, name=name)
+    @numpy_names
+    def body(input: Any, dim: Any = (), keepdim: bool = False) -> Any:  # noqa: A002
+        require_tensor(input, name, "input", 1)
+        if dim == () or dim is None:
+            _require_elements(name, input)
+        axis = _axes(input, dim)
+        for each in axis:
+            _require_length(name, input, each)
+        return op(input, axis=axis, keepdims=keepdim)
+
+    body.__doc__ = f"The {'greatest' if name == 'amax' else 'least'} element over ``dim``."
+
+
+_bounds("amax", reduction.amax)
+_bounds("amin", reduction.amin)
+
+
+def _extreme(name: str, whole: Any, indexed: Any, pairwise: Any, result: Any) -> Any:
+    def body(
+        input: Any,  # noqa: A002
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        other: Any = None,
+        out: Any = None,
+    ) -> Any:
+        require_tensor(input, name, "input", 1)
+        if isinstance(dim, EngineTensor):
+            dim, other = None, dim
+        if other is not None:
+            found = pairwise(input, other)
+        elif dim is None:
+            _require_elements(name, input)
+            found = whole(input, axis=tuple(range(input.aval.ndim)), keepdims=False)
+        else:
+            axis = _single(input, dim)
+            _require_length(name, input, axis)
+            found = result(*indexed(input, axis=axis, keepdims=keepdim))
+        return found if out is None else store_out(found, out, name)
+
+    body.__doc__ = (
+        f"The {name}imum of all elements; with ``dim`` also its place; of two tensors' elements."
+    )
+    body.__name__ = body.__qualname__ = name
+    return function(name=name)(numpy_names(body))
+
+
+_extreme("max", reduction.amax, reduction.max_with_index, el.maximum, return_types.max)
+_extreme("min", reduction.amin, reduction.min_with_index, el.minimum, return_types.min)
+
+
+@function(out=True)
+def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
+    """The least and the greatest element."""
+    if dim is None:
+        _require_elements("aminmax", input)
+    axis = _axes(input, dim)
+    least = reduction.amin(input, axis=axis, keepdims=keepdim)
+    return return_types.aminmax(least, reduction.amax(input, axis=axis, keepdims=keepdim))
+
+
+def _place(name: str, op: Any) -> None:
+    @function(out=True, name=name)
+    @numpy_names
+    def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
+        require_tensor(input, name, "input", 1)
+        if dim is None:
+            if input.aval.size == 0:
+                raise IndexError(
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
+                    "Specify the reduction dim with the 'dim' argument."
+                )
+            return op(input, axis=None, keepdims=keepdim)
+        axis = _single(input, dim)
+        _require_length(name, input, axis)
+        return op(input, axis=axis, keepdims=keepdim)
+
+
+_place("argmax", reduction.argmax)
+_place("argmin", reduction.argmin)
+
+
+# --- spread ----------------------------------------------------------------------------------
+
+
+def _spread(name: str, op: Any) -> Callable[..., Any]:
+    @function(out=True, name=name)
+    @numpy_names
+    def body(
+        input: Any,  # noqa: A002
+        dim: Any = None,
+        unbiased: Any = None,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
+    ) -> Any:
+        require_tensor(input, name, "input", 1)
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        if input.aval.dtype.category < dtypes.FLOAT:
+            raise RuntimeError(f"{name} only support floating point and complex dtypes")
+        if correction is None:
+            correction = 1 if unbiased is None else int(unbiased)
+        return op(input, axis=_axes(input, dim), correction=correction, keepdims=keepdim)
+
+    body.__doc__ = f"The {name} over ``dim``, divided by the count minus ``correction``."
+    return body
+
+
+var = _spread("var", reduction.var)
+std = _spread("std", reduction.std)
+
+
+def _with_mean(name: str, spread: Callable[..., Any]) -> None:
+    @function(method=False, name=name)
+    @numpy_names
+    def body(
+        input: Any,  # noqa: A002
+        dim: Any = None,
+        unbiased: Any = None,
+        keepdim: bool = False,
+        *,
+        correction: Any = None,
+    ) -> Any:
+        if isinstance(dim, bool):
+            dim, unbiased = None, dim
+        first = spread(input, dim, unbiased, keepdim, correction=correction)
+        return first, mean(input, dim, keepdim)
+
+
+_with_mean("var_mean", var)
+_with_mean("std_mean", std)
+
+
+# --- norms -----------------------------------------------------------------------------------
+
+
+def vector_norm(
+    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None  # noqa: A002
+) -> Any:
+    """``sum(abs(x) ** ord) ** (1 / ord)`` over ``dim``."""
+    x = _typed(x, dtype)
+    if x.aval.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
+            f"{dtypes.scalar_type_name(x.aval.dtype)}"
+        )
+    if not isinstance(ord, (int, float)):
+        ord = float(ord)  # noqa: A001
+    axis = _axes(x, dim)
+    if x.aval.size == 0 and (ord < 0 or ord == math.inf):
+        raise RuntimeError(
+            f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the "
+            "operation does not have an identity"
+        )
+    return reduction.vector_norm(x, order=float(ord), axis=axis, keepdims=keepdim)
+
+
+@function(out=True)
+@numpy_names
+def norm(
+    input: Any,  # noqa: A002
+    p: Any = "fro",
+    dim: Any = None,
+    keepdim: bool = False,
+    dtype: Any = None,
+) -> Any:
+    """The vector norm of order ``p`` over ``dim``; "nuc": the sum of singular values."""
+    if p == "nuc":
+        from .linear_algebra import matrix_norm
+
+        return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    order = 2.0 if p is None or p == "fro" else p
+    return vector_norm(input, order, dim, keepdim, dtype=dtype)
+
+
+@function(out=True)
+def dist(input: Any, other: Any, p: float = 2) -> Any:  # noqa: A002
+    """The norm of ``input - other``."""
+    return vector_norm(el.subtract(input, other), p)
+
+
+@function(out=True)
+@numpy_names
+def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:  # noqa: A002
+    """``log(sum(exp(input)))``."""
+    if input.aval.dtype.category < dtypes.FLOAT:
+        input = movement.cast(input, dtype=dtypes.default)  # noqa: A001
+    return reduction.logsumexp(input, axis=_axes(input, dim), keepdims=keepdim)
+
+
+@function(out=True)
+@numpy_names
+def count_nonzero(input: Any, dim: Any = None) -> Any:  # noqa: A002
+    """How many elements are not 0."""
+    flags = el.not_equal(input, constant(0))
+    return reduction.sum_(flags, axis=_axes(input, dim), keepdims=False)
+
+
+# --- order statistics ------------------------------------------------------------------------
+
+
+def _middle(name: str, op: Any, result: Any) -> None:
+    @function(out=True, name=name)
+    @numpy_names
+    def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
+        if dim is None:
+            flat = movement.reshape(input, (input.aval.size,))
+            if not input.aval.size:
+                from .creation import full
+
+                return full((), math.nan, dtype=input.aval.dtype)
+            return op(flat, axis=0, keepdims=False)[0]
+        axis = _single(input, dim)
+        _require_length(name, input, axis)
+        return result(*op(input, axis=axis, keepdims=keepdim))
+
+
+_middle("median", reduction.median_with_index, return_types.median)
+_middle("nanmedian", reduction.nanmedian_with_index, return_types.nanmedian)
+
+
+@function(out=True)
+@numpy_names
+def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
+    """The commonest value along ``dim`` and its last place."""
+    axis = _single(input, dim)
+    return return_types.mode(*reduction.mode_with_index(input, axis=axis, keepdims=keepdim))
+
+
+def _quantile(
+    name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool  # noqa: A002
+) -> Any:
+    from mindtorch.engine.ops import sorting
+
+    if input.aval.dtype not in (dtypes.float32, dtypes.float64):
+        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+    x = input
+    if dim is None:
+        x, axis = movement.reshape(x, (x.aval.size,)), 0
+    else:
+        axis = _single(x, dim)
+    if x.aval.size == 0:
+        raise RuntimeError(f"{name}() input tensor must be non-empty")
+    points = q if isinstance(q, EngineTensor) else _as_points(q, x)
+    ordered, _ = sorting.sort(_last(x, axis), axis=max(x.aval.ndim - 1, 0), descending=False)
+    n = ordered.aval.shape[-1] if ordered.aval.ndim else 1
+    whole = movement.reshape(ordered, (*ordered.aval.shape[:-1], n))
+    result = _interpolate(whole, points, n, interpolation, skip_nan)
+    shape = [m for i, m in enumerate(x.aval.shape) if i != axis]
+    if keepdim:
+        shape = [1] * input.aval.ndim if dim is None else [
+            1 if i == axis else m for i, m in enumerate(x.aval.shape)
+        ]
+    lead = (points.aval.size,) if points.aval.ndim else ()
+    return movement.reshape(result, (*lead, *shape))
+
+
+def _last(x: Any, axis: int) -> Any:
+    order = [i for i in range(x.aval.ndim) if i != axis] + ([axis] if x.aval.ndim else [])
+    return movement.permute(x, axes=tuple(order))
+
+
+def _as_points(q: Any, x: Any) -> Any:
+    import numpy as np
+
+    from mindtorch.engine.tensor import from_array
+
+    if not 0 <= q <= 1:
+        raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
+    return from_array(np.array(q, x.aval.dtype.np))
+
+
+def _interpolate(ordered: Any, points: Any, n: int, interpolation: str, skip_nan: bool) -> Any:
+    """Between the two neighbours of each point's rank; the points' axis comes first."""
+    lead = (points.aval.size,) + (1,) * ordered.aval.ndim
+    q = movement.reshape(points, lead)
+    bad = el.is_nan(ordered)
+    last = ordered.aval.ndim - 1
+    if skip_nan:
+        count = reduction.sum_(el.logical_not(bad), axis=(last,), keepdims=True)
+        top = el.clamp_min(el.subtract(count, constant(1)), constant(0))
+        rank = el.multiply(q, top)
+    else:
+        rank = el.multiply(q, constant(n - 1))
+        any_bad = reduction.any_(bad, axis=(last,), keepdims=True)
+    low, high = el.floor(rank), el.ceil(rank)
+    if interpolation == "lower":
+        high = low
+    elif interpolation == "higher":
+        low = high
+    elif interpolation == "nearest":
+        low = high = el.round_(rank)
+    elif interpolation not in ("linear", "midpoint"):
+        raise RuntimeError(
+            "quantile() interpolation must be one of linear, lower, higher, midpoint or nearest, "
+            f"but got {interpolation}"
+        )
+    below, above = _pick(ordered, low), _pick(ordered, high)
+    weight = constant(0.5) if interpolation == "midpoint" else el.subtract(rank, low)
+    if below is above:
+        result = below
+    else:
+        result = el.lerp(below, above, weight)
+    if not skip_nan:
+        result = el.where(any_bad, constant(math.nan), result)
+    return result
+
+
+def _pick(ordered: Any, rank: Any) -> Any:
+    from mindtorch.engine.ops import indexing
+
+    places = movement.cast(rank, dtype=dtypes.int64)
+    shape = (rank.aval.shape[0], *ordered.aval.shape[:-1], 1)
+    table = movement.expand(ordered, shape=(rank.aval.shape[0], *ordered.aval.shape))
+    places = movement.expand(places, shape=shape)
+    return indexing.gather(table, places, axis=len(shape) - 1)
+
+
+@function(out=True)
+@numpy_names
+def quantile(
+    input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"  # noqa: A002
+) -> Any:
+    """The ``q``-th quantile along ``dim``; nan where one is met."""
+    return _quantile("quantile", input, q, dim, keepdim, interpolation, False)
+
+
+@function(out=True)
+@numpy_names
+def nanquantile(
+    input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"  # noqa: A002
+) -> Any:
+    """The ``q``-th quantile of the elements that are numbers."""
+    return _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)

@@ -1,0 +1,98 @@
+"""Running sums, products and extremes; differences."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops import elementwise as el
+from mindtorch.engine.ops import movement, scan
+
+from .. import return_types
+from .._registry import function
+from .reduction import _single, _typed, numpy_names
+
+
+@function(out=True, in_place=True)
+@numpy_names
+def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
+    """The running sum along ``dim``."""
+    return scan.cumsum(_typed(input, dtype), axis=_single(input, dim))
+
+
+@function(out=True, in_place=True)
+@numpy_names
+def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
+    """The running product along ``dim``."""
+    return scan.cumprod(_typed(input, dtype), axis=_single(input, dim))
+
+
+@function(out=True)
+@numpy_names
+def logcumsumexp(input: Any, dim: int) -> Any:  # noqa: A002
+    """The logarithm of the running sum of exponentials along ``dim``."""
+    return scan.logcumsumexp(input, axis=_single(input, dim))
+
+
+@function(out=True)
+@numpy_names
+def cummax(input: Any, dim: int) -> Any:  # noqa: A002
+    """The running maximum along ``dim`` and its place."""
+    return return_types.cummax(*scan.cummax(input, axis=_single(input, dim)))
+
+
+@function(out=True)
+@numpy_names
+def cummin(input: Any, dim: int) -> Any:  # noqa: A002
+    """The running minimum along ``dim`` and its place."""
+    return return_types.cummin(*scan.cummin(input, axis=_single(input, dim)))
+
+
+@function(out=True)
+@numpy_names
+def diff(
+    input: Any,  # noqa: A002
+    n: int = 1,
+    dim: int = -1,
+    prepend: Any = None,
+    append: Any = None,
+) -> Any:
+    """The differences of neighbours along ``dim``, taken ``n`` times."""
+    if not input.aval.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    axis = _single(input, dim)
+    parts = [x for x in (prepend, input, append) if x is not None]
+    x = movement.cat(*parts, axis=axis) if len(parts) > 1 else input
+    for _ in range(n):
+        length = x.aval.shape[axis]
+        if length == 0:
+            break
+        later = movement.slice_(x, axis=axis, start=1, length=length - 1, step=1)
+        earlier = movement.slice_(x, axis=axis, start=0, length=length - 1, step=1)
+        if x.aval.dtype is dtypes.bool_:
+            x = el.logical_xor(later, earlier)
+        else:
+            x = el.subtract(later, earlier)
+    return x
+
+
+@function(method=False)
+def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Any:
+    """The integral of ``y`` along ``dim`` by the trapezoidal rule."""
+    from mindtorch.engine.ops.reduction import sum_
+    from mindtorch.engine.tensor import constant
+
+    axis = _single(y, dim)
+    length = y.aval.shape[axis]
+    later = movement.slice_(y, axis=axis, start=1, length=length - 1, step=1)
+    earlier = movement.slice_(y, axis=axis, start=0, length=length - 1, step=1)
+    middle = el.divide(el.add(later, earlier), constant(2))
+    if x is None:
+        width: Any = constant(dx)
+    else:
+        width = diff(x, 1, -1 if x.aval.ndim == 1 else dim)
+        if x.aval.ndim == 1 and y.aval.ndim > 1:
+            shape = tuple(-1 if i == axis else 1 for i in range(y.aval.ndim))
+            shape = tuple(width.aval.size if n == -1 else n for n in shape)
+            width = movement.reshape(width, shape)
+    return sum_(el.multiply(middle, width), axis=(axis,), keepdims=False)

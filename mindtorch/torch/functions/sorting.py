@@ -1,0 +1,193 @@
+"""Sorting, searching, unique values and bins."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops import movement, sorting
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array
+
+from .. import return_types
+from .._arguments import require_tensor
+from .._registry import function, store_out
+from .reduction import _single, numpy_names
+
+
+@function(out=True)
+@numpy_names
+def sort(
+    input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None  # noqa: A002
+) -> Any:
+    """Sorted values and their places along ``dim``; always stable."""
+    require_tensor(input, "sort", "input", 1)
+    axis = _single(input, dim)
+    return return_types.sort(*sorting.sort(input, axis=axis, descending=bool(descending)))
+
+
+@function(method=False)
+def msort(input: Any) -> Any:  # noqa: A002
+    """``input`` sorted along its first axis."""
+    return sort(input, 0)[0]
+
+
+@function()
+@numpy_names
+def argsort(
+    input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False  # noqa: A002
+) -> Any:
+    """The places that sort ``input`` along ``dim``; always stable."""
+    return sort(input, dim, descending)[1]
+
+
+@function(out=True)
+@numpy_names
+def topk(
+    input: Any,  # noqa: A002
+    k: int,
+    dim: int = -1,
+    largest: bool = True,
+    sorted: bool = True,  # noqa: A002
+) -> Any:
+    """The ``k`` greatest (least) elements along ``dim`` and their places, in order."""
+    axis = _single(input, dim)
+    return return_types.topk(*sorting.topk(input, k=int(k), axis=axis, largest=bool(largest)))
+
+
+@function(out=True)
+@numpy_names
+def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
+    """The ``k``-th least element along ``dim`` and its place."""
+    axis = _single(input, dim)
+    return return_types.kthvalue(*sorting.kthvalue(input, k=int(k), axis=axis, keepdims=keepdim))
+
+
+def _values(x: Any) -> Any:
+    return x.detach().numpy() if x.aval.dtype is not dtypes.bfloat16 else x.detach().array()
+
+
+@function()
+def unique(
+    input: Any,  # noqa: A002
+    sorted: bool = True,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """The distinct elements (slices along ``dim``) in ascending order."""
+    array = _values(input)
+    found = np.unique(
+        array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
+    )
+    values, inverse, counts = found
+    inverse = inverse.reshape(array.shape if dim is None else -1)
+    results = [from_array(np.ascontiguousarray(values))]
+    if return_inverse:
+        results.append(from_array(np.ascontiguousarray(inverse.astype(np.int64))))
+    if return_counts:
+        results.append(from_array(counts.astype(np.int64)))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@function()
+def unique_consecutive(
+    input: Any,  # noqa: A002
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    dim: int | None = None,
+) -> Any:
+    """Runs of equal elements (slices along ``dim``) made one."""
+    array = _values(input)
+    rows = array.reshape(-1, 1) if dim is None else np.moveaxis(array, dim, 0)
+    n = rows.shape[0]
+    flat = rows.reshape(n, -1)
+    starts = np.ones(n, bool)
+    starts[1:] = (flat[1:] != flat[:-1]).any(1)
+    places = np.flatnonzero(starts)
+    values = array.reshape(-1)[places] if dim is None else np.take(array, places, dim)
+    results = [from_array(np.ascontiguousarray(values))]
+    if return_inverse:
+        inverse = np.cumsum(starts) - 1
+        results.append(from_array(inverse.reshape(array.shape) if dim is None else inverse))
+    if return_counts:
+        results.append(from_array(np.diff(np.append(places, n))))
+    return results[0] if len(results) == 1 else tuple(results)
+
+
+@function(method=False)
+def searchsorted(
+    sorted_sequence: Any,
+    input: Any,  # noqa: A002
+    *,
+    out_int32: bool = False,
+    right: bool = False,
+    side: str | None = None,
+    sorter: Any = None,
+    out: Any = None,
+) -> Any:
+    """Where each element would be inserted into the sorted last axis of ``sorted_sequence``."""
+    if side is not None:
+        if side not in ("left", "right"):
+            raise RuntimeError(
+                f"torch.searchsorted(): side can only be 'left' or 'right' but got {side}"
+            )
+        if side == "left" and right:
+            raise RuntimeError(
+                "torch.searchsorted(): side and right can't be set to opposites, got side of left "
+                "while right was True"
+            )
+        right = side == "right"
+    if not isinstance(input, EngineTensor):
+        input = from_array(np.asarray(input, sorted_sequence.aval.dtype.np))  # noqa: A001
+    if sorter is not None:
+        from mindtorch.engine.ops import indexing
+
+        axis = sorted_sequence.aval.ndim - 1
+        sorted_sequence = indexing.gather(sorted_sequence, sorter, axis=axis)
+    found = sorting.searchsorted(sorted_sequence, input, right=bool(right))
+    if out_int32:
+        found = movement.cast(found, dtype=dtypes.int32)
+    return found if out is None else store_out(found, out, "searchsorted")
+
+
+@function(method=False)
+def bucketize(
+    input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None  # noqa: A002
+) -> Any:
+    """The bin of each element between sorted ``boundaries``."""
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+@function()
+def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
+    """How often (with what total weight) each whole number occurs."""
+    if input.aval.ndim != 1 or (input.aval.size and int(_values(input).min()) < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if input.aval.dtype.category != dtypes.INTEGER:
+        kind = dtypes.scalar_type_name(input.aval.dtype)
+        raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{kind}'")
+    given = None if weights is None else _values(weights)
+    counts = np.bincount(_values(input), given, minlength)
+    if given is None:
+        return from_array(counts.astype(np.int64))
+    return from_array(counts.astype(np.float32 if given.dtype == np.float32 else np.float64))
+
+
+@function(out=True)
+def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  # noqa: A002
+    """How many elements fall into each of ``bins`` bins of equal width."""
+    array = _values(input).reshape(-1)
+    low, high = float(min), float(max)
+    if low == high and array.size:
+        low, high = float(array.min()), float(array.max())
+    if low == high:
+        low, high = low - 1, high + 1
+    if low > high:
+        raise RuntimeError("max must be larger than min")
+    inside = array[(array >= low) & (array <= high)]
+    places = np.floor((inside - low) / (high - low) * bins).astype(np.int64)
+    places[places == bins] = bins - 1
+    return from_array(np.bincount(places, minlength=bins).astype(array.dtype))
