@@ -5,8 +5,8 @@ from __future__ import annotations
 import importlib
 
 SUBJECTS = (
-    "creation", "shape", "indexing", "random", "gathering", "pointwise", "comparison", "reduction", "sorting",
-    "scan", "linear_algebra",
+    "creation", "shape", "indexing", "random", "gathering", "pointwise", "comparison", "reduction",
+    "sorting", "scan", "linear_algebra",
 )  # fmt: skip
 
 

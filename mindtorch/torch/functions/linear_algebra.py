@@ -1,0 +1,404 @@
+"""Products of vectors and matrices, einsum, and the older names of linear algebra."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from mindtorch.engine.ops import elementwise as el
+from mindtorch.engine.ops import linear_algebra as ops
+from mindtorch.engine.ops import movement
+from mindtorch.engine.ops.reduction import sum_
+from mindtorch.engine.tensor import constant
+
+from .. import linalg
+from .._arguments import normalize_axis, require_tensor
+from .._registry import FUNCTIONS, METHODS, function
+from .einsum import einsum as _einsum
+
+matrix_norm = linalg.matrix_norm
+
+
+def _row(x: Any) -> Any:
+    return movement.unsqueeze(x, axis=0)
+
+
+def _column(x: Any) -> Any:
+    return movement.unsqueeze(x, axis=x.aval.ndim)
+
+
+def _drop(x: Any, axis: int) -> Any:
+    return movement.squeeze(x, axes=(axis,))
+
+
+@function(out=True)
+def matmul(input: Any, other: Any) -> Any:  # noqa: A002
+    """The product of matrices (the last two axes), vectors and batches of them."""
+    require_tensor(input, "matmul", "input", 1)
+    require_tensor(other, "matmul", "other", 2)
+    m, n = input.aval.ndim, other.aval.ndim
+    if m == 2 and n == 2:
+        return ops.matmul(input, other)
+    if m == 0 or n == 0:
+        raise RuntimeError(
+            f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D"
+        )
+    if m == 1 and n == 1:
+        return dot(input, other)
+    if n == 1:
+        if m == 2:
+            return mv(input, other)
+        _check_vector(input, other)
+        return _drop(matmul(input, _column(other)), m - 1)
+    if m == 1:
+        if input.aval.shape[0] != other.aval.shape[-2]:
+            raise RuntimeError(
+                f"mat1 and mat2 shapes cannot be multiplied (1x{input.aval.shape[0]} and "
+                f"{other.aval.shape[-2]}x{other.aval.shape[-1]})"
+            )
+        return _drop(ops.matmul(_row(input), other), n - 2)
+    if n == 2:
+        return _folded(input, other)
+    return ops.matmul(input, other)
+
+
+def _check_vector(x: Any, y: Any) -> None:
+    if x.aval.shape[-1] != y.aval.shape[0]:
+        rows = x.aval.size // max(x.aval.shape[-1], 1)
+        raise RuntimeError(
+            f"size mismatch, got input ({rows}), mat ({rows}x{x.aval.shape[-1]}), vec "
+            f"({y.aval.shape[0]})"
+        )
+
+
+def _folded(x: Any, y: Any) -> Any:
+    """A batch of matrices by one matrix: all their rows at once."""
+    shape = x.aval.shape
+    rows = 1
+    for length in shape[:-1]:
+        rows *= length
+    product = ops.matmul(movement.reshape(x, (rows, shape[-1])), y)
+    return movement.reshape(product, (*shape[:-1], y.aval.shape[1]))
+
+
+@function(out=True)
+def mm(input: Any, mat2: Any) -> Any:  # noqa: A002
+    """The product of two matrices."""
+    if input.aval.ndim != 2:
+        raise RuntimeError("self must be a matrix")
+    if mat2.aval.ndim != 2:
+        raise RuntimeError("mat2 must be a matrix")
+    return ops.matmul(input, mat2)
+
+
+@function(out=True)
+def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
+    """The products of matrices in two batches."""
+    if input.aval.ndim != 3:
+        raise RuntimeError("batch1 must be a 3D tensor")
+    if mat2.aval.ndim != 3:
+        raise RuntimeError("batch2 must be a 3D tensor")
+    a, b = input.aval.shape, mat2.aval.shape
+    if a[0] != b[0] or a[2] != b[1]:
+        raise RuntimeError(
+            "Expected size for first two dimensions of batch2 tensor to be: "
+            f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}]."
+        )
+    return ops.matmul(input, mat2)
+
+
+@function(out=True)
+def mv(input: Any, vec: Any) -> Any:  # noqa: A002
+    """The product of a matrix and a vector."""
+    if input.aval.ndim != 2 or vec.aval.ndim != 1:
+        raise RuntimeError(
+            "vector + matrix @ vector expected, got "
+            f"1, {input.aval.ndim}, {vec.aval.ndim}"
+        )
+    if input.aval.shape[1] != vec.aval.shape[0]:
+        m, n = input.aval.shape
+        raise RuntimeError(
+            f"size mismatch, got input ({m}), mat ({m}x{n}), vec ({vec.aval.shape[0]})"
+        )
+    return _drop(ops.matmul(input, _column(vec)), 1)
+
+
+@function(out=True)
+def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
+    """The sum of products of two vectors."""
+    if input.aval.ndim != 1 or tensor.aval.ndim != 1:
+        raise RuntimeError(
+            f"1D tensors expected, but got {input.aval.ndim}D and {tensor.aval.ndim}D tensors"
+        )
+    if input.aval.dtype is not tensor.aval.dtype:
+        raise RuntimeError(
+            "dot : expected both vectors to have same dtype, but found "
+            f"{ops._c_name(input.aval).capitalize()} and {ops._c_name(tensor.aval).capitalize()}"
+        )
+    if input.aval.size != tensor.aval.size:
+        raise RuntimeError(
+            "inconsistent tensor size, expected tensor "
+            f"[{input.aval.size}] and src [{tensor.aval.size}] to have the same number of "
+            f"elements, but got {input.aval.size} and {tensor.aval.size} elements respectively"
+        )
+    return movement.reshape(ops.matmul(_row(input), _column(tensor)), ())
+
+
+@function(out=True)
+def vdot(input: Any, other: Any) -> Any:  # noqa: A002
+    """:func:`dot` with the first vector conjugated."""
+    from mindtorch.engine.ops.complex import conj
+
+    return dot(conj(input), other)
+
+
+@function(out=True)
+def inner(input: Any, other: Any) -> Any:  # noqa: A002
+    """The sums of products over the last axes."""
+    if not input.aval.ndim or not other.aval.ndim:
+        return el.multiply(input, other)
+    if input.aval.shape[-1] != other.aval.shape[-1]:
+        raise RuntimeError(
+            "inner() the last dimension must match on both input tensors but got shapes "
+            f"{list(input.aval.shape)} and {list(other.aval.shape)}"
+        )
+    return tensordot(input, other, ([-1], [-1]))
+
+
+@function(out=True, aliases=("ger",))
+def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
+    """The products of all pairs of elements of two vectors."""
+    for name, x in (("self", input), ("vec2", vec2)):
+        if x.aval.ndim != 1:
+            raise RuntimeError(
+                f"outer: Expected 1-D argument {name}, but got {x.aval.ndim}-D"
+            )
+    return el.multiply(_column(input), vec2)
+
+
+def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
+    """``beta * base + alpha * product``; a beta of 0 leaves out ``base``, nan and all."""
+    if alpha != 1:
+        product = el.multiply(product, constant(alpha))
+    if beta == 0:
+        return product
+    if beta != 1:
+        base = el.multiply(base, constant(beta))
+    return el.add(base, product)
+
+
+@function(out=True, in_place=True)
+def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
+    """``beta * input + alpha * mat1 @ mat2``."""
+    return _combined(input, mm(mat1, mat2), beta, alpha)
+
+
+@function(out=True, in_place=True)
+def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
+    """``beta * input + alpha * mat @ vec``."""
+    return _combined(input, mv(mat, vec), beta, alpha)
+
+
+@function(out=True, in_place=True)
+def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
+    """``beta * input + alpha * outer(vec1, vec2)``."""
+    return _combined(input, outer(vec1, vec2), beta, alpha)
+
+
+@function(out=True, in_place=True)
+def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
+    """``beta * input + alpha * bmm(batch1, batch2)``."""
+    return _combined(input, bmm(batch1, batch2), beta, alpha)
+
+
+@function(out=True, in_place=True)
+def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
+    """``beta * input + alpha *`` the sum of the batch's products."""
+    total = sum_(bmm(batch1, batch2), axis=(0,), keepdims=False)
+    return _combined(input, total, beta, alpha)
+
+
+@function(method=False)
+def einsum(equation: Any, *operands: Any) -> Any:
+    """Sums of products of elements, described by letters for axes."""
+    return _einsum(equation, *operands)
+
+
+def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a.aval.ndim, b.aval.ndim):
+            raise RuntimeError(
+                "tensordot expects dims < ndim_a or ndim_b, but got dims="
+                f"{dims}, ndim_a={a.aval.ndim}, ndim_b={b.aval.ndim}"
+            )
+        return list(range(-dims, 0)), list(range(dims))
+    left, right = dims
+    left = [left] if isinstance(left, int) else left
+    right = [right] if isinstance(right, int) else right
+    return [operator.index(d) for d in left], [operator.index(d) for d in right]
+
+
+@function(method=False, out=True)
+def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
+    """The sums of products over pairs of axes: ``dims`` last and first ones, or two lists."""
+    left, right = _contracted(a, b, dims)
+    left = [normalize_axis(d, a.aval.ndim) for d in left]
+    right = [normalize_axis(d, b.aval.ndim) for d in right]
+    if len(left) != len(right):
+        raise RuntimeError("both dimension lists should have same length")
+    for d, e in zip(left, right, strict=True):
+        if a.aval.shape[d] != b.aval.shape[e]:
+            raise RuntimeError(
+                "contracted dimensions need to match, but first has size "
+                f"{a.aval.shape[d]} in dim {d} and second has size {b.aval.shape[e]} in dim {e}"
+            )
+    keep_a = [i for i in range(a.aval.ndim) if i not in left]
+    keep_b = [i for i in range(b.aval.ndim) if i not in right]
+    inner_size = 1
+    for d in left:
+        inner_size *= a.aval.shape[d]
+    shape_a = tuple(a.aval.shape[i] for i in keep_a)
+    shape_b = tuple(b.aval.shape[i] for i in keep_b)
+    rows = movement.reshape(
+        movement.permute(a, axes=(*keep_a, *left)), (_size(shape_a), inner_size)
+    )
+    columns = movement.reshape(
+        movement.permute(b, axes=(*right, *keep_b)), (inner_size, _size(shape_b))
+    )
+    return movement.reshape(ops.matmul(rows, columns), (*shape_a, *shape_b))
+
+
+def _size(shape: tuple[int, ...]) -> int:
+    total = 1
+    for n in shape:
+        total *= n
+    return total
+
+
+@function()
+def kron(input: Any, other: Any) -> Any:  # noqa: A002
+    """The Kronecker product."""
+    ndim = max(input.aval.ndim, other.aval.ndim)
+    a = (1,) * (ndim - input.aval.ndim) + input.aval.shape
+    b = (1,) * (ndim - other.aval.ndim) + other.aval.shape
+    left = movement.reshape(input, tuple(n for m in a for n in (m, 1)))
+    right = movement.reshape(other, tuple(n for m in b for n in (1, m)))
+    shape = tuple(m * n for m, n in zip(a, b, strict=True))
+    return movement.reshape(el.multiply(left, right), shape)
+
+
+@function(out=True)
+def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
+    """The vector product along an axis of length 3 (the first such axis by default)."""
+    if dim is None:
+        dim = next((i for i, n in enumerate(input.aval.shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return linalg.cross(input, other, dim=dim)
+
+
+@function()
+def trace(input: Any) -> Any:  # noqa: A002
+    """The sum of the main diagonal."""
+    if input.aval.ndim != 2:
+        raise RuntimeError("trace: expected a matrix, but got tensor with dim " + str(
+            input.aval.ndim
+        ))
+    main = movement.diagonal(input, offset=0, first=0, second=1)
+    return sum_(main, axis=(0,), keepdims=False)
+
+
+@function(out=True)
+def chain_matmul(*matrices: Any) -> Any:
+    """The product of several matrices in the cheapest order."""
+    return linalg.multi_dot(list(matrices))
+
+
+@function()
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "") -> Any:
+    """The distance of order ``p`` between all pairs of rows."""
+    from .reduction import vector_norm
+
+    left = movement.unsqueeze(x1, axis=x1.aval.ndim - 1)
+    right = movement.unsqueeze(x2, axis=x2.aval.ndim - 2)
+    return vector_norm(el.subtract(left, right), p, -1)
+
+
+@function(out=True)
+def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
+    """``input`` with the slices along ``dim`` whose norm exceeds ``maxnorm`` scaled to it."""
+    from .reduction import vector_norm
+
+    axis = normalize_axis(dim, input.aval.ndim)
+    others = tuple(i for i in range(input.aval.ndim) if i != axis)
+    size = vector_norm(input, p, others, keepdim=True)
+    factor = el.divide(constant(float(maxnorm)), el.add(size, constant(1e-7)))
+    return el.multiply(input, el.where(el.greater(size, constant(maxnorm)), factor, constant(1)))
+
+
+def _publish() -> None:
+    """The older names of functions that torch.linalg holds."""
+    names = {
+        "inverse": linalg.inv, "det": linalg.det, "slogdet": linalg.slogdet,
+        "matrix_power": linalg.matrix_power, "pinverse": linalg.pinv, "logdet": _logdet,
+        "cholesky": _cholesky, "qr": _qr, "svd": _svd, "matrix_exp": linalg.matrix_exp,
+        "cholesky_inverse": _cholesky_inverse, "cholesky_solve": _cholesky_solve,
+        "triangular_solve": _triangular_solve,
+    }  # fmt: skip
+    for name, body in names.items():
+        FUNCTIONS[name] = METHODS[name] = body
+
+
+def _logdet(input: Any) -> Any:  # noqa: A002
+    """The logarithm of the determinant; nan where it is negative."""
+    sign, size = ops.slogdet(input)
+    return el.where(el.less(sign, constant(0)), constant(float("nan")), size)
+
+
+def _cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
+    """The Cholesky factor."""
+    return linalg.cholesky(input, upper=upper)
+
+
+def _qr(input: Any, some: bool = True) -> Any:  # noqa: A002
+    """The QR factors."""
+    from .. import return_types
+
+    return return_types.qr(*ops.qr(input, complete=not some))
+
+
+def _svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa: A002
+    """The singular values and vectors; V, not its adjoint."""
+    from .. import return_types
+
+    u, s, vh = ops.svd(input, full_matrices=not some)
+    return return_types.svd(u, s, ops.adjoint(vh))
+
+
+def _cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: A002, N803
+    """``X`` with ``A X = input`` where ``L`` is the Cholesky factor of ``A``."""
+    low = ops.adjoint(L) if upper else L
+    half = ops.solve_triangular(low, input, upper=False, unit=False)
+    return ops.solve_triangular(ops.adjoint(low), half, upper=True, unit=False)
+
+
+def _cholesky_inverse(L: Any, upper: bool = False) -> Any:  # noqa: N803
+    """The inverse of the matrix whose Cholesky factor is ``L``."""
+    from .creation import eye
+
+    identity = eye(L.aval.shape[-1], dtype=L.aval.dtype)
+    return _cholesky_solve(identity, L, upper)
+
+
+def _triangular_solve(
+    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False  # noqa: N803
+) -> Any:
+    """``(X, A)`` with ``A X = b``, ``A`` triangular."""
+    matrix = ops.swapped(A) if transpose else A
+    up = upper != transpose
+    return ops.solve_triangular(matrix, b, upper=up, unit=unitriangular), A
+
+
+_publish()
