@@ -1,0 +1,445 @@
+"""Normalisations, each with its gradient: batch, group (and instance), layer, root mean square.
+
+All are ``y = (x - mean) * invstd * weight + bias`` over some set of elements; the variance is that of
+the set (not corrected), computed from the deviations. Sums are added in blocks, blocks in float64.
+An absent weight or bias is an empty array to the loops.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.kernels.compile import kernel
+
+from .half import flat, in_float32
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _sum(row: Any) -> Any:
+    result = 0.0
+    start = 0
+    while start < row.size:
+        part = row[start : start + 256]
+        partial = row.dtype.type(0)
+        for i in range(part.size):
+            partial += part[i]
+        result += partial
+        start += 256
+    return result
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _deviation(row: Any, mean: Any) -> Any:
+    """The sum of squared deviations from ``mean``."""
+    result = 0.0
+    start = 0
+    while start < row.size:
+        part = row[start : start + 256]
+        partial = row.dtype.type(0)
+        for i in range(part.size):
+            d = part[i] - mean
+            partial += d * d
+        result += partial
+        start += 256
+    return result
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _product(a: Any, b: Any, shift: Any) -> Any:
+    """The sum of ``a * (b - shift)``."""
+    result = 0.0
+    start = 0
+    while start < a.size:
+        first, second = a[start : start + 256], b[start : start + 256]
+        partial = a.dtype.type(0)
+        for i in range(first.size):
+            partial += first[i] * (second[i] - shift)
+        result += partial
+        start += 256
+    return result
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _weighted(a: Any, w: Any) -> Any:
+    """The sum of ``a * w``."""
+    result = 0.0
+    start = 0
+    while start < a.size:
+        first, second = a[start : start + 256], w[start : start + 256]
+        partial = a.dtype.type(0)
+        for i in range(first.size):
+            partial += first[i] * second[i]
+        result += partial
+        start += 256
+    return result
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _triple(a: Any, w: Any, b: Any, shift: Any) -> Any:
+    """The sum of ``a * w * (b - shift)``."""
+    result = 0.0
+    start = 0
+    while start < a.size:
+        first, second, third = a[start : start + 256], w[start : start + 256], b[start : start + 256]
+        partial = a.dtype.type(0)
+        for i in range(first.size):
+            partial += first[i] * second[i] * (third[i] - shift)
+        result += partial
+        start += 256
+    return result
+
+
+# --- batch norm: x is [N, C, S] ---------------------------------------------------------------
+
+
+@kernel
+def _batch_training(
+    y: Any, mean: Any, invstd: Any, x: Any, weight: Any, bias: Any, n: int, c: int, eps: float
+) -> None:
+    size = x.size // (n * c)
+    kind = x.dtype.type
+    for k in range(c):
+        total = 0.0
+        for i in range(n):
+            total += _sum(x[(i * c + k) * size : (i * c + k + 1) * size])
+        middle = total / (n * size)
+        center = kind(middle)
+        spread = 0.0
+        for i in range(n):
+            spread += _deviation(x[(i * c + k) * size : (i * c + k + 1) * size], center)
+        scale = 1.0 / np.sqrt(spread / (n * size) + eps)
+        mean[k] = center
+        invstd[k] = kind(scale)
+        w = kind(scale) * (weight[k] if weight.size else kind(1))
+        b = (bias[k] if bias.size else kind(0)) - center * w
+        for i in range(n):
+            row = x[(i * c + k) * size : (i * c + k + 1) * size]
+            out = y[(i * c + k) * size : (i * c + k + 1) * size]
+            for j in range(size):
+                out[j] = row[j] * w + b
+
+
+@kernel
+def _batch_inference(
+    y: Any, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, n: int, c: int, eps: float
+) -> None:
+    size = x.size // (n * c)
+    kind = x.dtype.type
+    for k in range(c):
+        w = kind(1.0 / np.sqrt(variance[k] + eps)) * (weight[k] if weight.size else kind(1))
+        b = (bias[k] if bias.size else kind(0)) - mean[k] * w
+        for i in range(n):
+            row = x[(i * c + k) * size : (i * c + k + 1) * size]
+            out = y[(i * c + k) * size : (i * c + k + 1) * size]
+            for j in range(size):
+                out[j] = row[j] * w + b
+
+
+@kernel
+def _batch_gradient(
+    gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, invstd: Any, n: int, c: int
+) -> None:
+    size = x.size // (n * c)
+    kind = x.dtype.type
+    for k in range(c):
+        total = 0.0
+        product = 0.0
+        for i in range(n):
+            slope = g[(i * c + k) * size : (i * c + k + 1) * size]
+            row = x[(i * c + k) * size : (i * c + k + 1) * size]
+            total += _sum(slope)
+            product += _product(slope, row, mean[k])
+        gw[k] = kind(product * invstd[k])
+        gb[k] = kind(total)
+        w = invstd[k] * (weight[k] if weight.size else kind(1))
+        offset = kind(total / (n * size))
+        pull = kind(product * invstd[k] * invstd[k] / (n * size))
+        for i in range(n):
+            slope = g[(i * c + k) * size : (i * c + k + 1) * size]
+            row = x[(i * c + k) * size : (i * c + k + 1) * size]
+            out = gx[(i * c + k) * size : (i * c + k + 1) * size]
+            for j in range(size):
+                out[j] = (slope[j] - offset - (row[j] - mean[k]) * pull) * w
+
+
+def _optional(array: Any, dtype: Any) -> Any:
+    if array is None:
+        return np.empty(0, dtype)
+    return np.ascontiguousarray(array, dtype).reshape(-1)
+
+
+@in_float32
+def batch_norm_training(outs: Any, x: Any, weight: Any, bias: Any, *, eps: float) -> None:
+    """``outs`` = (normalised by the batch's own statistics, means, inverse deviations)."""
+    y, mean, invstd = outs
+    _batch_training(
+        y.reshape(-1), mean, invstd, flat(x), _optional(weight, x.dtype), _optional(bias, x.dtype),
+        x.shape[0], x.shape[1], eps,
+    )  # fmt: skip
+
+
+@in_float32
+def batch_norm_inference(
+    out: Any, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, *, eps: float
+) -> None:
+    """``out`` = ``x`` normalised by the statistics given."""
+    _batch_inference(
+        out.reshape(-1), flat(x), _optional(weight, x.dtype), _optional(bias, x.dtype),
+        _optional(mean, x.dtype), _optional(variance, x.dtype), x.shape[0], x.shape[1], eps,
+    )  # fmt: skip
+
+
+@in_float32
+def batch_norm_gradient(outs: Any, g: Any, x: Any, weight: Any, mean: Any, invstd: Any) -> None:
+    """``outs`` = gradients for (x, weight, bias) of :func:`batch_norm_training`."""
+    gx, gw, gb = outs
+    _batch_gradient(
+        gx.reshape(-1), gw, gb, flat(g), flat(x), _optional(weight, x.dtype), flat(mean),
+        flat(invstd), x.shape[0], x.shape[1],
+    )  # fmt: skip
+
+
+# --- layer norm: rows -------------------------------------------------------------------------
+
+
+@kernel
+def _layer_forward(
+    y: Any, mean: Any, rstd: Any, x: Any, weight: Any, bias: Any, eps: float
+) -> None:
+    rows = mean.size
+    n = x.size // rows
+    kind = x.dtype.type
+    for r in range(rows):
+        row, out = x[r * n : (r + 1) * n], y[r * n : (r + 1) * n]
+        center = kind(_sum(row) / n)
+        scale = kind(1.0 / np.sqrt(_deviation(row, center) / n + eps))
+        mean[r] = center
+        rstd[r] = scale
+        if weight.size and bias.size:
+            for j in range(n):
+                out[j] = (row[j] - center) * scale * weight[j] + bias[j]
+        elif weight.size:
+            for j in range(n):
+                out[j] = (row[j] - center) * scale * weight[j]
+        else:
+            for j in range(n):
+                out[j] = (row[j] - center) * scale
+
+
+@kernel
+def _layer_gradient(
+    gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any
+) -> None:
+    rows = mean.size
+    n = x.size // rows
+    kind = x.dtype.type
+    held_w, held_b = np.zeros(n, np.float64), np.zeros(n, np.float64)
+    for r in range(rows):
+        slope, row = g[r * n : (r + 1) * n], x[r * n : (r + 1) * n]
+        out = gx[r * n : (r + 1) * n]
+        center, scale = mean[r], rstd[r]
+        if weight.size:
+            total = _weighted(slope, weight)
+            product = _triple(slope, weight, row, center)
+        else:
+            total = _sum(slope)
+            product = _product(slope, row, center)
+        offset = kind(total / n)
+        pull = kind(product * scale * scale / n)
+        if weight.size:
+            for j in range(n):
+                d = row[j] - center
+                held_w[j] += slope[j] * d * scale
+                held_b[j] += slope[j]
+                out[j] = (slope[j] * weight[j] - offset - d * pull) * scale
+        else:
+            for j in range(n):
+                out[j] = (slope[j] - offset - (row[j] - center) * pull) * scale
+    for j in range(gw.size):
+        gw[j] = kind(held_w[j])
+    for j in range(gb.size):
+        gb[j] = kind(held_b[j])
+
+
+@in_float32
+def layer_norm(
+    outs: Any, x: Any, weight: Any, bias: Any, *, eps: float, normalized_ndim: int = 1
+) -> None:
+    """``outs`` = (rows of the last axes normalised, their means, inverse deviations)."""
+    y, mean, rstd = outs
+    _layer_forward(
+        y.reshape(-1), mean.reshape(-1), rstd.reshape(-1), flat(x), _optional(weight, x.dtype),
+        _optional(bias, x.dtype), eps,
+    )  # fmt: skip
+
+
+@in_float32
+def layer_norm_gradient(
+    outs: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any, *, normalized_ndim: int = 1
+) -> None:
+    """``outs`` = gradients for (x, weight, bias) of :func:`layer_norm`."""
+    gx, gw, gb = outs
+    _layer_gradient(
+        gx.reshape(-1), gw.reshape(-1), gb.reshape(-1), flat(g), flat(x),
+        _optional(weight, x.dtype), flat(mean), flat(rstd),
+    )  # fmt: skip
+
+
+# --- group norm: x is [N, C, S], groups of channels ---------------------------------------------
+
+
+@kernel
+def _group_forward(
+    y: Any, mean: Any, rstd: Any, x: Any, weight: Any, bias: Any, c: int, groups: int, eps: float
+) -> None:
+    sets = mean.size
+    n = x.size // sets
+    channels = c // groups
+    size = n // channels
+    kind = x.dtype.type
+    for s in range(sets):
+        row = x[s * n : (s + 1) * n]
+        center = kind(_sum(row) / n)
+        scale = kind(1.0 / np.sqrt(_deviation(row, center) / n + eps))
+        mean[s] = center
+        rstd[s] = scale
+        for k in range(channels):
+            channel = (s % groups) * channels + k
+            w = scale * (weight[channel] if weight.size else kind(1))
+            b = (bias[channel] if bias.size else kind(0)) - center * w
+            part = row[k * size : (k + 1) * size]
+            out = y[s * n + k * size : s * n + (k + 1) * size]
+            for j in range(size):
+                out[j] = part[j] * w + b
+
+
+@kernel
+def _group_gradient(
+    gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any, c: int,
+    groups: int,
+) -> None:  # fmt: skip
+    sets = mean.size
+    n = x.size // sets
+    channels = c // groups
+    size = n // channels
+    kind = x.dtype.type
+    held_w, held_b = np.zeros(c, np.float64), np.zeros(c, np.float64)
+    for s in range(sets):
+        center, scale = mean[s], rstd[s]
+        total = 0.0
+        product = 0.0
+        for k in range(channels):
+            channel = (s % groups) * channels + k
+            slope = g[s * n + k * size : s * n + (k + 1) * size]
+            row = x[s * n + k * size : s * n + (k + 1) * size]
+            w = weight[channel] if weight.size else kind(1)
+            part = _sum(slope)
+            inner = _product(slope, row, center)
+            held_b[channel] += part
+            held_w[channel] += inner * scale
+            total += part * w
+            product += inner * w
+        offset = kind(total / n)
+        pull = kind(product * scale * scale / n)
+        for k in range(channels):
+            channel = (s % groups) * channels + k
+            slope = g[s * n + k * size : s * n + (k + 1) * size]
+            row = x[s * n + k * size : s * n + (k + 1) * size]
+            out = gx[s * n + k * size : s * n + (k + 1) * size]
+            w = weight[channel] if weight.size else kind(1)
+            for j in range(size):
+                out[j] = (slope[j] * w - offset - (row[j] - center) * pull) * scale
+    for j in range(gw.size):
+        gw[j] = kind(held_w[j])
+    for j in range(gb.size):
+        gb[j] = kind(held_b[j])
+
+
+@in_float32
+def group_norm(
+    outs: Any, x: Any, weight: Any, bias: Any, *, groups: int, eps: float
+) -> None:
+    """``outs`` = (groups of channels normalised, means and inverse deviations [N, groups])."""
+    y, mean, rstd = outs
+    _group_forward(
+        y.reshape(-1), mean.reshape(-1), rstd.reshape(-1), flat(x), _optional(weight, x.dtype),
+        _optional(bias, x.dtype), x.shape[1], groups, eps,
+    )  # fmt: skip
+
+
+@in_float32
+def group_norm_gradient(
+    outs: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any, *, groups: int
+) -> None:
+    """``outs`` = gradients for (x, weight, bias) of :func:`group_norm`."""
+    gx, gw, gb = outs
+    _group_gradient(
+        gx.reshape(-1), gw, gb, flat(g), flat(x), _optional(weight, x.dtype), flat(mean),
+        flat(rstd), x.shape[1], groups,
+    )  # fmt: skip
+
+
+# --- root mean square norm: rows ----------------------------------------------------------------
+
+
+@kernel
+def _rms_forward(y: Any, rstd: Any, x: Any, weight: Any, eps: float) -> None:
+    rows = rstd.size
+    n = x.size // rows
+    kind = x.dtype.type
+    for r in range(rows):
+        row, out = x[r * n : (r + 1) * n], y[r * n : (r + 1) * n]
+        scale = kind(1.0 / np.sqrt(_deviation(row, kind(0)) / n + eps))
+        rstd[r] = scale
+        if weight.size:
+            for j in range(n):
+                out[j] = row[j] * scale * weight[j]
+        else:
+            for j in range(n):
+                out[j] = row[j] * scale
+
+
+@kernel
+def _rms_gradient(gx: Any, gw: Any, g: Any, x: Any, weight: Any, rstd: Any) -> None:
+    rows = rstd.size
+    n = x.size // rows
+    kind = x.dtype.type
+    held = np.zeros(n, np.float64)
+    for r in range(rows):
+        slope, row = g[r * n : (r + 1) * n], x[r * n : (r + 1) * n]
+        out = gx[r * n : (r + 1) * n]
+        scale = rstd[r]
+        if weight.size:
+            product = _triple(slope, weight, row, kind(0))
+        else:
+            product = _product(slope, row, kind(0))
+        pull = kind(product * scale * scale / n)
+        if weight.size:
+            for j in range(n):
+                held[j] += slope[j] * row[j] * scale
+                out[j] = (slope[j] * weight[j] - row[j] * pull) * scale
+        else:
+            for j in range(n):
+                out[j] = (slope[j] - row[j] * pull) * scale
+    for j in range(gw.size):
+        gw[j] = kind(held[j])
+
+
+@in_float32
+def rms_norm(outs: Any, x: Any, weight: Any, *, eps: float, normalized_ndim: int = 1) -> None:
+    """``outs`` = (``x / sqrt(mean(x^2) + eps) * weight``, the inverse roots)."""
+    y, rstd = outs
+    _rms_forward(y.reshape(-1), rstd.reshape(-1), flat(x), _optional(weight, x.dtype), eps)
+
+
+@in_float32
+def rms_norm_gradient(
+    outs: Any, g: Any, x: Any, weight: Any, rstd: Any, *, normalized_ndim: int = 1
+) -> None:
+    """``outs`` = gradients for (x, weight) of :func:`rms_norm`."""
+    gx, gw = outs
+    _rms_gradient(
+        gx.reshape(-1), gw.reshape(-1), flat(g), flat(x), _optional(weight, x.dtype), flat(rstd)
+    )
