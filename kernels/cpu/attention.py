@@ -1,0 +1,204 @@
+"""Scaled dot product attention, forward and backward, without a matrix of all pairs.
+
+For each batch and head, ``_ROWS`` queries at a time: their scores with all keys lie in a scratch block that
+stays in cache, and are turned into weights and used there. Backward computes the block again from
+the saved log-sum-exp:
+
+    P = exp(scale q k' + mask - lse)      D = sum(g * y)
+    dv += P' g     dS = P * (g v' - D) scale     dq = dS k     dk += dS' q
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.kernels.compile import kernel
+
+from . import blas
+from .blas import gemm
+from .half import flat, in_float32
+from .math import exp32
+
+_ROWS = 64
+
+
+@kernel(inline="always")
+def _exp(x: Any) -> Any:
+    return np.exp(x)
+
+
+def _loops(exponential: Any) -> Any:
+    """The loops with an ``exp`` for one element type."""
+
+    @kernel
+    def scores(
+        block: Any, q: Any, k: Any, mask: Any, steps: Any, at_mask: int, start: int, rows: int,
+        keys: int, width: int, scale: float, causal: int,
+    ) -> None:  # fmt: skip
+        gemm(0, 1, rows, keys, width, scale, q[start * width :], width, k, width, 0.0, block, keys)
+        lowest = block.dtype.type(-np.inf)
+        for i in range(rows):
+            row = block[i * keys : (i + 1) * keys]
+            if mask.size:
+                for j in range(keys):
+                    row[j] += mask[at_mask + (start + i) * steps[2] + j * steps[3]]
+            if causal:
+                for j in range(min(start + i + 1, keys), keys):
+                    row[j] = lowest
+
+    @kernel(fastmath={"reassoc", "contract"})
+    def row_sum(row: Any) -> Any:
+        total = row.dtype.type(0)
+        for i in range(row.size):
+            total += row[i]
+        return total
+
+    @kernel(fastmath={"reassoc", "contract"})
+    def row_product(a: Any, b: Any) -> Any:
+        total = a.dtype.type(0)
+        for i in range(a.size):
+            total += a[i] * b[i]
+        return total
+
+    @kernel
+    def forward(
+        y: Any, lse: Any, q: Any, k: Any, v: Any, mask: Any, steps: Any, heads: int, sets: int,
+        queries: int, keys: int, width: int, out_width: int, scale: float, causal: int,
+    ) -> None:  # fmt: skip
+        block = np.empty(64 * keys, q.dtype)
+        kind = q.dtype.type
+        for s in range(sets):
+            at_mask = (s // heads) * steps[0] + (s % heads) * steps[1]
+            q_, k_ = q[s * queries * width :], k[s * keys * width :]
+            v_ = v[s * keys * out_width :]
+            for start in range(0, queries, 64):
+                rows = min(64, queries - start)
+                scores(block, q_, k_, mask, steps, at_mask, start, rows, keys, width, scale, causal)
+                for i in range(rows):
+                    row = block[i * keys : (i + 1) * keys]
+                    best = row[0]
+                    for j in range(keys):
+                        best = row[j] if (row[j] > best) | (row[j] != row[j]) else best
+                    if best == kind(-np.inf):
+                        for j in range(keys):
+                            row[j] = 0
+                        lse[s * queries + start + i] = best
+                        continue
+                    for j in range(keys):
+                        row[j] = exponential(row[j] - best)
+                    total = row_sum(row)
+                    factor = kind(1) / total
+                    for j in range(keys):
+                        row[j] *= factor
+                    lse[s * queries + start + i] = best + kind(np.log(total))
+                target = y[(s * queries + start) * out_width :]
+                gemm(0, 0, rows, out_width, keys, 1.0, block, keys, v_, out_width, 0.0, target,
+                     out_width)
+
+    @kernel
+    def backward(
+        gq: Any, gk: Any, gv: Any, g: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, lse: Any,
+        steps: Any, heads: int, sets: int, queries: int, keys: int, width: int, out_width: int,
+        scale: float, causal: int,
+    ) -> None:  # fmt: skip
+        block, slope = np.empty(64 * keys, q.dtype), np.empty(64 * keys, q.dtype)
+        kind = q.dtype.type
+        for s in range(sets):
+            at_mask = (s // heads) * steps[0] + (s % heads) * steps[1]
+            q_, k_ = q[s * queries * width :], k[s * keys * width :]
+            v_ = v[s * keys * out_width :]
+            gk_, gv_ = gk[s * keys * width :], gv[s * keys * out_width :]
+            for start in range(0, queries, 64):
+                rows = min(64, queries - start)
+                kept = 0.0 if start == 0 else 1.0
+                first = s * queries + start
+                g_ = g[first * out_width :]
+                scores(block, q_, k_, mask, steps, at_mask, start, rows, keys, width, scale, causal)
+                gemm(0, 1, rows, keys, out_width, 1.0, g_, out_width, v_, out_width, 0.0, slope,
+                     keys)
+                for i in range(rows):
+                    row = block[i * keys : (i + 1) * keys]
+                    pull = slope[i * keys : (i + 1) * keys]
+                    whole = lse[first + i]
+                    if whole == kind(-np.inf):
+                        for j in range(keys):
+                            row[j] = 0
+                    else:
+                        for j in range(keys):
+                            row[j] = exponential(row[j] - whole)
+                    at = (first + i) * out_width
+                    drop = row_product(g[at : at + out_width], y[at : at + out_width])
+                    for j in range(keys):
+                        pull[j] = row[j] * (pull[j] - drop)
+                gemm(1, 0, keys, out_width, rows, 1.0, block, keys, g_, out_width, kept, gv_,
+                     out_width)
+                gemm(0, 0, rows, width, keys, scale, slope, keys, k_, width, 0.0,
+                     gq[first * width :], width)
+                gemm(1, 0, keys, width, rows, scale, slope, keys, q[first * width :], width, kept,
+                     gk_, width)
+
+    return forward, backward
+
+
+_BY_TYPE = {np.dtype(np.float32): _loops(exp32), np.dtype(np.float64): _loops(_exp)}
+
+
+def _mask_of(mask: Any, q: Any, k: Any) -> tuple[Any, Any, int]:
+    """(flat mask, its strides over [batch, head, query, key], heads)."""
+    heads = q.shape[-3] if q.ndim >= 3 else 1
+    if mask is None:
+        return np.empty(0, q.dtype), np.zeros(4, np.int64), heads
+    lead = int(np.prod(q.shape[:-3], dtype=np.int64)) if q.ndim > 3 else 1
+    whole = np.broadcast_to(mask, (*q.shape[:-2], q.shape[-2], k.shape[-2]))
+    if q.ndim > 4:
+        whole = np.ascontiguousarray(whole)
+    whole = whole.reshape(lead, heads, q.shape[-2], k.shape[-2]) if q.ndim != 4 else whole
+    own = np.ascontiguousarray(mask, q.dtype)
+    if q.ndim == 4:
+        padded = own.reshape((1,) * (4 - own.ndim) + own.shape)
+        steps = [0 if n == 1 else s // own.itemsize
+                 for n, s in zip(padded.shape, padded.strides, strict=True)]  # fmt: skip
+        return own.reshape(-1), np.array(steps, np.int64), heads
+    dense = np.ascontiguousarray(whole, q.dtype)
+    return dense.reshape(-1), np.array([s // dense.itemsize for s in dense.strides]), heads
+
+
+def _sizes(q: Any, k: Any, v: Any) -> tuple[int, ...]:
+    sets = int(np.prod(q.shape[:-2], dtype=np.int64))
+    return sets, q.shape[-2], k.shape[-2], q.shape[-1], v.shape[-1]
+
+
+@in_float32
+def attention(
+    outs: Any, q: Any, k: Any, v: Any, mask: Any = None, *, scale: float, causal: bool
+) -> None:
+    """``outs`` = (``softmax(scale q k' + mask) v``, log-sum-exp of each query's scores).
+
+    Shapes: q [..., L, E], k [..., S, E], v [..., S, F]; mask is added, and broadcasts to [..., L, S].
+    A query whose scores are all -inf gets zeros.
+    """
+    y, lse = outs
+    blas.library()
+    values, steps, heads = _mask_of(mask, q, k)
+    forward = _BY_TYPE[q.dtype][0]
+    forward(
+        y.reshape(-1), lse.reshape(-1), flat(q), flat(k), flat(v), values, steps, heads,
+        *_sizes(q, k, v), float(scale), int(causal),
+    )  # fmt: skip
+
+
+@in_float32
+def attention_gradient(
+    outs: Any, g: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, logsumexp: Any, *, scale: float,
+    causal: bool,
+) -> None:  # fmt: skip
+    """``outs`` = gradients for (q, k, v) of :func:`attention`."""
+    blas.library()
+    values, steps, heads = _mask_of(mask, q, k)
+    backward = _BY_TYPE[q.dtype][1]
+    backward(
+        *[o.reshape(-1) for o in outs], flat(g), flat(q), flat(k), flat(v), values, flat(y),
+        flat(logsumexp), steps, heads, *_sizes(q, k, v), float(scale), int(causal),
+    )  # fmt: skip
