@@ -331,7 +331,7 @@ def norm(
     *,
     dtype: Any = None,
 ) -> Any:
-    """A vector norm, or a matrix norm where ``dim`` (or the input) has two axes and ``ord`` is given."""
+    """A vector norm, or a matrix norm where two axes are meant and ``ord`` is given."""
     if ord is not None and (
         (isinstance(dim, (tuple, list)) and len(dim) == 2) or (dim is None and A.aval.ndim == 2)
     ):

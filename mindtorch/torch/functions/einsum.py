@@ -59,7 +59,9 @@ def _parse(equation: str, operands: Any) -> tuple[list[list[str]], list[str]]:
     texts = left.split(",")
     if len(texts) != len(operands):
         more = "more" if len(texts) < len(operands) else "fewer"
-        raise RuntimeError(f"einsum(): {more} operands were provided than specified in the equation")
+        raise RuntimeError(
+            f"einsum(): {more} operands were provided than specified in the equation"
+        )
     hidden = 0
     for text, x in zip(texts, operands, strict=True):
         if "..." in text:

@@ -1,0 +1,225 @@
+"""Every op against torch: value, type, layout, gradient, second gradient, linearity of the rules."""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mindtorch.engine.ops as engine_ops
+import mindtorch.torch as mt
+from mindtorch.engine.core import OPS, Op
+
+sys.path.insert(0, str(Path(__file__).parent))
+from ops_table import Row, all_rows
+
+torch = pytest.importorskip("torch")
+ROWS = all_rows()
+EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23}
+# ops that rows do not cover, with the reason
+WITHOUT_ROW: dict[str, str] = {}
+
+
+def _tensor(namespace: Any, array: Any, dtype: str) -> Any:
+    """A tensor with the array's layout; index and mask arrays keep their own type."""
+    kept = array.dtype.kind in "iub"
+    values = array if kept else array.astype(dtype)
+    if dtype in ("uint8", "bool") and not kept:
+        values = np.abs(array).astype(dtype)
+    flat = namespace.from_numpy(np.array(values.reshape(-1), order="C"))
+    if array.ndim < 2 or array.size == 0 or array.flags.c_contiguous:
+        return flat.reshape(array.shape)
+    order = sorted(range(array.ndim), key=lambda i: -abs(array.strides[i]))
+    stored = np.ascontiguousarray(values.transpose(order))
+    whole = namespace.from_numpy(stored.reshape(-1).copy()).reshape(stored.shape)
+    return whole.permute(*np.argsort(order).tolist())
+
+
+def _outputs(result: Any) -> list[Any]:
+    results = list(result) if isinstance(result, (tuple, list)) else [result]
+    return [r for r in results if r is not None]
+
+
+def _differentiable(outputs: list[Any]) -> list[Any]:
+    return [r for r in outputs if r.requires_grad]
+
+
+def _run(namespace: Any, row: Row, case: Any, dtype: str, order: int) -> list[Any]:
+    """Results; for ``order`` 1 and 2 gradients of a fixed weighted sum, as numpy arrays."""
+    inputs = [_tensor(namespace, array, dtype) for array in case]
+    leaves = []
+    if order:
+        for position, x in enumerate(inputs):
+            if x.is_floating_point():
+                inputs[position] = x.detach().requires_grad_()
+                leaves.append(inputs[position])
+    outputs = _outputs(row.call(namespace, *inputs))
+    if not order:
+        return outputs
+    gradients = _gradient(namespace, _differentiable(outputs), leaves, order > 1)
+    if order == 1:
+        return gradients
+    tracked = [g for g in gradients if g is not None and g.requires_grad]
+    return _gradient(namespace, tracked, leaves, False) if tracked else [None] * len(leaves)
+
+
+def _weights(namespace: Any, outputs: list[Any]) -> list[Any]:
+    rng = np.random.default_rng(7)
+    return [
+        namespace.from_numpy(np.array(rng.uniform(0.5, 1.5, r.shape)).reshape(-1)).reshape(
+            tuple(r.shape)
+        ).to(r.dtype)
+        for r in outputs
+    ]
+
+
+def _gradient(namespace: Any, outputs: list[Any], leaves: list[Any], create: bool) -> list[Any]:
+    if not outputs:
+        return [None] * len(leaves)
+    return list(
+        namespace.autograd.grad(
+            outputs, leaves, _weights(namespace, outputs), create_graph=create, allow_unused=True
+        )
+    )
+
+
+def _array(x: Any) -> Any:
+    return x.detach().resolve_conj().numpy() if hasattr(x, "resolve_conj") else x.detach().numpy()
+
+
+def _compare(mine: Any, theirs: Any, epsilons: float, what: str) -> None:
+    """Equal within ``epsilons`` of the larger of the element and the typical element."""
+    assert str(mine.dtype).split(".")[-1] == str(theirs.dtype).split(".")[-1], what
+    assert tuple(mine.shape) == tuple(theirs.shape), what
+    a, b = _array(mine), _array(theirs)
+    if b.dtype.kind in "biu":
+        np.testing.assert_array_equal(a, b, err_msg=what)
+        return
+    epsilon = EPSILON.get(b.real.dtype.name, 2.0**-10)
+    scale = float(np.nanmax(np.abs(np.where(np.isfinite(b), b, 0)), initial=0))
+    np.testing.assert_allclose(
+        a, b, rtol=epsilons * epsilon, atol=epsilons * epsilon * max(scale, 1e-30), err_msg=what
+    )
+
+
+def _cases(rows: list[Row], dtypes: Any = None) -> list[Any]:
+    return [
+        pytest.param(row, dtype, id=f"{row.name}-{dtype}")
+        for row in rows
+        for dtype in (row.dtypes if dtypes is None else dtypes)
+    ]
+
+
+@pytest.mark.parametrize(("row", "dtype"), _cases(ROWS))
+def test_values_types_and_layouts_are_torchs(row: Row, dtype: str) -> None:
+    """The shape rule allocates, so a wrong rule shows as a wrong shape, type or layout."""
+    for number, case in enumerate(row.cases):
+        mine = _run(mt, row, case, dtype, 0)
+        theirs = _run(torch, row, case, dtype, 0)
+        assert len(mine) == len(theirs)
+        for a, b in zip(mine, theirs, strict=True):
+            where = f"{row.name} case {number} {dtype}"
+            _compare(a, b, row.tolerance, where)
+            if row.strides and b.numel() > 0:
+                lengths = list(zip(b.shape, a.stride(), b.stride(), strict=True))
+                assert all(m == n or k == 1 for k, m, n in lengths), (where, lengths)
+
+
+@pytest.mark.parametrize(
+    ("row", "dtype"), _cases([row for row in ROWS if row.gradient], ("float64", "float32"))
+)
+def test_gradients_are_torchs(row: Row, dtype: str) -> None:
+    """In float64 a wrong formula cannot hide in rounding; float32 is what programs run."""
+    for number, case in enumerate(row.cases):
+        mine = _run(mt, row, case, dtype, 1)
+        theirs = _run(torch, row, case, dtype, 1)
+        _same_gradients(mine, theirs, row, f"{row.name} case {number}")
+
+
+def _same_gradients(mine: Any, theirs: Any, row: Row, where: str) -> None:
+    for position, (a, b) in enumerate(zip(mine, theirs, strict=True)):
+        if a is None or b is None:
+            present = a if b is None else b
+            assert present is None or not _array(present).any(), where
+            continue
+        _compare(a, b, 8 * row.tolerance, f"{where} input {position}")
+
+
+@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in ROWS if r.second])
+def test_second_gradients_are_torchs(row: Row) -> None:
+    """Rules are made of ops, so the gradient of a gradient is right where torch's is."""
+    for number, case in enumerate(row.cases):
+        mine = _run(mt, row, case, "float64", 2)
+        theirs = _run(torch, row, case, "float64", 2)
+        _same_gradients(mine, theirs, row, f"{row.name} case {number}")
+
+
+@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in ROWS])
+def test_a_row_runs_the_ops_it_names(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Otherwise a row could claim an op that it never reaches."""
+    seen: set[str] = set()
+    evaluate = Op.evaluate
+
+    def spy(self: Op, *args: Any) -> Any:
+        seen.add(self.name)
+        return evaluate(self, *args)
+
+    monkeypatch.setattr(Op, "evaluate", spy)
+    case = row.cases[0]
+    dtype = "float64" if "float64" in row.dtypes else row.dtypes[0]
+    _run(mt, row, case, dtype, 0)
+    if row.gradient:
+        _run(mt, row, case, "float64", 1)
+    missing = set(row.ops.split()) - seen
+    assert not missing
+
+
+@pytest.mark.parametrize(
+    "row", [pytest.param(r, id=r.name) for r in ROWS if r.gradient and r.second]
+)
+def test_jvp_and_vjp_have_one_inner_product(row: Row) -> None:
+    """<J t, g> = <t, J'g>: the rule is linear in the gradient, and its transpose is its own."""
+    for case in row.cases[:2]:
+        inputs = [_tensor(mt, array, "float64") for array in case]
+        inputs = [x.requires_grad_() if x.is_floating_point() else x for x in inputs]
+        leaves = [x for x in inputs if x.requires_grad]
+        outputs = _differentiable(_outputs(row.call(mt, *inputs)))
+        if not outputs:
+            continue
+        weights = [w.requires_grad_() for w in _weights(mt, outputs)]
+        back = mt.autograd.grad(outputs, leaves, weights, create_graph=True, allow_unused=True)
+        used = [(b, t) for b, t in zip(back, _weights(mt, leaves), strict=True)
+                if b is not None and b.requires_grad]  # fmt: skip
+        if not used:
+            continue
+        forward = mt.autograd.grad([b for b, _ in used], weights, [t for _, t in used],
+                                   allow_unused=True)  # fmt: skip
+        left = sum(float((f * w).sum()) for f, w in zip(forward, weights, strict=True)
+                   if f is not None)  # fmt: skip
+        right = sum(float((b * t).sum()) for b, t in used)
+        size = sum(float((b * t).abs().sum()) for b, t in used)
+        assert abs(left - right) <= 1e-12 * (size + abs(right) + 1e-300), row.name
+
+
+def test_every_op_has_a_row() -> None:
+    """An op without a row would be an op without a test."""
+    for module in pkgutil.iter_modules(engine_ops.__path__):
+        importlib.import_module(f"mindtorch.engine.ops.{module.name}")
+    covered = {name for row in ROWS for name in row.ops.split()}
+    missing = set(OPS) - covered - set(WITHOUT_ROW)
+    assert not missing, sorted(missing)
+    assert not set(WITHOUT_ROW) & covered
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    """torch warns of complex casts and the like; ours are counted elsewhere."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="torch")
+        yield
