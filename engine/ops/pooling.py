@@ -7,7 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from .convolution import Ints, NetworkOp
-from .indexing import gather
+from .indexing import gather, scatter
 from .movement import reshape
 
 
@@ -66,7 +66,7 @@ def _max_pool_aval(
 
 def pick(x: Any, places: Any) -> Any:
     """The elements of ``x`` at ``places``, counted within the spatial axes of one channel."""
-    flat = reshape(x, (*x.aval.shape[:2], -1 if x.aval.size == 0 else _count(x.aval.shape[2:])))
+    flat = reshape(x, (*x.aval.shape[:2], _count(x.aval.shape[2:])))
     index = reshape(places, (*places.aval.shape[:2], _count(places.aval.shape[2:])))
     return reshape(gather(flat, index, axis=2), places.aval.shape)
 
@@ -183,3 +183,14 @@ adaptive_max_pool = NetworkOp(
     vjp=lambda g, out, avals: max_pool_gradient(g[0], out[1], shape=avals[0].shape),
     group="network",
 )
+
+
+def unpool(x: Any, places: Any, *, shape: Shape) -> Any:
+    """``x`` written at ``places`` of zeros; where places repeat, the last one stays."""
+    from ..tensor import full_flat
+
+    flat_shape = (*shape[:2], _count(shape[2:]))
+    zeros = full_flat(flat_shape, x.aval.dtype, 0)
+    index = reshape(places, (*places.aval.shape[:2], _count(places.aval.shape[2:])))
+    values = reshape(x, index.aval.shape)
+    return reshape(scatter(zeros, index, values, axis=2), shape)

@@ -1,0 +1,266 @@
+"""Linear maps, embeddings, distances, and other functions of vectors."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.ops import embedding as embedding_ops
+from mindtorch.engine.ops import linear_algebra, movement
+from mindtorch.engine.tensor import constant as c
+from mindtorch.engine.tensor import from_array
+
+from .._arguments import require_tensor
+from ..autograd.grad_mode import no_grad
+
+__all__ = [
+    "bilinear", "cosine_similarity", "embedding", "embedding_bag", "linear", "normalize",
+    "one_hot", "pairwise_distance", "pdist",
+]  # fmt: skip
+
+
+def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
+    """``x W^T + b``."""
+    require_tensor(input, "linear", "input", 1)
+    require_tensor(weight, "linear", "weight", 2)
+    return linear_algebra.linear(input, weight, bias)
+
+
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """``x1^T W[o] x2 + b[o]`` for each output ``o``."""
+    outputs, first, second = weight.aval.shape
+    if input1.dim() != input2.dim():
+        raise RuntimeError(
+            f"bilinear(): input dimensions do not match: got {input1.dim()} and {input2.dim()}"
+        )
+    for i, (x, n) in enumerate(((input1, first), (input2, second))):
+        if x.aval.shape[-1] != n:
+            raise RuntimeError(
+                f"bilinear(): input{i + 1} size does not match weight size: got "
+                f"{x.aval.shape[-1]} but expected {n}"
+            )
+    batch = tuple(input1.aval.shape[:-1])
+    x1 = movement.reshape(input1, (_count(batch), first))
+    x2 = movement.reshape(input2, (_count(batch), 1, second))
+    swapped = movement.reshape(movement.permute(weight, axes=(0, 2, 1)), (outputs * second, first))
+    left = linear_algebra.linear(x1, swapped, None)
+    left = movement.reshape(left, (_count(batch), outputs, second))
+    result = pointwise.multiply(left, x2).sum(-1)
+    result = movement.reshape(result, (*batch, outputs))
+    return result if bias is None else pointwise.add(result, bias)
+
+
+def _count(shape: Any) -> int:
+    count = 1
+    for n in shape:
+        count *= n
+    return count
+
+
+def one_hot(tensor: Any, num_classes: int = -1) -> Any:
+    """Zeros with a 1 at the place that each element names, along a new last axis."""
+    if tensor.aval.dtype is not dtypes.int64:
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    values = tensor.array()
+    if values.size == 0:
+        if num_classes <= 0:
+            raise RuntimeError("Can not infer total number of classes from empty tensor.")
+        return from_array(np.zeros((*values.shape, num_classes), np.int64))
+    if values.min() < 0:
+        raise RuntimeError("Class values must be non-negative.")
+    if num_classes == -1:
+        num_classes = int(values.max()) + 1
+    elif values.max() >= num_classes:
+        raise RuntimeError("Class values must be smaller than num_classes.")
+    return from_array((values[..., None] == np.arange(num_classes)).astype(np.int64))
+
+
+def _padding_place(padding_idx: int | None, rows: int) -> int:
+    if padding_idx is None:
+        return -1
+    if padding_idx > 0:
+        if padding_idx >= rows:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+    elif padding_idx < 0:
+        if padding_idx < -rows:
+            raise AssertionError("Padding_idx must be within num_embeddings")
+        padding_idx += rows
+    return padding_idx
+
+
+def _renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) -> None:
+    """Scale down, in place, the rows that are looked up and longer than ``max_norm``."""
+    with no_grad():
+        rows = np.unique(indices.array())
+        table = weight.array()
+        for row in rows:
+            norm = float(np.linalg.norm(table[row].astype(np.float64), norm_type))
+            if norm > max_norm:
+                table[row] *= table.dtype.type(max_norm / (norm + 1e-7))
+        weight._shared.version += 1
+
+
+def embedding(
+    input: Any,  # noqa: A002
+    weight: Any,
+    padding_idx: int | None = None,
+    max_norm: float | None = None,
+    norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False,
+    sparse: bool = False,
+) -> Any:
+    """The rows of ``weight`` that ``input`` names.
+
+    Args:
+        padding_idx: a row that gets no gradient.
+        max_norm: rows longer than this are scaled down in place first.
+        scale_grad_by_freq: divide each row's gradient by how often it was looked up.
+    """
+    if sparse:
+        raise NotImplementedError("sparse gradients are not implemented in mindtorch")
+    place = _padding_place(padding_idx, weight.aval.shape[0])
+    if max_norm is not None:
+        _renormalize(weight, input, max_norm, norm_type)
+    return embedding_ops.embedding(
+        weight, input, padding_idx=None if place < 0 else place, scale_by_frequency=bool(scale_grad_by_freq)
+    )
+
+
+def embedding_bag(
+    input: Any,  # noqa: A002
+    weight: Any,
+    offsets: Any = None,
+    max_norm: float | None = None,
+    norm_type: float = 2,
+    scale_grad_by_freq: bool = False,
+    mode: str = "mean",
+    sparse: bool = False,
+    per_sample_weights: Any = None,
+    include_last_offset: bool = False,
+    padding_idx: int | None = None,
+) -> Any:
+    """The sum, mean or maximum of the rows of ``weight`` that each bag of ``input`` names.
+
+    Args:
+        offsets: where each bag of a flat ``input`` begins; a 2-d ``input`` has a bag a row.
+        per_sample_weights: factors of the rows, for mode "sum".
+    """
+    if weight.aval.dtype is dtypes.int64 and input.aval.dtype.category == dtypes.FLOAT:
+        warnings.warn(
+            "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag("
+            "weight, input, ...)` is deprecated, and should now be `embedding_bag(input, weight, "
+            "...)`.",
+            stacklevel=2,
+        )
+        weight, input = input, weight  # noqa: A001
+    if per_sample_weights is not None and input.aval.shape != per_sample_weights.aval.shape:
+        raise ValueError(
+            f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not "
+            f"None, then it must have the same shape as the input ({list(input.shape)})"
+        )
+    if mode not in ("sum", "mean", "max"):
+        raise ValueError("mode has to be one of sum, mean or max")
+    if per_sample_weights is not None and mode != "sum":
+        raise NotImplementedError(
+            "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
+            f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
+        )
+    if mode == "max" and (scale_grad_by_freq or sparse):
+        option = "scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights"
+        raise ValueError(f"max mode does not support {option}")
+    starts, flat, weights = _bags(input, offsets, per_sample_weights, include_last_offset)
+    rows = embedding(
+        flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+    )
+    if weights is not None:
+        rows = rows * weights.unsqueeze(1)
+    place = _padding_place(padding_idx, weight.aval.shape[0])
+    return _reduce_bags(rows, flat, starts, mode, place)
+
+
+def _bags(x: Any, offsets: Any, weights: Any, include_last: bool) -> tuple[Any, Any, Any]:
+    """Where each bag begins (and the end of the last), the flat indices and their factors."""
+    if x.dim() == 2:
+        if offsets is not None:
+            raise ValueError(
+                "if input is 2D, then offsets has to be None, as input is treated is a mini-batch "
+                f"of fixed length sequences. However, found offsets of type {type(offsets)}"
+            )
+        count, length = x.aval.shape
+        starts = np.arange(count + 1, dtype=np.int64) * length
+        flat = movement.reshape(x, (count * length,))
+        return starts, flat, None if weights is None else weights.reshape(-1)
+    if x.dim() != 1:
+        raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {x.dim()}")
+    if offsets is None:
+        raise ValueError("offsets has to be a 1D Tensor but got None")
+    if offsets.dim() != 1:
+        raise ValueError("offsets has to be a 1D Tensor")
+    starts = offsets.array().astype(np.int64)
+    if not include_last:
+        starts = np.append(starts, x.aval.size)
+    return starts, x, weights
+
+
+def _reduce_bags(rows: Any, flat: Any, starts: Any, mode: str, padding: int) -> Any:
+    """Fold the rows of each bag; padding rows do not count."""
+    indices = flat.array()
+    parts = []
+    for begin, end in zip(starts[:-1], starts[1:], strict=True):
+        keep = np.flatnonzero(indices[begin:end] != padding) + begin
+        if keep.size == 0:
+            parts.append(rows.new_zeros(rows.aval.shape[1]))
+            continue
+        bag = rows[from_array(keep.astype(np.int64))] if padding >= 0 else rows[int(begin) : int(end)]
+        if mode == "max":
+            parts.append(bag.max(0)[0])
+        else:
+            parts.append(bag.sum(0) if mode == "sum" else bag.mean(0))
+    from .. import stack
+
+    if not parts:
+        return rows.new_zeros((0, rows.aval.shape[1]))
+    return stack(parts)
+
+
+def normalize(
+    input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None  # noqa: A002
+) -> Any:
+    """``x / max(norm(x), eps)`` along ``dim``."""
+    length = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
+    result = input / length
+    return result if out is None else out.copy_(result)
+
+
+def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
+    """``x1 . x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
+    from .. import broadcast_tensors
+
+    x1, x2 = broadcast_tensors(x1, x2)
+    first = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)
+    second = x2 / x2.norm(2, dim, keepdim=True).clamp_min(eps)
+    return (first * second).sum(dim)
+
+
+def pairwise_distance(
+    x1: Any, x2: Any, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False
+) -> Any:
+    """The p-norm of ``x1 - x2 + eps`` along the last axis."""
+    return pointwise.add(pointwise.subtract(x1, x2), c(eps)).norm(p, -1, keepdim=keepdim)
+
+
+def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
+    """The p-norm distance of every pair of rows."""
+    if input.dim() != 2:
+        raise RuntimeError(
+            f"pdist only supports 2D tensors, got: {input.dim()}D"
+        )
+    n = input.aval.shape[0]
+    rows, columns = np.triu_indices(n, 1)
+    first = input[from_array(rows.astype(np.int64))]
+    second = input[from_array(columns.astype(np.int64))]
+    return (first - second).norm(p, -1)

@@ -1,0 +1,450 @@
+"""Losses."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.ops import loss as ops
+from mindtorch.engine.ops import movement
+
+from ._functional_activation import log_softmax, logsigmoid, relu
+from ._functional_linear import pairwise_distance
+from ._reduction import chosen_reduction, reduced
+
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
+    "cross_entropy", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div",
+    "l1_loss", "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
+    "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+]  # fmt: skip
+
+
+def _flat_classes(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
+    """``(N, C, *)`` and ``(N, *)`` from what torch takes; errors where the shapes differ."""
+    x, t = input.aval, target.aval
+    if x.ndim == 1:
+        if t.ndim > 1 or t.size != 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        return movement.unsqueeze(input, axis=0), movement.reshape(target, (1,))
+    if x.shape[0] != t.shape[0] if t.ndim else True:
+        raise ValueError(
+            f"Expected input batch_size ({x.shape[0]}) to match target batch_size "
+            f"({t.shape[0] if t.ndim else 1})."
+        )
+    if x.ndim == 2 and t.ndim != 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if x.ndim > 2 and t.shape[1:] != x.shape[2:]:
+        if x.ndim == 4:
+            raise RuntimeError(
+                f"size mismatch (got input: {list(x.shape)} , target: {list(t.shape)}"
+            )
+        raise RuntimeError(
+            f"Expected target size {[x.shape[0], *x.shape[2:]]}, got {list(t.shape)}"
+        )
+    return input, target
+
+
+def _target_weights(target: Any, weight: Any, ignore_index: int, like: Any) -> Any:
+    """The weight of each target, 0 where it is ignored."""
+    keep = target != ignore_index
+    if weight is None:
+        return keep.to(like.dtype)
+    return weight[target.long() * keep] * keep.to(like.dtype)
+
+
+def nll_loss(
+    input: Any,  # noqa: A002
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+) -> Any:
+    """-weight[t] * input[n, t]; the mean is weighed."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    if input.dim() < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {input.dim()})")
+    single = input.dim() == 1 and target.dim() == 0
+    x, t = _flat_classes(input, target)
+    loss = ops.nll(x, t, weight, ignore_index=ignore_index)
+    if reduction == "mean":
+        if weight is None and not (t.array() == ignore_index).any():
+            return loss.mean()
+        return loss.sum() / _target_weights(t, weight, ignore_index, loss).sum()
+    if reduction == "sum":
+        return loss.sum()
+    return loss.squeeze(0) if single else loss
+
+
+def cross_entropy(
+    input: Any,  # noqa: A002
+    target: Any,
+    weight: Any = None,
+    size_average: bool | None = None,
+    ignore_index: int = -100,
+    reduce: bool | None = None,
+    reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Any:
+    """-log softmax(input)[t], ``target`` being classes, or probabilities of input's shape.
+
+    Args:
+        weight: a factor for each class.
+        label_smoothing: the share of the target that is spread over all classes.
+    """
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError(
+            f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}"
+        )
+    axis = 0 if input.dim() == 1 else 1
+    if input.aval.shape == target.aval.shape:
+        if target.aval.dtype.category != dtypes.FLOAT:
+            raise RuntimeError(
+                "Expected floating point type for target with class probabilities, got "
+                f"{dtypes.scalar_type_name(target.aval.dtype)}"
+            )
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
+        return _soft_cross_entropy(input, target, weight, reduction, label_smoothing, axis)
+    logs = log_softmax(input, axis)
+    loss = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
+    if label_smoothing == 0:
+        return loss
+    classes = input.aval.shape[axis]
+    weighed = logs if weight is None else logs * _over_classes(weight, input.dim(), axis)
+    smooth = -weighed.sum(axis)
+    smooth = smooth.masked_fill(target == ignore_index, 0.0)
+    if reduction == "mean":
+        if weight is None:
+            smooth = smooth.sum() / (target != ignore_index).sum()
+        else:
+            smooth = smooth.sum() / _target_weights(target, weight, ignore_index, logs).sum()
+    elif reduction == "sum":
+        smooth = smooth.sum()
+    return (1 - label_smoothing) * loss + smooth * (label_smoothing / classes)
+
+
+def _over_classes(weight: Any, ndim: int, axis: int) -> Any:
+    return weight.view([-1 if i == axis else 1 for i in range(ndim)])
+
+
+def _soft_cross_entropy(
+    x: Any, target: Any, weight: Any, reduction: str, smoothing: float, axis: int
+) -> Any:
+    classes = x.aval.shape[axis]
+    if smoothing > 0:
+        target = target * (1 - smoothing) + smoothing / classes
+    product = log_softmax(x, axis) * target
+    if weight is not None:
+        product = product * _over_classes(weight, x.dim(), axis)
+    if reduction == "mean":
+        return -product.sum() / (x.numel() / classes)
+    return -product.sum() if reduction == "sum" else -product.sum(axis)
+
+
+def _warn_sizes(input: Any, target: Any) -> None:  # noqa: A002
+    if input.aval.shape != target.aval.shape:
+        warnings.warn(
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
+            "Please ensure they have the same size.",
+            stacklevel=3,
+        )
+
+
+def _weighed(loss: Any, weight: Any, reduction: str) -> Any:
+    if weight is None:
+        return reduced(loss, reduction)
+    loss = loss * weight
+    if reduction == "mean":
+        return loss.sum() / weight.expand_as(loss).sum()
+    return reduced(loss, reduction)
+
+
+def mse_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
+    reduction: str = "mean", weight: Any = None,
+) -> Any:  # fmt: skip
+    """(input - target) ** 2."""
+    _warn_sizes(input, target)
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    return _weighed(pointwise.square(pointwise.subtract(input, target)), weight, reduction)
+
+
+def l1_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
+    reduction: str = "mean", weight: Any = None,
+) -> Any:  # fmt: skip
+    """abs(input - target)."""
+    _warn_sizes(input, target)
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    return _weighed(pointwise.absolute(pointwise.subtract(input, target)), weight, reduction)
+
+
+def smooth_l1_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
+    reduction: str = "mean", beta: float = 1.0,
+) -> Any:  # fmt: skip
+    """d**2 / (2 beta) where d = abs(input - target) < beta, else d - beta / 2."""
+    _warn_sizes(input, target)
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    if beta < 0:
+        raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
+    d = (input - target).abs()
+    if beta == 0:
+        return reduced(d, reduction)
+    return reduced(_either(d < beta, 0.5 * d * d / beta, d - 0.5 * beta), reduction)
+
+
+def _either(condition: Any, a: Any, b: Any) -> Any:
+    return pointwise.where(condition, a, b)
+
+
+def huber_loss(
+    input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None  # noqa: A002
+) -> Any:
+    """d**2 / 2 where d = abs(input - target) <= delta, else delta * (d - delta / 2)."""
+    _warn_sizes(input, target)
+    reduction = chosen_reduction(None, None, reduction)
+    if delta <= 0:
+        raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    d = (input - target).abs()
+    loss = _either(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta))
+    return _weighed(loss, weight, reduction)
+
+
+def kl_div(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
+    reduction: str = "mean", log_target: bool = False,
+) -> Any:  # fmt: skip
+    """target * (log(target) - input); ``input`` (and with ``log_target`` the target) are logs."""
+    if size_average is not None or reduce is not None:
+        reduction = chosen_reduction(size_average, reduce, reduction)
+    elif reduction == "mean":
+        warnings.warn(
+            "reduction: 'mean' divides the total loss by both the batch size and the support size."
+            "'batchmean' divides only by the batch size, and aligns with the KL div math "
+            "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
+            "major release.",
+            stacklevel=2,
+        )
+    if log_target:
+        loss = target.exp() * (target - input)
+    else:
+        loss = target.xlogy(target) - target * input
+    if reduction == "batchmean":
+        return loss.sum() / input.size(0) if input.dim() else loss.sum()
+    return reduced(loss, chosen_reduction(None, None, reduction))
+
+
+def binary_cross_entropy(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """-(t log(x) + (1 - t) log(1 - x)), logs not below -100."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    if target.aval.shape != input.aval.shape:
+        raise ValueError(
+            f"Using a target size ({target.size()}) that is different to the input size "
+            f"({input.size()}) is deprecated. Please ensure they have the same size."
+        )
+    values = input.array()
+    if values.size and not ((values >= 0) & (values <= 1)).all():
+        raise RuntimeError("all elements of input should be between 0 and 1")
+    loss = (target - 1) * (-input).log1p().clamp(min=-100) - target * input.log().clamp(min=-100)
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
+    reduction: str = "mean", pos_weight: Any = None,
+) -> Any:  # fmt: skip
+    """:func:`binary_cross_entropy` of sigmoid(input), without its loss of precision."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    if target.aval.shape != input.aval.shape:
+        raise ValueError(
+            f"Target size ({target.size()}) must be the same as input size ({input.size()})"
+        )
+    logs = logsigmoid(input)
+    if pos_weight is None:
+        loss = (1 - target) * input - logs
+    else:
+        loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * logs
+    return reduced(loss if weight is None else loss * weight, reduction)
+
+
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None,  # noqa: A002
+    eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """exp(x) - t x (or x - t log(x + eps)), with Stirling's term for t > 1 when ``full``."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
+    if full:
+        stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
+        loss = loss + stirling.masked_fill(target <= 1, 0)
+    return reduced(loss, reduction)
+
+
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,  # noqa: A002
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """(log(var) + (input - target)**2 / var) / 2, ``var`` not below ``eps``."""
+    if isinstance(var, float):
+        if var < 0:
+            raise ValueError("var has negative entry/entries")
+        var = var * input.new_ones(input.size())
+    elif (var.array() < 0).any():
+        raise ValueError("var has negative entry/entries")
+    if var.size() != input.size():
+        if input.size()[:-1] == var.size():
+            var = var.unsqueeze(-1)
+        elif not (input.size()[:-1] == var.size()[:-1] and var.size(-1) == 1):
+            raise ValueError("var is of incorrect size")
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(reduction + " is not valid")
+    clamped = _either(var.detach() < eps, var.detach() * 0 + eps - var.detach() + var, var)
+    loss = 0.5 * (clamped.log() + (input - target) ** 2 / clamped)
+    if full:
+        loss = loss + 0.5 * math.log(2 * math.pi)
+    return reduced(loss, reduction)
+
+
+def margin_ranking_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
+    reduce: Any = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """max(0, -target * (input1 - input2) + margin)."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    if input1.dim() != input2.dim() or input1.dim() != target.dim():
+        raise RuntimeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
+        )
+    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+
+
+def hinge_embedding_loss(
+    input: Any, target: Any, margin: float = 1.0, size_average: Any = None, reduce: Any = None,  # noqa: A002
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """x where target is 1, max(0, margin - x) where it is -1."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    zeros = input.new_zeros(())
+    pull = _either(target != 1, (margin - input).clamp_min(0), zeros)
+    push = _either(target != -1, input, zeros)
+    return reduced(pull + push, reduction)
+
+
+def soft_margin_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"  # noqa: A002
+) -> Any:
+    """log(1 + exp(-target * input))."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    return reduced((-target * input).exp().log1p(), reduction)
+
+
+def cosine_embedding_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
+    reduce: Any = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    axis = 1 if target.dim() else 0
+    dot = (input1 * input2).sum(axis)
+    first, second = ((x * x).sum(axis) + 1e-12 for x in (input1, input2))
+    cosine = dot / (first * second).sqrt()
+    zeros = cosine.new_zeros(())
+    loss = _either(target == 1, 1 - cosine, zeros) + _either(
+        target == -1, (cosine - margin).clamp_min(0), zeros
+    )
+    return reduced(loss, reduction)
+
+
+def triplet_margin_loss(
+    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2,
+    eps: float = 1e-6, swap: bool = False, size_average: Any = None, reduce: Any = None,
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """max(0, |anchor - positive| - |anchor - negative| + margin)."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    near = pairwise_distance(anchor, positive, p, eps)
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = pointwise.minimum(far, pairwise_distance(positive, negative, p, eps))
+    return reduced((margin + near - far).clamp_min(0), reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any, positive: Any, negative: Any, *, distance_function: Any = None,
+    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """:func:`triplet_margin_loss` with any distance."""
+    reduction = chosen_reduction(None, None, reduction)
+    if margin <= 0:
+        raise ValueError(f"margin must be greater than 0, got {margin}")
+    distance = pairwise_distance if distance_function is None else distance_function
+    near, far = distance(anchor, positive), distance(anchor, negative)
+    if swap:
+        far = pointwise.minimum(far, distance(positive, negative))
+    return reduced((near - far + margin).clamp_min(0), reduction)
+
+
+def multi_margin_loss(
+    input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,  # noqa: A002
+    size_average: Any = None, reduce: Any = None, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """sum over i != t of max(0, margin - x[t] + x[i]) ** p / classes."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    if p not in (1, 2):
+        raise ValueError("only p == 1 and p == 2 supported")
+    x = input if input.dim() == 2 else input.unsqueeze(0)
+    t = target.reshape(-1, 1)
+    terms = relu(margin - x.gather(1, t) + x)
+    if p == 2:
+        terms = terms * terms
+    if weight is not None:
+        terms = terms * weight[t.reshape(-1)].unsqueeze(1)
+    loss = terms.scatter(1, t, 0.0).sum(1) / x.size(1)
+    return reduced(loss if input.dim() == 2 else loss.squeeze(0), reduction)
+
+
+def multilabel_margin_loss(
+    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"  # noqa: A002
+) -> Any:
+    """Margin between each true class (listed before the first -1) and each other class."""
+    from .. import arange
+
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    x = input if input.dim() == 2 else input.unsqueeze(0)
+    t = target if target.dim() == 2 else target.unsqueeze(0)
+    listed = ((t < 0).long().cumsum(1) == 0)
+    safe = t.clamp(min=0)
+    classes = arange(x.size(1))
+    true = ((safe.unsqueeze(2) == classes) & listed.unsqueeze(2)).any(1)
+    gap = 1 - x.gather(1, safe).unsqueeze(2) + x.unsqueeze(1)
+    counted = (listed.unsqueeze(2) & ~true.unsqueeze(1)).to(x.dtype)
+    loss = (relu(gap) * counted).sum((1, 2)) / x.size(1)
+    return reduced(loss if input.dim() == 2 else loss.squeeze(0), reduction)
+
+
+def multilabel_soft_margin_loss(
+    input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
+    reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """The mean over classes of -(t log sigmoid(x) + (1 - t) log sigmoid(-x))."""
+    reduction = chosen_reduction(size_average, reduce, reduction)
+    loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
+    if weight is not None:
+        loss = loss * weight
+    return reduced(loss.mean(-1) if input.dim() else loss, reduction)

@@ -1,0 +1,222 @@
+"""Normalisation layers as functions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.ops import movement
+from mindtorch.engine.ops import normalization as ops
+from mindtorch.engine.tensor import constant as c
+
+from ..autograd.grad_mode import no_grad
+from . import _functional_pooling as pooling
+
+__all__ = [
+    "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm",
+]  # fmt: skip
+
+
+def batch_norm(
+    input: Any,  # noqa: A002
+    running_mean: Any,
+    running_var: Any,
+    weight: Any = None,
+    bias: Any = None,
+    training: bool = False,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel (axis 1).
+
+    In training the statistics are the batch's own, and the running ones are moved towards them by
+    ``momentum``; else the running ones are used.
+    """
+    shape = input.aval.shape
+    if len(shape) < 2:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [-{max(len(shape), 1)}, "
+            f"{max(len(shape), 1) - 1}], but got 1)"
+        )
+    count = math.prod(shape) // max(shape[1], 1)
+    if training and count == 1:
+        raise ValueError(
+            f"Expected more than 1 value per channel when training, got input size {input.shape}"
+        )
+    named = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
+             ("bias", bias))  # fmt: skip
+    for name, value in named:
+        if value is None:
+            if not training and name.startswith("running"):
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
+        elif value.aval.size != shape[1]:
+            raise RuntimeError(
+                f"{name} should contain {shape[1]} elements not {value.aval.size}"
+            )
+    if not training:
+        return _with_statistics(input, running_mean, running_var, weight, bias, eps)
+    result, mean, invstd = ops.batch_norm_training(input, weight, bias, eps=float(eps))
+    if running_mean is not None:
+        _move_statistics(running_mean, running_var, mean, invstd, momentum, eps, count)
+    return result
+
+
+def _with_statistics(x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: float) -> Any:
+    shape = (1, x.aval.shape[1], *[1] * (x.aval.ndim - 2))
+    factor = pointwise.rsqrt(pointwise.add(var, c(float(eps))))
+    if weight is not None:
+        factor = pointwise.multiply(factor, weight)
+    shift = pointwise.negative(pointwise.multiply(mean, factor))
+    if bias is not None:
+        shift = pointwise.add(shift, bias)
+    scaled = pointwise.multiply(x, movement.reshape(factor, shape))
+    return pointwise.add(scaled, movement.reshape(shift, shape))
+
+
+def _move_statistics(
+    running_mean: Any, running_var: Any, mean: Any, invstd: Any, momentum: float, eps: float,
+    count: int,
+) -> None:  # fmt: skip
+    with no_grad():
+        var = (invstd * invstd).reciprocal() - eps
+        unbiased = var * (count / (count - 1))
+        running_mean.copy_(running_mean * (1 - momentum) + mean.detach() * momentum)
+        running_var.copy_(running_var * (1 - momentum) + unbiased * momentum)
+
+
+def instance_norm(
+    input: Any,  # noqa: A002
+    running_mean: Any = None,
+    running_var: Any = None,
+    weight: Any = None,
+    bias: Any = None,
+    use_input_stats: bool = True,
+    momentum: float = 0.1,
+    eps: float = 1e-5,
+) -> Any:
+    """:func:`batch_norm` with the statistics of each sample's channels."""
+    n, channels, *spatial = input.aval.shape
+    if not use_input_stats:
+        return batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    if math.prod(spatial) == 1:
+        raise ValueError(
+            "Expected more than 1 spatial element when training, got input size "
+            f"{input.shape}"
+        )
+    flat = movement.reshape(input, (1, n * channels, *spatial))
+    result, mean, invstd = ops.batch_norm_training(flat, None, None, eps=float(eps))
+    if running_mean is not None:
+        count = math.prod(spatial)
+        with no_grad():
+            var = ((invstd * invstd).reciprocal() - eps) * (count / (count - 1))
+            mean_now = mean.detach().reshape(n, channels).mean(0)
+            var_now = var.reshape(n, channels).mean(0)
+            running_mean.copy_(running_mean * (1 - momentum) + mean_now * momentum)
+            running_var.copy_(running_var * (1 - momentum) + var_now * momentum)
+    result = movement.reshape(result, input.aval.shape)
+    shape = (1, channels, *[1] * len(spatial))
+    if weight is not None:
+        result = pointwise.multiply(result, movement.reshape(weight, shape))
+    return result if bias is None else pointwise.add(result, movement.reshape(bias, shape))
+
+
+def _check_normalized(x: Any, shape: tuple[int, ...], named: Any, star: str) -> None:
+    if not shape:
+        raise RuntimeError(
+            "Expected normalized_shape to be at least 1-dimensional, i.e., containing at least "
+            "one element, but got normalized_shape = []"
+        )
+    for name, value in named:
+        if value is not None and tuple(value.aval.shape) != shape:
+            raise RuntimeError(
+                f"Expected {name} to be of same shape as normalized_shape, but got {name} of "
+                f"shape {list(value.aval.shape)} and normalized_shape = {list(shape)}"
+            )
+    if tuple(x.aval.shape[-len(shape) :]) != shape:
+        listed = ", ".join(map(str, shape))
+        raise RuntimeError(
+            f"Given normalized_shape={list(shape)}, expected input with shape [*{star}{listed}], "
+            f"but got input of size{list(x.aval.shape)}"
+        )
+
+
+def layer_norm(
+    input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5  # noqa: A002
+) -> Any:
+    """(x - mean) / sqrt(var + eps) * weight + bias over the last axes."""
+    shape = tuple(normalized_shape)
+    _check_normalized(input, shape, (("weight", weight), ("bias", bias)), ", ")
+    if input.aval.dtype.category != dtypes.FLOAT:
+        raise NotImplementedError(
+            "\"LayerNormKernelImpl\" not implemented for "
+            f"'{dtypes.scalar_type_name(input.aval.dtype)}'"
+        )
+    return ops.layer_norm(
+        input, weight, bias, eps=float(eps), normalized_ndim=len(shape)
+    )[0]
+
+
+def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:  # noqa: A002
+    """x / sqrt(mean(x**2) + eps) * weight over the last axes."""
+    shape = tuple(normalized_shape)
+    _check_normalized(input, shape, (("weight", weight),), "")
+    if eps is None:
+        from .._types import finfo
+
+        eps = finfo(input.aval.dtype).eps
+    return ops.rms_norm(input, weight, eps=float(eps), normalized_ndim=len(shape))[0]
+
+
+def group_norm(
+    input: Any, num_groups: int, weight: Any = None, bias: Any = None, eps: float = 1e-5  # noqa: A002
+) -> Any:
+    """(x - mean) / sqrt(var + eps) * weight + bias over groups of channels of each sample."""
+    shape = input.aval.shape
+    if len(shape) < 2:
+        raise RuntimeError(
+            f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
+        )
+    sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
+    if math.prod(sizes) // max(sizes[1], 1) == 1:
+        raise ValueError(
+            "Expected more than 1 value per channel when training, got input size "
+            f"{list(shape)}"
+        )
+    if shape[1] % num_groups:
+        raise RuntimeError(
+            "Expected number of channels in input to be divisible by num_groups, but got input of "
+            f"shape {list(shape)} and num_groups={num_groups}"
+        )
+    for name, value in (("weight", weight), ("bias", bias)):
+        if value is not None and value.aval.shape != (shape[1],):
+            raise RuntimeError(
+                f"Expected {name} to be a vector of size equal to the number of channels in "
+                f"input, but got {name} of shape {list(value.aval.shape)} and input of shape "
+                f"{list(shape)}"
+            )
+    return ops.group_norm(input, weight, bias, groups=num_groups, eps=float(eps))[0]
+
+
+def local_response_norm(
+    input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0  # noqa: A002
+) -> Any:
+    """x / (k + alpha * mean of x**2 over ``size`` neighbouring channels) ** beta."""
+    shape = input.aval.shape
+    if len(shape) < 3:
+        raise ValueError(
+            "Expected 3D or higher dimensionality                          input (got "
+            f"{len(shape)} dimensions)"
+        )
+    if input.aval.size == 0:
+        return input
+    squares = movement.reshape(
+        pointwise.multiply(input, input), (shape[0], 1, shape[1], math.prod(shape[2:]))
+    )
+    around = ((0, 0), (0, 0), (size // 2, (size - 1) // 2), (0, 0))
+    padded = movement.pad(squares, c(0), padding=around)
+    mean = pooling.avg_pool2d(padded, (size, 1), stride=1)
+    divisor = pointwise.add(pointwise.multiply(mean, c(float(alpha))), c(float(k)))
+    divisor = pointwise.power(divisor, c(float(beta)))
+    return pointwise.divide(input, movement.reshape(divisor, shape))

@@ -1,0 +1,344 @@
+"""Pooling."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.ops import movement
+from mindtorch.engine.ops import pooling as ops
+from mindtorch.engine.tensor import constant as c
+
+from .._arguments import require_tensor
+
+__all__ = [
+    "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
+    "adaptive_max_pool1d_with_indices", "adaptive_max_pool2d", "adaptive_max_pool2d_with_indices",
+    "adaptive_max_pool3d", "adaptive_max_pool3d_with_indices", "avg_pool1d", "avg_pool2d",
+    "avg_pool3d", "lp_pool1d", "lp_pool2d", "lp_pool3d", "max_pool1d", "max_pool1d_with_indices",
+    "max_pool2d", "max_pool2d_with_indices", "max_pool3d", "max_pool3d_with_indices",
+    "max_unpool1d", "max_unpool2d", "max_unpool3d",
+]  # fmt: skip
+
+
+def _ints(value: Any, count: int, name: str, function: str) -> tuple[int, ...]:
+    if isinstance(value, (tuple, list)):
+        listed = tuple(operator.index(v) for v in value)
+        if len(listed) == 1:
+            return listed * count
+        if len(listed) != count:
+            what = "a single int" if count == 1 else f"a single int, or a tuple of {_WORDS[count]} ints"
+            raise RuntimeError(f"{function}: {name} must either be {what}")
+        return listed
+    return (operator.index(value),) * count
+
+
+_WORDS = {2: "two", 3: "three"}
+
+
+def _batched(x: Any, spatial: int, message: str) -> tuple[Any, bool]:
+    if x.aval.ndim == spatial + 2:
+        return x, True
+    if x.aval.ndim == spatial + 1:
+        return movement.unsqueeze(x, axis=0), False
+    raise RuntimeError(message)
+
+
+def _unbatch(x: Any, batched: bool) -> Any:
+    return x if batched else movement.squeeze(x, axes=(0,))
+
+
+def _max_pool(
+    spatial: int, x: Any, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+    ceil_mode: bool,
+) -> tuple[Any, Any]:  # fmt: skip
+    name = f"max_pool{spatial}d"
+    require_tensor(x, name, "input", 1)
+    kernel = _ints(kernel_size, spatial, "kernel_size", name)
+    strides = kernel if stride is None or stride == [] else _ints(stride, spatial, "stride", name)
+    message = f"non-empty {spatial + 1}D or {spatial + 2}D (batch mode) tensor expected for input"
+    if spatial == 1:
+        message = (
+            "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
+            f"input, but got:{list(x.aval.shape)}"
+        )
+    x, batched = _batched(x, spatial, message)
+    values, places = ops.max_pool(
+        x, kernel_size=kernel, stride=strides, padding=_ints(padding, spatial, "padding", name),
+        dilation=_ints(dilation, spatial, "dilation", name), ceil_mode=bool(ceil_mode),
+    )  # fmt: skip
+    return _unbatch(values, batched), _unbatch(places, batched)
+
+
+def _define_max_pool(spatial: int) -> tuple[Any, Any]:
+    def with_indices(
+        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,  # noqa: A002
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> Any:  # fmt: skip
+        return _max_pool(spatial, input, kernel_size, stride, padding, dilation, ceil_mode)
+
+    def pool(
+        input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,  # noqa: A002
+        ceil_mode: bool = False, return_indices: bool = False,
+    ) -> Any:  # fmt: skip
+        pair = _max_pool(spatial, input, kernel_size, stride, padding, dilation, ceil_mode)
+        return pair if return_indices else pair[0]
+
+    return _named(with_indices, f"max_pool{spatial}d_with_indices", (
+        "The largest element of each window, and its place within the spatial axes."
+    )), _named(pool, f"max_pool{spatial}d", "The largest element of each window.")  # fmt: skip
+
+
+def _named(function: Any, name: str, doc: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return function
+
+
+max_pool1d_with_indices, max_pool1d = _define_max_pool(1)
+max_pool2d_with_indices, max_pool2d = _define_max_pool(2)
+max_pool3d_with_indices, max_pool3d = _define_max_pool(3)
+
+
+def _avg_pool(
+    spatial: int, x: Any, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+    count_include_pad: bool, divisor_override: Any,
+) -> Any:  # fmt: skip
+    name = f"avg_pool{spatial}d"
+    require_tensor(x, name, "input", 1)
+    kernel = _ints(kernel_size, spatial, "kernel_size", name)
+    strides = kernel if stride is None or stride == [] else _ints(stride, spatial, "stride", name)
+    if spatial == 1 and x.aval.ndim not in (2, 3):
+        raise RuntimeError(
+            f"Expected 2 to 3 dimensions, but got {x.aval.ndim}-dimensional tensor for argument "
+            "#1 'self' (while checking arguments for avg_pool1d)"
+        )
+    x, batched = _batched(
+        x, spatial,
+        f"non-empty {spatial + 1}D or {spatial + 2}D (batch mode) tensor expected for input",
+    )  # fmt: skip
+    result = ops.avg_pool(
+        x, kernel_size=kernel, stride=strides, padding=_ints(padding, spatial, "padding", name),
+        ceil_mode=bool(ceil_mode), count_include_pad=bool(count_include_pad),
+        divisor_override=divisor_override,
+    )  # fmt: skip
+    return _unbatch(result, batched)
+
+
+def avg_pool1d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
+    ceil_mode: bool = False, count_include_pad: bool = True,
+) -> Any:  # fmt: skip
+    """The mean of each window of (N, C, L) or (C, L)."""
+    return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
+
+
+def avg_pool2d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
+) -> Any:  # fmt: skip
+    """The mean of each window of (N, C, H, W) or (C, H, W)."""
+    return _avg_pool(
+        2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def avg_pool3d(
+    input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
+    ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
+) -> Any:  # fmt: skip
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    return _avg_pool(
+        3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+
+
+def _adaptive(op: Any, name: str, spatial: int, x: Any, output_size: Any) -> tuple[Any, bool]:
+    require_tensor(x, name, "input", 1)
+    if isinstance(output_size, (tuple, list)):
+        if len(output_size) != spatial:
+            raise RuntimeError(f"{name}: output_size must be {spatial}")
+        wanted: Any = output_size
+    else:
+        wanted = (output_size,) * spatial
+    colon = ":" if "max" in name else ""
+    message = (
+        f"{name}(): Expected {spatial + 1}D or {spatial + 2}D tensor, but got{colon} "
+        f"{list(x.aval.shape)}"
+    )
+    if spatial == 1 and "avg" in name:
+        message = (
+            f"Expected 2 to 3 dimensions, but got {x.aval.ndim}-dimensional tensor for argument "
+            f"#1 'self' (while checking arguments for {name})"
+        )
+    for i in range(1, x.aval.ndim):
+        if x.aval.shape[i] == 0:
+            raise RuntimeError(
+                f"{name}(): Expected input to have non-zero size for non-batch dimensions, but "
+                f"input has sizes {list(x.aval.shape)} with dimension {i} being empty"
+            )
+    x, batched = _batched(x, spatial, message)
+    lengths = zip(wanted, x.aval.shape[2:], strict=True)
+    size = tuple(n if w is None else operator.index(w) for w, n in lengths)
+    return op(x, output_size=size), batched
+
+
+def _define_adaptive_avg(spatial: int) -> Any:
+    name = f"adaptive_avg_pool{spatial}d"
+
+    def pool(input: Any, output_size: Any) -> Any:  # noqa: A002
+        return _unbatch(*_adaptive(ops.adaptive_avg_pool, name, spatial, input, output_size))
+
+    return _named(pool, name, "Means over as many windows as ``output_size`` says.")
+
+
+adaptive_avg_pool1d = _define_adaptive_avg(1)
+adaptive_avg_pool2d = _define_adaptive_avg(2)
+adaptive_avg_pool3d = _define_adaptive_avg(3)
+
+
+def _define_adaptive_max(spatial: int) -> tuple[Any, Any]:
+    name = f"adaptive_max_pool{spatial}d"
+
+    def with_indices(input: Any, output_size: Any, return_indices: bool = False) -> Any:  # noqa: A002
+        pair, batched = _adaptive(ops.adaptive_max_pool, name, spatial, input, output_size)
+        return _unbatch(pair[0], batched), _unbatch(pair[1], batched)
+
+    def pool(input: Any, output_size: Any, return_indices: bool = False) -> Any:  # noqa: A002
+        pair = with_indices(input, output_size)
+        return pair if return_indices else pair[0]
+
+    return _named(with_indices, f"{name}_with_indices", (
+        "The largest elements of as many windows as ``output_size`` says, and their places."
+    )), _named(pool, name, "The largest elements of as many windows as ``output_size`` says.")  # fmt: skip
+
+
+adaptive_max_pool1d_with_indices, adaptive_max_pool1d = _define_adaptive_max(1)
+adaptive_max_pool2d_with_indices, adaptive_max_pool2d = _define_adaptive_max(2)
+adaptive_max_pool3d_with_indices, adaptive_max_pool3d = _define_adaptive_max(3)
+
+
+def _lp_pool(
+    spatial: int, x: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool
+) -> Any:
+    """(sum of x ** p) ** (1 / p) over each window: the mean times the window's size."""
+    kernel = _ints(kernel_size, spatial, "kernel_size", f"lp_pool{spatial}d")
+    count = 1
+    for k in kernel:
+        count *= k
+    powers = pointwise.power(x, c(float(norm_type)))
+    mean = _avg_pool(spatial, powers, kernel, stride, 0, ceil_mode, True, None)
+    positive = pointwise.multiply(
+        pointwise.sign(mean), pointwise.relu(pointwise.absolute(mean))
+    )
+    total = pointwise.multiply(positive, c(float(count)))
+    return pointwise.power(total, c(1.0 / norm_type))
+
+
+def lp_pool1d(
+    input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False  # noqa: A002
+) -> Any:
+    """(sum of x ** p) ** (1 / p) over each window of (N, C, L)."""
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(
+    input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False  # noqa: A002
+) -> Any:
+    """(sum of x ** p) ** (1 / p) over each window of (N, C, H, W)."""
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(
+    input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False  # noqa: A002
+) -> Any:
+    """(sum of x ** p) ** (1 / p) over each window of (N, C, D, H, W)."""
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def _unpool_size(
+    x: Any, kernel: Any, stride: Any, padding: Any, output_size: Any
+) -> tuple[int, ...]:
+    spatial = len(kernel)
+    default = tuple(
+        (n - 1) * s + k - 2 * p
+        for n, s, k, p in zip(x.aval.shape[-spatial:], stride, kernel, padding, strict=True)
+    )
+    if output_size is None:
+        return default
+    wanted = tuple(output_size)
+    if len(wanted) == spatial + 2:
+        wanted = wanted[2:]
+    if len(wanted) != spatial:
+        raise ValueError(
+            "output_size should be a sequence containing "
+            f"{spatial} or {spatial + 2} elements, but it has a length of '{len(wanted)}'"
+        )
+    for d in range(spatial):
+        low, high = default[d] - stride[d], default[d] + stride[d]
+        if not low < wanted[d] < high:
+            raise ValueError(
+                f"invalid output_size '{list(wanted)}' (dim {d} must be between {low} and {high})"
+            )
+    return wanted
+
+
+def _unpool(
+    spatial: int, x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any,
+    output_size: Any,
+) -> Any:  # fmt: skip
+    from mindtorch.engine import dtypes
+
+    name = f"max_unpool{spatial}d"
+    kernel = _ints(kernel_size, spatial, "kernel_size", name)
+    strides = kernel if stride is None else _ints(stride, spatial, "stride", name)
+    pads = _ints(padding, spatial, "padding", name)
+    size = _unpool_size(x, kernel, strides, pads, output_size)
+    if indices.aval.dtype is not dtypes.int64:
+        raise RuntimeError(
+            "elements in indices should be type int64 but got: "
+            f"{dtypes.scalar_type_name(indices.aval.dtype)}"
+        )
+    x, batched = _batched(
+        x, spatial,
+        f"Input to {name} should be a {spatial + 1}d or {spatial + 2}d Tensor, but got a tensor "
+        f"with {x.aval.ndim} dimensions.",
+    )  # fmt: skip
+    indices, _ = _batched(indices, spatial, "indices and input have different ranks")
+    count = 1
+    for n in size:
+        count *= n
+    places = indices.array()
+    wrong = places[(places < 0) | (places >= count)]
+    if wrong.size:
+        volume = "x".join(map(str, size))
+        raise RuntimeError(
+            f"Found an invalid max index: {wrong[0]} (output volumes are of size {volume}"
+        )
+    shape = (*x.aval.shape[:2], *size)
+    return _unbatch(ops.unpool(x, indices, shape=shape), batched)
+
+
+def max_unpool1d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
+    output_size: Any = None,
+) -> Any:  # fmt: skip
+    """The inverse of max_pool1d: elements at their places, zeros elsewhere."""
+    return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
+    output_size: Any = None,
+) -> Any:  # fmt: skip
+    """The inverse of max_pool2d: elements at their places, zeros elsewhere."""
+    return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
+    output_size: Any = None,
+) -> Any:  # fmt: skip
+    """The inverse of max_pool3d: elements at their places, zeros elsewhere."""
+    return _unpool(3, input, indices, kernel_size, stride, padding, output_size)

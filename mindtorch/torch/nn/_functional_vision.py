@@ -1,0 +1,349 @@
+"""Padding, resizing, and moving elements between channels and space."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.ops import movement
+from mindtorch.engine.ops.indexing import index_select
+from mindtorch.engine.tensor import constant as c
+from mindtorch.engine.tensor import from_array
+
+__all__ = [
+    "channel_shuffle", "interpolate", "pad", "pixel_shuffle",
+    "pixel_unshuffle", "upsample", "upsample_bilinear", "upsample_nearest",
+]  # fmt: skip
+
+# --- padding ---------------------------------------------------------------------------------
+
+
+def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:  # noqa: A002
+    """``input`` with elements added at both ends of its last axes.
+
+    Args:
+        pad: (before, after) of the last axis, then of the one before it, ...; negative cuts.
+        mode: "constant" (with ``value``), "reflect", "replicate" or "circular".
+    """
+    pad = tuple(int(p) for p in pad)
+    ndim = input.dim()
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(pad)} and input of dimension {ndim}"
+        )
+    pairs = [(pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
+    if mode == "constant":
+        full = [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
+        return movement.pad(input, c(0 if value is None else value), padding=tuple(full))
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if ndim not in (len(pairs) + 1, len(pairs) + 2) or not 1 <= len(pairs) <= 3:
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {ndim}D input tensor.\n"
+            "Supported combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
+        )
+    for i, (before, after) in enumerate(pairs):
+        axis = ndim - 1 - i
+        if before or after:
+            input = _pad_axis(input, axis, before, after, mode)  # noqa: A001
+    return input
+
+
+def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
+    n = x.aval.shape[axis]
+    places = np.arange(-before, n + after)
+    if places.size < 1:
+        raise RuntimeError(
+            f"input (size: {n}) and padding ({before}, {after}) leave nothing along axis {axis}"
+        )
+    if mode == "replicate":
+        places = np.clip(places, 0, n - 1)
+    elif mode == "circular":
+        if before > n or after > n:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        places = places % n
+    else:
+        if before >= n or after >= n:
+            raise RuntimeError(
+                "Argument #4: Padding size should be less than the corresponding input "
+                f"dimension, but got: padding ({before}, {after}) at dimension {axis} of input "
+                f"{list(x.aval.shape)}"
+            )
+        places = np.abs(places)
+        places = np.where(places >= n, 2 * (n - 1) - places, places)
+    return index_select(x, from_array(np.ascontiguousarray(places, np.int64)), axis=axis)
+
+
+# --- channels and space ----------------------------------------------------------------------
+
+
+def pixel_shuffle(input: Any, upscale_factor: int) -> Any:  # noqa: A002
+    """(*, C * r * r, H, W) -> (*, C, H * r, W * r)."""
+    shape, r = input.aval.shape, upscale_factor
+    if len(shape) < 3:
+        raise RuntimeError(
+            "pixel_shuffle expects input to have at least 3 dimensions, but got input with "
+            f"{len(shape)} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got {r}")
+    *batch, channels, height, width = shape
+    if channels % (r * r):
+        raise RuntimeError(
+            "pixel_shuffle expects its input's 'channel' dimension to be divisible by the square "
+            f"of upscale_factor, but input.size(-3)={channels} is not divisible by {r * r}"
+        )
+    count = channels // (r * r)
+    n = len(batch)
+    split = movement.reshape(input, (*batch, count, r, r, height, width))
+    moved = movement.permute(split, axes=(*range(n), n, n + 3, n + 1, n + 4, n + 2))
+    return movement.reshape(moved, (*batch, count, height * r, width * r))
+
+
+def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:  # noqa: A002
+    """(*, C, H * r, W * r) -> (*, C * r * r, H, W)."""
+    shape, r = input.aval.shape, downscale_factor
+    if len(shape) < 3:
+        raise RuntimeError(
+            "pixel_unshuffle expects input to have at least 3 dimensions, but got input with "
+            f"{len(shape)} dimension(s)"
+        )
+    if r <= 0:
+        raise RuntimeError(f"pixel_unshuffle expects a positive downscale_factor, but got {r}")
+    *batch, channels, height, width = shape
+    for name, n, place in (("height", height, -2), ("width", width, -1)):
+        if n % r:
+            raise RuntimeError(
+                f"pixel_unshuffle expects {name} to be divisible by downscale_factor, but "
+                f"input.size({place})={n} is not divisible by {r}"
+            )
+    n = len(batch)
+    split = movement.reshape(input, (*batch, channels, height // r, r, width // r, r))
+    moved = movement.permute(split, axes=(*range(n), n, n + 2, n + 4, n + 1, n + 3))
+    return movement.reshape(moved, (*batch, channels * r * r, height // r, width // r))
+
+
+def channel_shuffle(input: Any, groups: int) -> Any:  # noqa: A002
+    """Channels of (N, C, *) taken in turn from each of ``groups`` groups."""
+    shape = input.aval.shape
+    if len(shape) < 3:
+        raise RuntimeError(
+            "channel_shuffle expects input with > 2 dims, but got input with sizes "
+            f"{list(shape)}"
+        )
+    if groups <= 0:
+        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+    if shape[1] % groups:
+        raise RuntimeError(
+            f"Number of channels must be divisible by groups. Got {shape[1]} channels and "
+            f"{groups} groups."
+        )
+    split = movement.reshape(input, (shape[0], groups, shape[1] // groups, *shape[2:]))
+    return movement.reshape(movement.transpose(split, 1, 2), shape)
+
+
+# --- resizing --------------------------------------------------------------------------------
+
+_MODES = {
+    3: ("nearest", "nearest-exact", "area", "linear"),
+    4: ("nearest", "nearest-exact", "area", "bilinear", "bicubic"),
+    5: ("nearest", "nearest-exact", "area", "trilinear"),
+}
+_NEEDS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
+
+
+def interpolate(
+    input: Any,  # noqa: A002
+    size: Any = None,
+    scale_factor: Any = None,
+    mode: str = "nearest",
+    align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+    antialias: bool = False,
+) -> Any:
+    """Resize the spatial axes of (N, C, *spatial).
+
+    Args:
+        size: the new lengths; or ``scale_factor``, by which the old ones are multiplied.
+        mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
+        align_corners: whether the centres of the corner elements (not their edges) stay in place.
+    """
+    spatial = input.dim() - 2
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError(
+                "align_corners option can only be set with the interpolating modes: linear | "
+                "bilinear | bicubic | trilinear"
+            )
+    elif align_corners is None:
+        align_corners = False
+    old = tuple(input.aval.shape[2:])
+    new, scales = _sizes(size, scale_factor, old, recompute_scale_factor)
+    if antialias:
+        raise NotImplementedError(
+            "interpolate with antialias=True is not implemented in mindtorch"
+        )
+    if input.dim() in _MODES and mode in _MODES[input.dim()]:
+        return _resize(input, old, new, scales, mode, bool(align_corners))
+    if mode in _NEEDS and input.dim() in (3, 4, 5):
+        raise NotImplementedError(
+            f"Got {input.dim()}D input, but {mode} mode needs {_NEEDS[mode]}D input"
+        )
+    raise NotImplementedError(
+        f"Input Error: Only 3D, 4D and 5D input Tensors supported (got {spatial + 2}D) for the "
+        "modes: nearest | linear | bilinear | bicubic | trilinear | lanczos | area | "
+        f"nearest-exact (got {mode})"
+    )
+
+
+def _sizes(size: Any, scale_factor: Any, old: Any, recompute: Any) -> tuple[Any, Any]:
+    """The new lengths, and the scale of each axis that the user gave (None if not)."""
+    spatial = len(old)
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if recompute:
+            raise ValueError(
+                "recompute_scale_factor is not meaningful with an explicit size."
+            )
+        new = tuple(int(s) for s in size) if isinstance(size, (list, tuple)) else (int(size),) * spatial
+        if len(new) != spatial:
+            raise ValueError(
+                "Input and output must have the same number of spatial dimensions, but got input "
+                f"with spatial dimensions of {list(old)} and output size of {size}. Please "
+                "provide input tensor in (N, C, d1, d2, ...,dK) format and output size in "
+                "(o1, o2, ...,oK) format."
+            )
+        return new, (None,) * spatial
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if isinstance(scale_factor, (list, tuple)):
+        if len(scale_factor) != spatial:
+            raise ValueError(
+                "Input and scale_factor must have the same number of spatial dimensions, but got "
+                f"input with spatial dimensions of {list(old)} and scale_factor of shape "
+                f"{scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format "
+                "and scale_factor in (s1, s2, ...,sK) format."
+            )
+        scales = tuple(float(s) for s in scale_factor)
+    else:
+        scales = (float(scale_factor),) * spatial
+    new = tuple(math.floor(n * s) for n, s in zip(old, scales, strict=True))
+    return new, (None,) * spatial if recompute else scales
+
+
+def _resize(x: Any, old: Any, new: Any, scales: Any, mode: str, align: bool) -> Any:
+    if mode == "area":
+        from . import _functional_pooling as pooling
+
+        pool = getattr(pooling, f"adaptive_avg_pool{len(old)}d")
+        return pool(x, new)
+    for i in range(len(old)):
+        step = old[i] / new[i] if scales[i] is None else 1.0 / scales[i]
+        axis = i + 2
+        if mode in ("nearest", "nearest-exact"):
+            x = _nearest_axis(x, axis, old[i], new[i], step, 0.5 if "exact" in mode else 0.0)
+        else:
+            x = _linear_axis(x, axis, old[i], new[i], step, align, mode == "bicubic")
+    return x
+
+
+def _take(x: Any, places: Any, axis: int) -> Any:
+    return index_select(x, from_array(np.ascontiguousarray(places, np.int64)), axis=axis)
+
+
+def _nearest_axis(x: Any, axis: int, old: int, new: int, step: float, shift: float) -> Any:
+    steps = np.arange(new, dtype=np.float32) + np.float32(shift)
+    places = np.minimum(np.floor(steps * np.float32(step)).astype(np.int64), old - 1)
+    return _take(x, places, axis)
+
+
+def _linear_axis(
+    x: Any, axis: int, old: int, new: int, step: float, align: bool, cubic: bool
+) -> Any:
+    """Each place a weighed sum of its 2 (cubic: 4) neighbours."""
+    kind = np.float64 if x.aval.dtype is dtypes.float64 else np.float32
+    if old == new and step == 1.0:
+        return x
+    if align:
+        step = (old - 1) / (new - 1) if new > 1 else 0.0
+        source = np.arange(new, dtype=kind) * kind(step)
+    else:
+        source = kind(step) * (np.arange(new, dtype=kind) + kind(0.5)) - kind(0.5)
+        if not cubic:
+            source = np.maximum(source, 0)
+    first = np.floor(source).astype(np.int64)
+    t = source - first.astype(kind)
+    if cubic:
+        offsets, weights = (-1, 0, 1, 2), _cubic_weights(t)
+    else:
+        first = np.minimum(first, old - 1)
+        t = source - first.astype(kind)
+        offsets, weights = (0, 1), (1 - t, t)
+    shape = [1] * x.aval.ndim
+    shape[axis] = new
+    total = None
+    for offset, weight in zip(offsets, weights, strict=True):
+        places = np.clip(first + offset, 0, old - 1)
+        factor = from_array(np.ascontiguousarray(weight.reshape(shape)))
+        if x.aval.dtype not in (dtypes.float32, dtypes.float64):
+            factor = movement.cast(factor, dtype=x.aval.dtype)
+        part = pointwise.multiply(_take(x, places, axis), factor)
+        total = part if total is None else pointwise.add(total, part)
+    return total
+
+
+def _cubic_weights(t: Any) -> tuple[Any, ...]:
+    """Of the cubic convolution with a = -0.75, for neighbours at -1, 0, 1, 2."""
+    a = -0.75
+
+    def near(d: Any) -> Any:
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d: Any) -> Any:
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
+    return far(t + 1), near(t), near(1 - t), far(2 - t)
+
+
+def upsample(
+    input: Any, size: Any = None, scale_factor: Any = None, mode: str = "nearest",  # noqa: A002
+    align_corners: bool | None = None,
+) -> Any:  # fmt: skip
+    """The deprecated name of :func:`interpolate`."""
+    warnings.warn(
+        "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:  # noqa: A002
+    """The deprecated form of :func:`interpolate` with mode "nearest"."""
+    warnings.warn(
+        "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
+    return interpolate(input, size, scale_factor, mode="nearest")
+
+
+def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:  # noqa: A002
+    """The deprecated form of :func:`interpolate` with mode "bilinear", corners aligned."""
+    warnings.warn(
+        "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
+        stacklevel=2,
+    )
+    return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

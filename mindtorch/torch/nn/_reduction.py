@@ -1,0 +1,40 @@
+"""The reduction that a loss's arguments ask for."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+
+
+def legacy_get_string(size_average: Any, reduce: Any, emit_warning: bool = True) -> str:
+    """The reduction that the deprecated arguments mean."""
+    size_average = True if size_average is None else size_average
+    reduce = True if reduce is None else reduce
+    chosen = "mean" if size_average and reduce else "sum" if reduce else "none"
+    if emit_warning:
+        warnings.warn(
+            "size_average and reduce args will be deprecated, please use "
+            f"reduction='{chosen}' instead.",
+            stacklevel=4,
+        )
+    return chosen
+
+
+def chosen_reduction(size_average: Any, reduce: Any, reduction: str) -> str:
+    """``reduction``, unless a deprecated argument is given."""
+    if size_average is not None or reduce is not None:
+        return legacy_get_string(size_average, reduce)
+    if reduction not in ("none", "mean", "sum"):
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    return reduction
+
+
+def reduced(loss: Any, reduction: str) -> Any:
+    """``loss``, its mean or its sum."""
+    if reduction == "mean":
+        return loss.mean()
+    return loss.sum() if reduction == "sum" else loss
+
+
+__all__ = ["chosen_reduction", "legacy_get_string", "reduced"]

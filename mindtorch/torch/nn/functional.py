@@ -1,0 +1,12 @@
+"""torch.nn.functional: what modules compute, as functions."""
+
+from __future__ import annotations
+
+from ._functional_activation import *  # noqa: F403
+from ._functional_convolution import *  # noqa: F403
+from ._functional_dropout import *  # noqa: F403
+from ._functional_linear import *  # noqa: F403
+from ._functional_loss import *  # noqa: F403
+from ._functional_normalization import *  # noqa: F403
+from ._functional_pooling import *  # noqa: F403
+from ._functional_vision import *  # noqa: F403
