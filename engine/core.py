@@ -13,11 +13,12 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import dtypes, tape
+from . import dtypes, memory, tape
 from .aval import Aval
 from .device import cpu, empty_on
 from .tensor import Tensor, as_array, make, result_class
 
+memory.keep_freed_memory()
 NO_GRAD, GRAD, INTERPRETED = 0, 1, 2
 
 
@@ -124,7 +125,7 @@ class Op:
         words = name.strip("_").split("_")
         camel = "".join(w[:1].upper() + w[1:] for w in words)
         self.grad_name = grad_name or f"{camel}Backward0"
-        self.input_names, self.variadic, self.param_names = _signature_of(aval)
+        self.input_names, self.variadic, self.defaults = _signature_of(aval)
         self.rules = tape.bind_rules(self, vjp)
         self._plans: dict[Any, Plan] = {}
         if name in OPS:
@@ -219,14 +220,14 @@ class Op:
 OPS: dict[str, Op] = {}
 
 
-def _signature_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool, tuple[str, ...]]:
-    """Names of inputs, whether their number is open, names of params."""
+def _signature_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool, dict[str, Any]]:
+    """Names of inputs, whether their number is open, and the params with their defaults."""
     parameters = inspect.signature(function).parameters.values()
     inputs = tuple(
         p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)
     )
     variadic = any(p.kind is p.VAR_POSITIONAL for p in parameters)
-    params = tuple(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+    params = {p.name: p.default for p in parameters if p.kind is p.KEYWORD_ONLY}
     return inputs, variadic, params
 
 

@@ -49,7 +49,7 @@ class Rule:
                 self.arguments.append(("all", None))
             elif name == "avals":
                 self.arguments.append(("avals", None))
-            elif name in op.param_names:
+            elif name in op.defaults:
                 self.arguments.append(("param", name))
             else:
                 raise TypeError(f"rule of {op.name}: nothing is called {name!r}")
@@ -140,6 +140,7 @@ class Node:
 
     def _arguments(self, rule: Rule, g: Any, out: Any, inputs: Any, needed: Any) -> list[Any]:
         values: list[Any] = []
+        params = self.params
         for kind, place in rule.arguments:
             if kind == "g":
                 values.append(g)
@@ -154,7 +155,7 @@ class Node:
             elif kind == "all":
                 values.append(inputs)
             else:
-                values.append(self.params.get(place, _default(self.op, place)))
+                values.append(params[place] if place in params else self.op.defaults[place])
         return values
 
     def _unpack(self) -> tuple[Any, Any]:
@@ -191,10 +192,6 @@ class Node:
 
     def _kept(self) -> Any:
         return self.plan.keep[tuple([e is not None for e in self.edges])]
-
-
-def _default(op: Any, name: str) -> Any:
-    return inspect.signature(op.aval).parameters[name].default
 
 
 def _modified(tensor: Tensor, version: int, node: Node, index: int) -> RuntimeError:
@@ -574,7 +571,8 @@ class Pass:
         variable = node.variable
         if variable is None or gradient is None:
             return
-        accumulate(variable, gradient, self.create_graph, sys.getrefcount(gradient))
+        references = sys.getrefcount(gradient)
+        accumulate(variable, gradient, self.create_graph, references)
         if node.hooks is not None and "accumulated" in node.hooks:
             for hook in list(node.hooks["accumulated"].values()):
                 hook(variable)
