@@ -334,7 +334,7 @@ def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node |
     if not tracked:
         return None
     if op.rules is None:
-        if op.differentiable:
+        if any(plan.differentiable):
             raise NotImplementedError(f"derivative for {op.name} is not implemented")
         return None
     if not any(plan.differentiable):

@@ -80,7 +80,7 @@ ROWS: list[Row] = [
     # sorting
     *[call("sort", lambda t, x, d=d: t.sort(x, -1, d), *GRID[:2], label=f"sort_{d}", strides=False)
       for d in (False, True)],
-    call("sort", lambda t, x: t.argsort(x, 0, stable=True), (np.round(numbers(9, 4)),),
+    call("sort", lambda t, x: t.argsort(x, dim=0, stable=True), (np.round(numbers(9, 4)),),
          label="argsort_stable", strides=False, **NO_GRADIENT),
     *[call("topk", lambda t, x, k=k, m=m: t.topk(x, k, largest=m), *GRID[:1], label=f"topk_{k}_{m}")
       for k in (1, 2) for m in (False, True)],
@@ -103,7 +103,7 @@ ROWS: list[Row] = [
     call("gather scatter_add", lambda t, x, i: t.gather(x, 0, i), (numbers(3, 4), INDEX)),
     call("gather", lambda t, x, i: t.gather(x, 1, i), (numbers(3, 4), INDEX[:2]), label="gather_1"),
     call("scatter", lambda t, x, v: t.scatter(x, 1, t.tensor([[3, 0], [1, 2]]), v),
-         (numbers(3, 4), numbers(3, 2)), (numbers(3, 4), numbers(2, 2))),
+         (numbers(3, 4), numbers(2, 2))),
     call("scatter", lambda t, x, i: t.scatter(x, 0, i, 2.0), (numbers(3, 4), INDEX),
          label="scatter_number"),
     call("scatter_add", lambda t, x, v, i: t.scatter_add(x, 0, i, v),

@@ -341,9 +341,7 @@ def _masked_fill_aval(x: Aval, mask: Aval, value: Aval) -> Aval:
             "masked_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value.ndim} dimension(s)."
         )
-    shape = broadcast_shapes(x.shape, mask.shape)
-    same = shape == x.shape and x.dense
-    return aval(shape, x.dtype, x.strides if same else None, x.device)
+    return aval(broadcast_shapes(x.shape, mask.shape), x.dtype, None, x.device)
 
 
 def _masked_value_vjp(g: Any, mask: Any) -> Any:
