@@ -90,7 +90,7 @@ def _gradient(namespace: Any, outputs: list[Any], leaves: list[Any], create: boo
 
 
 def _array(x: Any) -> Any:
-    return x.detach().resolve_conj().resolve_neg().numpy()
+    return x.detach().resolve_conj().resolve_neg().numpy(force=True)
 
 
 def _compare(mine: Any, theirs: Any, epsilons: float, what: str) -> None:

@@ -242,7 +242,7 @@ clamp_max = _Clamp(
 lerp = Elementwise(
     "lerp",
     (
-        lambda g, z: multiply(g, _conj(subtract(c(1), z))),
+        lambda g, z: subtract(g, multiply(g, _conj(z))),
         lambda g, z: multiply(g, _conj(z)),
         lambda g, x, y: multiply(g, _conj(subtract(y, x))),
     ),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 from .. import dtypes
@@ -44,8 +45,11 @@ class Elementwise(Op):
         super().__init__(name, shape_rule, None, vjp=partials, in_place_safe=True, **options)
 
     def types(self, avals: tuple[Aval, ...]) -> tuple[DType, DType]:
-        """The types that it computes in and stores."""
-        compute = dtypes.result_type(avals)
+        """The types that it computes in and stores; numbers among themselves stay double."""
+        if all(a.weak for a in avals):
+            compute = reduce(dtypes.promote, [a.dtype for a in avals])
+        else:
+            compute = dtypes.result_type(avals)
         if self.refuses is not None:
             self.refuses(compute)
         if self.result == "float" and compute.category < dtypes.FLOAT:
@@ -63,7 +67,8 @@ class Elementwise(Op):
             shape = broadcast_shapes(*[a.shape for a in avals])
         _, stored = self.types(avals)
         device = next((a.device for a in avals if a.shape), avals[0].device)
-        return aval(shape, stored, elementwise_strides(shape, avals), device)
+        weak = not shape and all(a.weak for a in avals)
+        return aval(shape, stored, elementwise_strides(shape, avals), device, weak)
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         compute, _ = self.types(in_avals)

@@ -74,7 +74,10 @@ globals().update({name: entry for name, entry in FUNCTIONS.items() if name not i
 
 from . import autograd as autograd  # noqa: E402
 from . import cuda as cuda  # noqa: E402
+from . import linalg as linalg  # noqa: E402
 from . import random as random  # noqa: E402
+from . import return_types as return_types  # noqa: E402
+from . import special as special  # noqa: E402
 from ._legacy_types import BFloat16Tensor as BFloat16Tensor  # noqa: E402
 from ._legacy_types import BoolTensor as BoolTensor  # noqa: E402
 from ._legacy_types import ByteTensor as ByteTensor  # noqa: E402

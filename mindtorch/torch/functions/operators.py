@@ -1,0 +1,69 @@
+"""The operators ``@ & | ^ ~ // % << >>`` and their reflected and in-place forms."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine import inplace
+from mindtorch.engine.ops import elementwise as el
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from .._registry import METHODS, operand, write_result
+from .linear_algebra import matmul
+
+_OPERATORS = {
+    "and": el.bitwise_and, "or": el.bitwise_or, "xor": el.bitwise_xor,
+    "floordiv": el.floor_divide, "mod": el.remainder, "lshift": el.shift_left,
+    "rshift": el.shift_right,
+}  # fmt: skip
+
+
+def _define(name: str, op: Any) -> None:
+    def forward(self: Any, other: Any) -> Any:
+        try:
+            return op(self, operand(other, name, "other"))
+        except TypeError:
+            return NotImplemented
+
+    def reflected(self: Any, other: Any) -> Any:
+        try:
+            return op(operand(other, name, "other"), self)
+        except TypeError:
+            return NotImplemented
+
+    def in_place(self: Any, other: Any) -> Any:
+        return inplace.apply_in_place(op, self, self, operand(other, name, "other"))
+
+    for prefix, body in (("", forward), ("r", reflected), ("i", in_place)):
+        body.__name__ = body.__qualname__ = f"__{prefix}{name}__"
+        METHODS[body.__name__] = body
+
+
+for _name, _op in _OPERATORS.items():
+    _define(_name, _op)
+
+
+def _matmul(self: Any, other: Any) -> Any:
+    """``self @ other``."""
+    return matmul(self, other) if isinstance(other, EngineTensor) else NotImplemented
+
+
+def _reflected_matmul(self: Any, other: Any) -> Any:
+    """``other @ self``."""
+    return matmul(other, self) if isinstance(other, EngineTensor) else NotImplemented
+
+
+def _in_place_matmul(self: Any, other: Any) -> Any:
+    """``self @= other``."""
+    return write_result(self, matmul(self, other))
+
+
+def _invert(self: Any) -> Any:
+    """``~self``."""
+    return el.bitwise_not(self)
+
+
+METHODS.update({
+    "__matmul__": _matmul, "__rmatmul__": _reflected_matmul, "__imatmul__": _in_place_matmul,
+    "__invert__": _invert,
+})  # fmt: skip
