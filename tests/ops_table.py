@@ -31,6 +31,7 @@ class Row:
         call: ``call(namespace, *tensors)`` -> a tensor or several.
         cases: inputs as float64 arrays, cast to each of ``dtypes`` where they are floating-point.
         gradient: whether the derivative is compared; ``second`` likewise.
+        gradient_dtypes: in which types the derivative is compared.
         tolerance: relative, in units of the type's epsilon.
         strides: whether torch's strides are expected.
     """
@@ -41,6 +42,7 @@ class Row:
     dtypes: tuple[str, ...] = FLOATS
     gradient: bool = True
     second: bool = True
+    gradient_dtypes: tuple[str, ...] = FLOATS
     tolerance: float = 16
     strides: bool = True
     label: str = ""

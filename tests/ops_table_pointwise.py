@@ -138,7 +138,9 @@ ROWS: list[Row] = [
     _activation("elu elu_gradient", "celu", 0.7),
     _activation("hardtanh hardtanh_gradient", "hardtanh"),
     _activation("hardtanh hardtanh_gradient", "relu6"),
-    _activation("hardsigmoid hardsigmoid_gradient", "hardsigmoid"),
+    # torch multiplies by a float32 sixth, and has no second derivative
+    _activation("hardsigmoid hardsigmoid_gradient", "hardsigmoid", second=False,
+                gradient_dtypes=("float32",)),
     _activation("hardswish hardswish_gradient", "hardswish"),
     _activation("hardshrink shrink_gradient", "hardshrink"),
     _activation("softshrink shrink_gradient", "softshrink"),

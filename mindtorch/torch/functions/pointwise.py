@@ -486,20 +486,16 @@ def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
 # --- activations that are in torch's own namespace -------------------------------------------
 
 
-def _numbers(*values: float) -> tuple[Any, ...]:
-    return tuple(constant(float(v)) for v in values)
-
-
 @function(method=False)
 def selu(input: Any) -> Any:  # noqa: A002
     """``scale * (x if x > 0 else alpha * (exp(x) - 1))`` with the constants of SELU."""
-    return act.elu(input, *_numbers(act.SELU_ALPHA, act.SELU_SCALE, 1.0))
+    return act.selu(input)
 
 
 @function(method=False)
 def celu(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     """``x if x > 0 else alpha * (exp(x / alpha) - 1)``."""
-    return act.elu(input, *_numbers(alpha, 1.0, 1.0 / alpha))
+    return act.celu(input, constant(float(alpha)))
 
 
 @function()
