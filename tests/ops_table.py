@@ -110,7 +110,12 @@ def integers(*shape: int, high: int, seed: int = 0) -> np.ndarray[Any, Any]:
 
 
 def unary(
-    op: str, name: str = "", domain: str = "real", *, dtypes: tuple[str, ...] = FLOATS, **options: Any
+    op: str,
+    name: str = "",
+    domain: str = "real",
+    *,
+    dtypes: tuple[str, ...] = FLOATS,
+    **options: Any,
 ) -> Row:
     """A row of ``torch.<name>(x)``."""
     path = (name or op.split()[0]).split(".")
@@ -138,7 +143,10 @@ def _resolve(namespace: Any, path: list[str]) -> Any:
     return namespace
 
 
-def call(ops: str, function: Callable[..., Any], *cases: Case, label: str = "", **options: Any) -> Row:
+def call(
+    ops: str, function: Callable[..., Any], *cases: Case, label: str = "", **options: Any
+) -> Row:
+    """A row of ``function(namespace, *tensors)`` on the given cases."""
     return Row(ops, function, cases, label=label, **options)
 
 

@@ -20,6 +20,7 @@ sys.path.insert(0, str(Path(__file__).parent))
 from ops_table import Row, all_rows
 
 torch = pytest.importorskip("torch")
+importlib.import_module("mindtorch.torch.nn.functional")
 ROWS = all_rows()
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23}
 # ops that rows do not cover, with the reason
