@@ -10,7 +10,7 @@ import torch
 
 import mindtorch.torch as ours
 
-from .models import MODELS, SMALL, build
+from tests.models import MODELS, SMALL, build
 
 STEPS = 20
 

@@ -1,0 +1,213 @@
+"""What a DataLoader's worker process does."""
+
+from __future__ import annotations
+
+import os
+import queue
+import random
+import sys
+import traceback
+from typing import Any
+
+import numpy as np
+
+from mindtorch.torch._random import manual_seed
+
+_info: Any = None
+STATUS_CHECK = 5.0
+
+
+class WorkerInfo:
+    """What a worker knows of itself: ``id``, ``num_workers``, ``seed``, ``dataset``."""
+
+    def __init__(self, **facts: Any) -> None:
+        self.__dict__.update(facts)
+        self.__dict__["_keys"] = tuple(facts)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise RuntimeError(f"Cannot assign attributes to {type(self).__name__} objects")
+
+    def __repr__(self) -> str:
+        facts = ", ".join(f"{key}={getattr(self, key)}" for key in self.__dict__["_keys"])
+        return f"{type(self).__name__}({facts})"
+
+
+def get_worker_info() -> WorkerInfo | None:
+    """The current worker's facts; None in the main process."""
+    return _info  # type: ignore[no-any-return]
+
+
+class ExceptionWrapper:
+    """An exception with its traceback as text, to be raised again in another process."""
+
+    def __init__(self, where: str) -> None:
+        kind, value, _ = sys.exc_info()
+        self.kind = kind
+        self.value = value
+        self.message = "".join(traceback.format_exception(*sys.exc_info()))
+        self.where = where
+
+    def __getstate__(self) -> dict[str, Any]:
+        import pickle
+
+        state = dict(self.__dict__)
+        state["value"] = None
+        try:
+            pickle.dumps(self.kind)
+        except Exception:  # noqa: BLE001 - any class that cannot travel becomes a RuntimeError
+            state["kind"] = RuntimeError
+        return state
+
+    def reraise(self) -> None:
+        """Raise an exception of the same type that holds the original traceback."""
+        assert self.kind is not None
+        message = f"Caught {self.kind.__name__} {self.where}.\nOriginal {self.message}"
+        if self.kind is KeyError:
+            message = _Verbatim(message)
+        try:
+            error = self.kind(message)
+        except Exception:  # noqa: BLE001 - the type wants other arguments
+            raise RuntimeError(message) from None
+        raise error
+
+
+class _Verbatim(str):
+    """Text that a KeyError prints as it is."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+def fetch(dataset: Any, indices: Any, auto_collation: bool, collate_fn: Any) -> Any:
+    """The sample, or the collated batch, at ``indices``."""
+    if auto_collation:
+        if callable(getattr(dataset, "__getitems__", None)):
+            data = dataset.__getitems__(indices)
+        else:
+            data = [dataset[i] for i in indices]
+    else:
+        data = dataset[indices]
+    return collate_fn(data)
+
+
+class StreamFetcher:
+    """Batches of an iterable data set."""
+
+    def __init__(self, dataset: Any, auto_collation: bool, collate_fn: Any, drop_last: bool):
+        self.source = iter(dataset)
+        self.auto_collation = auto_collation
+        self.collate_fn = collate_fn
+        self.drop_last = drop_last
+        self.ended = False
+
+    def fetch(self, indices: Any) -> Any:
+        if self.ended:
+            raise StopIteration
+        if not self.auto_collation:
+            return self.collate_fn(next(self.source))
+        data = []
+        for _ in indices:
+            try:
+                data.append(next(self.source))
+            except StopIteration:
+                self.ended = True
+                break
+        if not data or (self.drop_last and len(data) < len(indices)):
+            raise StopIteration
+        return self.collate_fn(data)
+
+
+class Ended:
+    """A worker's stream has no more samples."""
+
+    def __init__(self, worker: int) -> None:
+        self.worker = worker
+
+
+class Resume:
+    """Begin a new epoch in a persistent worker."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+
+
+def seed_worker(base_seed: int, worker: int) -> int:
+    """Seed Python's, ours and numpy's generators of a worker; its seed."""
+    seed = base_seed + worker
+    random.seed(seed)
+    manual_seed(seed)
+    words = np.random.SeedSequence(
+        [worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    ).generate_state(4)
+    np.random.seed(words)
+    return seed
+
+
+def worker_loop(
+    loader: dict[str, Any], requests: Any, results: Any, stop: Any, worker: int, parent: int
+) -> None:
+    """Answer (index, indices) requests with (index, batch) until None arrives."""
+    global _info
+    try:
+        from mindtorch.torch.settings import set_num_threads
+
+        set_num_threads(1)
+        dataset = loader["dataset"]
+        failure = None
+        stream = None
+        try:
+            seed = seed_worker(loader["base_seed"], worker)
+            _info = WorkerInfo(
+                id=worker, num_workers=loader["num_workers"], seed=seed, dataset=dataset
+            )
+            if loader["worker_init_fn"] is not None:
+                loader["worker_init_fn"](worker)
+            stream = _stream(loader)
+        except Exception:  # noqa: BLE001 - whatever the user's code raises travels home
+            failure = ExceptionWrapper(f"in DataLoader worker process {worker}")
+        while True:
+            try:
+                request = requests.get(timeout=STATUS_CHECK)
+            except queue.Empty:
+                if os.getppid() != parent:
+                    return
+                continue
+            if request is None or stop.is_set():
+                return
+            if isinstance(request, Resume):
+                results.put((request, None))
+                stream = _stream(loader)
+                continue
+            index, indices = request
+            results.put((index, _answer(loader, stream, indices, worker, failure)))
+            failure = None
+    except KeyboardInterrupt:
+        """The main process reports it."""
+    finally:
+        results.close()
+        results.join_thread()
+
+
+def _stream(loader: dict[str, Any]) -> StreamFetcher | None:
+    if not loader["iterable"]:
+        return None
+    return StreamFetcher(
+        loader["dataset"], loader["auto_collation"], loader["collate_fn"], loader["drop_last"]
+    )
+
+
+def _answer(
+    loader: dict[str, Any], stream: StreamFetcher | None, indices: Any, worker: int, failure: Any
+) -> Any:
+    if failure is not None:
+        return failure
+    try:
+        if stream is not None:
+            return stream.fetch(indices)
+        return fetch(
+            loader["dataset"], indices, loader["auto_collation"], loader["collate_fn"]
+        )
+    except Exception as error:  # noqa: BLE001 - whatever the user's code raises travels home
+        if isinstance(error, StopIteration) and stream is not None:
+            return Ended(worker)
+        return ExceptionWrapper(f"in DataLoader worker process {worker}")

@@ -1,0 +1,413 @@
+"""The DataLoader: batches in order, loaded here or by worker processes."""
+
+from __future__ import annotations
+
+import itertools
+import multiprocessing
+import os
+import time
+import warnings
+from collections.abc import Iterator
+from multiprocessing import connection
+from typing import Any, Generic, TypeVar
+
+from ._worker import (
+    STATUS_CHECK,
+    Ended,
+    ExceptionWrapper,
+    Resume,
+    StreamFetcher,
+    fetch,
+    worker_loop,
+)
+from .collate import default_collate, default_convert
+from .dataset import IterableDataset
+from .sampler import BatchSampler, RandomSampler, SequentialSampler, draw_seed
+
+T_co = TypeVar("T_co", covariant=True)
+
+
+class _InfiniteSampler:
+    """Nothing to choose from a stream."""
+
+    def __iter__(self) -> Iterator[None]:
+        while True:
+            yield None
+
+
+class DataLoader(Generic[T_co]):
+    """Iterates over a data set in batches.
+
+    Args:
+        dataset: with ``__getitem__`` and ``__len__``, or an IterableDataset.
+        batch_size: samples in a batch; None for single samples.
+        shuffle: draw the samples in random order.
+        sampler, batch_sampler: give the order, or the batches, instead.
+        num_workers: processes that load; 0 loads in this one.
+        collate_fn: makes a batch of a list of samples.
+        pin_memory: pinned memory needs an accelerator; without one a warning says so.
+        drop_last: leave out a last batch that is smaller.
+        timeout: seconds to wait for a batch of a worker; 0 waits without limit.
+        worker_init_fn: called with the worker's number in each worker.
+        generator: where the order and the workers' seeds are drawn from.
+        prefetch_factor: batches each worker prepares ahead (2).
+        persistent_workers: keep the workers from one epoch to the next.
+        in_order: give batches in the sampler's order; False gives them as they come.
+    """
+
+    _initialized = False
+
+    def __init__(
+        self,
+        dataset: Any,
+        batch_size: int | None = 1,
+        shuffle: bool | None = None,
+        sampler: Any = None,
+        batch_sampler: Any = None,
+        num_workers: int = 0,
+        collate_fn: Any = None,
+        pin_memory: bool = False,
+        drop_last: bool = False,
+        timeout: float = 0,
+        worker_init_fn: Any = None,
+        multiprocessing_context: Any = None,
+        generator: Any = None,
+        *,
+        prefetch_factor: int | None = None,
+        persistent_workers: bool = False,
+        pin_memory_device: str = "",
+        in_order: bool = True,
+    ) -> None:
+        _check_workers(num_workers, timeout, prefetch_factor, persistent_workers)
+        if num_workers > 0 and prefetch_factor is None:
+            prefetch_factor = 2
+        self.dataset = dataset
+        self.num_workers = num_workers
+        self.prefetch_factor = prefetch_factor
+        self.pin_memory = pin_memory
+        self.pin_memory_device = pin_memory_device
+        self.timeout = timeout
+        self.worker_init_fn = worker_init_fn
+        self.multiprocessing_context = multiprocessing_context
+        self.in_order = in_order
+        self._iterable = isinstance(dataset, IterableDataset)
+        if self._iterable:
+            _check_stream(shuffle, sampler, batch_sampler)
+        shuffle = bool(shuffle)
+        if sampler is not None and shuffle:
+            raise ValueError("sampler option is mutually exclusive with shuffle")
+        if batch_sampler is not None:
+            if batch_size != 1 or shuffle or sampler is not None or drop_last:
+                raise ValueError(
+                    "batch_sampler option is mutually exclusive with batch_size, shuffle, "
+                    "sampler, and drop_last"
+                )
+            batch_size, drop_last = None, False
+        elif batch_size is None and drop_last:
+            raise ValueError(
+                "batch_size=None option disables auto-batching and is mutually exclusive with "
+                "drop_last"
+            )
+        if sampler is None:
+            if self._iterable:
+                sampler = _InfiniteSampler()
+            elif shuffle:
+                sampler = RandomSampler(dataset, generator=generator)
+            else:
+                sampler = SequentialSampler(dataset)
+        if batch_size is not None and batch_sampler is None:
+            batch_sampler = BatchSampler(sampler, batch_size, drop_last)
+        self.batch_size = batch_size
+        self.drop_last = drop_last
+        self.sampler = sampler
+        self.batch_sampler = batch_sampler
+        self.generator = generator
+        self.collate_fn = collate_fn or (
+            default_collate if self._auto_collation else default_convert
+        )
+        self.persistent_workers = persistent_workers
+        self._initialized = True
+        self._iterator: Any = None
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        fixed = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset",
+                 "persistent_workers")  # fmt: skip
+        if self._initialized and name in fixed:
+            raise ValueError(
+                f"{name} attribute should not be set after {type(self).__name__} is initialized"
+            )
+        super().__setattr__(name, value)
+
+    @property
+    def _auto_collation(self) -> bool:
+        return self.batch_sampler is not None
+
+    @property
+    def _index_sampler(self) -> Any:
+        return self.batch_sampler if self._auto_collation else self.sampler
+
+    def __iter__(self) -> Any:
+        if self.pin_memory:
+            warnings.warn(
+                "'pin_memory' argument is set as true but no accelerator is found, then device "
+                "pinned memory won't be used.",
+                UserWarning,
+                stacklevel=2,
+            )
+        if self.num_workers == 0:
+            return _SingleProcessIterator(self)
+        if self.persistent_workers:
+            if self._iterator is None:
+                self._iterator = _WorkersIterator(self)
+            else:
+                self._iterator.restart()
+            return self._iterator
+        return _WorkersIterator(self)
+
+    def __len__(self) -> int:
+        if self._iterable:
+            count = len(self.dataset)
+            if self.batch_size is None:
+                return count
+            return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
+        return len(self._index_sampler)
+
+
+def _check_workers(
+    num_workers: int, timeout: float, prefetch_factor: int | None, persistent_workers: bool
+) -> None:
+    if num_workers < 0:
+        raise ValueError(
+            "num_workers option should be non-negative; use num_workers=0 to disable "
+            "multiprocessing."
+        )
+    if timeout < 0:
+        raise ValueError("timeout option should be non-negative")
+    if num_workers == 0 and prefetch_factor is not None:
+        raise ValueError(
+            "prefetch_factor option could only be specified in multiprocessing.let num_workers > 0 "
+            "to enable multiprocessing, otherwise set prefetch_factor to None."
+        )
+    if prefetch_factor is not None and prefetch_factor < 0:
+        raise ValueError("prefetch_factor option should be non-negative")
+    if persistent_workers and num_workers == 0:
+        raise ValueError("persistent_workers option needs num_workers > 0")
+
+
+def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
+    for name, value in (("shuffle", shuffle or None), ("sampler", sampler),
+                        ("batch_sampler", batch_sampler)):  # fmt: skip
+        if value is not None:
+            raise ValueError(
+                f"DataLoader with IterableDataset: expected unspecified {name} option, but got "
+                f"{name}={value}"
+            )
+
+
+class _SingleProcessIterator:
+    """Loads each batch when it is asked for."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._loader = loader
+        self._base_seed = draw_seed(loader.generator)
+        self._indices = iter(loader._index_sampler)
+        self._yielded = 0
+        self._stream = (
+            StreamFetcher(
+                loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
+            )
+            if loader._iterable
+            else None
+        )
+
+    def __iter__(self) -> _SingleProcessIterator:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __next__(self) -> Any:
+        indices = next(self._indices)
+        self._yielded += 1
+        if self._stream is not None:
+            return self._stream.fetch(indices)
+        loader = self._loader
+        return fetch(loader.dataset, indices, loader._auto_collation, loader.collate_fn)
+
+
+def _context(given: Any) -> Any:
+    if given is None:
+        return multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
+    if isinstance(given, str):
+        known = multiprocessing.get_all_start_methods()
+        if given not in known:
+            raise ValueError(
+                "multiprocessing_context option should specify a valid start method in "
+                f"{known!r}, but got multiprocessing_context={given!r}"
+            )
+        return multiprocessing.get_context(given)
+    return given
+
+
+class _WorkersIterator:
+    """Batches from worker processes, given out in the order of the sampler."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        self._loader = loader
+        self._workers: list[Any] = []
+        self._closed = False
+        context = _context(loader.multiprocessing_context)
+        self._base_seed = draw_seed(loader.generator)
+        self._results = context.Queue()
+        self._stop = context.Event()
+        self._requests = []
+        facts = {
+            "dataset": loader.dataset,
+            "auto_collation": loader._auto_collation,
+            "collate_fn": loader.collate_fn,
+            "drop_last": loader.drop_last,
+            "iterable": loader._iterable,
+            "base_seed": self._base_seed,
+            "num_workers": loader.num_workers,
+            "worker_init_fn": loader.worker_init_fn,
+        }
+        for number in range(loader.num_workers):
+            requests = context.Queue()
+            worker = context.Process(
+                target=worker_loop,
+                args=(facts, requests, self._results, self._stop, number, os.getpid()),
+                daemon=True,
+            )
+            _start(worker)
+            self._requests.append(requests)
+            self._workers.append(worker)
+        self._begin()
+
+    def _begin(self) -> None:
+        loader = self._loader
+        self._indices = iter(loader._index_sampler)
+        self._sent = 0
+        self._given = 0
+        self._yielded = 0
+        self._held: dict[int, Any] = {}
+        self._owner: dict[int, int] = {}
+        self._open = [True] * loader.num_workers
+        self._next_worker = itertools.cycle(range(loader.num_workers))
+        for _ in range((loader.prefetch_factor or 1) * loader.num_workers):
+            self._request()
+
+    def restart(self) -> None:
+        """Begin another epoch with the same workers."""
+        for requests in self._requests:
+            requests.put(Resume(self._base_seed))
+        waiting = len(self._workers)
+        while waiting:
+            index, _ = self._receive()
+            waiting -= isinstance(index, Resume)
+        self._begin()
+
+    def _request(self) -> None:
+        try:
+            indices = next(self._indices)
+        except StopIteration:
+            return
+        for _ in self._workers:
+            worker = next(self._next_worker)
+            if self._open[worker]:
+                break
+        else:
+            return
+        self._requests[worker].put((self._sent, indices))
+        self._owner[self._sent] = worker
+        self._sent += 1
+
+    def __iter__(self) -> _WorkersIterator:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._loader)
+
+    def __next__(self) -> Any:
+        while True:
+            while self._given < self._sent and self._given not in self._held:
+                if not self._loader.in_order and self._held:
+                    break
+                index, answer = self._receive()
+                self._held[index] = answer
+            if not self._held and self._given >= self._sent:
+                if not self._loader.persistent_workers:
+                    self.close()
+                raise StopIteration
+            index = self._given if self._given in self._held else next(iter(self._held))
+            answer = self._held.pop(index)
+            self._owner.pop(index, None)
+            if index == self._given:
+                self._given += 1
+            if isinstance(answer, Ended):
+                self._open[answer.worker] = False
+                self._request()
+                continue
+            self._request()
+            if isinstance(answer, ExceptionWrapper):
+                if not self._loader.persistent_workers:
+                    self.close()
+                answer.reraise()
+            self._yielded += 1
+            return answer
+
+    def _receive(self) -> Any:
+        limit = self._loader.timeout
+        deadline = time.monotonic() + limit if limit else None
+        while True:
+            wait = STATUS_CHECK if deadline is None else min(
+                STATUS_CHECK, max(deadline - time.monotonic(), 0.001)
+            )
+            reader = self._results._reader
+            alive = [w.sentinel for w, is_open in zip(self._workers, self._open, strict=True)
+                     if is_open]  # fmt: skip
+            ready = connection.wait([reader, *alive], timeout=wait)
+            if reader in ready:
+                return self._results.get()
+            if ready:
+                self._check_alive()
+            if deadline is not None and time.monotonic() >= deadline:
+                self.close()
+                raise RuntimeError(f"DataLoader timed out after {limit} seconds")
+
+    def _check_alive(self) -> None:
+        dead = [w for w, is_open in zip(self._workers, self._open, strict=True)
+                if is_open and not w.is_alive()]  # fmt: skip
+        if dead:
+            pids = ", ".join(str(w.pid) for w in dead)
+            self.close()
+            raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly")
+
+    def close(self) -> None:
+        """End the workers and wait for them."""
+        if self._closed:
+            return
+        self._closed = True
+        self._stop.set()
+        for requests in self._requests:
+            requests.put(None)
+            requests.close()
+        for worker in self._workers:
+            worker.join(timeout=STATUS_CHECK)
+            if worker.is_alive():
+                worker.terminate()
+                worker.join()
+        self._results.close()
+        self._results.cancel_join_thread()
+        for requests in self._requests:
+            requests.cancel_join_thread()
+
+    def __del__(self) -> None:
+        if getattr(self, "_workers", None) and not self._closed:
+            self.close()
+
+
+def _start(worker: Any) -> None:
+    """Start a process; a fork of a process with threads is meant, and needs no warning."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        worker.start()
