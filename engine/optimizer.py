@@ -1,0 +1,158 @@
+"""What optimizers do to all parameters at once, through kernels that take addresses.
+
+A :class:`Bundle` holds the addresses of a list of tensors and gathers them again only when a tensor's
+memory has changed. Tensors that a kernel cannot take (other types, gaps, other layouts) are
+for the caller to treat one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from . import dtypes
+from .device import cpu
+from .tensor import Tensor
+
+_TYPES = (dtypes.float32, dtypes.float64)
+
+
+def fits(tensors: Sequence[Tensor]) -> bool:
+    """Whether a kernel can take them together: one type, on the CPU, without gaps."""
+    if not tensors:
+        return False
+    dtype = tensors[0].aval.dtype
+    if dtype not in _TYPES:
+        return False
+    return all(
+        t.aval.dtype is dtype and t.aval.dense and t.aval.device is cpu for t in tensors
+    )
+
+
+class Bundle:
+    """The addresses of a list of tensors."""
+
+    def __init__(self) -> None:
+        self._flats: list[Any] = []
+        self.addresses = np.empty(0, np.int64)
+        self.sizes = np.empty(0, np.int64)
+
+    def of(self, tensors: Sequence[Tensor]) -> Any:
+        """The addresses, gathered anew for tensors whose memory is another than last time."""
+        flats = self._flats
+        if len(flats) != len(tensors):
+            flats = self._flats = [None] * len(tensors)
+            self.addresses = np.zeros(len(tensors), np.int64)
+            self.sizes = np.array([t.aval.size for t in tensors], np.int64)
+        addresses = self.addresses
+        for i, tensor in enumerate(tensors):
+            flat = tensor.flat
+            if flat is not flats[i]:
+                flats[i] = flat
+                addresses[i] = flat.__array_interface__["data"][0]
+                self.sizes[i] = tensor.aval.size
+        return addresses
+
+    def release(self) -> None:
+        """Let go of the arrays (gradients that may be freed)."""
+        self._flats = [None] * len(self._flats)
+
+
+def written(tensors: Sequence[Tensor]) -> None:
+    """Count a write to each tensor."""
+    for tensor in tensors:
+        storage = tensor._storage
+        if storage is not None:
+            storage.version += 1
+        else:
+            tensor._shared.version = 1
+
+
+def _kernel(name: str, dtype: Any) -> Any:
+    from mindtorch.kernels.cpu import optimizer
+
+    return optimizer.update(name, dtype.np)
+
+
+def same_layouts(parameters: Sequence[Tensor], *others: Sequence[Tensor]) -> bool:
+    """Each parameter and what belongs to it have one layout and type."""
+    return all(
+        p.aval is o.aval for many in others for p, o in zip(parameters, many, strict=True)
+    )
+
+
+class Fused:
+    """Fused updates of one parameter group; keeps the addresses between steps."""
+
+    def __init__(self) -> None:
+        self.bundles = [Bundle() for _ in range(5)]
+
+    def sgd(
+        self, parameters: Sequence[Tensor], gradients: Sequence[Tensor],
+        buffers: Sequence[Tensor | None], *, lr: float, momentum: float, dampening: float,
+        weight_decay: float, nesterov: bool, maximize: bool,
+    ) -> list[Tensor]:  # fmt: skip
+        """One step of stochastic gradient descent; the momentum buffers, made where None."""
+        from .ops.movement import clone
+
+        fresh = np.zeros(len(parameters), np.int64)
+        held: list[Tensor] = []
+        if momentum != 0:
+            for i, buffer in enumerate(buffers):
+                if buffer is None:
+                    fresh[i] = 1
+                    buffer = clone.evaluate(0, (gradients[i],), {})
+                held.append(buffer)
+        p = self.bundles[0].of(parameters)
+        g = self.bundles[1].of(gradients)
+        m = self.bundles[2].of(held) if held else p
+        _kernel("sgd", parameters[0].aval.dtype)(
+            p, g, m, self.bundles[0].sizes, fresh, float(lr), float(momentum), float(dampening),
+            float(weight_decay), int(nesterov), int(maximize),
+        )  # fmt: skip
+        self.bundles[1].release()
+        written(parameters)
+        return held
+
+    def adam(
+        self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], first: Sequence[Tensor],
+        second: Sequence[Tensor], largest: Sequence[Tensor], steps: Any, *, lr: float,
+        beta1: float, beta2: float, eps: float, weight_decay: float, decoupled: bool,
+        maximize: bool,
+    ) -> None:  # fmt: skip
+        """One step of Adam (decoupled weight decay: AdamW); ``steps`` count from 1."""
+        p = self.bundles[0].of(parameters)
+        g = self.bundles[1].of(gradients)
+        m, v = self.bundles[2].of(first), self.bundles[3].of(second)
+        w = self.bundles[4].of(largest) if largest else v
+        _kernel("adam", parameters[0].aval.dtype)(
+            p, g, m, v, w, self.bundles[0].sizes, np.asarray(steps, np.float64), float(lr),
+            float(beta1), float(beta2), float(eps), float(weight_decay), int(decoupled),
+            int(bool(largest)), int(maximize),
+        )  # fmt: skip
+        self.bundles[1].release()
+        written(parameters)
+
+
+def norms(tensors: Sequence[Tensor]) -> Any:
+    """The Euclidean norm of each tensor, float64."""
+    bundle = Bundle()
+    result = np.empty(len(tensors), np.float64)
+    _kernel("squares", tensors[0].aval.dtype)(bundle.of(tensors), bundle.sizes, result)
+    return result
+
+
+def scale_all(tensors: Sequence[Tensor], factor: float) -> None:
+    """Multiply all by ``factor``, in place."""
+    bundle = Bundle()
+    _kernel("scale", tensors[0].aval.dtype)(bundle.of(tensors), bundle.sizes, float(factor))
+    written(tensors)
+
+
+def all_finite(tensors: Sequence[Tensor]) -> bool:
+    """Whether no element is infinite or NaN."""
+    bundle = Bundle()
+    kernel = _kernel("all_finite", tensors[0].aval.dtype)
+    return bool(kernel(bundle.of(tensors), bundle.sizes))

@@ -1,0 +1,163 @@
+"""Updates of all parameters of a model in one call.
+
+Tensors are given by the addresses of their elements and their sizes (int64 arrays); all have one element
+type and lie without gaps. Arithmetic is done element by element in the order in which torch does it.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import carray, types
+from numba.extending import intrinsic
+
+from mindtorch.kernels.compile import kernel
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def pointer32(context: Any, address: Any) -> Any:
+    """An address as a pointer to float32."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.float32)(types.int64), generate
+
+
+@intrinsic  # type: ignore[untyped-decorator]
+def pointer64(context: Any, address: Any) -> Any:
+    """An address as a pointer to float64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], context.get_value_type(signature.return_type))
+
+    return types.CPointer(types.float64)(types.int64), generate
+
+
+def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
+    """The updates for one element type."""
+
+    @kernel
+    def sgd(
+        p_: Any, g_: Any, m_: Any, sizes: Any, fresh: Any, lr: float, momentum: float,
+        dampening: float, decay: float, nesterov: int, maximize: int,
+    ) -> None:  # fmt: skip
+        rate, weight = kind(-lr), kind(decay)
+        keep, take = kind(momentum), kind(1.0 - dampening)
+        for t in range(sizes.size):
+            n = sizes[t]
+            p, g = carray(pointer(p_[t]), n), carray(pointer(g_[t]), n)
+            sign = kind(-1.0) if maximize else kind(1.0)
+            if momentum == 0.0:
+                for i in range(n):
+                    d = g[i] * sign
+                    d = d + weight * p[i] if decay != 0.0 else d
+                    p[i] = p[i] + rate * d
+                continue
+            m = carray(pointer(m_[t]), n)
+            first = fresh[t] != 0
+            for i in range(n):
+                d = g[i] * sign
+                d = d + weight * p[i] if decay != 0.0 else d
+                b = d if first else m[i] * keep + d * take
+                m[i] = b
+                d = d + keep * b if nesterov else b
+                p[i] = p[i] + rate * d
+
+    @kernel
+    def adam(
+        p_: Any, g_: Any, m_: Any, v_: Any, w_: Any, sizes: Any, steps: Any, lr: float,
+        beta1: float, beta2: float, eps: float, decay: float, decoupled: int, amsgrad: int,
+        maximize: int,
+    ) -> None:  # fmt: skip
+        small = kind(eps)
+        blend, keep, take = kind(1.0 - beta1), kind(beta2), kind(1.0 - beta2)
+        shrink, weight = kind(1.0 - lr * decay), kind(decay)
+        for t in range(sizes.size):
+            n = sizes[t]
+            p, g = carray(pointer(p_[t]), n), carray(pointer(g_[t]), n)
+            m, v = carray(pointer(m_[t]), n), carray(pointer(v_[t]), n)
+            step = steps[t]
+            correction = 1.0 - beta1**step
+            rate = kind(-(lr / correction))
+            root = kind((1.0 - beta2**step) ** 0.5)
+            sign = kind(-1.0) if maximize else kind(1.0)
+            if amsgrad:
+                w = carray(pointer(w_[t]), n)
+                for i in range(n):
+                    d = g[i] * sign
+                    x = p[i]
+                    if decay != 0.0:
+                        if decoupled:
+                            x = x * shrink
+                        else:
+                            d = d + weight * x
+                    a = m[i] + blend * (d - m[i])
+                    b = v[i] * keep + take * d * d
+                    top = w[i] if w[i] > b else b
+                    m[i] = a
+                    v[i] = b
+                    w[i] = top
+                    p[i] = x + rate * (a / (np.sqrt(top) / root + small))
+                continue
+            for i in range(n):
+                d = g[i] * sign
+                x = p[i]
+                if decay != 0.0:
+                    if decoupled:
+                        x = x * shrink
+                    else:
+                        d = d + weight * x
+                a = m[i] + blend * (d - m[i])
+                b = v[i] * keep + take * d * d
+                m[i] = a
+                v[i] = b
+                p[i] = x + rate * (a / (np.sqrt(b) / root + small))
+
+    @kernel(fastmath={"reassoc", "contract"})
+    def squares(g_: Any, sizes: Any, norms: Any) -> None:
+        for t in range(sizes.size):
+            g = carray(pointer(g_[t]), sizes[t])
+            total = 0.0
+            start = 0
+            while start < sizes[t]:
+                part = kind(0)
+                for i in range(start, min(start + 256, sizes[t])):
+                    part += g[i] * g[i]
+                total += part
+                start += 256
+            norms[t] = np.sqrt(total)
+
+    @kernel
+    def scale(g_: Any, sizes: Any, factor: float) -> None:
+        for t in range(sizes.size):
+            g = carray(pointer(g_[t]), sizes[t])
+            for i in range(sizes[t]):
+                g[i] = g[i] * kind(factor)
+
+    @kernel
+    def all_finite(g_: Any, sizes: Any) -> bool:
+        for t in range(sizes.size):
+            g = carray(pointer(g_[t]), sizes[t])
+            bad = 0
+            for i in range(sizes[t]):
+                bad += 1 if g[i] - g[i] != 0 else 0
+            if bad:
+                return False
+        return True
+
+    return {
+        "sgd": sgd, "adam": adam, "squares": squares, "scale": scale, "all_finite": all_finite,
+    }  # fmt: skip
+
+
+_BY_TYPE = {
+    np.dtype(np.float32): _loops(pointer32, np.float32),
+    np.dtype(np.float64): _loops(pointer64, np.float64),
+}
+
+
+def update(name: str, dtype: Any) -> Any:
+    """The update ``name`` ("sgd", "adam", "squares", "scale", "all_finite") for an element type."""
+    return _BY_TYPE[np.dtype(dtype)][name]
