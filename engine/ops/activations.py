@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..tensor import Tensor
 from ..tensor import constant as c
 from .elementwise import (
     absolute,
@@ -192,7 +191,7 @@ def _elu_curvature(g: Any, x: Any, y: Any, z: Any, w: Any, v: Any) -> Any:
 
 
 # z * x where x > 0, else z * y * (exp(w * x) - 1)
-scaled_elu = Elementwise(
+elu = Elementwise(
     "elu", (lambda g, x, y, z, w: elu_gradient(g, x, y, z, w), None, None, None)
 )
 elu_gradient = Elementwise(
@@ -203,20 +202,6 @@ elu_gradient = Elementwise(
 SELU_ALPHA = 1.6732632423543772848170429916717
 SELU_SCALE = 1.0507009873554804934193349852946
 
-
-def elu(x: Tensor, alpha: Tensor) -> Any:
-    """``x`` where x > 0, else ``alpha * (exp(x) - 1)``; ``alpha`` is a constant."""
-    return scaled_elu(x, alpha, c(1.0), c(1.0))
-
-
-def selu(x: Tensor) -> Any:
-    """:func:`elu` scaled so that activations keep their mean and variance."""
-    return scaled_elu(x, c(SELU_ALPHA), c(SELU_SCALE), c(1.0))
-
-
-def celu(x: Tensor, alpha: Tensor) -> Any:
-    """``x`` where x > 0, else ``alpha * (exp(x / alpha) - 1)``; ``alpha`` is a constant."""
-    return scaled_elu(x, alpha, c(1.0), divide(c(1.0), alpha))
 # x between y and z
 hardtanh = Elementwise(
     "hardtanh", (lambda g, x, y, z: hardtanh_gradient(g, x, y, z), None, None), scalar="clamp"

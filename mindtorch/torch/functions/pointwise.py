@@ -489,13 +489,13 @@ def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
 @function(method=False)
 def selu(input: Any) -> Any:  # noqa: A002
     """``scale * (x if x > 0 else alpha * (exp(x) - 1))`` with the constants of SELU."""
-    return act.selu(input)
+    return act.elu(input, constant(act.SELU_ALPHA), constant(act.SELU_SCALE), constant(1.0))
 
 
 @function(method=False)
 def celu(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     """``x if x > 0 else alpha * (exp(x / alpha) - 1)``."""
-    return act.celu(input, constant(float(alpha)))
+    return act.elu(input, constant(float(alpha)), constant(1.0), constant(1.0 / alpha))
 
 
 @function()

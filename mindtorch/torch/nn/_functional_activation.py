@@ -86,29 +86,33 @@ def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:  
 
 def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa: A002
     """x where x > 0, else alpha * (exp(x) - 1)."""
-    return _run(activations.elu, inplace, input, alpha)
+    return _run(activations.elu, inplace, input, alpha, 1.0, 1.0)
 
 
 def elu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     """:func:`elu` in place."""
-    return _run(activations.elu, True, input, alpha)
+    return _run(activations.elu, True, input, alpha, 1.0, 1.0)
 
 
 def selu(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     """scale * elu(x, alpha) with the constants that keep mean 0 and variance 1."""
-    return _run(activations.selu, inplace, input)
+    return _run(
+        activations.elu, inplace, input, activations.SELU_ALPHA, activations.SELU_SCALE, 1.0
+    )
 
 
 def selu_(input: Any) -> Any:  # noqa: A002
     """:func:`selu` in place."""
-    return _run(activations.selu, True, input)
+    return _run(
+        activations.elu, True, input, activations.SELU_ALPHA, activations.SELU_SCALE, 1.0
+    )
 
 
 def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa: A002
     """x where x > 0, else alpha * (exp(x / alpha) - 1)."""
     if alpha == 0:
         raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _run(activations.celu, inplace, input, alpha)
+    return _run(activations.elu, inplace, input, alpha, 1.0, 1.0 / alpha)
 
 
 def celu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
