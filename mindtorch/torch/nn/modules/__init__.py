@@ -1,0 +1,20 @@
+"""The modules by subject."""
+
+from __future__ import annotations
+
+from .activation import *  # noqa: F403
+from .batchnorm import *  # noqa: F403
+from .container import *  # noqa: F403
+from .conv import *  # noqa: F403
+from .dropout import *  # noqa: F403
+from .linear import Bilinear as Bilinear
+from .linear import Identity as Identity
+from .linear import LazyLinear as LazyLinear
+from .linear import Linear as Linear
+from .loss import *  # noqa: F403
+from .module import Module as Module
+from .normalization import *  # noqa: F403
+from .padding import *  # noqa: F403
+from .pooling import *  # noqa: F403
+from .reshaping import *  # noqa: F403
+from .sparse import *  # noqa: F403

@@ -1,0 +1,186 @@
+"""Batch and instance normalisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine import dtypes
+
+from .. import functional as F  # noqa: N812
+from .. import init
+from .module import Module
+from .utils import empty_parameter
+
+__all__ = [
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d",
+    "InstanceNorm3d",
+]  # fmt: skip
+
+
+class _NormBase(Module):
+    """Weight, bias and running statistics of each channel."""
+
+    _version = 2
+    running_mean: Any
+    running_var: Any
+    num_batches_tracked: Any
+    weight: Any
+    bias: Any
+    _dims: tuple[int, ...] = ()
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        from ... import ones, tensor, zeros
+
+        super().__init__()
+        self.num_features = num_features
+        self.eps = eps
+        self.momentum = momentum
+        self.affine = affine
+        self.track_running_stats = track_running_stats
+        if affine:
+            self.weight = empty_parameter((num_features,), device, dtype)
+            self.bias = empty_parameter((num_features,), device, dtype)
+        else:
+            self.register_parameter("weight", None)
+            self.register_parameter("bias", None)
+        if track_running_stats:
+            self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype))
+            self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype))
+            self.register_buffer("num_batches_tracked", tensor(0, dtype=dtypes.int64))
+        else:
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                self.register_buffer(name, None)
+        self.reset_parameters()
+
+    def reset_running_stats(self) -> None:
+        """Mean 0, variance 1, no batch seen."""
+        if self.track_running_stats:
+            self.running_mean.zero_()
+            self.running_var.fill_(1)
+            self.num_batches_tracked.zero_()
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0, statistics reset."""
+        self.reset_running_stats()
+        if self.affine:
+            init.ones_(self.weight)
+            init.zeros_(self.bias)
+
+    def _check_input_dim(self, input: Any) -> None:  # noqa: A002
+        if input.dim() not in self._dims:
+            listed = " or ".join(f"{n}D" for n in self._dims)
+            raise ValueError(f"expected {listed} input (got {input.dim()}D input)")
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+        )
+
+    def _load_from_state_dict(
+        self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any
+    ) -> None:
+        version = local_metadata.get("version", None)
+        if (version is None or version < 2) and self.track_running_stats:
+            from ... import tensor
+
+            key = prefix + "num_batches_tracked"
+            if key not in state_dict:
+                held = self.num_batches_tracked
+                state_dict[key] = tensor(0, dtype=dtypes.int64) if held is None else held
+        super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+
+class _BatchNorm(_NormBase):
+    def forward(self, input: Any) -> Any:  # noqa: A002
+        """Normalised, of the same shape."""
+        self._check_input_dim(input)
+        factor = 0.0 if self.momentum is None else self.momentum
+        if self.training and self.track_running_stats and self.num_batches_tracked is not None:
+            self.num_batches_tracked.add_(1)
+            if self.momentum is None:
+                factor = 1.0 / float(self.num_batches_tracked)
+        by_batch = self.training or (self.running_mean is None and self.running_var is None)
+        tracked = not self.training or self.track_running_stats
+        return F.batch_norm(
+            input,
+            self.running_mean if tracked else None,
+            self.running_var if tracked else None,
+            self.weight,
+            self.bias,
+            by_batch,
+            factor,
+            self.eps,
+        )
+
+
+class BatchNorm1d(_BatchNorm):
+    """(x - mean) / sqrt(var + eps) * weight + bias for each channel of (N, C) or (N, C, L).
+
+    Args:
+        momentum: how far the running statistics move to each batch's; None averages all batches.
+        affine: whether there are weight and bias.
+        track_running_stats: whether evaluation uses running statistics.
+    """
+
+    _dims = (2, 3)
+
+
+class BatchNorm2d(_BatchNorm):
+    """:class:`BatchNorm1d` for (N, C, H, W)."""
+
+    _dims = (4,)
+
+
+class BatchNorm3d(_BatchNorm):
+    """:class:`BatchNorm1d` for (N, C, D, H, W)."""
+
+    _dims = (5,)
+
+
+class _InstanceNorm(_NormBase):
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+        track_running_stats: bool = False, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+
+    def forward(self, input: Any) -> Any:  # noqa: A002
+        """Normalised, of the same shape."""
+        self._check_input_dim(input)
+        batched = input.dim() == self._dims[1]
+        x = input if batched else input.unsqueeze(0)
+        if x.size(1) != self.num_features and self.affine:
+            raise ValueError(
+                f"expected input's size at dim={1 if batched else 0} to match num_features "
+                f"({self.num_features}), but got: {x.size(1)}."
+            )
+        result = F.instance_norm(
+            x, self.running_mean, self.running_var, self.weight, self.bias,
+            self.training or not self.track_running_stats,
+            self.momentum if self.momentum is not None else 0.0, self.eps,
+        )  # fmt: skip
+        return result if batched else result.squeeze(0)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Normalisation of each channel of each sample of (N, C, L) or (C, L)."""
+
+    _dims = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """:class:`InstanceNorm1d` for (N, C, H, W) or (C, H, W)."""
+
+    _dims = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """:class:`InstanceNorm1d` for (N, C, D, H, W) or (C, D, H, W)."""
+
+    _dims = (4, 5)
