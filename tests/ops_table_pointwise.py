@@ -130,12 +130,13 @@ ROWS: list[Row] = [
     _activation("softplus softplus_gradient", "softplus"),
     _activation("softplus softplus_gradient", "softplus", 2.0, 3.0),
     _activation("log_sigmoid log_sigmoid_gradient", "logsigmoid"),
-    _activation("softsign", "softsign"),
-    _activation("tanhshrink", "tanhshrink", tolerance=64),
+    _activation("divide", "softsign"),
+    _activation("subtract", "tanhshrink", tolerance=64),
     _activation("leaky_relu leaky_relu_gradient", "leaky_relu", 0.2),
     _activation("elu elu_gradient", "elu", 0.7),
     _activation("elu elu_gradient", "selu"),
-    _activation("elu elu_gradient", "celu", 0.7),
+    # a power of two: torch rounds 1 / alpha to float32 in the derivative
+    _activation("elu elu_gradient", "celu", 0.5),
     _activation("hardtanh hardtanh_gradient", "hardtanh"),
     _activation("hardtanh hardtanh_gradient", "relu6"),
     # torch multiplies by a float32 sixth, and has no second derivative

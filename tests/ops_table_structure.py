@@ -21,7 +21,7 @@ def _fold(op: str, name: str, axes: Any = AXES, cases: Any = GRID, **options: An
             keywords = {} if dim is None else {"dim": dim, "keepdim": keepdim}
             rows.append(
                 call(op, lambda t, x, k=keywords: getattr(t, name)(x, **k), *cases,
-                     label=f"{name}_{dim}_{keepdim}", **options)  # fmt: skip
+                     label=f"{name}_{dim}_{keepdim}", **options)
             )
     return rows
 

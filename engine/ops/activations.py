@@ -11,9 +11,7 @@ from typing import Any
 
 from ..tensor import constant as c
 from .elementwise import (
-    absolute,
     add,
-    divide,
     exp,
     greater,
     multiply,
@@ -138,26 +136,6 @@ log_sigmoid_gradient = Elementwise(
     (lambda g, y: log_sigmoid_gradient(g, y), _log_sigmoid_curvature),
     scalar="logsigmoid_gradient",
     grad_name="LogSigmoidBackwardBackward0",
-)
-
-
-def _softsign_rule(g: Any, x: Any) -> Any:
-    wide = add(absolute(x), c(1))
-    return divide(g, multiply(wide, wide))
-
-
-# x / (1 + abs(x))
-softsign = Elementwise("softsign", (_softsign_rule,), result="float", grad_name="DivBackward0")
-
-
-def _tanhshrink_rule(g: Any, x: Any) -> Any:
-    t = tanh(x)
-    return multiply(g, multiply(t, t))
-
-
-# x - tanh(x)
-tanhshrink = Elementwise(
-    "tanhshrink", (_tanhshrink_rule,), result="float", grad_name="SubBackward0"
 )
 
 # --- with kinks ------------------------------------------------------------------------------
