@@ -100,6 +100,7 @@ class Recorder:
         self.calls: dict[str, int] = {}
         self.mask_room = MASK_LIMIT
         self.rehearsal: Any = None
+        self.is_compiling: Callable[[], bool] = torch.compiler.is_compiling
         dropouts = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout")
         self.dropouts = [getattr(torch.nn, name) for name in dropouts if hasattr(torch.nn, name)]
 
@@ -114,7 +115,7 @@ class Recorder:
         """Whether there is still something to watch; never while torch compiles the script."""
         if self.inside or (self.last_step is not None and self.step >= self.last_step):
             return False
-        return not self.torch.compiler.is_compiling()
+        return not self.is_compiling()
 
     @property
     def detailed(self) -> bool:

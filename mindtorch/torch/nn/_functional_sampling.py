@@ -1,0 +1,211 @@
+"""Sampling an image at places that a grid says: grid_sample and affine_grid."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+__all__ = ["affine_grid", "grid_sample"]
+
+CUBIC = -0.75
+
+
+def _warn_of_default(name: str) -> None:
+    warnings.warn(
+        "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
+        "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
+        f"documentation of {name} for details.",
+        stacklevel=3,
+    )
+
+
+def _check(x: Any, grid: Any, mode: str, padding_mode: str) -> None:
+    if mode not in ("bilinear", "nearest", "bicubic"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or 'bicubic', "
+            f"but got: '{mode}'"
+        )
+    if padding_mode not in ("zeros", "border", "reflection"):
+        raise ValueError(
+            "nn.functional.grid_sample(): expected padding_mode to be 'zeros', 'border', or "
+            f"'reflection', but got: '{padding_mode}'"
+        )
+    sizes = f"input with sizes {list(x.shape)} and grid with sizes {list(grid.shape)}"
+    if x.ndim not in (4, 5) or x.ndim != grid.ndim:
+        raise RuntimeError(
+            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
+            f"but got {sizes}"
+        )
+    if x.shape[0] != grid.shape[0]:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}"
+        )
+    if grid.shape[-1] != x.ndim - 2:
+        raise RuntimeError(
+            f"grid_sampler(): expected grid to have size {x.ndim - 2} in last dimension, but got "
+            f"grid with sizes {list(grid.shape)}"
+        )
+    if mode == "bicubic" and x.ndim != 4:
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+
+
+def _reflect(place: Any, twice_low: int, twice_high: int) -> Any:
+    """`place` mirrored at low and high, as often as it takes."""
+    if twice_low == twice_high:
+        return place * 0
+    low, span = twice_low / 2, (twice_high - twice_low) / 2
+    distance = (place - low).abs()
+    beyond = distance.fmod(span)
+    even = (distance / span).floor().fmod(2) == 0
+    return (beyond + low).where(even, span - beyond + low)
+
+
+def _pad_place(place: Any, size: int, padding_mode: str, align: bool) -> Any:
+    """A place in pixels, moved into the image as the padding says."""
+    if padding_mode == "reflection":
+        limits = (0, 2 * (size - 1)) if align else (-1, 2 * size - 1)
+        place = _reflect(place, *limits)
+    return place if padding_mode == "zeros" else place.clamp(0, size - 1)
+
+
+def _pixels(x: Any, corner: Sequence[Any]) -> Any:
+    """The pixels of (n, c, *sizes) at whole places (n, *out), zero outside: (n, c, *out)."""
+    sizes, out = x.shape[2:], corner[0].shape[1:]
+    index, inside = 0, True
+    for place, size in zip(corner, sizes, strict=True):
+        inside = ((place >= 0) & (place <= size - 1)) & inside
+        index = place.clamp(0, size - 1).long() + index * size
+    batch, channels = x.shape[:2]
+    index = index.reshape(batch, 1, -1).expand(batch, channels, -1)
+    taken = x.reshape(batch, channels, -1).gather(2, index).reshape(batch, channels, *out)
+    return taken * inside.unsqueeze(1).to(x.dtype)
+
+
+def _linear(x: Any, places: Sequence[Any]) -> Any:
+    floors = [place.detach().floor() for place in places]
+    total = 0
+    for steps in itertools.product((0, 1), repeat=len(places)):
+        weight = 1
+        for place, floor, step in zip(places, floors, steps, strict=True):
+            part = place - floor
+            weight = weight * (part if step else 1 - part)
+        corner = [floor + step for floor, step in zip(floors, steps, strict=True)]
+        total = total + _pixels(x, corner) * weight.unsqueeze(1)
+    return total
+
+
+def _cubic_weights(t: Any) -> list[Any]:
+    """The four weights of Keys' kernel at distances 1 + t, t, 1 - t, 2 - t."""
+
+    def near(d: Any) -> Any:
+        return ((CUBIC + 2) * d - (CUBIC + 3)) * d * d + 1
+
+    def far(d: Any) -> Any:
+        return ((CUBIC * d - 5 * CUBIC) * d + 8 * CUBIC) * d - 4 * CUBIC
+
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _cubic(x: Any, places: Sequence[Any], padding_mode: str, align: bool) -> Any:
+    """Sixteen pixels around each place; each of them is padded for itself."""
+    floors = [place.detach().floor() for place in places]
+    pairs = zip(places, floors, strict=True)
+    down, across = (_cubic_weights(place - floor) for place, floor in pairs)
+    total = 0
+    for row, column in itertools.product(range(4), repeat=2):
+        steps = (row - 1, column - 1)
+        corner = [
+            _pad_place(floor + step, size, padding_mode, align)
+            for floor, step, size in zip(floors, steps, x.shape[2:], strict=True)
+        ]
+        total = total + _pixels(x, corner) * (down[row] * across[column]).unsqueeze(1)
+    return total
+
+
+def grid_sample(
+    input: Any,  # noqa: A002
+    grid: Any,
+    mode: str = "bilinear",
+    padding_mode: str = "zeros",
+    align_corners: bool | None = None,
+) -> Any:
+    """The image at the places of a grid.
+
+    Args:
+        input: (n, c, h, w) or (n, c, d, h, w).
+        grid: (n, ho, wo, 2) or (n, do, ho, wo, 3); in the last dimension x, y(, z) from -1 to 1.
+        mode: 'bilinear', 'nearest' or (of two dimensions) 'bicubic'.
+        padding_mode: what lies outside: 'zeros', 'border' (the nearest pixel), 'reflection'.
+        align_corners: whether -1 and 1 are the centres of the outermost pixels or their edges.
+
+    Returns:
+        (n, c, *grid.shape[1:-1]).
+
+    Raises:
+        ValueError: an unknown mode.
+        RuntimeError: shapes that do not belong together.
+    """
+    _check(input, grid, mode, padding_mode)
+    if align_corners is None:
+        _warn_of_default("grid_sample")
+    align = bool(align_corners)
+    places = []
+    for axis, size in enumerate(input.shape[2:]):
+        place = grid[..., input.ndim - 3 - axis]
+        place = (place + 1) / 2 * (size - 1) if align else ((place + 1) * size - 1) / 2
+        places.append(place if mode == "bicubic" else _pad_place(place, size, padding_mode, align))
+    if mode == "bicubic":
+        return _cubic(input, places, padding_mode, align)
+    if mode == "nearest":
+        # The gradient of the grid is zero, and is one: torch gives zeros, not nothing.
+        still = sum(place * 0 for place in places).unsqueeze(1)
+        return _pixels(input, [place.detach().round() for place in places]) + still
+    return _linear(input, places)
+
+
+def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = None) -> Any:
+    """The grid that makes `grid_sample` turn, scale and shift: theta @ (x, y, 1).
+
+    Args:
+        theta: (n, 2, 3), or (n, 3, 4) for volumes.
+        size: of the image to be made, (n, c, h, w) or (n, c, d, h, w).
+
+    Raises:
+        ValueError: theta is of another shape or type.
+    """
+    from mindtorch import torch
+
+    if align_corners is None:
+        _warn_of_default("affine_grid")
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    spatial = len(size) - 2
+    if spatial not in (2, 3):
+        raise NotImplementedError(
+            "affine_grid only supports 4D and 5D sizes, for 2D and 3D affine transforms, "
+            f"respectively. Got size {tuple(size)}."
+        )
+    if tuple(theta.shape[1:]) != (spatial, spatial + 1) or theta.ndim != 3:
+        kind = f"a batch of {spatial}D affine matrices of shape Nx{spatial}x{spatial + 1}"
+        raise ValueError(f"Expected {kind} for size {tuple(size)}. Got {tuple(theta.shape)}.")
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
+    if align_corners and min(size[2:]) == 1:
+        warnings.warn(
+            "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
+            "align_corners=True. This is not an intended use case of affine_grid. See the "
+            "documentation of affine_grid for details.",
+            stacklevel=2,
+        )
+    axes = []
+    for length in size[2:]:
+        steps = torch.linspace(-1, 1, length, dtype=theta.dtype, device=theta.device)
+        if length == 1:
+            steps = steps * 0
+        axes.append(steps if align_corners else steps * (length - 1) / length)
+    mesh = torch.meshgrid(*axes, indexing="ij")
+    base = torch.stack([*reversed(mesh), torch.ones_like(mesh[0])], dim=-1)
+    flat = base.reshape(1, -1, spatial + 1).expand(size[0], -1, -1)
+    return (flat @ theta.transpose(1, 2)).reshape(size[0], *size[2:], spatial)
