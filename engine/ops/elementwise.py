@@ -186,14 +186,6 @@ def _copysign_size(g: Any, x: Any, out: Any) -> Any:
 
 copysign = Elementwise("copysign", (_copysign_size, _no_slope), result="float")
 nextafter = Elementwise("nextafter", arity=2)
-ldexp = Elementwise(
-    "ldexp",
-    (
-        lambda g, y: multiply(g, power(c(2.0), y)),
-        lambda g, out: multiply(g, multiply(out, c(math.log(2)))),
-    ),
-    result="float",
-)
 
 
 class _Clamp(Elementwise):
