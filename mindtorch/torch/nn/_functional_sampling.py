@@ -33,11 +33,6 @@ def _check(x: Any, grid: Any, mode: str, padding_mode: str) -> None:
             f"'reflection', but got: '{padding_mode}'"
         )
     sizes = f"input with sizes {list(x.shape)} and grid with sizes {list(grid.shape)}"
-    if x.ndim not in (4, 5) or x.ndim != grid.ndim:
-        raise RuntimeError(
-            "grid_sampler(): expected 4D or 5D input and grid with same number of dimensions, "
-            f"but got {sizes}"
-        )
     if x.shape[0] != grid.shape[0]:
         raise RuntimeError(
             f"grid_sampler(): expected grid and input to have same batch size, but got {sizes}"
@@ -46,6 +41,11 @@ def _check(x: Any, grid: Any, mode: str, padding_mode: str) -> None:
         raise RuntimeError(
             f"grid_sampler(): expected grid to have size {x.ndim - 2} in last dimension, but got "
             f"grid with sizes {list(grid.shape)}"
+        )
+    if x.ndim not in (4, 5) or x.ndim != grid.ndim:
+        raise RuntimeError(
+            f"grid_sampler(): expected {5 if x.ndim == 5 else 4}D input and grid with same number "
+            f"of dimensions, but got {sizes}"
         )
     if mode == "bicubic" and x.ndim != 4:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
