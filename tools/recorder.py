@@ -100,9 +100,15 @@ class Recorder:
         self.calls: dict[str, int] = {}
         self.mask_room = MASK_LIMIT
         self.rehearsal: Any = None
-        self.is_compiling: Callable[[], bool] = torch.compiler.is_compiling
+        self.is_compiling = self._compiling_test()
         dropouts = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout")
         self.dropouts = [getattr(torch.nn, name) for name in dropouts if hasattr(torch.nn, name)]
+
+    def _compiling_test(self) -> Callable[[], bool]:
+        """Tells whether torch is compiling the script just now."""
+        compiler = getattr(self.torch, "compiler", None)
+        found: Callable[[], bool] | None = getattr(compiler, "is_compiling", None)
+        return found or (lambda: False)
 
     # -- what is seen ----------------------------------------------------------------------------
 
@@ -467,7 +473,7 @@ def prepare(side: str, seed: int, threads: int) -> Any:
         torch_enable()
         declare_before_import()
     torch = importlib.import_module("torch")
-    for name in ("nn", "nn.functional", "optim", "utils.data", "compiler"):
+    for name in ("nn", "nn.functional", "optim", "utils.data"):
         importlib.import_module(f"torch.{name}")
     torch.set_num_threads(threads)
     random.seed(seed)
