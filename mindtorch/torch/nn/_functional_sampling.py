@@ -73,7 +73,8 @@ def _pad_place(place: Any, size: int, padding_mode: str, align: bool) -> Any:
 def _pixels(x: Any, corner: Sequence[Any]) -> Any:
     """The pixels of (n, c, *sizes) at whole places (n, *out), zero outside: (n, c, *out)."""
     sizes, out = x.shape[2:], corner[0].shape[1:]
-    index, inside = 0, True
+    index: Any = 0
+    inside: Any = True
     for place, size in zip(corner, sizes, strict=True):
         inside = ((place >= 0) & (place <= size - 1)) & inside
         index = place.clamp(0, size - 1).long() + index * size
@@ -85,9 +86,9 @@ def _pixels(x: Any, corner: Sequence[Any]) -> Any:
 
 def _linear(x: Any, places: Sequence[Any]) -> Any:
     floors = [place.detach().floor() for place in places]
-    total = 0
+    total: Any = 0
     for steps in itertools.product((0, 1), repeat=len(places)):
-        weight = 1
+        weight: Any = 1
         for place, floor, step in zip(places, floors, steps, strict=True):
             part = place - floor
             weight = weight * (part if step else 1 - part)
@@ -113,7 +114,7 @@ def _cubic(x: Any, places: Sequence[Any], padding_mode: str, align: bool) -> Any
     floors = [place.detach().floor() for place in places]
     pairs = zip(places, floors, strict=True)
     down, across = (_cubic_weights(place - floor) for place, floor in pairs)
-    total = 0
+    total: Any = 0
     for row, column in itertools.product(range(4), repeat=2):
         steps = (row - 1, column - 1)
         corner = [
