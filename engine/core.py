@@ -16,7 +16,7 @@ from typing import Any
 from . import dtypes, memory, tape
 from .aval import Aval
 from .device import cpu, empty_on
-from .tensor import Tensor, as_array, make, result_class
+from .tensor import Tensor, as_array, make, result_types
 
 memory.keep_freed_memory()
 NO_GRAD, GRAD, INTERPRETED = 0, 1, 2
@@ -154,7 +154,7 @@ class Op:
         if plan is None:
             plan = self._plans[key] = self.plan(inputs, params)
         if plan.kind == KERNEL:
-            result = _new(result_class())
+            result = _new(result_types[0])
             result.flat = data = plan.empty(plan.size, plan.dtype)
             result.aval = plan.aval
             result._node = None
@@ -171,6 +171,15 @@ class Op:
         if plan.kind == VIEW:
             return self._view(plan, mode, inputs, params)
         return self._several(plan, mode, inputs, params)
+
+    def plan_for(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
+        """The plan for these inputs, made if it is not known yet."""
+        avals = [None if x is None else x.aval for x in inputs]
+        key = (*avals, *params.items()) if params else tuple(avals)
+        plan = self._plans.get(key)
+        if plan is None:
+            plan = self._plans[key] = self.plan(inputs, params)
+        return plan
 
     def plan(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
         """Derive the results' avals and bind the kernel."""
@@ -218,6 +227,60 @@ class Op:
 
 
 OPS: dict[str, Op] = {}
+
+
+def fast_binary(op: Op) -> Callable[[Any, Any], Any]:
+    """``op(x, y)`` for an op without params and with one result, with the fewest steps."""
+    plans, new, types, local = op._plans, _new, result_types, state
+
+    def call(x: Any, y: Any) -> Any:
+        mode = local.mode
+        plan = plans.get((x.aval, y.aval))
+        if plan is None or mode == INTERPRETED:
+            return op(x, y)
+        result = new(types[0])
+        result.flat = data = plan.empty(plan.size, plan.dtype)
+        result.aval = plan.aval
+        result._node = None
+        plan.run(data, x.flat, y.flat)
+        if mode and (x._node is not None or y._node is not None):
+            tape.record(op, plan, (x, y), _NO_PARAMS, (result,))
+        return result
+
+    return call
+
+
+def fast_unary(op: Op) -> Callable[[Any], Any]:
+    """``op(x)`` for an op without params and with one result, with the fewest steps."""
+    plans, new, types, local = op._plans, _new, result_types, state
+
+    def call(x: Any) -> Any:
+        mode = local.mode
+        plan = plans.get((x.aval,))
+        if plan is None or mode == INTERPRETED:
+            return op(x)
+        result = new(types[0])
+        result.flat = data = plan.empty(plan.size, plan.dtype)
+        result.aval = plan.aval
+        result._node = None
+        plan.run(data, x.flat)
+        if mode and x._node is not None:
+            tape.record(op, plan, (x,), _NO_PARAMS, (result,))
+        return result
+
+    return call
+
+
+_NO_PARAMS: dict[str, Any] = {}
+
+
+def forget_plans() -> None:
+    """Drop all plans: they depend on the default type."""
+    for op in OPS.values():
+        op._plans.clear()
+
+
+dtypes.when_default_changes.append(forget_plans)
 
 
 def _signature_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool, dict[str, Any]]:

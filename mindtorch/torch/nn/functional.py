@@ -11,3 +11,4 @@ from ._functional_normalization import *  # noqa: F403
 from ._functional_pooling import *  # noqa: F403
 from ._functional_sampling import *  # noqa: F403
 from ._functional_vision import *  # noqa: F403
+from ._functional_attention import *  # noqa: F403

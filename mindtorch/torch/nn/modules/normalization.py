@@ -48,7 +48,7 @@ class LayerNorm(Module):
         """The arguments."""
         return (
             f"{self.normalized_shape}, eps={self.eps}, "
-            f"elementwise_affine={self.elementwise_affine}"
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         )
 
 
@@ -119,7 +119,8 @@ class GroupNorm(Module):
     def extra_repr(self) -> str:
         """The arguments."""
         return (
-            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
         )
 
 

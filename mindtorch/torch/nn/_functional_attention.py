@@ -1,0 +1,173 @@
+"""Attention."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops import attention as ops
+
+from ._functional_activation import softmax
+from ._functional_dropout import dropout
+from ._functional_linear import linear
+from ._functional_vision import pad
+
+__all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
+
+
+def scaled_dot_product_attention(
+    query: Any,
+    key: Any,
+    value: Any,
+    attn_mask: Any = None,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    scale: float | None = None,
+    enable_gqa: bool = False,
+) -> Any:
+    """softmax(scale q k^T + mask) v, over the last two axes.
+
+    Args:
+        attn_mask: added to the scores, or bool: True where a query may look.
+        is_causal: a query sees the keys up to its own place.
+        scale: 1 / sqrt(E) unless given.
+        enable_gqa: key and value have fewer heads, each shared by several of the query's.
+    """
+    if attn_mask is not None and is_causal:
+        raise RuntimeError(
+            "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
+            "is_causal=True"
+        )
+    if enable_gqa:
+        repeats = query.size(-3) // key.size(-3)
+        key = key.repeat_interleave(repeats, -3)
+        value = value.repeat_interleave(repeats, -3)
+    factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
+    mask = attn_mask
+    if mask is not None and mask.aval.dtype is dtypes.bool_:
+        mask = query.new_zeros(mask.shape).masked_fill(mask.logical_not(), -math.inf)
+    same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
+    learned = mask is not None and mask.requires_grad
+    fused = query.aval.dtype in (dtypes.float32, dtypes.float64) and query.dim() > 2
+    if dropout_p == 0 and same and not learned and fused:
+        return ops.attention(
+            query, key, value, mask, scale=float(factor), causal=bool(is_causal)
+        )[0]
+    if is_causal:
+        allowed = query.new_ones((query.size(-2), key.size(-2))).tril()
+        mask = query.new_zeros(allowed.shape).masked_fill(allowed == 0, -math.inf)
+    root = math.sqrt(factor)
+    scores = (query * root).matmul(key.transpose(-2, -1) * root)
+    if mask is not None:
+        scores = scores + mask
+    weights = softmax(scores, -1)
+    if dropout_p > 0:
+        weights = dropout(weights, dropout_p)
+    return weights.matmul(value)
+
+
+def _as_float_mask(mask: Any, like: Any, name: str) -> Any:
+    if mask is None:
+        return None
+    if mask.aval.dtype is dtypes.bool_:
+        return like.new_zeros(mask.shape).masked_fill(mask, -math.inf)
+    if mask.aval.dtype.category != dtypes.FLOAT:
+        raise AssertionError(f"only bool and floating types of {name} are supported")
+    return mask
+
+
+def _projected(
+    query: Any, key: Any, value: Any, weights: Any, bias: Any, width: int
+) -> tuple[Any, Any, Any]:
+    """The three inputs through their rows of one weight, or through weights of their own."""
+    if not isinstance(weights, tuple):
+        if query is key and key is value:
+            return linear(query, weights, bias).chunk(3, -1)  # type: ignore[no-any-return]
+        weights = weights.chunk(3)
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    inputs = (query, key, value)
+    q, k, v = (linear(x, w, b) for x, w, b in zip(inputs, weights, biases, strict=True))
+    return q, k, v
+
+
+def multi_head_attention_forward(
+    query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any,
+    in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight: Any, out_proj_bias: Any, training: bool = True, key_padding_mask: Any = None,
+    need_weights: bool = True, attn_mask: Any = None, use_separate_proj_weight: bool = False,
+    q_proj_weight: Any = None, k_proj_weight: Any = None, v_proj_weight: Any = None,
+    static_k: Any = None, static_v: Any = None, average_attn_weights: bool = True,
+    is_causal: bool = False,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Attention in ``num_heads`` parts; inputs are (L, N, E), or (L, E) without a batch.
+
+    Returns:
+        the output, and the attention weights (None unless ``need_weights``).
+    """
+    batched = query.dim() == 3
+    if not batched:
+        same = query is key and key is value
+        query = query.unsqueeze(1)
+        key, value = (query, query) if same else (key.unsqueeze(1), value.unsqueeze(1))
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+    length, batch, width = query.shape
+    if width != embed_dim_to_check:
+        raise AssertionError(
+            f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}"
+        )
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint."
+        )
+    weights = in_proj_weight
+    if use_separate_proj_weight:
+        weights = (q_proj_weight, k_proj_weight, v_proj_weight)
+    q, k, v = _projected(query, key, value, weights, in_proj_bias, width)
+    attn_mask = _as_float_mask(attn_mask, q, "attn_mask")
+    padding = _as_float_mask(key_padding_mask, q, "key_padding_mask")
+    if bias_k is not None:
+        from .. import cat
+
+        k = cat([k, bias_k.repeat(1, batch, 1)])
+        v = cat([v, bias_v.repeat(1, batch, 1)])
+        attn_mask = None if attn_mask is None else pad(attn_mask, (0, 1))
+        padding = None if padding is None else pad(padding, (0, 1))
+    size = width // num_heads
+    q = q.reshape(length, batch, num_heads, size).permute(1, 2, 0, 3)
+    k = k.reshape(k.size(0), batch, num_heads, size).permute(1, 2, 0, 3)
+    v = v.reshape(v.size(0), batch, num_heads, size).permute(1, 2, 0, 3)
+    if add_zero_attn:
+        k, v = pad(k, (0, 0, 0, 1)), pad(v, (0, 0, 0, 1))
+        attn_mask = None if attn_mask is None else pad(attn_mask, (0, 1))
+        padding = None if padding is None else pad(padding, (0, 1))
+    mask = _merged(attn_mask, padding, batch, num_heads)
+    dropped = dropout_p if training else 0.0
+    if need_weights:
+        scores = (q * math.sqrt(1.0 / size)).matmul(k.transpose(-2, -1))
+        attention = softmax(scores if mask is None else scores + mask, -1)
+        if dropped > 0:
+            attention = dropout(attention, dropped)
+        out = attention.matmul(v)
+    else:
+        attention = None
+        out = scaled_dot_product_attention(q, k, v, mask, dropped)
+    out = out.permute(2, 0, 1, 3).reshape(length * batch, width)
+    out = linear(out, out_proj_weight, out_proj_bias).reshape(length, batch, width)
+    if attention is not None and average_attn_weights:
+        attention = attention.mean(1)
+    if not batched:
+        out = out.squeeze(1)
+        attention = None if attention is None else attention.squeeze(0)
+    return out, attention
+
+
+def _merged(attn_mask: Any, padding: Any, batch: int, heads: int) -> Any:
+    """One mask, added to scores (N, H, L, S)."""
+    if attn_mask is not None and attn_mask.dim() == 3:
+        attn_mask = attn_mask.reshape(batch, heads, *attn_mask.shape[1:])
+    if padding is None:
+        return attn_mask
+    padding = padding.reshape(batch, 1, 1, padding.size(-1))
+    return padding if attn_mask is None else attn_mask + padding

@@ -1,0 +1,397 @@
+"""Recurrent networks."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+from .. import functional as F  # noqa: N812
+from .. import init
+from .module import Module
+from .utils import empty_parameter
+
+__all__ = ["GRU", "GRUCell", "LSTM", "LSTMCell", "RNN", "RNNBase", "RNNCell", "RNNCellBase"]
+
+_GATES = {"LSTM": 4, "GRU": 3, "RNN_TANH": 1, "RNN_RELU": 1}
+
+
+def lstm_step(gates: Any, c: Any) -> tuple[Any, Any]:
+    """h and c after one step from the sums of the four gates (input, forget, cell, output)."""
+    i, f, g, o = gates.chunk(4, -1)
+    c = f.sigmoid() * c + i.sigmoid() * g.tanh()
+    return o.sigmoid() * c.tanh(), c
+
+
+def gru_step(from_input: Any, from_hidden: Any, h: Any) -> Any:
+    """h after one step: reset and update gates, then the new state."""
+    ir, iz, cand = from_input.chunk(3, -1)
+    hr, hz, hn = from_hidden.chunk(3, -1)
+    r, z = (ir + hr).sigmoid(), (iz + hz).sigmoid()
+    new = (cand + r * hn).tanh()
+    return (h - new) * z + new
+
+
+def _step(mode: str, x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any) -> Any:
+    """One time step; ``x`` is the input's part of the gates."""
+    if mode == "LSTM":
+        h, c = state
+        h, c = lstm_step(x + F.linear(h, w_hh, b_hh), c)
+        return (h if w_hr is None else F.linear(h, w_hr)), c
+    if mode == "GRU":
+        return (gru_step(x, F.linear(state[0], w_hh, b_hh), state[0]),)
+    total = x + F.linear(state[0], w_hh, b_hh)
+    return (total.tanh() if mode == "RNN_TANH" else total.relu(),)
+
+
+def _run(mode: str, steps: Any, state: Any, weights: Any, reverse: bool, sizes: Any) -> Any:
+    """A layer in one direction. ``steps``: the input at each time; ``sizes``: rows at each time.
+
+    With fewer rows later on (a packed sequence), the states of rows that have ended are kept.
+    """
+    from ... import cat
+
+    w_ih, w_hh, b_ih, b_hh, w_hr = weights
+    count = len(steps)
+    outputs: list[Any] = [None] * count
+    projected = F.linear(cat(steps), w_ih, b_ih).split([s.size(0) for s in steps])
+    for t in range(count - 1, -1, -1) if reverse else range(count):
+        rows = sizes[t]
+        part = tuple(s[:rows] for s in state) if rows < state[0].size(0) else state
+        new = _step(mode, projected[t], part, w_hh, b_hh, w_hr)
+        outputs[t] = new[0]
+        if rows < state[0].size(0):
+            new = tuple(cat([n, s[rows:]]) for n, s in zip(new, state, strict=True))
+        state = new
+    return outputs, state
+
+
+class RNNBase(Module):
+    """Parameters and time loop that the recurrent networks share."""
+
+    mode: str
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False,
+        proj_size: int = 0, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.mode = mode
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.num_layers = num_layers
+        self.bias = bias
+        self.batch_first = batch_first
+        self.dropout = float(dropout)
+        self.bidirectional = bidirectional
+        self.proj_size = proj_size
+        self._check_arguments(dropout)
+        gates = _GATES[mode] * hidden_size
+        size = proj_size if proj_size > 0 else hidden_size
+        directions = 2 if bidirectional else 1
+        self._all_weights = []
+        for layer in range(num_layers):
+            for direction in range(directions):
+                width = input_size if layer == 0 else size * directions
+                shapes = {"weight_ih": (gates, width), "weight_hh": (gates, size)}
+                if bias:
+                    shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}  # type: ignore[dict-item]
+                if proj_size > 0:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                end = f"_l{layer}" + ("_reverse" if direction else "")
+                for name, shape in shapes.items():
+                    setattr(self, name + end, empty_parameter(shape, device, dtype))
+                self._all_weights.append([name + end for name in shapes])
+        self.reset_parameters()
+
+    def _check_arguments(self, dropout: Any) -> None:
+        if isinstance(dropout, bool) or not 0 <= dropout <= 1:
+            raise ValueError(
+                "dropout should be a number in range [0, 1] representing the probability of an "
+                "element being zeroed"
+            )
+        if dropout > 0 and self.num_layers == 1:
+            warnings.warn(
+                "dropout option adds dropout after all but last recurrent layer, so non-zero "
+                f"dropout expects num_layers greater than 1, but got dropout={dropout} and "
+                f"num_layers={self.num_layers}",
+                stacklevel=3,
+            )
+        if not isinstance(self.hidden_size, int):
+            raise TypeError(
+                f"hidden_size should be of type int, got: {type(self.hidden_size).__name__}"
+            )
+        if self.hidden_size <= 0:
+            raise ValueError("hidden_size must be greater than zero")
+        if self.num_layers <= 0:
+            raise ValueError("num_layers must be greater than zero")
+        if self.proj_size < 0:
+            raise ValueError(
+                "proj_size should be a positive integer or zero to disable projections"
+            )
+        if self.proj_size >= self.hidden_size:
+            raise ValueError("proj_size has to be smaller than hidden_size")
+
+    @property
+    def all_weights(self) -> list[list[Any]]:
+        """The parameters of each layer and direction."""
+        return [[getattr(self, name) for name in names] for names in self._all_weights]
+
+    def flatten_parameters(self) -> None:
+        """For GPUs; nothing is to be done here."""
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters from [-1/sqrt(hidden), 1/sqrt(hidden))."""
+        bound = 1.0 / math.sqrt(self.hidden_size)
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def _weights(self, place: int) -> tuple[Any, ...]:
+        named = dict.fromkeys(("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr"))
+        for name in self._all_weights[place]:
+            named[name.split("_l")[0]] = getattr(self, name)
+        return tuple(named.values())
+
+    def _initial(self, hx: Any, like: Any, batch: int, batched: bool) -> tuple[Any, ...]:
+        """The states given (with a batch axis), or zeros."""
+        directions = 2 if self.bidirectional else 1
+        rows = self.num_layers * directions
+        size = self.proj_size if self.proj_size > 0 else self.hidden_size
+        widths = (size, self.hidden_size) if self.mode == "LSTM" else (size,)
+        if hx is None:
+            return tuple(like.new_zeros((rows, batch, w)) for w in widths)
+        states = tuple(hx) if self.mode == "LSTM" else (hx,)
+        names = ("hidden[0]", "hidden[1]") if self.mode == "LSTM" else ("hidden",)
+        if not batched:
+            if any(s.dim() != 2 for s in states):
+                raise RuntimeError(
+                    "For unbatched 2-D input, hx should also be 2-D but got "
+                    f"{states[0].dim()}-D tensor"
+                )
+            states = tuple(s.unsqueeze(1) for s in states)
+        elif any(s.dim() != 3 for s in states):
+            raise RuntimeError(
+                f"For batched 3-D input, hx should also be 3-D but got {states[0].dim()}-D tensor"
+            )
+        for s, w, name in zip(states, widths, names, strict=True):
+            if tuple(s.shape) != (rows, batch, w):
+                raise RuntimeError(
+                    f"Expected {name} size {(rows, batch, w)}, got {list(s.shape)}"
+                )
+        return states
+
+    def forward(self, input: Any, hx: Any = None) -> Any:  # noqa: A002
+        """(L, N, input) or (L, input) or a packed sequence -> outputs of the last layer, states."""
+        from ..utils.rnn import PackedSequence
+
+        if isinstance(input, PackedSequence):
+            return self._forward_packed(input, hx)
+        if input.dim() not in (2, 3):
+            raise ValueError(
+                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead"
+            )
+        if input.size(-1) != self.input_size:
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. Expected "
+                f"{self.input_size}, got {input.size(-1)}"
+            )
+        batched = input.dim() == 3
+        x = input if batched else input.unsqueeze(1)
+        if batched and self.batch_first:
+            x = x.transpose(0, 1)
+        from ... import stack
+
+        states = self._initial(hx, x, x.size(1), batched)
+        steps, states = self._layers(list(x.unbind(0)), states, [x.size(1)] * x.size(0))
+        output = stack(steps)
+        if not batched:
+            output, states = output.squeeze(1), tuple(s.squeeze(1) for s in states)
+        elif self.batch_first:
+            output = output.transpose(0, 1)
+        return output, states if self.mode == "LSTM" else states[0]
+
+    def _forward_packed(self, packed: Any, hx: Any) -> Any:
+        from ... import cat
+        from ..utils.rnn import PackedSequence
+
+        sizes = packed.batch_sizes.tolist()
+        steps = list(packed.data.split(sizes))
+        states = self._initial(hx, packed.data, sizes[0], True)
+        if hx is not None and packed.sorted_indices is not None:
+            states = tuple(s.index_select(1, packed.sorted_indices) for s in states)
+        steps, states = self._layers(steps, states, sizes)
+        if packed.unsorted_indices is not None:
+            states = tuple(s.index_select(1, packed.unsorted_indices) for s in states)
+        result = PackedSequence(
+            cat(steps), packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices
+        )
+        return result, states if self.mode == "LSTM" else states[0]
+
+    def _layers(self, steps: Any, states: Any, sizes: Any) -> tuple[Any, Any]:
+        from ... import cat, stack
+
+        directions = 2 if self.bidirectional else 1
+        finals: list[Any] = []
+        for layer in range(self.num_layers):
+            sides = []
+            for direction in range(directions):
+                place = layer * directions + direction
+                first = tuple(s[place] for s in states)
+                outputs, final = _run(
+                    self.mode, steps, first, self._weights(place), bool(direction), sizes
+                )
+                sides.append(outputs)
+                finals.append(final)
+            steps = sides[0] if directions == 1 else [
+                cat(pair, -1) for pair in zip(*sides, strict=True)
+            ]
+            if self.dropout and self.training and layer < self.num_layers - 1:
+                steps = list(F.dropout(cat(steps), self.dropout).split(sizes))
+        return steps, tuple(stack(list(each)) for each in zip(*finals, strict=True))
+
+    def extra_repr(self) -> str:
+        """The arguments that are not the defaults."""
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.proj_size != 0:
+            text += f", proj_size={self.proj_size}"
+        if self.num_layers != 1:
+            text += f", num_layers={self.num_layers}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        if self.batch_first is not False:
+            text += f", batch_first={self.batch_first}"
+        if self.dropout != 0:
+            text += f", dropout={self.dropout}"
+        if self.bidirectional is not False:
+            text += f", bidirectional={self.bidirectional}"
+        return text
+
+
+class RNN(RNNBase):
+    """h' = tanh(W x + b + V h + c), or relu."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        args_ = list(args)
+        self_nonlinearity = args_.pop(3) if len(args_) > 3 else kwargs.pop("nonlinearity", "tanh")
+        if self_nonlinearity not in ("tanh", "relu"):
+            raise ValueError(
+                f"Unknown nonlinearity '{self_nonlinearity}'. Select from 'tanh' or 'relu'."
+            )
+        super().__init__(f"RNN_{self_nonlinearity.upper()}", *args_, **kwargs)
+        self.nonlinearity = self_nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory; states are the pair (h, c)."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__("LSTM", *args, **kwargs)
+
+
+class GRU(RNNBase):
+    """Gated recurrent units."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        if "proj_size" in kwargs:
+            raise ValueError("proj_size argument is only supported for LSTM, not RNN or GRU")
+        super().__init__("GRU", *args, **kwargs)
+
+
+class RNNCellBase(Module):
+    """Parameters of one step."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.input_size = input_size
+        self.hidden_size = hidden_size
+        self.bias = bias
+        rows = num_chunks * hidden_size
+        self.weight_ih = empty_parameter((rows, input_size), device, dtype)
+        self.weight_hh = empty_parameter((rows, hidden_size), device, dtype)
+        for name in ("bias_ih", "bias_hh"):
+            made = empty_parameter((rows,), device, dtype) if bias else None
+            self.register_parameter(name, made)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw all parameters from [-1/sqrt(hidden), 1/sqrt(hidden))."""
+        bound = 1.0 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        text = f"{self.input_size}, {self.hidden_size}"
+        if self.bias is not True:
+            text += f", bias={self.bias}"
+        kind = getattr(self, "nonlinearity", "tanh")
+        return text if kind == "tanh" else text + f", nonlinearity={kind}"
+
+    def _advance(self, mode: str, input: Any, hx: Any) -> Any:  # noqa: A002
+        if input.dim() not in (1, 2):
+            raise ValueError(
+                f"{self._get_name()}: Expected input to be 1D or 2D, got {input.dim()}D instead"
+            )
+        batched = input.dim() == 2
+        x = input if batched else input.unsqueeze(0)
+        count = 2 if mode == "LSTM" else 1
+        if hx is None:
+            states = tuple(x.new_zeros((x.size(0), self.hidden_size)) for _ in range(count))
+        else:
+            states = tuple(hx) if mode == "LSTM" else (hx,)
+            if not batched:
+                states = tuple(s.unsqueeze(0) for s in states)
+        projected = F.linear(x, self.weight_ih, self.bias_ih)
+        new = _step(mode, projected, states, self.weight_hh, self.bias_hh, None)
+        return new if batched else tuple(s.squeeze(0) for s in new)
+
+
+class RNNCell(RNNCellBase):
+    """One step of :class:`RNN`."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh",
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 1, device, dtype)
+        self.nonlinearity = nonlinearity
+
+    def forward(self, input: Any, hx: Any = None) -> Any:  # noqa: A002
+        """(N, input), (N, hidden) -> (N, hidden)."""
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return self._advance(f"RNN_{self.nonlinearity.upper()}", input, hx)[0]
+
+
+class LSTMCell(RNNCellBase):
+    """One step of :class:`LSTM`."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 4, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:  # noqa: A002
+        """(N, input), the pair (h, c) -> the new pair."""
+        return self._advance("LSTM", input, hx)
+
+
+class GRUCell(RNNCellBase):
+    """One step of :class:`GRU`."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(input_size, hidden_size, bias, 3, device, dtype)
+
+    def forward(self, input: Any, hx: Any = None) -> Any:  # noqa: A002
+        """(N, input), (N, hidden) -> (N, hidden)."""
+        return self._advance("GRU", input, hx)[0]

@@ -1,0 +1,152 @@
+"""Sequences of several lengths in one batch."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mindtorch.engine.tensor import from_array
+
+__all__ = [
+    "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
+    "pad_packed_sequence", "pad_sequence", "unpack_sequence", "unpad_sequence",
+]  # fmt: skip
+
+
+class _Fields(NamedTuple):
+    data: Any
+    batch_sizes: Any
+    sorted_indices: Any
+    unsorted_indices: Any
+
+
+class PackedSequence(_Fields):
+    """The elements of sequences sorted by length, step by step.
+
+    Attributes:
+        data: (total steps, *).
+        batch_sizes: how many sequences are still going at each step.
+    """
+
+    def __new__(
+        cls, data: Any, batch_sizes: Any = None, sorted_indices: Any = None,
+        unsorted_indices: Any = None,
+    ) -> Any:  # fmt: skip
+        if unsorted_indices is None:
+            unsorted_indices = invert_permutation(sorted_indices)
+        return super().__new__(cls, data, batch_sizes, sorted_indices, unsorted_indices)
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """The data moved or cast."""
+        return type(self)(
+            self.data.to(*args, **kwargs), self.batch_sizes, self.sorted_indices,
+            self.unsorted_indices,
+        )  # fmt: skip
+
+
+def invert_permutation(permutation: Any) -> Any:
+    """The places at which a permutation has put 0, 1, ..."""
+    if permutation is None:
+        return None
+    return from_array(np.argsort(permutation.numpy()).astype(np.int64))
+
+
+def pack_padded_sequence(
+    input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True  # noqa: A002
+) -> Any:
+    """Pack padded sequences (T, N, *) of these lengths."""
+    from ... import cat
+
+    sizes = np.asarray(lengths.numpy() if hasattr(lengths, "numpy") else lengths, np.int64)
+    order = None
+    if not enforce_sorted:
+        places = np.argsort(-sizes, kind="stable")
+        order = from_array(places.astype(np.int64))
+        sizes = sizes[places]
+        input = input.index_select(0 if batch_first else 1, order)  # noqa: A001
+    elif (np.diff(sizes) > 0).any():
+        raise RuntimeError(
+            "`lengths` array must be sorted in decreasing order when `enforce_sorted` is True. "
+            "You can pass `enforce_sorted=False` to pack_padded_sequence and/or pack_sequence to "
+            "sidestep this requirement if you do not need ONNX exportability."
+        )
+    if sizes.size and sizes[-1] <= 0:
+        raise RuntimeError(
+            "Length of all samples has to be greater than 0, but found an element in 'lengths' "
+            "that is <= 0"
+        )
+    x = input.transpose(0, 1) if batch_first else input
+    counts = [int((sizes > t).sum()) for t in range(int(sizes[0]))]
+    data = cat([x[t, :n] for t, n in enumerate(counts)])
+    return PackedSequence(data, from_array(np.array(counts, np.int64)), order, None)
+
+
+def pad_packed_sequence(
+    sequence: Any, batch_first: bool = False, padding_value: float = 0.0,
+    total_length: int | None = None,
+) -> Any:  # fmt: skip
+    """The padded sequences (T, N, *) and their lengths."""
+    from ... import cat, stack
+
+    counts = sequence.batch_sizes.tolist()
+    steps = len(counts)
+    if total_length is not None:
+        if total_length < steps:
+            raise ValueError(
+                "Expected total_length to be at least the length of the longest sequence in "
+                f"input, but got total_length={total_length} and max sequence length being {steps}"
+            )
+        steps = total_length
+    batch = counts[0]
+    parts = sequence.data.split(counts)
+    tail = tuple(sequence.data.shape[1:])
+    rows = []
+    for t in range(steps):
+        n = counts[t] if t < len(counts) else 0
+        filler = sequence.data.new_full((batch - n, *tail), padding_value)
+        rows.append(cat([parts[t], filler]) if 0 < n < batch else parts[t] if n else filler)
+    padded = stack(rows)
+    lengths = from_array(
+        np.array([sum(c > i for c in counts) for i in range(batch)], np.int64)
+    )
+    if sequence.unsorted_indices is not None:
+        padded = padded.index_select(1, sequence.unsorted_indices)
+        lengths = lengths.index_select(0, sequence.unsorted_indices)  # type: ignore[attr-defined]
+    return padded.transpose(0, 1) if batch_first else padded, lengths
+
+
+def pad_sequence(
+    sequences: Any, batch_first: bool = False, padding_value: float = 0.0,
+    padding_side: str = "right",
+) -> Any:  # fmt: skip
+    """Sequences (L_i, *) side by side, padded to the longest."""
+    from ... import cat, stack
+
+    longest = max(s.size(0) for s in sequences)
+    rows = []
+    for s in sequences:
+        missing = longest - s.size(0)
+        if missing:
+            filler = s.new_full((missing, *s.shape[1:]), padding_value)
+            s = cat([s, filler] if padding_side == "right" else [filler, s])
+        rows.append(s)
+    return stack(rows, 0 if batch_first else 1)
+
+
+def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:
+    """The list of sequences without their padding."""
+    x = padded_sequences if batch_first else padded_sequences.transpose(0, 1)
+    return [row[: int(n)] for row, n in zip(x, lengths, strict=True)]
+
+
+def pack_sequence(sequences: Any, enforce_sorted: bool = True) -> Any:
+    """Pack a list of sequences."""
+    lengths = [s.size(0) for s in sequences]
+    return pack_padded_sequence(pad_sequence(sequences), lengths, enforce_sorted=enforce_sorted)
+
+
+def unpack_sequence(packed_sequences: Any) -> list[Any]:
+    """The list of sequences that were packed."""
+    padded, lengths = pad_packed_sequence(packed_sequences, batch_first=True)
+    return unpad_sequence(padded, lengths, batch_first=True)
