@@ -213,8 +213,17 @@ class Op:
     def _view(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Tensor:
         source = inputs[0]
         offset = plan.run
-        data = source.flat[offset:] if offset else source.flat
-        result = make(data, plan.aval, source._shared, source._offset + offset)
+        storage = source._storage or source._shared
+        result = _new(result_types[0])
+        result.aval = plan.aval
+        result._storage = storage
+        if offset:
+            result.flat = source.flat[offset:]
+            result._offset = source._offset + offset
+        else:
+            result.flat = source.flat
+            if source._offset:
+                result._offset = source._offset
         tape.record_view(self, plan, mode, inputs, params, result)
         return result
 

@@ -19,3 +19,6 @@ from .pooling import *  # noqa: F403
 from .reshaping import *  # noqa: F403
 from .rnn import *  # noqa: F403
 from .sparse import *  # noqa: F403
+from .transformer import *  # noqa: F403
+
+__all__ = sorted(name for name, value in globals().items() if isinstance(value, type))  # noqa: PLE0605
