@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import ml_dtypes
@@ -103,12 +103,18 @@ def from_numpy(dtype: Any) -> DType:
         ) from None
 
 
+# called after the default type has changed
+when_default_changes: list[Callable[[], None]] = []
+
+
 def set_default(dtype: DType) -> None:
     """Make ``dtype`` the type of new floating-point tensors."""
     global default
     if dtype.category != FLOAT:
         raise TypeError("only floating-point types are supported as the default type")
     default = dtype
+    for callback in when_default_changes:
+        callback()
 
 
 _SIGNED = [int8, int16, int32, int64]

@@ -81,14 +81,18 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
     mode = state.mode
     if mode != GRAD and mode != 0:
         return state.interpreters[-1].apply_in_place(op, target, inputs, params)  # type: ignore[no-any-return]
-    avals = tuple(None if x is None else x.aval for x in inputs)
-    result_aval = op.aval(*avals, **params)
-    check_result(target, result_aval.shape, result_aval.dtype)
-    check_overlap(target)
-    check_writable(target)
+    plan = op.plan_for(inputs, params)
     tracked = mode == GRAD and (
         target._node is not None or any(x is not None and x._node is not None for x in inputs)
     )
+    if plan.aval is target.aval and op.in_place_safe and not tracked and _aligned(target, inputs):
+        plan.run(target.flat, *[x.flat for x in inputs])
+        target._shared.version += 1
+        return target
+    result_aval = plan.aval
+    check_result(target, result_aval.shape, result_aval.dtype)
+    check_overlap(target)
+    check_writable(target)
     if tracked:
         inputs = _keep_old_value(op, target, inputs)
     if op.in_place_safe and result_aval is target.aval and _aligned(target, inputs):
@@ -133,12 +137,7 @@ def _aligned(target: Tensor, inputs: Any) -> bool:
 
 def _direct(op: Op, target: Tensor, inputs: Any, params: Any, tracked: bool) -> Tensor:
     """Run the kernel with the target's own memory as its result."""
-    key = (*[x.aval for x in inputs], *params.items()) if params else tuple(
-        [x.aval for x in inputs]
-    )
-    plan = op._plans.get(key)
-    if plan is None:
-        plan = op._plans[key] = op.plan(inputs, params)
+    plan = op.plan_for(inputs, params)
     node = None
     if tracked:
         stand_in = tape._detached(target)
@@ -201,10 +200,7 @@ def rebase(target: Tensor, value: Tensor) -> None:
         )
     chain = view_chain(target)
     params = {"chain": chain}
-    key = (base.aval, value.aval, *params.items())
-    plan = view_update._plans.get(key)
-    if plan is None:
-        plan = view_update._plans[key] = view_update.plan((base, value), params)
+    plan = view_update.plan_for((base, value), params)
     stand_in = tape._detached(base)
     tape.record(view_update, plan, (base, value), params, (stand_in,))
     base._node = stand_in._node
@@ -252,10 +248,7 @@ def add_into(target: Tensor, value: Tensor) -> None:
     from .ops.elementwise import add
 
     if target.aval is value.aval:
-        key = (target.aval, value.aval)
-        plan = add._plans.get(key)
-        if plan is None:
-            plan = add._plans[key] = add.plan((target, value), {})
+        plan = add.plan_for((target, value), {})
         if plan.aval is target.aval:
             plan.run(target.flat, target.flat, value.flat)
             if target._storage is not None:

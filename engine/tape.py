@@ -273,18 +273,24 @@ class AccumulateGrad:
 class ViewHistory:
     """A view's place on the tape: how it is derived from its parent, and the node for it."""
 
-    __slots__ = ("base", "in_grad_mode", "node", "op", "params", "parent", "plan", "stamp")
+    __slots__ = ("in_grad_mode", "node", "op", "params", "parent", "plan", "stamp")
 
-    def __init__(self, parent: Tensor, op: Any, plan: Any, params: Any) -> None:
-        history = parent._node
+    def __init__(self, parent: Tensor, op: Any, plan: Any, params: Any, stamp: int) -> None:
         self.parent = parent
-        self.base: Tensor = history.base if isinstance(history, ViewHistory) else parent
         self.op = op
         self.plan = plan
         self.params = params
         self.node: Node | None = None
         self.in_grad_mode = True
-        self.stamp = parent._shared.history
+        self.stamp = stamp
+
+    @property
+    def base(self) -> Tensor:
+        """The tensor that is no view, at the other end of the chain of parents."""
+        parent = self.parent
+        while type(parent._node) is ViewHistory:
+            parent = parent._node.parent
+        return parent
 
     def derive(self) -> Node | None:
         """The node, derived again when the base was written to since."""
@@ -391,7 +397,7 @@ def record_view(
 ) -> None:
     """Give a view its history; it has one even when nothing is tracked yet."""
     source = inputs[0]
-    history = ViewHistory(source, op, plan, params)
+    history = ViewHistory(source, op, plan, params, source._storage.history)
     result._node = history
     if source._node is not None:
         node = node_of(source)

@@ -83,23 +83,23 @@ def as_array(data: Any, description: Aval) -> Any:
     )
 
 
-_result_type: type[Tensor] = Tensor
+# the class of the tensors that the engine makes, as a list of one
+result_types: list[type[Tensor]] = [Tensor]
 _new = object.__new__
 
 
 def set_result_type(cls: type[Tensor]) -> None:
     """Make ``cls`` the class of every tensor that the engine makes."""
-    global _result_type
-    _result_type = cls
+    result_types[0] = cls
 
 
 def result_class() -> type[Tensor]:
-    return _result_type
+    return result_types[0]
 
 
 def make(data: Any, description: Aval, storage: Storage | None = None, offset: int = 0) -> Tensor:
     """A tensor without history over flat ``data``; a view when ``storage`` is given."""
-    result = _new(_result_type)
+    result = _new(result_types[0])
     result.flat = data
     result.aval = description
     result._node = None

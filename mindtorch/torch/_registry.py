@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine import dtypes, inplace
-from mindtorch.engine.core import Op
+from mindtorch.engine.core import Op, fast_binary, fast_unary
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 
@@ -124,6 +124,7 @@ def elementwise(
     name: str, op: Op, *, aliases: tuple[str, ...] = (), in_place: bool = True, method: bool = True
 ) -> Callable[..., Any]:
     """Register a one-input elementwise op as ``torch.<name>``, ``Tensor.<name>``, ``<name>_``."""
+    call = fast_unary(op)
 
     def body(input: Any, *, out: Any = None) -> Any:  # noqa: A002
         if not isinstance(input, EngineTensor):
@@ -131,7 +132,7 @@ def elementwise(
                 f"{name}(): argument 'input' (position 1) must be Tensor, not "
                 f"{type(input).__name__}"
             )
-        result = op(input)
+        result = call(input)
         return result if out is None else store_out(result, out, name)
 
     def variant(self: Any) -> Any:
@@ -145,6 +146,7 @@ def binary(
     name: str, op: Op, *, aliases: tuple[str, ...] = (), in_place: bool = True
 ) -> Callable[..., Any]:
     """Register a two-input elementwise op; either input may be a number."""
+    call = fast_binary(op)
 
     def body(input: Any, other: Any, *, out: Any = None) -> Any:  # noqa: A002
         if type(other) in _NUMBERS:
@@ -153,7 +155,7 @@ def binary(
             other = operand(other, name, "other")
         if not isinstance(input, EngineTensor):
             input = operand(input, name, "input")  # noqa: A001
-        result = op(input, other)
+        result = call(input, other)
         return result if out is None else store_out(result, out, name)
 
     def variant(self: Any, other: Any) -> Any:

@@ -16,7 +16,7 @@ import numpy as np
 
 from mindtorch.engine import autodiff, dtypes, inplace, tape
 from mindtorch.engine.aval import aval, contiguous_strides, is_channels_last
-from mindtorch.engine.core import state
+from mindtorch.engine.core import fast_binary, state
 from mindtorch.engine.device import Device, cpu
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import elementwise as pointwise
@@ -40,6 +40,7 @@ _NUMBERS = (float, int, bool, complex)
 
 def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Any]:
     """``self op other``: other may be a tensor, a number, or an array."""
+    call = fast_binary(op)
 
     def method(self: Any, other: Any) -> Any:
         if not isinstance(other, EngineTensor):
@@ -49,7 +50,7 @@ def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Any]:
                 other = _as_operand(other)
                 if other is None:
                     return NotImplemented
-        return op(other, self) if reflected else op(self, other)
+        return call(other, self) if reflected else call(self, other)
 
     return method
 
@@ -672,16 +673,6 @@ class Tensor(EngineTensor):
         return self
 
     # --- Python's protocols ------------------------------------------------------------------
-
-    def __getitem__(self, item: Any) -> Any:
-        from .functions.indexing import get_item
-
-        return get_item(self, item)
-
-    def __setitem__(self, item: Any, value: Any) -> None:
-        from .functions.indexing import set_item
-
-        set_item(self, item, value)
 
     def __len__(self) -> int:
         if not self.aval.shape:

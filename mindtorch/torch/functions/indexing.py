@@ -13,6 +13,8 @@ from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
+from .._registry import METHODS
+
 
 def get_item(x: Any, item: Any) -> Any:
     """``x[item]``: a view for ints, slices, None and ..., a copy where tensors index."""
@@ -217,3 +219,7 @@ def index_put_(x: Any, indices: Any, value: Any, indexing: Any, accumulate: bool
         value = ops.cast(value, dtype=x.aval.dtype)
     result = indexing.index_put(x, value, *indices, accumulate=accumulate)
     return inplace.copy_(x, result)
+
+
+METHODS["__getitem__"] = get_item
+METHODS["__setitem__"] = set_item
