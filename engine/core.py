@@ -217,13 +217,13 @@ class Op:
         result = _new(result_types[0])
         result.aval = plan.aval
         result._storage = storage
-        if offset:
-            result.flat = source.flat[offset:]
+        # kernels take a flat array's length for the number of elements, so it ends with the view
+        flat = source.flat
+        if offset or plan.size != flat.size:
+            flat = flat[offset : offset + plan.size]
+        result.flat = flat
+        if offset or source._offset:
             result._offset = source._offset + offset
-        else:
-            result.flat = source.flat
-            if source._offset:
-                result._offset = source._offset
         tape.record_view(self, plan, mode, inputs, params, result)
         return result
 
