@@ -9,6 +9,7 @@ from __future__ import annotations
 import heapq
 import inspect
 import itertools
+import re
 import sys
 import weakref
 from collections.abc import Callable, Sequence
@@ -25,22 +26,26 @@ class Rule:
 
     Attributes:
         arguments: (kind, place) for each argument; kind is g, out, in, param, needs.
-        inputs: indices of the inputs it uses; ``uses_out`` tells whether it uses the results.
+        inputs: indices of the inputs it uses.
+        results: indices of the results it uses; None for all of them.
     """
 
-    __slots__ = ("arguments", "function", "inputs", "uses_out")
+    __slots__ = ("arguments", "function", "inputs", "results")
 
     def __init__(self, op: Any, function: Callable[..., Any]) -> None:
         self.function = function
         self.arguments: list[tuple[str, Any]] = []
         self.inputs: list[int] = []
-        self.uses_out = False
+        self.results: set[int] | None = set()
         for name in inspect.signature(function).parameters:
             if name in ("g", "needs"):
                 self.arguments.append((name, None))
             elif name == "out":
-                self.uses_out = True
+                self.results = None
                 self.arguments.append(("out", None))
+            elif re.fullmatch(r"out\d", name) and self.results is not None:
+                self.results.add(int(name[3:]))
+                self.arguments.append(("result", int(name[3:])))
             elif name in op.input_names:
                 index = op.input_names.index(name)
                 self.inputs.append(index)
@@ -75,6 +80,7 @@ class Released:
 
 
 _RELEASED = Released()
+_NOTHING: dict[int, Any] = {}
 
 
 class Node:
@@ -126,19 +132,22 @@ class Node:
         inputs, outs = saved
         several = len(self.out_avals) > 1
         g = tuple(gradients) if several else gradients[0]
-        out = outs if several else (outs[0] if outs else None)
+        out = tuple(outs.values()) if several else outs.get(0)
         rules = self.op.rules
         if isinstance(rules, Rule):
-            results = rules.function(*self._arguments(rules, g, out, inputs, needed))
+            values = self._arguments(rules, g, out, outs, inputs, needed)
+            results = rules.function(*values)
             return results if isinstance(results, (tuple, list)) else (results,)
         return [
-            rule.function(*self._arguments(rule, g, out, inputs, needed))
+            rule.function(*self._arguments(rule, g, out, outs, inputs, needed))
             if need and rule is not None
             else None
             for rule, need in zip(rules, needed, strict=True)
         ]
 
-    def _arguments(self, rule: Rule, g: Any, out: Any, inputs: Any, needed: Any) -> list[Any]:
+    def _arguments(
+        self, rule: Rule, g: Any, out: Any, outs: Any, inputs: Any, needed: Any
+    ) -> list[Any]:
         values: list[Any] = []
         params = self.params
         for kind, place in rule.arguments:
@@ -148,6 +157,8 @@ class Node:
                 values.append(inputs[place])
             elif kind == "out":
                 values.append(out)
+            elif kind == "result":
+                values.append(outs[place])
             elif kind == "needs":
                 values.append(needed)
             elif kind == "avals":
@@ -159,7 +170,7 @@ class Node:
         return values
 
     def _unpack(self) -> tuple[Any, Any]:
-        """Saved inputs by index, and saved results; checks that nobody wrote to them."""
+        """Saved inputs and saved results by index; checks that nobody wrote to them."""
         if self.saved is _RELEASED:
             raise RuntimeError(
                 "Trying to backward through the graph a second time (or directly access saved "
@@ -169,9 +180,9 @@ class Node:
                 "you need to access saved tensors after calling backward."
             )
         if not self.saved:
-            return None, ()
+            return None, _NOTHING
         inputs: dict[int, Any] = {}
-        outs = []
+        outs: dict[int, Any] = {}
         for (kind, index), item, version in zip(
             self._kept(), self.saved, self.versions, strict=True
         ):
@@ -185,10 +196,10 @@ class Node:
                 tensor._node = self
                 if index:
                     tensor._output_index = index
-                outs.append(tensor)
+                outs[index] = tensor
             else:
                 inputs[index] = tensor
-        return inputs, tuple(outs)
+        return inputs, outs
 
     def _kept(self) -> Any:
         return self.plan.keep[tuple([e is not None for e in self.edges])]
@@ -387,9 +398,10 @@ def _what_to_keep(op: Any, mask: tuple[bool, ...], results: int) -> tuple[tuple[
         used = [rule for rule, need in zip(rules, mask, strict=True) if need and rule is not None]
     inputs = sorted({i for rule in used for i in rule.inputs})
     kept = [("in", i) for i in inputs]
-    if any(rule.uses_out for rule in used):
-        kept += [("out", i) for i in range(results)]
-    return tuple(kept)
+    places: set[int] = set()
+    for rule in used:
+        places |= set(range(results)) if rule.results is None else rule.results
+    return tuple(kept + [("out", i) for i in sorted(places)])
 
 
 def record_view(

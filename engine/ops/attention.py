@@ -18,12 +18,13 @@ def _attention_aval(
 
 
 def _attention_vjp(
-    g: Any, out: Any, q: Any, k: Any, v: Any, mask: Any, needs: Any, scale: float, causal: bool
+    g: Any, out0: Any, out1: Any, q: Any, k: Any, v: Any, mask: Any, needs: Any, scale: float,
+    causal: bool,
 ) -> Any:
     if needs[3]:
         raise NotImplementedError("the gradient of fused attention for its mask")
     gradients = attention_gradient(
-        g[0], q, k, v, mask, out[0], out[1], scale=scale, causal=causal
+        g[0], q, k, v, mask, out0, out1, scale=scale, causal=causal
     )
     return [*[x if need else None for x, need in zip(gradients, needs, strict=False)], None]
 

@@ -40,8 +40,8 @@ batch_norm_training = NetworkOp(
     "native_batch_norm",
     _batch_norm_aval,
     "normalization.batch_norm_training",
-    vjp=lambda g, out, x, weight, needs: _given(
-        batch_norm_gradient(g[0], x, weight, out[1], out[2]), needs
+    vjp=lambda g, out1, out2, x, weight, needs: _given(
+        batch_norm_gradient(g[0], x, weight, out1, out2), needs
     ),
     group="network",
 )
@@ -70,9 +70,9 @@ layer_norm = NetworkOp(
     "native_layer_norm",
     _layer_norm_aval,
     "normalization.layer_norm",
-    vjp=lambda g, out, x, weight, needs, normalized_ndim: _given(
+    vjp=lambda g, out1, out2, x, weight, needs, normalized_ndim: _given(
         layer_norm_gradient(
-            g[0], x, weight, out[1], out[2], normalized_ndim=normalized_ndim
+            g[0], x, weight, out1, out2, normalized_ndim=normalized_ndim
         ),
         needs,
     ),
@@ -104,8 +104,8 @@ group_norm = NetworkOp(
     "native_group_norm",
     _group_norm_aval,
     "normalization.group_norm",
-    vjp=lambda g, out, x, weight, needs, groups: _given(
-        group_norm_gradient(g[0], x, weight, out[1], out[2], groups=groups), needs
+    vjp=lambda g, out1, out2, x, weight, needs, groups: _given(
+        group_norm_gradient(g[0], x, weight, out1, out2, groups=groups), needs
     ),
     group="network",
 )
@@ -128,8 +128,8 @@ rms_norm = NetworkOp(
         _like(x), _like(x, x.shape[: x.ndim - normalized_ndim]),
     ),
     "normalization.rms_norm",
-    vjp=lambda g, out, x, weight, needs, normalized_ndim: _given(
-        rms_norm_gradient(g[0], x, weight, out[1], normalized_ndim=normalized_ndim), needs
+    vjp=lambda g, out1, x, weight, needs, normalized_ndim: _given(
+        rms_norm_gradient(g[0], x, weight, out1, normalized_ndim=normalized_ndim), needs
     ),
     group="network",
 )  # fmt: skip

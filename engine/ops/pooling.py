@@ -83,7 +83,7 @@ max_pool = NetworkOp(
     "max_pool",
     _max_pool_aval,
     "pooling.max_pool",
-    vjp=lambda g, out, avals: max_pool_gradient(g[0], out[1], shape=avals[0].shape),
+    vjp=lambda g, out1, avals: max_pool_gradient(g[0], out1, shape=avals[0].shape),
     group="network",
 )
 
@@ -180,7 +180,7 @@ adaptive_max_pool = NetworkOp(
         aval((*x.shape[:2], *output_size), dtypes.int64, None, x.device),
     ),
     "pooling.adaptive_max_pool",
-    vjp=lambda g, out, avals: max_pool_gradient(g[0], out[1], shape=avals[0].shape),
+    vjp=lambda g, out1, avals: max_pool_gradient(g[0], out1, shape=avals[0].shape),
     group="network",
 )
 

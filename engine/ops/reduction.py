@@ -106,12 +106,12 @@ def _value_and_index(x: Any, *, axis: int, keepdims: bool) -> Any:
     return aval(shape, x.dtype, None, x.device), aval(shape, dtypes.int64, None, x.device)
 
 
-def _chosen_vjp(g: Any, out: Any, avals: Any, axis: int, keepdims: bool) -> Any:
+def _chosen_vjp(g: Any, out1: Any, avals: Any, axis: int, keepdims: bool) -> Any:
     """The gradient goes to the one element that was chosen."""
     from .indexing import scatter_add
     from .movement import unsqueeze, zeros_like_aval
 
-    slope, index = g[0], out[1]
+    slope, index = g[0], out1
     if not keepdims and avals[0].ndim:
         slope, index = unsqueeze(slope, axis=axis), unsqueeze(index, axis=axis)
     return scatter_add(zeros_like_aval(avals[0]), index, slope, axis=axis)

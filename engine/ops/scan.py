@@ -57,10 +57,10 @@ def _extreme_aval(x: Aval, *, axis: int) -> Any:
     return aval(x.shape, x.dtype, None, x.device), aval(x.shape, dtypes.int64, None, x.device)
 
 
-def _extreme_vjp(g: Any, out: Any, avals: Any, axis: int) -> Any:
+def _extreme_vjp(g: Any, out1: Any, avals: Any, axis: int) -> Any:
     from .indexing import scatter_add
 
-    return scatter_add(zeros_like_aval(avals[0]), out[1], g[0], axis=axis)
+    return scatter_add(zeros_like_aval(avals[0]), out1, g[0], axis=axis)
 
 
 # (running extreme, the last place where it was met)

@@ -15,10 +15,10 @@ def _sorted_aval(x: Aval, *, axis: int, descending: bool) -> Any:
     return aval(x.shape, x.dtype, None, x.device), aval(x.shape, dtypes.int64, None, x.device)
 
 
-def _back(g: Any, out: Any, avals: Any, axis: int) -> Any:
+def _back(g: Any, out1: Any, avals: Any, axis: int) -> Any:
     from .indexing import scatter_add
 
-    return scatter_add(zeros_like_aval(avals[0]), out[1], g[0], axis=axis)
+    return scatter_add(zeros_like_aval(avals[0]), out1, g[0], axis=axis)
 
 
 # (values, indices), stable
@@ -26,7 +26,7 @@ sort = Op(
     "sort",
     _sorted_aval,
     "sorting.sort",
-    vjp=lambda g, out, avals, axis, needs: (_back(g, out, avals, axis),),
+    vjp=lambda g, out1, avals, axis, needs: (_back(g, out1, avals, axis),),
 )
 
 
@@ -41,7 +41,7 @@ topk = Op(
     "topk",
     _topk_aval,
     "sorting.topk",
-    vjp=lambda g, out, avals, axis, needs: (_back(g, out, avals, axis),),
+    vjp=lambda g, out1, avals, axis, needs: (_back(g, out1, avals, axis),),
 )
 
 
