@@ -6,8 +6,8 @@ import operator
 from typing import Any
 
 from mindtorch.engine.ops import convolution as ops
-from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
 
 from .._arguments import require_tensor

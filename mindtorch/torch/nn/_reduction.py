@@ -6,7 +6,6 @@ import warnings
 from typing import Any
 
 
-
 def legacy_get_string(size_average: Any, reduce: Any, emit_warning: bool = True) -> str:
     """The reduction that the deprecated arguments mean."""
     size_average = True if size_average is None else size_average

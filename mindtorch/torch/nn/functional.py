@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ._functional_activation import *  # noqa: F403
+from ._functional_attention import *  # noqa: F403
 from ._functional_convolution import *  # noqa: F403
 from ._functional_dropout import *  # noqa: F403
 from ._functional_linear import *  # noqa: F403
@@ -11,4 +12,3 @@ from ._functional_normalization import *  # noqa: F403
 from ._functional_pooling import *  # noqa: F403
 from ._functional_sampling import *  # noqa: F403
 from ._functional_vision import *  # noqa: F403
-from ._functional_attention import *  # noqa: F403

@@ -12,8 +12,8 @@ from mindtorch.engine import dtypes, tape
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ..._arguments import as_device
-from ...autograd.grad_mode import no_grad
 from ..._tensor import _parse_to
+from ...autograd.grad_mode import no_grad
 from ..parameter import Buffer, Parameter, is_lazy
 from ._backward_hooks import passage
 from ._handles import RemovableHandle
@@ -557,8 +557,9 @@ class Module(StateMixin, TreeMixin):
 
     def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
         """Move to a device without copying: the values are then undefined."""
-        from ...functions.creation import new_empty
         from mindtorch.engine.aval import aval
+
+        from ...functions.creation import new_empty
 
         target = as_device(device)
         return self._apply(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...autograd.grad_mode import no_grad
 from .. import functional as F  # noqa: N812
 from .. import init
 from ..parameter import Parameter
-from ...autograd.grad_mode import no_grad
 from .module import Module
 from .utils import empty_parameter
 

@@ -1,0 +1,55 @@
+"""Rows of the ops of networks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ops_table import Case, Row, integers, numbers  # type: ignore[import-not-found]
+
+
+def call(ops: str, function: Any, *cases: Case, **options: Any) -> Row:
+    return Row(ops, function, cases, strides=False, **{"tolerance": 128, **options})
+
+
+IMAGE, WEIGHT = numbers(2, 4, 6, 6), numbers(6, 2, 3, 3, seed=1)
+A = numbers(3, 5)
+
+ROWS = [
+    call("convolution convolution_input_gradient convolution_weight_gradient",
+         lambda t, x, w, b: t.nn.functional.conv2d(x, w, b, 2, 1, 1, 2),
+         (IMAGE, WEIGHT, numbers(6)), tolerance=1024),
+    call("convolution_input_gradient convolution_weight_gradient convolution",
+         lambda t, x, w: t.nn.functional.conv_transpose2d(x, w, None, 2, 1),
+         (numbers(2, 6, 3, 3), WEIGHT), tolerance=1024, label="conv_transpose2d"),
+    call("max_pool max_pool_gradient",
+         lambda t, x: t.nn.functional.max_pool2d(x, 3, 2, 1), (IMAGE,)),
+    call("avg_pool avg_pool_gradient",
+         lambda t, x: t.nn.functional.avg_pool2d(x, 3, 2, 1, True, False), (IMAGE,)),
+    call("adaptive_avg_pool adaptive_avg_pool_gradient",
+         lambda t, x: t.nn.functional.adaptive_avg_pool2d(x, (4, 5)), (IMAGE,)),
+    call("adaptive_max_pool max_pool_gradient",
+         lambda t, x: t.nn.functional.adaptive_max_pool2d(x, (4, 5)), (IMAGE,)),
+    call("softmax softmax_gradient", lambda t, x: t.nn.functional.softmax(x, 1), (A,),
+         (numbers(2, 3, 4),)),
+    call("log_softmax log_softmax_gradient", lambda t, x: t.nn.functional.log_softmax(x, 0), (A,)),
+    call("native_batch_norm native_batch_norm_backward",
+         lambda t, x, w, b: t.nn.functional.batch_norm(x, None, None, w, b, True),
+         (IMAGE, numbers(4), numbers(4, seed=1)), second=False, tolerance=1024),
+    call("native_layer_norm native_layer_norm_backward",
+         lambda t, x, w, b: t.nn.functional.layer_norm(x, (5,), w, b),
+         (A, numbers(5), numbers(5, seed=1)), second=False, tolerance=1024),
+    call("native_group_norm native_group_norm_backward",
+         lambda t, x, w, b: t.nn.functional.group_norm(x, 2, w, b),
+         (IMAGE, numbers(4), numbers(4, seed=1)), second=False, tolerance=1024),
+    call("rms_norm rms_norm_backward", lambda t, x, w: t.nn.functional.rms_norm(x, (5,), w, 1e-5),
+         (A, numbers(5)), second=False, tolerance=1024),
+    call("nll_loss_forward nll_loss_backward",
+         lambda t, x, y: t.nn.functional.nll_loss(x, y, reduction="none"),
+         (A, integers(3, high=5))),
+    call("embedding embedding_dense_backward",
+         lambda t, w, i: t.nn.functional.embedding(i, w, 1), (A, integers(4, high=3))),
+    call("scaled_dot_product_attention scaled_dot_product_attention_backward",
+         lambda t, q, k, v: t.nn.functional.scaled_dot_product_attention(q, k, v),
+         (numbers(2, 2, 5, 4), numbers(2, 2, 6, 4), numbers(2, 2, 6, 4, seed=2)), second=False,
+         tolerance=1024),
+]  # fmt: skip
