@@ -156,3 +156,34 @@ def all_finite(tensors: Sequence[Tensor]) -> bool:
     bundle = Bundle()
     kernel = _kernel("all_finite", tensors[0].aval.dtype)
     return bool(kernel(bundle.of(tensors), bundle.sizes))
+
+
+def zeros_like(tensor: Tensor) -> Tensor:
+    """Zeros in the layout of ``tensor``."""
+    from .tensor import full_flat, make
+
+    described = tensor.aval
+    if not described.dense:
+        return full_flat(described.shape, described.dtype, 0)
+    return make(np.zeros(described.size, described.dtype.np), described)
+
+
+def split(
+    parameters: Sequence[Tensor], *others: Sequence[Tensor]
+) -> tuple[list[int], list[int]]:
+    """Places of the parameters that one kernel call can take, and of the rest."""
+    together: list[int] = []
+    rest: list[int] = []
+    first = None
+    for i, p in enumerate(parameters):
+        described = p.aval
+        first = first or described.dtype
+        fit = (
+            described.dense
+            and described.dtype in _TYPES
+            and described.dtype is first
+            and described.device is cpu
+            and all(many[i].aval is described for many in others)
+        )
+        (together if fit else rest).append(i)
+    return together, rest

@@ -1,0 +1,114 @@
+"""Optimizers whose rule looks at one parameter at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops.movement import clone
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import full_flat, make
+
+from .optimizer import Optimizer
+from .optimizer import number as to_scalar
+
+
+def check_rate(lr: Any) -> None:
+    """torch's errors for a learning rate that is negative or not one number."""
+    if isinstance(lr, EngineTensor) and lr.aval.size != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    check_not_negative("learning rate", lr)
+
+
+def check_not_negative(name: str, value: Any) -> None:
+    if not 0.0 <= value:
+        raise ValueError(f"Invalid {name}: {value}")
+
+
+def check_betas(betas: Any) -> None:
+    for i in (0, 1):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
+
+
+def options(
+    foreach: Any, maximize: bool, capturable: bool | None, differentiable: bool
+) -> dict[str, Any]:
+    """The entries that every group has; those about other devices' kernels change nothing here."""
+    if differentiable:
+        raise NotImplementedError(
+            "differentiable=True: a step that is itself differentiable is not implemented; write "
+            "the update as a function and use func.grad"
+        )
+    result = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable}
+    if capturable is not None:
+        result["capturable"] = capturable
+    return result
+
+
+def scalar_state(value: float = 0.0) -> Any:
+    """A 0-d tensor of the type in which torch counts steps."""
+    wide = dtypes.default is dtypes.float64
+    return full_flat((), dtypes.float64 if wide else dtypes.float32, value)
+
+
+def zeros_like(p: Any) -> Any:
+    """Zeros with the parameter's layout."""
+    if p.aval.dense:
+        return make(np.zeros(p.aval.size, p.aval.dtype.np), p.aval)
+    result = clone.evaluate(0, (p,), {})
+    result.flat[...] = 0
+    return result
+
+
+class ParameterwiseOptimizer(Optimizer):
+    """Subclasses define ``_init_state`` and ``_update``; gradients arrive already negated when
+    the group maximizes."""
+
+    def step(self, closure: Any = None, grads: Any = None) -> Any:
+        """Update every parameter that has a gradient; returns the closure's loss.
+
+        Args:
+            closure: recomputes the loss. Gradients in its place mean a step with those.
+            grads: one gradient for each of ``parameters`` instead of the parameters' own.
+        """
+        given, closure = (
+            self.split_arguments(closure, None)
+            if grads is None
+            else self.split_arguments(grads, closure)
+        )
+        loss = self.evaluate(closure)
+        for group in self.param_groups:
+            self._step_group(group, given)
+        return loss
+
+    def _step_group(self, group: dict[str, Any], given: Any) -> None:
+        maximize = group.get("maximize")
+        for p in group["params"]:
+            grad = p._grad if given is None else given[id(p)]
+            if grad is None:
+                continue
+            state = self.state[p]
+            if not state:
+                self._init_state(p, state, group)
+            self._update(p, -grad if maximize else grad, state, group)
+
+    def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+    def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        raise NotImplementedError
+
+
+def decayed(p: Any, grad: Any, group: dict[str, Any]) -> Any:
+    """grad + weight_decay p."""
+    decay = group["weight_decay"]
+    return grad.add(p, alpha=decay) if decay != 0 else grad
+
+
+__all__ = [
+    "ParameterwiseOptimizer", "check_betas", "check_not_negative", "check_rate", "decayed",
+    "options", "scalar_state", "to_scalar", "zeros_like",
+]  # fmt: skip

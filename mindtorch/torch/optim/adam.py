@@ -1,0 +1,162 @@
+"""Adam, and AdamW whose weight decay stands apart from the gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import optimizer as engine
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from ._parameterwise import (
+    ParameterwiseOptimizer,
+    check_betas,
+    check_not_negative,
+    check_rate,
+    decayed,
+    options,
+    scalar_state,
+    zeros_like,
+)
+from .optimizer import number as to_scalar
+
+
+class Adam(ParameterwiseOptimizer):
+    """m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g²;
+    p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: Any = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 0,
+        amsgrad: bool = False,
+        *,
+        foreach: bool | None = None,
+        maximize: bool = False,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+        decoupled_weight_decay: bool = False,
+    ) -> None:
+        if isinstance(lr, EngineTensor) and foreach and not capturable:
+            raise ValueError(
+                "lr as a Tensor is not supported for capturable=False and foreach=True"
+            )
+        check_rate(lr)
+        check_not_negative("epsilon value", eps)
+        check_betas(betas)
+        check_not_negative("weight_decay value", weight_decay)
+        if isinstance(betas[0], EngineTensor) != isinstance(betas[1], EngineTensor):
+            raise ValueError("betas must be either both floats or both Tensors")
+        if fused and foreach:
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        defaults = {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "amsgrad": amsgrad, **options(foreach, maximize, capturable, differentiable),
+            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in (("amsgrad", False), ("maximize", False), ("foreach", None),
+                                ("capturable", False), ("differentiable", False), ("fused", None),
+                                ("decoupled_weight_decay", False)):
+                group.setdefault(name, value)
+            for p in group["params"]:
+                own = self.state.get(p)
+                if own and not isinstance(own["step"], EngineTensor):
+                    own["step"] = scalar_state(float(own["step"]))
+
+    def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        state["step"] = scalar_state()
+        state["exp_avg"] = zeros_like(p)
+        state["exp_avg_sq"] = zeros_like(p)
+        if group["amsgrad"]:
+            state["max_exp_avg_sq"] = zeros_like(p)
+
+    def _step_group(self, group: dict[str, Any], given: Any) -> None:
+        params, grads = self.gather(group, given)
+        if not params:
+            return
+        states = [self.state[p] for p in params]
+        for p, state in zip(params, states, strict=True):
+            if not state:
+                self._init_state(p, state, group)
+        first = [state["exp_avg"] for state in states]
+        second = [state["exp_avg_sq"] for state in states]
+        largest = [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else []
+        if engine.fits(params) and engine.same_layouts(
+            params, grads, first, second, *([largest] if largest else [])
+        ):
+            self.fused(group).adam(
+                params, grads, first, second, largest, [_next(state) for state in states],
+                lr=to_scalar(group["lr"]), beta1=to_scalar(group["betas"][0]),
+                beta2=to_scalar(group["betas"][1]), eps=group["eps"],
+                weight_decay=to_scalar(group["weight_decay"]),
+                decoupled=group["decoupled_weight_decay"], maximize=group["maximize"],
+            )  # fmt: skip
+            return
+        for p, grad, state in zip(params, grads, states, strict=True):
+            self._update(p, -grad if group["maximize"] else grad, state, group)
+
+    def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        """One step of ops on tensors, for parameters that the kernel does not take."""
+        beta1, beta2 = (to_scalar(b) for b in group["betas"])
+        lr, mean, square = to_scalar(group["lr"]), state["exp_avg"], state["exp_avg_sq"]
+        count = _next(state)
+        if group["decoupled_weight_decay"]:
+            p.mul_(1 - lr * group["weight_decay"])
+        else:
+            grad = decayed(p, grad, group)
+        mean.lerp_(grad, 1 - beta1)
+        square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
+        if group["amsgrad"]:
+            square = state["max_exp_avg_sq"].copy_(state["max_exp_avg_sq"].maximum(square))
+        below = square.sqrt().div_((1 - beta2**count) ** 0.5).add_(group["eps"])
+        p.addcdiv_(mean, below, value=-(lr / (1 - beta1**count)))
+
+
+def _next(state: dict[str, Any]) -> float:
+    """Count a step."""
+    step = state["step"]
+    flat = step.flat
+    flat[0] += 1
+    if step._storage is not None:
+        step._storage.version += 1
+    return float(flat[0])
+
+
+class AdamW(Adam):
+    """Adam with p -= lr weight_decay p in place of a term in the gradient."""
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        betas: Any = (0.9, 0.999),
+        eps: float = 1e-8,
+        weight_decay: float = 1e-2,
+        amsgrad: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        capturable: bool = False,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, foreach=foreach, maximize=maximize,
+            capturable=capturable, differentiable=differentiable, fused=fused,
+            decoupled_weight_decay=True,
+        )  # fmt: skip
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True

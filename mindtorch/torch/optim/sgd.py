@@ -1,0 +1,95 @@
+"""Stochastic gradient descent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine import optimizer as engine
+
+from ._parameterwise import ParameterwiseOptimizer, check_not_negative, check_rate, options
+from .optimizer import number as to_scalar
+
+
+class SGD(ParameterwiseOptimizer):
+    """d = g + weight_decay p; b = momentum b + (1 - dampening) d; p -= lr b.
+
+    The first b is d; with ``nesterov`` the step is along d + momentum b.
+    """
+
+    def __init__(
+        self,
+        params: Any,
+        lr: Any = 1e-3,
+        momentum: float = 0,
+        dampening: float = 0,
+        weight_decay: float = 0,
+        nesterov: bool = False,
+        *,
+        maximize: bool = False,
+        foreach: bool | None = None,
+        differentiable: bool = False,
+        fused: bool | None = None,
+    ) -> None:
+        check_rate(lr)
+        check_not_negative("momentum value", momentum)
+        check_not_negative("weight_decay value", weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        if fused and foreach:
+            raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+        defaults = {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+            "nesterov": nesterov, **options(foreach, maximize, None, differentiable),
+            "fused": fused,
+        }  # fmt: skip
+        super().__init__(params, defaults)
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in (("nesterov", False), ("maximize", False), ("foreach", None),
+                                ("differentiable", False), ("fused", False)):
+                group.setdefault(name, value)
+
+    def _step_group(self, group: dict[str, Any], given: Any) -> None:
+        params, grads = self.gather(group, given)
+        if not params:
+            return
+        momentum = group["momentum"]
+        states = [self.state[p] for p in params] if momentum != 0 else []
+        buffers = [state.get("momentum_buffer") for state in states]
+        held = [b for b in buffers if b is not None]
+        if engine.fits(params) and engine.same_layouts(params, grads) and (
+            not held or _match(params, buffers)
+        ):
+            made = self.fused(group).sgd(
+                params, grads, buffers, lr=to_scalar(group["lr"]), momentum=momentum,
+                dampening=group["dampening"], weight_decay=to_scalar(group["weight_decay"]),
+                nesterov=group["nesterov"], maximize=group["maximize"],
+            )  # fmt: skip
+            for state, buffer in zip(states, made, strict=True):
+                state["momentum_buffer"] = buffer
+            return
+        for i, (p, grad) in enumerate(zip(params, grads, strict=True)):
+            _update(p, grad, states[i] if states else None, group)
+
+
+def _match(params: Any, buffers: Any) -> bool:
+    return all(b is None or b.aval is p.aval for p, b in zip(params, buffers, strict=True))
+
+
+def _update(p: Any, grad: Any, state: Any, group: dict[str, Any]) -> None:
+    """One step of ops on tensors, for parameters that the kernel does not take."""
+    if group["maximize"]:
+        grad = -grad
+    if group["weight_decay"] != 0:
+        grad = grad.add(p, alpha=to_scalar(group["weight_decay"]))
+    momentum = group["momentum"]
+    if state is not None:
+        buffer = state.get("momentum_buffer")
+        if buffer is None:
+            buffer = state["momentum_buffer"] = grad.clone()
+        else:
+            buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+        grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
+    p.add_(grad, alpha=-to_scalar(group["lr"]))
