@@ -11,8 +11,7 @@ from mindtorch.engine.ops.movement import clone
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat, make
 
-from .optimizer import Optimizer
-from .optimizer import number as to_scalar
+from .optimizer import Optimizer, to_scalar
 
 
 def check_rate(lr: Any) -> None:
@@ -74,12 +73,7 @@ class ParameterwiseOptimizer(Optimizer):
             closure: recomputes the loss. Gradients in its place mean a step with those.
             grads: one gradient for each of ``parameters`` instead of the parameters' own.
         """
-        given, closure = (
-            self.split_arguments(closure, None)
-            if grads is None
-            else self.split_arguments(grads, closure)
-        )
-        loss = self.evaluate(closure)
+        loss, given = self._begin(closure, grads)
         for group in self.param_groups:
             self._step_group(group, given)
         return loss
@@ -102,6 +96,17 @@ class ParameterwiseOptimizer(Optimizer):
         raise NotImplementedError
 
 
+def gather(group: dict[str, Any], given: Any) -> tuple[list[Any], list[Any]]:
+    """The parameters of a group that have a gradient, and the gradients."""
+    params, grads = [], []
+    for p in group["params"]:
+        grad = p._grad if given is None else given[id(p)]
+        if grad is not None:
+            params.append(p)
+            grads.append(grad)
+    return params, grads
+
+
 def decayed(p: Any, grad: Any, group: dict[str, Any]) -> Any:
     """grad + weight_decay p."""
     decay = group["weight_decay"]
@@ -110,5 +115,5 @@ def decayed(p: Any, grad: Any, group: dict[str, Any]) -> Any:
 
 __all__ = [
     "ParameterwiseOptimizer", "check_betas", "check_not_negative", "check_rate", "decayed",
-    "options", "scalar_state", "to_scalar", "zeros_like",
+    "gather", "options", "scalar_state", "to_scalar", "zeros_like",
 ]  # fmt: skip

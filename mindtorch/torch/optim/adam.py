@@ -15,11 +15,12 @@ from ._parameterwise import (
     check_not_negative,
     check_rate,
     decayed,
+    gather,
     options,
     scalar_state,
     zeros_like,
 )
-from .optimizer import number as to_scalar
+from .optimizer import to_scalar
 
 
 class Adam(ParameterwiseOptimizer):
@@ -81,7 +82,7 @@ class Adam(ParameterwiseOptimizer):
             state["max_exp_avg_sq"] = zeros_like(p)
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
-        params, grads = self.gather(group, given)
+        params, grads = gather(group, given)
         if not params:
             return
         states = [self.state[p] for p in params]
@@ -94,7 +95,7 @@ class Adam(ParameterwiseOptimizer):
         if engine.fits(params) and engine.same_layouts(
             params, grads, first, second, *([largest] if largest else [])
         ):
-            self.fused(group).adam(
+            self._fused(group).adam(
                 params, grads, first, second, largest, [_next(state) for state in states],
                 lr=to_scalar(group["lr"]), beta1=to_scalar(group["betas"][0]),
                 beta2=to_scalar(group["betas"][1]), eps=group["eps"],

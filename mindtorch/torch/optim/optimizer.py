@@ -103,7 +103,7 @@ class Optimizer:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self.__dict__.pop("_fused", None)
+        self.__dict__.pop("_updates", None)
         if "_optimizer_step_pre_hooks" not in self.__dict__:
             self._reset_hooks()
         self.defaults.setdefault("differentiable", False)
@@ -197,11 +197,9 @@ class Optimizer:
         """Update the parameters once; gradients may stand in the closure's place."""
         raise NotImplementedError
 
-    def _fused(self, group: dict[str, Any]) -> Any:
+    def _fused(self, group: dict[str, Any]) -> Fused:
         """The fused updates of a group, which remember its tensors' addresses."""
-        from mindtorch.engine.optimizer import Fused
-
-        updates = self.__dict__.setdefault("_updates", {})
+        updates: dict[int, Fused] = self.__dict__.setdefault("_updates", {})
         found = updates.get(id(group))
         if found is None:
             found = updates[id(group)] = Fused()

@@ -6,8 +6,8 @@ from typing import Any
 
 from mindtorch.engine import optimizer as engine
 
-from ._parameterwise import ParameterwiseOptimizer, check_not_negative, check_rate, options
-from .optimizer import number as to_scalar
+from ._parameterwise import ParameterwiseOptimizer, check_not_negative, check_rate, gather, options
+from .optimizer import to_scalar
 
 
 class SGD(ParameterwiseOptimizer):
@@ -52,7 +52,7 @@ class SGD(ParameterwiseOptimizer):
                 group.setdefault(name, value)
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
-        params, grads = self.gather(group, given)
+        params, grads = gather(group, given)
         if not params:
             return
         momentum = group["momentum"]
@@ -62,7 +62,7 @@ class SGD(ParameterwiseOptimizer):
         if engine.fits(params) and engine.same_layouts(params, grads) and (
             not held or _match(params, buffers)
         ):
-            made = self.fused(group).sgd(
+            made = self._fused(group).sgd(
                 params, grads, buffers, lr=to_scalar(group["lr"]), momentum=momentum,
                 dampening=group["dampening"], weight_decay=to_scalar(group["weight_decay"]),
                 nesterov=group["nesterov"], maximize=group["maximize"],
