@@ -182,6 +182,46 @@ def test_a_side_that_raises_is_reported(tmp_path: Path, capsys: pytest.CaptureFi
     assert "recorder.py" not in errors
 
 
+TIES = """
+    import os
+    import torch
+    from torch import nn
+
+    class Tie(nn.Module):
+        # Sends the gradient of one pair of equals to the other one of them, on the second side.
+        def forward(self, x):
+            flip = os.environ["MINDTORCH_COMPARE_SIDE"] == "2"
+            chosen = x[:, 1::2] if flip else x[:, ::2]
+            return torch.cat([chosen[:, :1], x[:, 2:]], 1)
+
+    torch.manual_seed(0)
+    first, tie, last = nn.Linear(3, 40000), Tie(), nn.Linear(39999, 1)
+    with torch.no_grad():
+        first.weight[1] = first.weight[0]
+        first.bias[1] = first.bias[0]
+    net = nn.Sequential(first, tie, last)
+    net(torch.ones(1, 3)).sum().backward()
+"""
+
+
+@needs_torch
+def test_a_choice_between_equals_is_no_difference(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Max pooling over equal values may pick any of them: the last bits decide."""
+    script = tmp_path / "ties.py"
+    script.write_text(textwrap.dedent(TIES))
+    result = tmp_path / "result.json"
+    command = ["compare", "--sides", "torch,torch", "--threads", "1", "--json", str(result)]
+    main([*command, "--keep", str(tmp_path), str(script)])
+    found = json.loads(result.read_text())
+    row = found["layers"][0]
+    assert (row["name"], row["choices"]) == ("0", 2)
+    assert row["gradient"] > 0.1
+    assert all(each["what"] != "gradient of the output" for each in found["differences"])
+    assert "(ties: 2)" in capsys.readouterr().out
+
+
 @needs_torch
 def test_a_script_without_a_model_does_not_agree(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]

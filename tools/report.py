@@ -41,7 +41,7 @@ def new_table(title: str, *columns: str, left: int = 1) -> Table:
 
 
 def answer(count: Count, noun: str, allowed: float) -> Text:
-    """`yes, all 8`, or how many and by how much they differ."""
+    """`yes (8 of 8)`, or how many and by how much they differ."""
     if count.total == 0:
         return Text(f"no {noun} seen", style="dim")
     if count.equal == count.total:
@@ -83,7 +83,12 @@ def layers_table(agreement: Agreement) -> Table:
     table = new_table(title, *columns, left=2)
     for row in rows:
         cells = [coloured(x, agreement.strict) for x in (row.output, row.gradient, row.parameters)]
+        if row.choices:
+            cells[1] = Text(f"{figure(row.gradient)} (ties: {row.choices})", style="yellow")
         table.add_row(row.name, row.kind, *cells)
+    if any(row.choices for row in rows):
+        table.caption = "ties: elements whose gradient went to another one of (almost) equal value"
+        table.caption_justify = "left"
     return table
 
 
