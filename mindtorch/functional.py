@@ -1,0 +1,296 @@
+"""Gradients as functions of functions, with MindSpore's conventions, over the tape.
+
+Gradients never touch ``.grad``. An inner call records what an outer one differentiates, so calls
+nest to any order.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from mindtorch.engine import autodiff, dtypes, tape
+from mindtorch.engine.core import state
+from mindtorch.engine.ops.movement import alias_view
+from mindtorch.engine.tensor import Tensor, alias, full_flat
+from mindtorch.torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+
+__all__ = ["get_grad", "grad", "jvp", "value_and_grad", "vjp"]
+
+
+class _Depth(threading.local):
+    depth = 0
+
+
+_active = _Depth()
+
+
+def _differentiable(leaf: Any) -> bool:
+    return isinstance(leaf, Tensor) and leaf.aval.dtype.category >= dtypes.FLOAT
+
+
+def _tracked(leaf: Tensor) -> Tensor:
+    """A view of ``leaf`` that gradients stop at: of its own when it has no history."""
+    if tape.requires_grad(leaf):
+        return alias_view(leaf)
+    return autodiff.track(alias(leaf))
+
+
+def _zeros(like: Tensor) -> Tensor:
+    return full_flat(like.aval.shape, like.aval.dtype, 0)
+
+
+def _ones(like: Tensor) -> Tensor:
+    return full_flat(like.aval.shape, like.aval.dtype, 1)
+
+
+def _plain(tree: Any) -> Any:
+    return tree_map(lambda x: alias(x) if isinstance(x, Tensor) else x, tree)
+
+
+class _Linearised:
+    """``function`` run once with the leaves of ``inputs`` tracked, ready to be pulled back.
+
+    Attributes:
+        keep: somebody outside differentiates the result, so gradients are recorded too.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
+        positions: Sequence[int], weights: Sequence[Tensor] = (),
+    ) -> None:  # fmt: skip
+        given, self.spec = tree_flatten(tuple(args[p] for p in positions))
+        self.leaves = [_differentiable(x) for x in given]
+        self.keep = state.grad_enabled and (
+            _active.depth > 0
+            or any(d and tape.requires_grad(x) for x, d in zip(given, self.leaves, strict=True))
+        )
+        self.weights = list(weights)
+        _active.depth += 1
+        try:
+            with autodiff.grad_mode(True):
+                self.inputs = [
+                    _tracked(x) if d else x for x, d in zip(given, self.leaves, strict=True)
+                ]
+                passed = list(args)
+                for p, value in zip(positions, tree_unflatten(self.inputs, self.spec), strict=True):
+                    passed[p] = value
+                self.result = function(*passed, **kwargs)
+        finally:
+            _active.depth -= 1
+
+    def value(self, result: Any) -> Any:
+        return result if self.keep else _plain(result)
+
+    def pull(self, outputs: Sequence[Any], cotangents: Sequence[Any], retain: bool) -> Any:
+        """(gradients like the inputs, gradients of the weights); zeros for what is unused."""
+        rows = [
+            (o, c) for o, c in zip(outputs, cotangents, strict=True)
+            if _differentiable(o) and tape.requires_grad(o)
+        ]  # fmt: skip
+        targets = [x for x in (*self.inputs, *self.weights)
+                   if _differentiable(x) and tape.requires_grad(x)]  # fmt: skip
+        found: list[Any] = [None] * len(targets)
+        if rows and targets:
+            found = autodiff.gradients(
+                [o for o, _ in rows], targets, [c for _, c in rows],
+                retain_graph=retain or self.keep, create_graph=self.keep, allow_unused=True,
+            )  # fmt: skip
+        of = {id(x): g for x, g in zip(targets, found, strict=True)}
+
+        def gradient(x: Any) -> Any:
+            if not isinstance(x, Tensor):
+                return ()
+            g = of.get(id(x))
+            return _zeros(x) if g is None else g
+
+        inputs = tree_unflatten([gradient(x) for x in self.inputs], self.spec)
+        return inputs, tuple(gradient(w) for w in self.weights)
+
+
+def _positions_of(grad_position: Any, weights: Any) -> tuple[int, ...]:
+    if grad_position is None:
+        if weights is None:
+            raise ValueError("`grad_position` and `weight` can not be None at the same time.")
+        return ()
+    given = grad_position if isinstance(grad_position, tuple) else (grad_position,)
+    if any(not isinstance(p, int) or isinstance(p, bool) for p in given):
+        raise TypeError("For 'F.grad', the 'grad_position' must be int or tuple.")
+    if any(p < 0 for p in given):
+        raise ValueError("grad_position must be >= 0.")
+    if len(set(given)) != len(given):
+        raise ValueError("There are duplicate elements in grad_position.")
+    return given
+
+
+def _split(result: Any, has_aux: bool) -> tuple[Sequence[Any], tuple[Any, ...]]:
+    """What is differentiated, and the rest."""
+    if not has_aux:
+        return tree_flatten(result)[0], ()
+    if not isinstance(result, (tuple, list)) or len(result) < 2:
+        raise ValueError("When has_aux is True, origin fn requires more than one outputs.")
+    return tree_flatten(result[0])[0], tuple(result[1:])
+
+
+def _label(weight: Tensor) -> Any:
+    """A parameter's name; the parameter itself when it has none."""
+    return getattr(weight, "name", None) or weight
+
+
+def value_and_grad(
+    fn: Callable[..., Any],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Any = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+) -> Callable[..., Any]:
+    """A function that returns ``(fn(*args), gradients)``.
+
+    The gradient is that of the sum of all elements of all outputs (of the first output only with
+    ``has_aux``). An unused input or weight has a gradient of zeros.
+
+    Args:
+        grad_position: which arguments to differentiate by. An int or a tuple of one gives a bare
+            gradient, more give a tuple, None gives none.
+        weights: a parameter (bare gradient) or a sequence of them (a tuple of gradients).
+            With both kinds the gradients are ``(of the arguments, of the weights)``.
+        has_aux: outputs after the first are passed through.
+        return_ids: each gradient becomes ``(position, gradient)`` or ``(name, gradient)``,
+            a parameter without name standing for itself.
+
+    Raises:
+        ValueError: nothing to differentiate by; a negative or repeated position; a single output
+            with ``has_aux``.
+        TypeError: ``grad_position`` is neither int nor tuple of ints.
+        RuntimeError: a position beyond the arguments.
+    """
+    positions = _positions_of(grad_position, weights)
+    single = isinstance(weights, Tensor)
+    listed: list[Any] = [weights] if single else list(weights or ())
+
+    @functools.wraps(fn, updated=())
+    def evaluate(*args: Any, **kwargs: Any) -> Any:
+        for p in positions:
+            if p >= len(args):
+                raise RuntimeError(f"Position index {p} is exceed input size.")
+        run = _Linearised(fn, args, kwargs, positions, listed)
+        outputs, aux = _split(run.result, has_aux)
+        ones = [_ones(o) if isinstance(o, Tensor) else None for o in outputs]
+        of_inputs, of_weights = run.pull(outputs, ones, retain=False)
+        if return_ids:
+            of_inputs = tuple(zip(positions, of_inputs, strict=True))
+            of_weights = tuple(
+                (_label(w), g) for w, g in zip(listed, of_weights, strict=True)
+            )
+        value = (run.result[0], *aux) if has_aux else run.result
+        inputs = of_inputs[0] if len(positions) == 1 else of_inputs
+        parameters = of_weights[0] if single else of_weights
+        if grad_position is None:
+            return run.value(value), parameters
+        return run.value(value), inputs if weights is None else (inputs, parameters)
+
+    return evaluate
+
+
+def grad(
+    fn: Callable[..., Any],
+    grad_position: int | tuple[int, ...] | None = 0,
+    weights: Any = None,
+    has_aux: bool = False,
+    return_ids: bool = False,
+) -> Callable[..., Any]:
+    """The gradients of :func:`value_and_grad`; with ``has_aux``, ``(gradients, (aux, ...))``."""
+    both = value_and_grad(fn, grad_position, weights, has_aux, return_ids)
+
+    @functools.wraps(fn, updated=())
+    def evaluate(*args: Any, **kwargs: Any) -> Any:
+        value, gradients = both(*args, **kwargs)
+        return (gradients, value[1:]) if has_aux else gradients
+
+    return evaluate
+
+
+def get_grad(gradients: Any, identifier: Any) -> Any:
+    """The gradient by position, or by a parameter (or its name), among those with ids.
+
+    Raises:
+        RuntimeError: there is none.
+    """
+    wanted = _label(identifier) if isinstance(identifier, Tensor) else identifier
+    pending = [gradients]
+    while pending:
+        entry = pending.pop()
+        if not isinstance(entry, tuple):
+            continue
+        if len(entry) == 2 and entry[0] is wanted:
+            return entry[1]
+        if len(entry) == 2 and isinstance(wanted, (int, str)) and entry[0].__class__ in (int, str):
+            if entry[0] == wanted:
+                return entry[1]
+        pending.extend(entry)
+    raise RuntimeError(f"can not find gradient of {wanted!r}: was it made with return_ids=True?")
+
+
+def vjp(fn: Callable[..., Any], *inputs: Any, has_aux: bool = False) -> Any:
+    """``(fn(*inputs), pull)``: ``pull(*cotangents)`` is the cotangents times the Jacobian.
+
+    ``pull`` takes one cotangent for each output and returns a gradient for each input, bare when
+    there is one. With ``has_aux`` the result is ``(value, pull, aux)``.
+    """
+    run = _Linearised(fn, inputs, {}, range(len(inputs)))
+    outputs, aux = _split(run.result, has_aux)
+
+    def pull(*cotangents: Any) -> Any:
+        given = tree_flatten(cotangents)[0]
+        if len(given) != len(outputs):
+            raise ValueError(f"expected {len(outputs)} cotangents, got {len(given)}")
+        gradients, _ = run.pull(outputs, given, retain=True)
+        return gradients[0] if len(inputs) == 1 else gradients
+
+    if not has_aux:
+        return run.value(run.result), pull
+    rest = aux[0] if len(aux) == 1 else aux
+    return run.value(run.result[0]), pull, run.value(rest)
+
+
+def jvp(fn: Callable[..., Any], inputs: Any, v: Any) -> Any:
+    """``(fn(*inputs), Jacobian times v)``: the transpose of the transposed product.
+
+    Args:
+        inputs, v: a tensor each, or tuples of as many, of equal shapes.
+    """
+    primals = inputs if isinstance(inputs, tuple) else (inputs,)
+    tangents = v if isinstance(v, tuple) else (v,)
+    if len(primals) != len(tangents):
+        raise ValueError(f"expected {len(primals)} tangents, got {len(tangents)}")
+    keep = state.grad_enabled and (
+        _active.depth > 0 or any(_differentiable(x) and tape.requires_grad(x) for x in primals)
+    )
+    _active.depth += 1
+    try:
+        with autodiff.grad_mode(True):
+            run = _Linearised(fn, primals, {}, range(len(primals)))
+            outputs, spec = tree_flatten(run.result)
+            probes = tuple(autodiff.track(_zeros(o)) if _differentiable(o) else None
+                           for o in outputs)  # fmt: skip
+            pulled, _ = run.pull(outputs, probes, retain=True)
+    finally:
+        _active.depth -= 1
+    rows = [(p, t) for p, t in zip(tree_flatten(pulled)[0], tree_flatten(tangents)[0], strict=True)
+            if isinstance(p, Tensor) and tape.requires_grad(p)]  # fmt: skip
+    targets = [p for p in probes if p is not None]
+    found: list[Any] = [None] * len(targets)
+    if rows and targets:
+        found = autodiff.gradients(
+            [p for p, _ in rows], targets, [t for _, t in rows], create_graph=keep,
+            allow_unused=True,
+        )  # fmt: skip
+    of = {id(p): g for p, g in zip(targets, found, strict=True)}
+    columns = []
+    for o, p in zip(outputs, probes, strict=True):
+        g = None if p is None else of[id(p)]
+        columns.append(g if g is not None else _zeros(o) if isinstance(o, Tensor) else None)
+    value = run.result if keep else _plain(run.result)
+    return value, tree_unflatten(columns, spec)
