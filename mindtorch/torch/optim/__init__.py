@@ -1,6 +1,16 @@
 """Optimizers and schedules of their learning rates."""
 
+from . import lr_scheduler as lr_scheduler
 from .adam import Adam as Adam
 from .adam import AdamW as AdamW
+from .adaptive import ASGD as ASGD
+from .adaptive import Adadelta as Adadelta
+from .adaptive import Adagrad as Adagrad
+from .adaptive import Adamax as Adamax
+from .adaptive import NAdam as NAdam
+from .adaptive import RAdam as RAdam
+from .adaptive import RMSprop as RMSprop
+from .adaptive import Rprop as Rprop
+from .lbfgs import LBFGS as LBFGS
 from .optimizer import Optimizer as Optimizer
 from .sgd import SGD as SGD
