@@ -38,7 +38,7 @@ def pointer64(context: Any, address: Any) -> Any:
 def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
     """The updates for one element type."""
 
-    @kernel
+    @kernel(fastmath={"contract"})
     def sgd(
         p_: Any, g_: Any, m_: Any, sizes: Any, fresh: Any, lr: float, momentum: float,
         dampening: float, decay: float, nesterov: int, maximize: int,

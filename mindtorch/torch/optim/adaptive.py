@@ -363,13 +363,12 @@ class Rprop(ParameterwiseOptimizer):
         state["step_size"] = zeros_like(p).fill_(to_scalar(group["lr"]))
 
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
-        from mindtorch.torch import where
-
         state["step"] += 1
         smaller, larger = group["etas"]
         agreement = grad.mul(state["prev"])
         turned = agreement.lt(0)
-        factor = where(agreement.gt(0), larger, where(turned, smaller, 1.0)).to(p.dtype)
+        factor = zeros_like(p).fill_(1.0)
+        factor.masked_fill_(agreement.gt(0), larger).masked_fill_(turned, smaller)
         size = state["step_size"]
         size.mul_(factor).clamp_(*group["step_sizes"])
         grad = grad.masked_fill(turned, 0.0)

@@ -1,0 +1,103 @@
+"""Storages in memory that several processes map."""
+
+from __future__ import annotations
+
+import mmap
+import os
+import weakref
+from multiprocessing.reduction import DupFd, ForkingPickler
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine.aval import aval
+from mindtorch.engine.tensor import Storage, make
+from mindtorch.torch._tensor import Tensor
+from mindtorch.torch.nn.parameter import Parameter
+
+_descriptors: weakref.WeakKeyDictionary[Storage, int] = weakref.WeakKeyDictionary()
+
+
+def is_shared(tensor: Any) -> bool:
+    """Whether the tensor's storage lies in shared memory."""
+    return tensor._shared in _descriptors
+
+
+def share_memory(tensor: Any) -> Any:
+    """Move a tensor's storage into shared memory.
+
+    The tensor keeps its identity. Views made of it earlier stay with the old memory.
+    """
+    storage = tensor._shared
+    if storage in _descriptors or not storage.buffer.nbytes:
+        return tensor
+    old = storage.buffer
+    descriptor = os.memfd_create("mindtorch")
+    os.ftruncate(descriptor, old.nbytes)
+    storage.buffer = _map(storage, descriptor, old.nbytes, old.dtype)
+    storage.buffer[...] = old
+    storage.resizable = False
+    offset, size = tensor._offset, tensor.flat.size
+    tensor.flat = storage.buffer[offset : offset + size]
+    storage.version += 1
+    return tensor
+
+
+def _map(storage: Storage, descriptor: int, nbytes: int, dtype: Any) -> Any:
+    """The memory behind a descriptor as an array; the descriptor closes with the storage."""
+    array = np.frombuffer(mmap.mmap(descriptor, nbytes), np.uint8, nbytes).view(dtype)
+    _descriptors[storage] = descriptor
+    weakref.finalize(storage, os.close, descriptor).atexit = False
+    return array
+
+
+def _reduce(tensor: Any) -> Any:
+    """How a tensor travels to another process: by descriptor when its memory is shared."""
+    descriptor = _descriptors.get(tensor._shared)
+    if descriptor is None:
+        return tensor.__reduce_ex__(2)
+    if tensor.requires_grad and not tensor.is_leaf:
+        raise RuntimeError(
+            "Cowardly refusing to serialize non-leaf tensor which requires_grad, since autograd "
+            "does not support crossing process boundaries.  If you just want to transfer the "
+            "data, call detach() on the tensor before serializing (e.g., putting it on the queue)."
+        )
+    described = tensor.aval
+    buffer = tensor._shared.buffer
+    layout = (described.shape, described.strides, described.dtype, tensor._offset)
+    size = (buffer.nbytes, buffer.dtype.str if buffer.dtype.kind != "V" else described.dtype)
+    return _rebuild, (
+        type(tensor), DupFd(descriptor), size, layout, tensor.flat.size, tensor.requires_grad
+    )  # fmt: skip
+
+
+_received: weakref.WeakValueDictionary[tuple[int, int], Storage] = weakref.WeakValueDictionary()
+
+
+def _rebuild(
+    kind: Any, handle: Any, size: Any, layout: Any, extent: int, requires_grad: bool
+) -> Any:
+    descriptor = handle.detach()
+    nbytes, dtype = size
+    facts = os.fstat(descriptor)
+    key = (facts.st_dev, facts.st_ino)
+    storage = _received.get(key)
+    if storage is None:
+        storage = Storage(None)
+        storage.buffer = _map(storage, descriptor, nbytes, np.dtype(getattr(dtype, "np", dtype)))
+        storage.resizable = False
+        _received[key] = storage
+    else:
+        os.close(descriptor)
+    shape, strides, element, offset = layout
+    flat = storage.buffer[offset : offset + extent]
+    tensor: Any = make(flat, aval(shape, element, strides), storage, offset)
+    if kind is not Tensor:
+        return kind(tensor, requires_grad)
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def register_reducers() -> None:
+    """Let processes exchange tensors by their memory."""
+    for kind in (Tensor, Parameter):
+        ForkingPickler.register(kind, _reduce)

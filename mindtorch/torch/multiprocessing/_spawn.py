@@ -1,0 +1,164 @@
+"""Run a function in several processes and fail when one of them fails."""
+
+from __future__ import annotations
+
+import multiprocessing
+import multiprocessing.connection
+import signal
+import sys
+import traceback
+from collections.abc import Callable
+from typing import Any
+
+
+class ProcessException(Exception):
+    """A process failed.
+
+    Attributes:
+        error_index: which one.
+        error_pid: its process id.
+    """
+
+    def __init__(self, msg: str, error_index: int, pid: int) -> None:
+        super().__init__(msg)
+        self.msg = msg
+        self.error_index = error_index
+        self.pid = self.error_pid = pid
+
+    def __reduce__(self) -> Any:
+        return type(self), (self.msg, self.error_index, self.pid)
+
+
+class ProcessRaisedException(ProcessException):
+    """A process raised an exception."""
+
+    def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
+        super().__init__(msg, error_index, error_pid)
+
+
+class ProcessExitedException(ProcessException):
+    """A process ended with a code or a signal."""
+
+    def __init__(
+        self, msg: str, error_index: int, error_pid: int, exit_code: int,
+        signal_name: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(msg, error_index, error_pid)
+        self.exit_code = exit_code
+        self.signal_name = signal_name
+
+    def __reduce__(self) -> Any:
+        return type(self), (
+            self.msg, self.error_index, self.pid, self.exit_code, self.signal_name
+        )  # fmt: skip
+
+
+def _run(function: Callable[..., Any], index: int, args: tuple[Any, ...], errors: Any) -> None:
+    try:
+        function(index, *args)
+    except KeyboardInterrupt:
+        """The parent was interrupted, too."""
+    except Exception:  # noqa: BLE001 - whatever it is, the parent raises it
+        errors.send(traceback.format_exc())
+        sys.exit(1)
+
+
+class ProcessContext:
+    """Processes that were started together."""
+
+    def __init__(self, processes: list[Any], errors: list[Any]) -> None:
+        self.processes = processes
+        self.errors = errors
+        self.sentinels = {p.sentinel: i for i, p in enumerate(processes)}
+
+    def pids(self) -> list[int]:
+        return [int(process.pid) for process in self.processes]
+
+    def join(self, timeout: float | None = None, grace_period: float | None = None) -> bool:
+        """Wait until one or more have ended; True when all have.
+
+        Raises:
+            ProcessRaisedException, ProcessExitedException: one failed; the others are ended.
+        """
+        if not self.sentinels:
+            return True
+        ready = multiprocessing.connection.wait(list(self.sentinels), timeout=timeout)
+        failed = None
+        for sentinel in ready:
+            index = self.sentinels.pop(sentinel)  # type: ignore[call-overload]
+            self.processes[index].join()
+            if self.processes[index].exitcode != 0:
+                failed = index
+                break
+        if failed is None:
+            return not self.sentinels
+        for process in self.processes:
+            if process.is_alive():
+                process.terminate()
+        for process in self.processes:
+            process.join(grace_period if grace_period is not None else 30)
+            if process.is_alive():
+                process.kill()
+                process.join()
+        raise self._failure(failed)
+
+    def _failure(self, index: int) -> ProcessException:
+        process = self.processes[index]
+        errors = self.errors[index]
+        if errors.poll():
+            text = f"\n\n-- Process {index} terminated with the following error:\n{errors.recv()}"
+            return ProcessRaisedException(text, index, process.pid)
+        code = process.exitcode
+        if code < 0:
+            name = signal.Signals(-code).name
+            return ProcessExitedException(
+                f"process {index} terminated with signal {name}", index, process.pid, code, name
+            )
+        return ProcessExitedException(
+            f"process {index} terminated with exit code {code}", index, process.pid, code
+        )
+
+
+SpawnContext = ProcessContext
+
+
+def start_processes(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Run ``fn(i, *args)`` in ``nprocs`` processes; wait for them unless ``join`` is False."""
+    context: Any = multiprocessing.get_context(start_method)
+    processes, errors = [], []
+    for index in range(nprocs):
+        here, there = context.Pipe(duplex=False)
+        process = context.Process(target=_run, args=(fn, index, args, there), daemon=daemon)
+        process.start()
+        there.close()
+        processes.append(process)
+        errors.append(here)
+    started = ProcessContext(processes, errors)
+    if not join:
+        return started
+    while not started.join():
+        pass
+    return None
+
+
+def spawn(
+    fn: Callable[..., Any],
+    args: tuple[Any, ...] = (),
+    nprocs: int = 1,
+    join: bool = True,
+    daemon: bool = False,
+    start_method: str = "spawn",
+) -> ProcessContext | None:
+    """Run ``fn(i, *args)`` in ``nprocs`` fresh processes.
+
+    Raises:
+        ProcessRaisedException, ProcessExitedException: one of them failed.
+    """
+    return start_processes(fn, args, nprocs, join, daemon, start_method)

@@ -1,0 +1,21 @@
+"""Data loading, checkpointing and other helpers."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+_MODULES = ("_pytree", "checkpoint", "data", "model_zoo")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def set_module(obj: Any, mod: Any) -> None:
+    """Make ``mod`` the module that ``obj`` says it is from."""
+    if not isinstance(mod, str):
+        raise TypeError("The mod argument should be a string")
+    obj.__module__ = mod
