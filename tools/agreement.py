@@ -28,7 +28,7 @@ ACCURACY_TOLERANCE = 0.005
 
 # Where two values tie, max pooling sends the gradient to one or the other, by their last bits. That
 # many of the elements (and their sum unchanged) are taken for such choices.
-CHOICES = 1e-4
+CHOICES = 1e-3
 
 
 @dataclass
