@@ -7,6 +7,7 @@ import warnings
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.core import state
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import loss as ops
 from mindtorch.engine.ops import movement
@@ -74,7 +75,8 @@ def nll_loss(
     x, t = _flat_classes(input, target)
     loss = ops.nll(x, t, weight, ignore_index=ignore_index)
     if reduction == "mean":
-        if weight is None and not (t.array() == ignore_index).any():
+        known = not state.interpreters
+        if weight is None and known and not (t.array() == ignore_index).any():
             return loss.mean()
         return loss.sum() / _target_weights(t, weight, ignore_index, loss).sum()
     if reduction == "sum":

@@ -1,0 +1,100 @@
+"""The intermediate representation: values with avals, nodes in order, each value made once."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..aval import Aval
+from ..tensor import Tensor
+
+
+class Value:
+    """A tensor of the graph: a number and an aval. It stands where a tensor's data would."""
+
+    __slots__ = ("aval", "number")
+
+    def __init__(self, number: int, aval: Aval) -> None:
+        self.number = number
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"%{self.number}"
+
+    def __getattr__(self, name: str) -> Any:
+        from .trace import refuse_data
+
+        refuse_data(name)
+
+
+class Node:
+    """One application of an op: ``outputs = op(*inputs, **params)``."""
+
+    __slots__ = ("inputs", "op", "outputs", "params")
+
+    def __init__(
+        self, op: Any, inputs: tuple[Value | None, ...], params: dict[str, Any],
+        outputs: tuple[Value, ...],
+    ) -> None:  # fmt: skip
+        self.op = op
+        self.inputs = inputs
+        self.params = params
+        self.outputs = outputs
+
+    def __repr__(self) -> str:
+        made = ", ".join(f"{v}: {v.aval!r}" for v in self.outputs)
+        given = [("none" if v is None else repr(v)) for v in self.inputs]
+        given += [f"{name}={_text(value)}" for name, value in sorted(self.params.items())]
+        return f"{made} = {self.op.name}({', '.join(given)})"
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        inner = ", ".join(_text(v) for v in value)
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    return repr(value)
+
+
+class Graph:
+    """A traced function.
+
+    Attributes:
+        inputs: the values of the tensors it is called with.
+        captured: (value, tensor) of the tensors it finds by itself; they are read at each run.
+        nodes: in an order in which each input is made before it is used.
+        outputs: the values it returns.
+        writes: (tensor, value): captured tensors and what they hold after a run.
+        gradients: (tensor, value): what ``grad`` of these leaves is after a run.
+    """
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self.captured: list[tuple[Value, Tensor]] = []
+        self.nodes: list[Node] = []
+        self.outputs: list[Value] = []
+        self.writes: list[tuple[Tensor, Value]] = []
+        self.gradients: list[tuple[Tensor, Value]] = []
+        self._count = 0
+
+    def value(self, aval: Aval) -> Value:
+        """A new value."""
+        self._count += 1
+        return Value(self._count - 1, aval)
+
+    def results(self) -> list[Value]:
+        """Everything that a run must compute."""
+        return [
+            *self.outputs, *[v for _, v in self.writes], *[v for _, v in self.gradients],
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{v}: {v.aval!r}" for v in self.inputs)
+        lines = [f"graph({given}):"]
+        lines += [f"    {v}: {v.aval!r} = captured" for v, _ in self.captured]
+        lines += [f"    {node!r}" for node in self.nodes]
+        places = {id(t): v for v, t in self.captured}
+        for tensor, value in self.writes:
+            lines.append(f"    write {places.get(id(tensor), 'captured')} <- {value}")
+        for tensor, value in self.gradients:
+            lines.append(f"    grad {places.get(id(tensor), 'captured')} <- {value}")
+        returned = ", ".join(repr(v) for v in self.outputs)
+        return "\n".join([*lines, f"    return {returned}"])

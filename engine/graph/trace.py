@@ -1,0 +1,277 @@
+"""Tracing: run a function once with tensors whose data is a graph value, and write down the ops.
+
+Writes in place are made functional. A storage has a current value; a tensor that was made before the
+last write is derived from it again (``as_strided``) when it is read, and a write through a view
+replaces the storage's value by ``view_update``. Tensors that the function finds by itself become
+captured inputs; those it writes to are written back at the end of a run.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from .. import tape
+from ..aval import aval
+from ..core import GRAD, Op, state
+from ..tensor import Storage, Tensor, make
+from .ir import Graph, Node, Value
+
+
+class TracingError(RuntimeError):
+    """A traced function asks for something that only real data can answer.
+
+    Fails::
+
+        trace(lambda x: x if x.sum() > 0 else -x, x)
+
+    Works::
+
+        trace(lambda x: where(x.sum() > 0, x, -x), x)
+    """
+
+
+def _user_line() -> str:
+    """The innermost line outside of the library."""
+    frame = sys._getframe(1)
+    while frame is not None and "mindtorch" in frame.f_globals.get("__name__", "").split(".")[0]:
+        frame = frame.f_back  # type: ignore[assignment]
+    if frame is None:
+        return "an unknown line"
+    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def refuse_data(name: str) -> NoReturn:
+    """The data of a traced tensor is asked for."""
+    if name.startswith("__"):
+        raise AttributeError(name)
+    raise TracingError(
+        f"a traced tensor has no data yet, and {_user_line()} needs it (for {name!r}): item(), "
+        "numpy(), bool(), printing, and drawing random numbers into a tensor are not traced"
+    )
+
+
+class _Written:
+    """A storage's current value: that of the tensor which is its base."""
+
+    __slots__ = ("base_aval", "base_offset", "count", "owner", "value")
+
+    def __init__(self, value: Value, base_aval: Any, base_offset: int, owner: Any) -> None:
+        self.value = value
+        self.base_aval = base_aval
+        self.base_offset = base_offset
+        self.count = 0
+        self.owner = owner
+
+
+class Trace:
+    """The interpreter that writes down what is done to tensors."""
+
+    def __init__(self) -> None:
+        self.graph = Graph()
+        self.storages: dict[int, _Written] = {}
+        self.kept: list[Any] = []
+        self.written: list[_Written] = []
+        self.leaves: dict[int, tuple[Tensor, Tensor | None]] = {}
+
+    # --- values -------------------------------------------------------------------------------
+
+    def argument(self, tensor: Tensor) -> Tensor:
+        """A traced stand-in for an argument."""
+        value = self.graph.value(_strong(tensor.aval))
+        self.graph.inputs.append(value)
+        made = self._tensor(value)
+        if tape.requires_grad(tensor):
+            made._node = tape.AccumulateGrad(made)
+        return made
+
+    def _tensor(self, value: Value) -> Tensor:
+        """A traced tensor with a storage of its own."""
+        storage = Storage(value, value.aval.device)
+        self.kept.append(storage)
+        self.storages[id(storage)] = _Written(value, value.aval, 0, None)
+        return make(value, value.aval, storage)
+
+    def value_of(self, tensor: Tensor) -> Value:
+        """The value that ``tensor`` has now."""
+        storage = tensor._shared
+        record = self.storages.get(id(storage))
+        if record is None:
+            record = self._capture(tensor)
+        stamp = tensor.__dict__.get("_trace_stamp", 0)
+        if isinstance(tensor.flat, Value) and stamp == record.count:
+            return tensor.flat
+        if tensor.aval is record.base_aval and tensor._offset == record.base_offset:
+            value = record.value
+        else:
+            value = self._derive(tensor, record)
+        if isinstance(tensor.flat, Value):
+            tensor.flat = value
+            tensor.__dict__["_trace_stamp"] = record.count
+        return value
+
+    def _derive(self, tensor: Tensor, record: _Written) -> Value:
+        from ..ops.movement import as_strided
+
+        params = self._place(tensor, record)
+        return self.emit(as_strided, (record.value,), params)[0]
+
+    def _place(self, tensor: Tensor, record: _Written) -> dict[str, Any]:
+        return {
+            "shape": tensor.aval.shape,
+            "strides": tensor.aval.strides,
+            "offset": tensor._offset - record.base_offset,
+        }
+
+    def _capture(self, tensor: Tensor) -> _Written:
+        """Make a tensor that the function found by itself an input of the graph."""
+        storage = tensor._shared
+        whole = tensor.aval.dense and tensor.aval.size == storage.buffer.size
+        described = _strong(tensor.aval) if whole else aval(
+            (storage.buffer.size,), tensor.aval.dtype, None, tensor.aval.device
+        )
+        if tensor.aval.weak:
+            described = tensor.aval
+        value = self.graph.value(described)
+        self.graph.captured.append((value, tensor))
+        self.kept.append(storage)
+        record = _Written(value, described, 0, tensor)
+        self.storages[id(storage)] = record
+        return record
+
+    def emit(self, op: Op, inputs: Any, params: dict[str, Any]) -> tuple[Value, ...]:
+        """Append an application; its results' values."""
+        derived = op.aval(*[None if v is None else v.aval for v in inputs], **params)
+        avals = derived if isinstance(derived, tuple) else (derived,)
+        outputs = tuple(self.graph.value(a) for a in avals)
+        self.graph.nodes.append(Node(op, tuple(inputs), params, outputs))
+        return outputs
+
+    # --- the interpreter's protocol -----------------------------------------------------------
+
+    def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
+        """Write down ``op(*inputs)`` and record it on the tape."""
+        values = tuple(None if x is None else self.value_of(x) for x in inputs)
+        outputs = self.emit(op, values, params)
+        plan = _plan_without_kernel(op, inputs, params, outputs)
+        mode = GRAD if state.grad_enabled else 0
+        if op.view is not None:
+            return self._apply_view(op, plan, mode, inputs, params, outputs[0])
+        results = tuple(self._tensor(v) for v in outputs)
+        if mode and any(x is not None and x._node is not None for x in inputs):
+            self._remember_leaves(inputs)
+            tape.record(op, plan, inputs, params, results)
+        return results if len(results) > 1 or isinstance(
+            op.aval(*[None if v is None else v.aval for v in values], **params), tuple
+        ) else results[0]
+
+    def _apply_view(
+        self, op: Op, plan: Any, mode: int, inputs: Any, params: Any, value: Value
+    ) -> Tensor:
+        source = inputs[0]
+        offset = op.view(*[x.aval for x in inputs], **params)  # type: ignore[misc]
+        result = make(value, value.aval, source._shared, source._offset + offset)
+        result.__dict__["_trace_stamp"] = self.storages[id(source._shared)].count
+        if mode:
+            self._remember_leaves(inputs)
+        tape.record_view(op, plan, mode, inputs, params, result)
+        return result
+
+    def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
+        """``target[...] = op(*inputs)``."""
+        from .. import inplace
+
+        inplace.check_writable(target)
+        result = self.apply(op, inputs, params)
+        inplace.check_result(target, result.aval.shape, result.aval.dtype)
+        return self._write(target, result)
+
+    def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
+        """``target[...] = source``."""
+        from .. import inplace
+
+        inplace.check_writable(target)
+        return self._write(target, source)
+
+    def item(self, tensor: Tensor) -> NoReturn:
+        refuse_data("item")
+
+    def _write(self, target: Tensor, source: Tensor) -> Tensor:
+        from .. import inplace
+        from ..ops.movement import as_strided, cast, expand, view_update
+
+        if source.aval.shape != target.aval.shape:
+            source = expand(source, shape=target.aval.shape)
+        if source.aval.dtype is not target.aval.dtype:
+            source = cast(source, dtype=target.aval.dtype)
+        value = self.value_of(source)
+        self.value_of(target)
+        record = self.storages[id(target._shared)]
+        place = tuple(sorted(self._place(target, record).items()))
+        chain = ((as_strided, place),)
+        record.value = self.emit(
+            view_update, (record.value, value), {"chain": chain}
+        )[0]
+        record.count += 1
+        if record.owner is not None and record not in self.written:
+            self.written.append(record)
+        target._shared.version += 1
+        if state.grad_enabled and (target._node is not None or source._node is not None):
+            inplace.rebase(target, source)
+        return target
+
+    def _remember_leaves(self, inputs: Any) -> None:
+        for x in inputs:
+            if x is not None and type(x._node) is tape.AccumulateGrad:
+                self.leaves.setdefault(id(x), (x, x._grad))
+
+    # --- the end ------------------------------------------------------------------------------
+
+    def finish(self, outputs: list[Tensor]) -> Graph:
+        """Close the graph: results, writes, and gradients of leaves (whose ``grad`` is put back)."""
+        graph = self.graph
+        graph.outputs = [self.value_of(x) for x in outputs]
+        graph.writes = [(r.owner, r.value) for r in self.written]
+        for leaf, before in self.leaves.values():
+            if leaf._grad is not before and leaf._grad is not None:
+                if not isinstance(leaf.flat, Value):
+                    graph.gradients.append((leaf, self.value_of(leaf._grad)))
+                leaf._grad = before
+        return graph
+
+
+def _strong(description: Any) -> Any:
+    if not description.weak:
+        return description
+    return aval(description.shape, description.dtype, description.strides, description.device)
+
+
+def _plan_without_kernel(op: Op, inputs: Any, params: Any, outputs: Any) -> Any:
+    from ..core import Plan
+
+    in_avals = tuple(None if x is None else x.aval for x in inputs)
+    return Plan(tuple(v.aval for v in outputs), in_avals)
+
+
+def trace(function: Callable[..., Any], *examples: Tensor) -> Graph:
+    """The graph of ``function`` for tensors like ``examples``.
+
+    Args:
+        function: takes tensors; returns a tensor or a tuple or list of tensors. What it does to
+            other tensors it reaches (reads, writes in place, gradients) is part of the graph.
+        *examples: tensors whose avals the graph is made for; their data is not used.
+
+    Raises:
+        TracingError: the function needs a tensor's data.
+    """
+    tracer = Trace()
+    before = state.interpreters
+    arguments = [tracer.argument(x) for x in examples]
+    state.update(interpreters=(*before, tracer))
+    try:
+        returned = function(*arguments)
+        outputs = list(returned) if isinstance(returned, (tuple, list)) else [returned]
+        return tracer.finish([x for x in outputs if x is not None])
+    finally:
+        state.update(interpreters=before)
