@@ -30,8 +30,10 @@ def _root_gradient(output: Tensor, gradient: Tensor | None, position: int, batch
         if output.aval.size != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
         if output.aval.dtype.is_complex:
-            raise RuntimeError("grad can be implicitly created only for real scalar outputs but got "
-                               f"{output.aval.dtype!r}")
+            raise RuntimeError(
+                "grad can be implicitly created only for real scalar outputs but got "
+                f"{output.aval.dtype!r}"
+            )
         return full_flat(output.aval.shape, output.aval.dtype, 1)
     if gradient.aval.shape != output.aval.shape:
         raise RuntimeError(
@@ -42,7 +44,8 @@ def _root_gradient(output: Tensor, gradient: Tensor | None, position: int, batch
     if gradient.aval.dtype.is_complex != output.aval.dtype.is_complex:
         raise RuntimeError(
             "For complex Tensors, both grad_output and output are required to have the same dtype. "
-            f"Mismatch in dtype: grad_output[{position}] has a dtype of {gradient.aval.dtype!r} and "
+            f"Mismatch in dtype: grad_output[{position}] has a dtype of {gradient.aval.dtype!r} "
+            "and "
             f"output[{position}] has a dtype of {output.aval.dtype!r}."
         )
     if gradient.aval.dtype is not output.aval.dtype:
@@ -64,7 +67,9 @@ def _roots(
             raise RuntimeError(
                 f"element {position} of tensors does not require grad and does not have a grad_fn"
             )
-        roots.append((node, output._output_index, _root_gradient(output, gradient, position, False)))
+        roots.append(
+            (node, output._output_index, _root_gradient(output, gradient, position, False))
+        )
     return roots
 
 

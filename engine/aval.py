@@ -1,4 +1,5 @@
-"""Abstract values: what is known of a tensor without its data. One object for each distinct value."""
+"""Abstract values: what is known of a tensor without its data. One object for each distinct
+value."""
 
 from __future__ import annotations
 

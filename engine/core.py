@@ -341,7 +341,8 @@ def array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any])
 
 
 def find_kernel(op: Op, device: str) -> Any:
-    """The kernel function of ``op`` for a device type; NotImplementedError with the gap's reason."""
+    """The kernel function of ``op`` for a device type; NotImplementedError with the gap's
+    reason."""
     if op.kernel is None:
         raise NotImplementedError(f"{op.name} has no kernel")
     module, _, function = op.kernel.partition(".")

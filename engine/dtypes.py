@@ -12,7 +12,8 @@ BOOL, INTEGER, FLOAT, COMPLEX = range(4)
 
 
 class DType:
-    """An element type. Printed and compared as torch's ``torch.dtype``; one object for each type."""
+    """An element type. Printed and compared as torch's ``torch.dtype``; one object for each
+    type."""
 
     __slots__ = ("category", "itemsize", "name", "np")
 

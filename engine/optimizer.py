@@ -1,8 +1,8 @@
 """What optimizers do to all parameters at once, through kernels that take addresses.
 
-A :class:`Bundle` holds the addresses of a list of tensors and gathers them again only when a tensor's
-memory has changed. Tensors that a kernel cannot take (other types, gaps, other layouts) are
-for the caller to treat one by one.
+A :class:`Bundle` holds the addresses of a list of tensors and gathers them again only when a
+tensor's memory has changed. Tensors that a kernel cannot take (other types, gaps, other layouts)
+are for the caller to treat one by one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""Tensors: a slice of a flat buffer, a description of its layout, and a place in the autodiff graph."""
+"""Tensors: a slice of a flat buffer, a description of its layout, and a place in the autodiff
+graph."""
 
 from __future__ import annotations
 

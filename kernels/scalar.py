@@ -1,8 +1,8 @@
 """The scalar functions: what an elementwise op computes at one place.
 
-Plain Python on numbers of one type, used by the CPU, CUDA and fused kernels alike. A driver compiles
-them for a type: it gives every constant that type, so float32 arithmetic stays float32, and
-puts that type's own ``exp``, ``log``, ... in the place of the names imported from ``math``.
+Plain Python on numbers of one type, used by the CPU, CUDA and fused kernels alike. A driver
+compiles them for a type: it gives every constant that type, so float32 arithmetic stays float32,
+and puts that type's own ``exp``, ``log``, ... in the place of the names imported from ``math``.
 """
 
 from __future__ import annotations

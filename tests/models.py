@@ -1,11 +1,12 @@
 """Seven models written once, for real torch and for ours: pass the namespace.
 
-``build(torch, name)`` returns (modules, step): ``step()`` is one training step on fixed data and returns
-the loss as a float. Everything random comes from the namespace's own generator.
+``build(torch, name)`` returns (modules, step): ``step()`` is one training step on fixed data and
+returns the loss as a float. Everything random comes from the namespace's own generator.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -31,7 +32,7 @@ def _supervised(torch: Any, net: Any, x: Any, y: Any, optimizer: Any) -> Step:
 def mlp(torch: Any, batch: int = 64, sizes: tuple[int, ...] = (784, 512, 512, 10)) -> Built:
     nn = torch.nn
     layers: list[Any] = []
-    for n, m in zip(sizes, sizes[1:], strict=False):
+    for n, m in itertools.pairwise(sizes):
         layers += [nn.Linear(n, m), nn.ReLU()]
     net = nn.Sequential(*layers[:-1])
     x = torch.randn(batch, sizes[0])

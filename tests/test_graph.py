@@ -1,4 +1,5 @@
-"""Tracing: what is done to tensors is written down, checked, and runs again with the same result."""
+"""Tracing: what is done to tensors is written down, checked, and runs again with the same
+result."""
 
 from __future__ import annotations
 

@@ -200,7 +200,7 @@ WRONG: list[Make] = [
 def test_errors_are_torchs(make: Make) -> None:
     """Type and text of errors are part of the interface."""
     a, b = optimizers()
-    with pytest.raises(Exception) as expected:  # noqa: PT011, B017
+    with pytest.raises(Exception) as expected:
         make(theirs, a)
     with pytest.raises(expected.type) as found:
         make(ours, b)

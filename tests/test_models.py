@@ -9,7 +9,6 @@ import pytest
 import torch
 
 import mindtorch.torch as ours
-
 from tests.models import MODELS, SMALL, build
 
 STEPS = 20

@@ -1,4 +1,5 @@
-"""Every op against torch: value, type, layout, gradient, second gradient, linearity of the rules."""
+"""Every op against torch: value, type, layout, gradient, second gradient, linearity of the
+rules."""
 
 from __future__ import annotations
 

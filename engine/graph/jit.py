@@ -42,7 +42,8 @@ def _rebuild(description: Any, leaves: Any) -> Any:
 def jit(function: Callable[..., Any]) -> Callable[..., Any]:
     """``function``, traced once for each structure, avals, grad mode and Python values it gets.
 
-    The graph is run by the interpreter over the eager kernels. ``function.graphs`` holds the graphs.
+    The graph is run by the interpreter over the eager kernels. ``function.graphs`` holds the
+    graphs.
     """
     graphs: dict[Any, Any] = {}
 

@@ -1,7 +1,7 @@
 """Tracing: run a function once with tensors whose data is a graph value, and write down the ops.
 
-Writes in place are made functional. A storage has a current value; a tensor that was made before the
-last write is derived from it again (``as_strided``) when it is read, and a write through a view
+Writes in place are made functional. A storage has a current value; a tensor that was made before
+the last write is derived from it again (``as_strided``) when it is read, and a write through a view
 replaces the storage's value by ``view_update``. Tensors that the function finds by itself become
 captured inputs; those it writes to are written back at the end of a run.
 """
@@ -229,7 +229,8 @@ class Trace:
     # --- the end ------------------------------------------------------------------------------
 
     def finish(self, outputs: list[Tensor]) -> Graph:
-        """Close the graph: results, writes, and gradients of leaves (whose ``grad`` is put back)."""
+        """Close the graph: results, writes, and gradients of leaves (whose ``grad`` is put
+        back)."""
         graph = self.graph
         graph.outputs = [self.value_of(x) for x in outputs]
         graph.writes = [(r.owner, r.value) for r in self.written]

@@ -1,8 +1,8 @@
 """Scaled dot product attention, forward and backward, without a matrix of all pairs.
 
-For each batch and head, ``_ROWS`` queries at a time: their scores with all keys lie in a scratch block that
-stays in cache, and are turned into weights and used there. Backward computes the block again from
-the saved log-sum-exp:
+For each batch and head, ``_ROWS`` queries at a time: their scores with all keys lie in a scratch
+block that stays in cache, and are turned into weights and used there. Backward computes the block
+again from the saved log-sum-exp:
 
     P = exp(scale q k' + mask - lse)      D = sum(g * y)
     dv += P' g     dS = P * (g v' - D) scale     dq = dS k     dk += dS' q
@@ -176,8 +176,8 @@ def attention(
 ) -> None:
     """``outs`` = (``softmax(scale q k' + mask) v``, log-sum-exp of each query's scores).
 
-    Shapes: q [..., L, E], k [..., S, E], v [..., S, F]; mask is added, and broadcasts to [..., L, S].
-    A query whose scores are all -inf gets zeros.
+    Shapes: q [..., L, E], k [..., S, E], v [..., S, F]; mask is added, and broadcasts to [..., L,
+    S]. A query whose scores are all -inf gets zeros.
     """
     y, lse = outs
     blas.library()

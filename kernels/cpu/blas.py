@@ -42,7 +42,7 @@ def chosen_core() -> str | None:
     given = os.environ.get("MINDTORCH_BLAS_CORE")
     if given:
         return given
-    return "SKYLAKEX" if _AVX512 <= _processor_flags() else None
+    return "SKYLAKEX" if _processor_flags() >= _AVX512 else None
 
 
 def _library_path() -> Path:

@@ -1,14 +1,15 @@
 """Convolution over one to three spatial axes, as matrix products over unfolded images.
 
-An image ``[C, D, H, W]`` is unfolded into the matrix ``columns [C*kd*kh*kw, od*oh*ow]`` (one row for each
-tap of the window), so that with ``weight [O, C*taps]``:
+An image ``[C, D, H, W]`` is unfolded into the matrix ``columns [C*kd*kh*kw, od*oh*ow]`` (one row
+for each tap of the window), so that with ``weight [O, C*taps]``:
 
     forward            out[i]    = weight @ columns(x[i])
     input gradient     out[i]    = fold(weight.T @ g[i]), fold adding each row back at its tap
     weight gradient    out      += g[i] @ columns(x[i]).T
 
-Small images are unfolded several together, so that a product has at least ``_WIDTH`` columns. A window
-of one place with unit stride needs no unfolding. Depthwise convolutions have loops of their own.
+Small images are unfolded several together, so that a product has at least ``_WIDTH`` columns. A
+window of one place with unit stride needs no unfolding. Depthwise convolutions have loops of their
+own.
 """
 
 from __future__ import annotations
@@ -316,7 +317,9 @@ def convolution(
 ) -> None:  # fmt: skip
     """``out[n, o] = bias[o] + sum over c and taps of weight[o, c, tap] * x[n, c, place + tap]``."""
     if out.dtype.kind == "c":
-        parts = dict(stride=stride, padding=padding, dilation=dilation, groups=groups)
+        parts = {
+            "stride": stride, "padding": padding, "dilation": dilation, "groups": groups,
+        }  # fmt: skip
         _complex(convolution, out, x, weight, parts)
         if bias is not None:
             out += bias.reshape(-1, *[1] * (out.ndim - 2))
@@ -336,9 +339,12 @@ def convolution(
 def convolution_input_gradient(
     out: Any, g: Any, weight: Any, *, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> None:
-    """The gradient for ``x`` (shape of ``out``); also the forward pass of a transposed convolution."""
+    """The gradient for ``x`` (shape of ``out``); also the forward pass of a transposed
+    convolution."""
     if out.dtype.kind == "c":
-        parts = dict(stride=stride, padding=padding, dilation=dilation, groups=groups)
+        parts = {
+            "stride": stride, "padding": padding, "dilation": dilation, "groups": groups,
+        }  # fmt: skip
         _complex(convolution_input_gradient, out, g, weight, parts)
         return
     case = _Case(out.shape, weight.shape, g.shape, stride, padding, dilation, groups)
@@ -355,7 +361,9 @@ def convolution_weight_gradient(
 ) -> None:
     """The gradient for the weight (shape of ``out``)."""
     if out.dtype.kind == "c":
-        parts = dict(stride=stride, padding=padding, dilation=dilation, groups=groups)
+        parts = {
+            "stride": stride, "padding": padding, "dilation": dilation, "groups": groups,
+        }  # fmt: skip
         _complex(convolution_weight_gradient, out, g, x, parts)
         return
     case = _Case(x.shape, out.shape, g.shape, stride, padding, dilation, groups)

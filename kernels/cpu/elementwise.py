@@ -280,7 +280,9 @@ def _generate(
     hoisted, loaded = [], []
     for i, name in enumerate(names):
         mode = modes[i + 1]
-        place = f"{name}[0]" if mode == "s" else (f"{name}[i]" if mode == "c" else f"{name}[i*s{i}]")
+        place = (
+            f"{name}[0]" if mode == "s" else (f"{name}[i]" if mode == "c" else f"{name}[i*s{i}]")
+        )
         raw = expression[0][0] == "where" and i == 0 and len(expression) == 1
         value = f"{place} != 0" if raw else _load(types[i + 1], place, arithmetic)
         (hoisted if mode == "s" else loaded).append(f"v{i} = {value}")

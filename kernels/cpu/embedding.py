@@ -54,7 +54,8 @@ def gather_rows(out: Any, weight: Any, indices: Any, **params: Any) -> None:
 def scatter_add_rows(
     out: Any, g: Any, indices: Any, *, padding_idx: int | None = None
 ) -> None:
-    """``out`` = zeros with ``g[i]`` added to row ``indices[i]``, in order; the padding row is left."""
+    """``out`` = zeros with ``g[i]`` added to row ``indices[i]``, in order; the padding row is
+    left."""
     if out.dtype.kind not in "fiu":
         out[...] = 0
         np.add.at(out, indices, g)

@@ -1,8 +1,8 @@
 """Normalisations, each with its gradient: batch, group (and instance), layer, root mean square.
 
-All are ``y = (x - mean) * invstd * weight + bias`` over some set of elements; the variance is that of
-the set (not corrected), computed from the deviations. Sums are added in blocks, blocks in float64.
-An absent weight or bias is an empty array to the loops.
+All are ``y = (x - mean) * invstd * weight + bias`` over some set of elements; the variance is that
+of the set (not corrected), computed from the deviations. Sums are added in blocks, blocks in
+float64. An absent weight or bias is an empty array to the loops.
 """
 
 from __future__ import annotations
@@ -82,7 +82,11 @@ def _triple(a: Any, w: Any, b: Any, shift: Any) -> Any:
     result = 0.0
     start = 0
     while start < a.size:
-        first, second, third = a[start : start + 256], w[start : start + 256], b[start : start + 256]
+        first, second, third = (
+            a[start : start + 256],
+            w[start : start + 256],
+            b[start : start + 256],
+        )
         partial = a.dtype.type(0)
         for i in range(first.size):
             partial += first[i] * second[i] * (third[i] - shift)

@@ -1,7 +1,8 @@
 """Updates of all parameters of a model in one call.
 
-Tensors are given by the addresses of their elements and their sizes (int64 arrays); all have one element
-type and lie without gaps. Arithmetic is done element by element in the order in which torch does it.
+Tensors are given by the addresses of their elements and their sizes (int64 arrays); all have one
+element type and lie without gaps. Arithmetic is done element by element in the order in which torch
+does it.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Pooling over windows of one to three axes.
 
-Loops run over channels, result rows, taps of the window, and innermost along a result's row, so that
-rows of windows are compared or added at once. Fewer than three axes are filled up with length 1.
+Loops run over channels, result rows, taps of the window, and innermost along a result's row, so
+that rows of windows are compared or added at once. Fewer than three axes are filled up with length
+1.
 """
 
 from __future__ import annotations

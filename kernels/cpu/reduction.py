@@ -172,7 +172,9 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
     source = _SHAPES[kind](row, raw, combine, _identity(name, accumulator), store, wide)
     flags = {"reassoc", "contract"} if summing else False
     dispatcher = from_source(source, "fold", space, fastmath=flags)
-    signature = f"void({carrier(out_dtype)}[::1], {carrier(dtype)}[::1], int64, int64, int64, int64)"
+    signature = (
+        f"void({carrier(out_dtype)}[::1], {carrier(dtype)}[::1], int64, int64, int64, int64)"
+    )
     return entry_point(dispatcher, signature)
 
 
@@ -227,7 +229,8 @@ def _rows(row: str, raw: str, combine: str, identity: str, store: str, wide: boo
     return (
         "def fold(out, source, a_, r_, b_, count):\n"
         f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n    n = r_\n"
-        "    for k in range(a_):\n        total = identity\n        row = source[k * n : k * n + n]\n"
+        "    for k in range(a_):\n        total = identity\n"
+        "        row = source[k * n : k * n + n]\n"
         + _indent(row, 2)
         + f"        out[k] = {store}\n"
     )

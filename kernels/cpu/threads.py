@@ -43,8 +43,8 @@ def set_num_threads(count: int) -> None:
 def parallel_for(size: int, part: Callable[[int, int], None], smallest: int = 1) -> None:
     """Call ``part(start, stop)`` on pieces of ``range(size)``, one for each thread.
 
-    ``part`` must release the interpreter lock (compiled kernels do) to gain anything. The last piece
-    runs on the calling thread; an exception in any piece is raised here.
+    ``part`` must release the interpreter lock (compiled kernels do) to gain anything. The last
+    piece runs on the calling thread; an exception in any piece is raised here.
     """
     global _pool
     pieces = min(get_num_threads(), max(size // max(smallest, 1), 1))

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes as _dtypes
-from mindtorch.engine.device import Device as device
+from mindtorch.engine.device import Device as device  # noqa: F401
 from mindtorch.engine.dtypes import DType as dtype
 from mindtorch.engine.dtypes import bfloat16 as bfloat16
-from mindtorch.engine.dtypes import bool_ as bool  # noqa: A004
+from mindtorch.engine.dtypes import bool_ as bool  # noqa: A004, F401
 from mindtorch.engine.dtypes import complex64 as complex64
 from mindtorch.engine.dtypes import complex128 as complex128
 from mindtorch.engine.dtypes import float16 as float16
@@ -41,7 +41,6 @@ from ._random import set_rng_state as set_rng_state
 from ._registry import FUNCTIONS, METHODS
 from ._tensor import Tensor as Tensor
 from ._tensor import attach_methods as _attach_methods
-from ._tensor_str import get_printoptions as _get_printoptions
 from ._tensor_str import set_printoptions as set_printoptions
 from ._types import Size as Size
 from ._types import channels_last as channels_last

@@ -23,7 +23,8 @@ def as_int(value: Any) -> int:
 
 
 def as_shape(sizes: Any, function: str = "size") -> tuple[int, ...]:
-    """The shape meant by ``f(2, 3)``, ``f((2, 3))`` or ``f([2, 3])``; ``sizes`` is f's ``*args``."""
+    """The shape meant by ``f(2, 3)``, ``f((2, 3))`` or ``f([2, 3])``; ``sizes`` is f's
+    ``*args``."""
     if len(sizes) == 1 and not isinstance(sizes[0], int):
         only = sizes[0]
         if isinstance(only, (tuple, list)):

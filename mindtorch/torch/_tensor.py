@@ -58,7 +58,7 @@ def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Any]:
 def _as_operand(other: Any) -> Any:
     if isinstance(other, np.ndarray):
         return from_array(np.ascontiguousarray(other))
-    if isinstance(other, np.generic) or isinstance(other, _NUMBERS):
+    if isinstance(other, (np.generic, *_NUMBERS)):
         return constant(other)
     return None
 
@@ -359,7 +359,7 @@ class Tensor(EngineTensor):
                 raise RuntimeError("can't assign Variable as its own grad")
             if value.aval.dtype is not self.aval.dtype:
                 raise RuntimeError(
-                    f"assigned grad has data of a different type"
+                    "assigned grad has data of a different type"
                 )
             if value.aval.shape != self.aval.shape:
                 raise RuntimeError("assigned grad has data of a different size")
@@ -497,7 +497,9 @@ class Tensor(EngineTensor):
     def cpu(self, memory_format: Any = preserve_format) -> Any:
         return self.to(cpu)
 
-    def cuda(self, device: Any = None, non_blocking: bool = False, memory_format: Any = None) -> Any:
+    def cuda(
+        self, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+    ) -> Any:
         from .cuda import require_cuda
 
         require_cuda()
@@ -618,7 +620,9 @@ class Tensor(EngineTensor):
         self._shared.version += 1
         return self
 
-    def set_(self, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None) -> Tensor:
+    def set_(
+        self, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+    ) -> Tensor:
         """Take the memory of ``source`` (a tensor or storage)."""
         if source is None:
             source = make(np.empty(0, self.aval.dtype.np), aval((0,), self.aval.dtype))
@@ -631,7 +635,8 @@ class Tensor(EngineTensor):
             shape = (buffer.size,) if size is None else tuple(size)
             steps = contiguous_strides(shape) if stride is None else tuple(stride)
             source = make(
-                buffer[storage_offset:], aval(shape, self.aval.dtype, steps), storage, storage_offset
+                buffer[storage_offset:], aval(shape, self.aval.dtype, steps), storage,
+                storage_offset
             )
         elif size is not None:
             shape = tuple(size)

@@ -178,7 +178,9 @@ class Function(metaclass=_FunctionMeta):
         ctx.needs_input_grad = tuple(n is not None for n in nodes)
         separate = cls.setup_context is not Function.setup_context
         with autodiff.grad_mode(False):
-            outputs = cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
+            outputs = (
+                cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
+            )
             if separate:
                 cls.setup_context(ctx, args, outputs)
         if not state.grad_enabled or not any(ctx.needs_input_grad):

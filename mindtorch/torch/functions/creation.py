@@ -301,7 +301,12 @@ def _check_nesting(data: Any, depth: int = 0) -> None:
             f"expected sequence of length {first} at dim {depth + 1} (got {other})"
         )
     if len(kinds) > 1:
-        wrong = next(x for x in data if isinstance(x, (list, tuple)) != (True in kinds and isinstance(data[0], (list, tuple))))
+        wrong = next(
+            x
+            for x in data
+            if isinstance(x, (list, tuple))
+            != (True in kinds and isinstance(data[0], (list, tuple)))
+        )
         raise TypeError(f"not a sequence: {type(wrong).__name__}")
     for x in data:
         if isinstance(x, (list, tuple)):
@@ -336,9 +341,7 @@ def infer_array(data: Any, dtype: Any) -> Any:
     if array.dtype == object or array.dtype.kind in "USV":
         raise _invalid_element(data)
     if dtype is None:
-        if array.size == 0:
-            dtype = dtypes.default
-        elif array.dtype.kind == "f" and not _only_numpy(data):
+        if array.size == 0 or (array.dtype.kind == "f" and not _only_numpy(data)):
             dtype = dtypes.default
         elif array.dtype.kind == "c" and not _only_numpy(data):
             dtype = dtypes.default.to_complex()
@@ -542,7 +545,9 @@ def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> An
     return finish(from_array(values.astype(dtype.np)), **options)
 
 
-def _spaced(values: Any, dtype: Any, device: Any, requires_grad: bool, layout: Any, out: Any) -> Any:
+def _spaced(
+    values: Any, dtype: Any, device: Any, requires_grad: bool, layout: Any, out: Any
+) -> Any:
     chosen = dtypes.default if dtype is None else as_dtype(dtype)
     as_device(device)
     made = from_array(values.astype(chosen.np))

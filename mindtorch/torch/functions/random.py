@@ -113,7 +113,9 @@ def randint(
     chosen = dtypes.int64 if dtype is None else as_dtype(dtype)
     low, high = as_int(low), as_int(high)
     if low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
     made = out if out is not None else new_empty(
         aval(as_shape((size,)), chosen, None, as_device(device))
     )
@@ -233,7 +235,9 @@ def random_(generator: Any, array: Any, a: Any = None, b: Any = None, **named: A
     if low is not None and high is None and "from" not in named:
         low, high = 0, low
     if low is not None and high is not None and low >= high:
-        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}")
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
     generator.random(array, low, high)
 
 
@@ -260,7 +264,9 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
         values = chance.array()
         if values.size and not ((values >= 0) & (values <= 1)).all():
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-        generator_of(generator).bernoulli_from(made.array(), np.broadcast_to(values, made.aval.shape))
+        generator_of(generator).bernoulli_from(
+            made.array(), np.broadcast_to(values, made.aval.shape)
+        )
     else:
         generator_of(generator).bernoulli(made.array(), float(chance))
     return made
@@ -286,7 +292,9 @@ def multinomial(
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > input.aval.shape[-1]:
-        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without replacement")
+        raise RuntimeError(
+            "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
+        )
     weights = input.array()
     if not (np.isfinite(weights).all() and (weights >= 0).all()):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
@@ -299,7 +307,13 @@ def multinomial(
 
 @function(method=False)
 def normal(
-    mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None, **options: Any
+    mean: Any,
+    std: Any = 1.0,
+    size: Any = None,
+    *,
+    generator: Any = None,
+    out: Any = None,
+    **options: Any,
 ) -> Any:
     """Normal numbers; ``mean`` and ``std`` may be tensors."""
     tensors = [x for x in (mean, std) if isinstance(x, EngineTensor)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from mindtorch.engine import dtypes, tape
@@ -167,7 +168,8 @@ def expand(self: Any, *sizes: Any, implicit: bool = False) -> Any:
     extra = len(shape) - len(own)
     if extra < 0:
         raise RuntimeError(
-            f"expand(torch.{_legacy(self)}{{{list(own)}}}, size={list(shape)}): the number of sizes "
+            f"expand(torch.{_legacy(self)}{{{list(own)}}}, size={list(shape)}): the number of "
+            "sizes "
             f"provided ({len(shape)}) must be greater or equal to the number of dimensions in the "
             f"tensor ({len(own)})"
         )
@@ -283,7 +285,8 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -size <= start <= size:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-size}, {size}], but got {start})"
+            f"Dimension out of range (expected to be in range of [{-size}, {size}], "
+            f"but got {start})"
         )
     begin = start + size if start < 0 else start
     if begin + length > size:
@@ -336,7 +339,9 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     else:
         step = as_int(given)
         if step < 0:
-            raise RuntimeError(f"split expects split_size be non-negative, but got split_size={step}")
+            raise RuntimeError(
+                f"split expects split_size be non-negative, but got split_size={step}"
+            )
         if step == 0 and size:
             raise RuntimeError(
                 "split_size can only be 0 if dimension size is 0, but got dimension size of "
@@ -384,7 +389,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:  # 
     cuts = [0, *[min(max(i + size if i < 0 else i, 0), size) for i in given], size]
     return tuple(
         ops.slice_(input, axis=axis, start=a, length=max(b - a, 0))
-        for a, b in zip(cuts, cuts[1:], strict=False)
+        for a, b in pairwise(cuts)
     )
 
 

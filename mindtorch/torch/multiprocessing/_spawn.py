@@ -58,7 +58,7 @@ def _run(function: Callable[..., Any], index: int, args: tuple[Any, ...], errors
         function(index, *args)
     except KeyboardInterrupt:
         """The parent was interrupted, too."""
-    except Exception:  # noqa: BLE001 - whatever it is, the parent raises it
+    except Exception:
         errors.send(traceback.format_exc())
         sys.exit(1)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -126,7 +127,10 @@ def embedding(
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
     return embedding_ops.embedding(
-        weight, input, padding_idx=None if place < 0 else place, scale_by_frequency=bool(scale_grad_by_freq)
+        weight,
+        input,
+        padding_idx=None if place < 0 else place,
+        scale_by_frequency=bool(scale_grad_by_freq),
     )
 
 
@@ -210,12 +214,14 @@ def _reduce_bags(rows: Any, flat: Any, starts: Any, mode: str, padding: int) -> 
     """Fold the rows of each bag; padding rows do not count."""
     indices = flat.array()
     parts = []
-    for begin, end in zip(starts[:-1], starts[1:], strict=True):
+    for begin, end in pairwise(starts):
         keep = np.flatnonzero(indices[begin:end] != padding) + begin
         if keep.size == 0:
             parts.append(rows.new_zeros(rows.aval.shape[1]))
             continue
-        bag = rows[from_array(keep.astype(np.int64))] if padding >= 0 else rows[int(begin) : int(end)]
+        bag = (
+            rows[from_array(keep.astype(np.int64))] if padding >= 0 else rows[int(begin) : int(end)]
+        )
         if mode == "max":
             parts.append(bag.max(0)[0])
         else:

@@ -28,7 +28,11 @@ def _ints(value: Any, count: int, name: str, function: str) -> tuple[int, ...]:
         if len(listed) == 1:
             return listed * count
         if len(listed) != count:
-            what = "a single int" if count == 1 else f"a single int, or a tuple of {_WORDS[count]} ints"
+            what = (
+                "a single int"
+                if count == 1
+                else f"a single int, or a tuple of {_WORDS[count]} ints"
+            )
             raise RuntimeError(f"{function}: {name} must either be {what}")
         return listed
     return (operator.index(value),) * count
@@ -211,7 +215,7 @@ def _define_adaptive_max(spatial: int) -> tuple[Any, Any]:
 
     return _named(with_indices, f"{name}_with_indices", (
         "The largest elements of as many windows as ``output_size`` says, and their places."
-    )), _named(pool, name, "The largest elements of as many windows as ``output_size`` says.")  # fmt: skip
+    )), _named(pool, name, "The largest elements of as many windows as ``output_size`` says.")  # fmt: skip  # noqa: E501
 
 
 adaptive_max_pool1d_with_indices, adaptive_max_pool1d = _define_adaptive_max(1)

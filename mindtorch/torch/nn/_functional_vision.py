@@ -145,7 +145,9 @@ def channel_shuffle(input: Any, groups: int) -> Any:  # noqa: A002
             f"{list(shape)}"
         )
     if groups <= 0:
-        raise RuntimeError(f"Number of groups to divide channels in must be positive. Value of groups:{groups}")
+        raise RuntimeError(
+            f"Number of groups to divide channels in must be positive. Value of groups:{groups}"
+        )
     if shape[1] % groups:
         raise RuntimeError(
             f"Number of channels must be divisible by groups. Got {shape[1]} channels and "
@@ -219,7 +221,11 @@ def _sizes(size: Any, scale_factor: Any, old: Any, recompute: Any) -> tuple[Any,
             raise ValueError(
                 "recompute_scale_factor is not meaningful with an explicit size."
             )
-        new = tuple(int(s) for s in size) if isinstance(size, (list, tuple)) else (int(size),) * spatial
+        new = (
+            tuple(int(s) for s in size)
+            if isinstance(size, (list, tuple))
+            else (int(size),) * spatial
+        )
         if len(new) != spatial:
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got input "

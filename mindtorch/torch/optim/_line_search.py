@@ -1,4 +1,5 @@
-"""A step length that fulfils the strong Wolfe conditions (Nocedal & Wright, algorithms 3.5, 3.6)."""
+"""A step length that fulfils the strong Wolfe conditions (Nocedal & Wright, algorithms 3.5,
+3.6)."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ def check_rate(lr: Any) -> None:
 
 
 def check_not_negative(name: str, value: Any) -> None:
-    if not 0.0 <= value:
+    if not value >= 0.0:
         raise ValueError(f"Invalid {name}: {value}")
 
 

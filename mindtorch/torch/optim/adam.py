@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mindtorch.engine import optimizer as engine
 from mindtorch.engine.tensor import Tensor as EngineTensor
 

@@ -335,7 +335,8 @@ class RMSprop(ParameterwiseOptimizer):
 
 
 class Rprop(ParameterwiseOptimizer):
-    """A step size for each element: larger while the gradient's sign holds, smaller when it turns."""
+    """A step size for each element: larger while the gradient's sign holds, smaller when it
+    turns."""
 
     def __init__(
         self,

@@ -79,7 +79,9 @@ class _Passage:
 
 def _replace(values: Any, places: list[int], passed: Any) -> tuple[Any, ...]:
     listed = list(values)
-    for place, value in zip(places, passed if isinstance(passed, tuple) else (passed,), strict=True):
+    for place, value in zip(
+        places, passed if isinstance(passed, tuple) else (passed,), strict=True
+    ):
         listed[place] = value
     return tuple(listed)
 

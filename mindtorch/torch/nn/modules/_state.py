@@ -56,7 +56,8 @@ class StateMixin:
         """State besides tensors that ``state_dict`` shall hold; for subclasses."""
         raise RuntimeError(
             "Reached a code path in Module.get_extra_state() that should never be called. Please "
-            "file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
+            "file an issue at "
+            "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
             "to report this bug."
         )
 
@@ -64,7 +65,8 @@ class StateMixin:
         """Take back what ``get_extra_state`` gave; for subclasses."""
         raise RuntimeError(
             "Reached a code path in Module.set_extra_state() that should never be called. Please "
-            "file an issue at https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
+            "file an issue at "
+            "https://github.com/pytorch/pytorch/issues/new?template=bug-report.yml "
             "to report this bug."
         )
 

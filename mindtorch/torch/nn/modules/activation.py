@@ -60,7 +60,9 @@ class ReLU(Module):
 class RReLU(Module):
     """x where x >= 0, else x times a random slope."""
 
-    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+    def __init__(
+        self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False
+    ) -> None:
         super().__init__()
         self.lower = lower
         self.upper = upper
@@ -72,7 +74,9 @@ class RReLU(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"lower={self.lower}, upper={self.upper}" + (", inplace=True" if self.inplace else "")
+        return f"lower={self.lower}, upper={self.upper}" + (
+            ", inplace=True" if self.inplace else ""
+        )
 
 
 class Hardtanh(Module):
@@ -90,7 +94,9 @@ class Hardtanh(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"min_val={self.min_val}, max_val={self.max_val}" + (", inplace=True" if self.inplace else "")
+        return f"min_val={self.min_val}, max_val={self.max_val}" + (
+            ", inplace=True" if self.inplace else ""
+        )
 
 
 class Sigmoid(Module):
@@ -400,7 +406,9 @@ class Threshold(Module):
 
     def extra_repr(self) -> str:
         """The arguments."""
-        return f"threshold={self.threshold}, value={self.value}" + (", inplace=True" if self.inplace else "")
+        return f"threshold={self.threshold}, value={self.value}" + (
+            ", inplace=True" if self.inplace else ""
+        )
 
 
 class ReLU6(Hardtanh):

@@ -459,7 +459,7 @@ class ParameterDict(Module):
 
     def get(self, key: str, default: Any = None) -> Any:
         """The entry, or ``default``."""
-        return self[key] if key in self else default
+        return self[key] if key in self else default  # noqa: SIM401
 
     def fromkeys(self, keys: Any, default: Any = None) -> Any:
         """A new ParameterDict with ``default`` under each of ``keys``."""

@@ -228,7 +228,8 @@ class TripletMarginLoss(_Loss):
     """max(0, |a - p| - |a - n| + margin)."""
 
     def __init__(
-        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, size_average: Any = None, reduce: Any = None,
+        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
+        size_average: Any = None, reduce: Any = None,
         reduction: str = "mean",
     ) -> None:  # fmt: skip
         super().__init__(size_average, reduce, reduction)
@@ -345,7 +346,8 @@ class TripletMarginWithDistanceLoss(_Loss):
         super().__init__(reduction=reduction)
         if margin <= 0:
             raise ValueError(
-                f"TripletMarginWithDistanceLoss: expected margin to be greater than 0, got {margin} instead"
+                "TripletMarginWithDistanceLoss: expected margin to be greater than 0, got "
+                f"{margin} instead"
             )
         self.distance_function = (
             F.pairwise_distance if distance_function is None else distance_function

@@ -28,7 +28,10 @@ class LayerNorm(Module):
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        for name, present in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
+        for name, present in (
+            ("weight", elementwise_affine),
+            ("bias", elementwise_affine and bias),
+        ):
             made = empty_parameter(self.normalized_shape, device, dtype) if present else None
             self.register_parameter(name, made)
         self.reset_parameters()

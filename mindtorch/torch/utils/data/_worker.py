@@ -54,7 +54,7 @@ class ExceptionWrapper:
         state["value"] = None
         try:
             pickle.dumps(self.kind)
-        except Exception:  # noqa: BLE001 - any class that cannot travel becomes a RuntimeError
+        except Exception:
             state["kind"] = RuntimeError
         return state
 
@@ -66,7 +66,7 @@ class ExceptionWrapper:
             message = _Verbatim(message)
         try:
             error = self.kind(message)
-        except Exception:  # noqa: BLE001 - the type wants other arguments
+        except Exception:
             raise RuntimeError(message) from None
         raise error
 
@@ -139,7 +139,7 @@ def seed_worker(base_seed: int, worker: int) -> int:
     words = np.random.SeedSequence(
         [worker, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
     ).generate_state(4)
-    np.random.seed(words)
+    np.random.seed(words)  # noqa: NPY002
     return seed
 
 
@@ -163,7 +163,7 @@ def worker_loop(
             if loader["worker_init_fn"] is not None:
                 loader["worker_init_fn"](worker)
             stream = _stream(loader)
-        except Exception:  # noqa: BLE001 - whatever the user's code raises travels home
+        except Exception:
             failure = ExceptionWrapper(f"in DataLoader worker process {worker}")
         while True:
             try:
@@ -207,7 +207,7 @@ def _answer(
         return fetch(
             loader["dataset"], indices, loader["auto_collation"], loader["collate_fn"]
         )
-    except Exception as error:  # noqa: BLE001 - whatever the user's code raises travels home
+    except Exception as error:
         if isinstance(error, StopIteration) and stream is not None:
             return Ended(worker)
         return ExceptionWrapper(f"in DataLoader worker process {worker}")

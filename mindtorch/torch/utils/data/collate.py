@@ -119,5 +119,6 @@ default_collate_fn_map: dict[Any, Callable[..., Any]] = {
 
 
 def default_collate(batch: Any) -> Any:
-    """Samples stacked: tensors and numbers along a new first axis, containers element by element."""
+    """Samples stacked: tensors and numbers along a new first axis, containers element by
+    element."""
     return collate(batch, collate_fn_map=default_collate_fn_map)
