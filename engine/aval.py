@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from functools import reduce
 from math import prod
+from typing import Any
 
 from . import device as devices
 from .dtypes import DType
@@ -30,6 +31,10 @@ class Aval:
     dtype: DType
     device: devices.Device
     weak: bool
+    ndim: int
+    size: int
+    contiguous: bool
+    dense: bool
 
     def __repr__(self) -> str:
         layout = "" if self.contiguous else f", strides={self.strides}"
@@ -37,7 +42,7 @@ class Aval:
         weak = ", weak" if self.weak else ""
         return f"{self.dtype.name}{list(self.shape)}{layout}{place}{weak}"
 
-    def __reduce__(self) -> object:
+    def __reduce__(self) -> tuple[Any, ...]:
         return (aval, (self.shape, self.dtype, self.strides, self.device, self.weak))
 
     def with_dtype(self, dtype: DType) -> Aval:

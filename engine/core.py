@@ -207,7 +207,7 @@ class Op:
         if make_plan is not None and all(a is not None for a in in_avals):
             run = make_plan(layouts(avals), layouts(in_avals), **params)
             if run is not None:
-                return run  # type: ignore[no-any-return]
+                return run
         return array_form(function, avals, in_avals, params)
 
     def _view(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Tensor:

@@ -80,7 +80,7 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
     """``target[...] = op(*inputs)``, as torch's ``op_`` methods do; ``target`` may be an input."""
     mode = state.mode
     if mode != GRAD and mode != 0:
-        return state.interpreters[-1].apply_in_place(op, target, inputs, params)  # type: ignore[no-any-return]
+        return state.interpreters[-1].apply_in_place(op, target, inputs, params)
     plan = op.plan_for(inputs, params)
     tracked = mode == GRAD and (
         target._node is not None or any(x is not None and x._node is not None for x in inputs)
@@ -221,7 +221,7 @@ def view_chain(view: Tensor) -> Any:
 def copy_(target: Tensor, source: Tensor) -> Tensor:
     """``target[...] = source`` with broadcasting and cast; differentiable in both."""
     if state.interpreters:
-        return state.interpreters[-1].copy_into(target, source)  # type: ignore[no-any-return]
+        return state.interpreters[-1].copy_into(target, source)
     if source.aval.shape != target.aval.shape:
         from .ops.movement import _expand_aval
 

@@ -7,6 +7,7 @@ are for the caller to treat one by one.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,24 +41,21 @@ class Bundle:
         self.sizes = np.empty(0, np.int64)
 
     def of(self, tensors: Sequence[Tensor]) -> Any:
-        """The addresses, gathered anew for tensors whose memory is another than last time."""
-        flats = self._flats
-        if len(flats) != len(tensors):
-            flats = self._flats = [None] * len(tensors)
-            self.addresses = np.zeros(len(tensors), np.int64)
+        """The addresses, gathered anew when a tensor's memory is another than last time."""
+        flats = [t.flat for t in tensors]
+        held = self._flats
+        if len(flats) == len(held) and all(map(operator.is_, flats, held)):
+            return self.addresses
+        address = _kernels().address(flats[0].dtype)
+        self.addresses = np.array([address(flat) for flat in flats], np.int64)
+        if len(flats) != self.sizes.size or not held:
             self.sizes = np.array([t.aval.size for t in tensors], np.int64)
-        addresses = self.addresses
-        for i, tensor in enumerate(tensors):
-            flat = tensor.flat
-            if flat is not flats[i]:
-                flats[i] = flat
-                addresses[i] = flat.__array_interface__["data"][0]
-                self.sizes[i] = tensor.aval.size
-        return addresses
+        self._flats = flats
+        return self.addresses
 
     def release(self) -> None:
         """Let go of the arrays (gradients that may be freed)."""
-        self._flats = [None] * len(self._flats)
+        self._flats = []
 
 
 def written(tensors: Sequence[Tensor]) -> None:
@@ -70,24 +68,58 @@ def written(tensors: Sequence[Tensor]) -> None:
             tensor._shared.version = 1
 
 
+def _kernels() -> Any:
+    """The kernels' module, imported when a first step is made."""
+    global _module
+    if _module is None:
+        from mindtorch.kernels.cpu import optimizer
+
+        _module = optimizer
+    return _module
+
+
+_module: Any = None
+
+
 def _kernel(name: str, dtype: Any) -> Any:
-    from mindtorch.kernels.cpu import optimizer
-
-    return optimizer.update(name, dtype.np)
-
-
-def same_layouts(parameters: Sequence[Tensor], *others: Sequence[Tensor]) -> bool:
-    """Each parameter and what belongs to it have one layout and type."""
-    return all(
-        p.aval is o.aval for many in others for p, o in zip(parameters, many, strict=True)
-    )
+    return _kernels().update(name, dtype.np)
 
 
 class Fused:
     """Fused updates of one parameter group; keeps the addresses between steps."""
 
     def __init__(self) -> None:
-        self.bundles = [Bundle() for _ in range(5)]
+        self.bundles = [Bundle() for _ in range(6)]
+        self._avals: list[Any] = []
+        self._fits = False
+
+    def takes(self, parameters: Sequence[Tensor], *others: Sequence[Tensor | None]) -> bool:
+        """Whether kernels can take them all; None among ``others`` stands for what is to be made."""
+        avals = [p.aval for p in parameters]
+        if avals != self._avals:
+            self._avals = avals
+            self._fits = fits(parameters)
+        if not self._fits:
+            return False
+        for many in others:
+            if [a if o is None else o.aval for o, a in zip(many, avals, strict=True)] != avals:
+                return False
+        return True
+
+    def count(self, steps: Sequence[Tensor]) -> Any:
+        """Add one to each step counter; what they are now, as float64."""
+        first = steps[0].aval
+        if first.dtype is not dtypes.float32 or first.device is not cpu or any(
+            s.aval is not first for s in steps
+        ):
+            for step in steps:
+                step.flat[0] += 1
+            counts = np.array([float(s.flat[0]) for s in steps])
+        else:
+            counts = np.empty(len(steps), np.float64)
+            _kernels().count(self.bundles[5].of(steps), counts)
+        written(steps)
+        return counts
 
     def sgd(
         self, parameters: Sequence[Tensor], gradients: Sequence[Tensor],
@@ -114,6 +146,7 @@ class Fused:
         )  # fmt: skip
         self.bundles[1].release()
         written(parameters)
+        written(held)
         return held
 
     def adam(
@@ -133,7 +166,8 @@ class Fused:
             int(bool(largest)), int(maximize),
         )  # fmt: skip
         self.bundles[1].release()
-        written(parameters)
+        for many in (parameters, first, second, largest):
+            written(many)
 
 
 def norms(tensors: Sequence[Tensor]) -> Any:

@@ -236,7 +236,7 @@ class PackedTensor:
         self.unpack_hook = hooks[1]
 
     def unpack(self) -> Tensor:
-        return self.unpack_hook(self.packed)  # type: ignore[no-any-return]
+        return self.unpack_hook(self.packed)
 
 
 saved_tensor_hooks: list[Any] = []
@@ -336,7 +336,7 @@ def is_leaf(tensor: Tensor) -> bool:
 
 def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node | None:
     """Make the node of an application and give it to the results."""
-    edges = []
+    edges: list[Any] = []
     tracked = False
     for x in inputs:
         if x is None or x._node is None:

@@ -56,6 +56,12 @@ class Tensor:
     _hooks: Any = None
     _interpreter: Any = None
 
+    if TYPE_CHECKING:
+        # torch's methods, which the namespace's subclass has
+        def __getattr__(self, name: str) -> Any: ...
+
+        def __getitem__(self, item: Any) -> Any: ...
+
     @property
     def _shared(self) -> Storage:
         """The storage object; made when somebody first asks for it."""

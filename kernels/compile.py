@@ -144,7 +144,7 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
-class _DiskCache(caching._Cache):  # type: ignore[misc]
+class _DiskCache(caching._Cache):
     """numba's cache interface over one file for each function and signature."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:

@@ -44,7 +44,7 @@ def mlp(torch: Any, batch: int = 64, sizes: tuple[int, ...] = (784, 512, 512, 10
 def lenet(torch: Any, batch: int = 64) -> Built:
     nn = torch.nn
 
-    class LeNet(nn.Module):  # type: ignore[misc, name-defined]
+    class LeNet(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.conv1 = nn.Conv2d(1, 6, 5, padding=2)
@@ -72,7 +72,7 @@ def lenet(torch: Any, batch: int = 64) -> Built:
 def resnet18(torch: Any, batch: int = 32, width: int = 64, side: int = 32) -> Built:
     nn = torch.nn
 
-    class Block(nn.Module):  # type: ignore[misc, name-defined]
+    class Block(nn.Module):  # type: ignore[name-defined]
         def __init__(self, n: int, m: int, stride: int) -> None:
             super().__init__()
             self.conv1 = nn.Conv2d(n, m, 3, stride, 1, bias=False)
@@ -93,7 +93,7 @@ def resnet18(torch: Any, batch: int = 32, width: int = 64, side: int = 32) -> Bu
             out += kept
             return self.relu(out)
 
-    class ResNet(nn.Module):  # type: ignore[misc, name-defined]
+    class ResNet(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.stem = nn.Sequential(
@@ -122,7 +122,7 @@ def resnet18(torch: Any, batch: int = 32, width: int = 64, side: int = 32) -> Bu
 def lstm(torch: Any, batch: int = 16, steps: int = 20, words: int = 100) -> Built:
     nn = torch.nn
 
-    class Classifier(nn.Module):  # type: ignore[misc, name-defined]
+    class Classifier(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.embed = nn.Embedding(words, 32, padding_idx=0)
@@ -147,7 +147,7 @@ def gpt(
 ) -> Built:  # fmt: skip
     nn, f = torch.nn, torch.nn.functional
 
-    class Attention(nn.Module):  # type: ignore[misc, name-defined]
+    class Attention(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.qkv = nn.Linear(width, 3 * width)
@@ -168,7 +168,7 @@ def gpt(
             y = (weights @ v).transpose(1, 2).contiguous().view(b, t, c)
             return self.drop(self.proj(y))
 
-    class Layer(nn.Module):  # type: ignore[misc, name-defined]
+    class Layer(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.ln1, self.ln2 = nn.LayerNorm(width), nn.LayerNorm(width)
@@ -182,7 +182,7 @@ def gpt(
             x = x + self.attention(self.ln1(x))
             return x + self.mlp(self.ln2(x))
 
-    class Decoder(nn.Module):  # type: ignore[misc, name-defined]
+    class Decoder(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.words = nn.Embedding(words, width)
@@ -208,7 +208,7 @@ def gpt(
 def vae(torch: Any, batch: int = 32) -> Built:
     nn, f = torch.nn, torch.nn.functional
 
-    class Autoencoder(nn.Module):  # type: ignore[misc, name-defined]
+    class Autoencoder(nn.Module):  # type: ignore[name-defined]
         def __init__(self) -> None:
             super().__init__()
             self.fc1 = nn.Linear(196, 100)

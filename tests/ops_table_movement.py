@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ops_table import Row, call, numbers
+from tests.ops_table import Row, call, numbers
 
 CUBE = (numbers(2, 3, 4),)
 ROWS: list[Row] = [

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ops_table import Case, Row, integers, numbers  # type: ignore[import-not-found]
+from tests.ops_table import Case, Row, integers, numbers
 
 
 def call(ops: str, function: Any, *cases: Case, **options: Any) -> Row:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ops_table import (
+from tests.ops_table import (
     ALL,
     FLOATS,
     INTEGERS,

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from ops_table import ALL, NUMBERS, Case, Row, call, integers, layouts, numbers
+
+from tests.ops_table import ALL, NUMBERS, Case, Row, call, integers, layouts, numbers
 
 AXES: tuple[Any, ...] = (None, 0, -1, (0, 1))
 NO_GRADIENT: dict[str, Any] = {"gradient": False, "second": False}

@@ -207,10 +207,10 @@ def test_hooks_see_and_change_what_passes() -> None:
         module = namespace.nn.Linear(3, 2)
         seen: list[Any] = []
         module.register_forward_pre_hook(lambda m, args: (args[0] * 2,))
-        module.register_forward_hook(lambda m, args, out: seen.append(out.shape) or out + 1)
+        module.register_forward_hook(lambda m, args, out: seen.append(out.shape) or out + 1)  # type: ignore[func-returns-value]
         module.register_full_backward_pre_hook(lambda m, g: (g[0] * 3,))
         module.register_full_backward_hook(
-            lambda m, gi, go: seen.append([gi[0].tolist(), go[0].tolist()]) or (gi[0] * 2,)
+            lambda m, gi, go: seen.append([gi[0].tolist(), go[0].tolist()]) or (gi[0] * 2,)  # type: ignore[func-returns-value]
         )
         x = namespace.ones(1, 3, requires_grad=True)
         module(x).sum().backward()

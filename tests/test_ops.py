@@ -18,7 +18,7 @@ import mindtorch.torch as mt
 from mindtorch.engine.core import OPS, Op
 
 sys.path.insert(0, str(Path(__file__).parent))
-from ops_table import Row, all_rows
+from tests.ops_table import Row, all_rows
 
 torch = pytest.importorskip("torch")
 importlib.import_module("mindtorch.torch.nn.functional")

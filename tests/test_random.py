@@ -48,7 +48,7 @@ def seed64(generator: Generator) -> int:
 
 
 def order(generator: Generator, n: int) -> list[int]:
-    return generator.permutation(np.empty(n, np.int64), n).tolist()  # type: ignore[no-any-return]
+    return generator.permutation(np.empty(n, np.int64), n).tolist()
 
 
 @pytest.mark.parametrize("case", GOLDEN["fill"] + GOLDEN["layout"], ids=lambda c: c.get("id", "l"))

@@ -21,9 +21,9 @@ def check_graph(graph: Graph) -> None:
             raise GraphError(f"{value} is an input twice")
         known.add(value.number)
     for place, node in enumerate(graph.nodes):
-        for value in node.inputs:
-            if value is not None and value.number not in known:
-                _fail(graph, place, f"{value} is used before it is made")
+        for used in node.inputs:
+            if used is not None and used.number not in known:
+                _fail(graph, place, f"{used} is used before it is made")
         _check_avals(graph, place, node)
         for value in node.outputs:
             if value.number in known:

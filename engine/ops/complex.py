@@ -45,12 +45,12 @@ def _with_zero_imaginary(g: Any) -> Any:
 
 def conj(x: Tensor) -> Tensor:
     """The complex conjugate; ``x`` itself where it is real."""
-    return _conjugate(x) if x.aval.dtype.is_complex else x  # type: ignore[no-any-return]
+    return _conjugate(x) if x.aval.dtype.is_complex else x
 
 
 def real(x: Tensor) -> Tensor:
     """The real part; ``x`` itself where it is real."""
-    return real_part(x) if x.aval.dtype.is_complex else x  # type: ignore[no-any-return]
+    return real_part(x) if x.aval.dtype.is_complex else x
 
 
 def imag(x: Tensor) -> Tensor:
@@ -59,7 +59,7 @@ def imag(x: Tensor) -> Tensor:
         raise RuntimeError(
             "imag is not implemented for tensors with non-complex dtypes."
         )
-    return imaginary_part(x)  # type: ignore[no-any-return]
+    return imaginary_part(x)
 
 
 def _angle_rule(g: Any, x: Any) -> Any:

@@ -464,4 +464,4 @@ def move_axis(x: Tensor, source: int, target: int) -> Tensor:
     """``x`` with one axis at another place."""
     axes = [i for i in range(x.aval.ndim) if i != source]
     axes.insert(target, source)
-    return permute(x, axes=tuple(axes))  # type: ignore[no-any-return]
+    return permute(x, axes=tuple(axes))

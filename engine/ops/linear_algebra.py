@@ -30,7 +30,7 @@ def _matmul_aval(x: Aval, y: Aval) -> Aval:
             "Expected size for first two dimensions of batch2 tensor to be: "
             f"{[*batch, x.shape[-1]]} but got: {list(y.shape[:-1])}."
         )
-    batch = broadcast_two(x.shape[:-2], y.shape[:-2])
+    batch = broadcast_two(x.shape[:-2], y.shape[:-2])  # type: ignore[assignment]
     return aval((*batch, x.shape[-2], y.shape[-1]), x.dtype, None, x.device)
 
 

@@ -44,10 +44,10 @@ def transpose(x: Tensor, first: int, second: int) -> Tensor:
     if not axes:
         normalize_axis(first, 0)
         normalize_axis(second, 0)
-        return permute(x, axes=())  # type: ignore[no-any-return]
+        return permute(x, axes=())
     first, second = normalize_axis(first, len(axes)), normalize_axis(second, len(axes))
     axes[first], axes[second] = axes[second], axes[first]
-    return permute(x, axes=tuple(axes))  # type: ignore[no-any-return]
+    return permute(x, axes=tuple(axes))
 
 
 def _expand_aval(x: Aval, *, shape: Shape) -> Aval:
@@ -82,7 +82,7 @@ def view_strides(shape: Shape, strides: Shape, target: Shape) -> Shape | None:
     """Strides for seeing a layout as ``target`` without a copy; None where it needs one."""
     if 0 in target:
         return contiguous_strides(target)
-    chunks = []
+    chunks = []  # type: ignore[var-annotated]
     for n, s in zip(shape, strides, strict=True):
         if n == 1:
             continue
@@ -130,8 +130,8 @@ view = Op("view", _view_as_aval, view=lambda x, *, shape: 0, vjp=(_view_vjp,), g
 def reshape(x: Tensor, shape: Shape) -> Tensor:
     """``x`` with another shape of as many elements: a view where the layout allows it."""
     if x.aval.contiguous or view_strides(x.aval.shape, x.aval.strides, shape) is not None:
-        return view(x, shape=shape)  # type: ignore[no-any-return]
-    return view(contiguous(x), shape=shape)  # type: ignore[no-any-return]
+        return view(x, shape=shape)
+    return view(contiguous(x), shape=shape)
 
 
 def _unsqueeze_aval(x: Aval, *, axis: int) -> Aval:
@@ -303,7 +303,7 @@ def contiguous(x: Tensor) -> Tensor:
     """``x`` in C order; itself when it is so already."""
     if x.aval.contiguous:
         return x
-    return clone(x, strides=contiguous_strides(x.aval.shape))  # type: ignore[no-any-return]
+    return clone(x, strides=contiguous_strides(x.aval.shape))
 
 
 def clone_like(x: Tensor, layout: Aval) -> Tensor:
@@ -315,7 +315,7 @@ def clone_like(x: Tensor, layout: Aval) -> Tensor:
         strides = contiguous_strides(x.aval.shape)
     return clone.evaluate(0, (x,), {"strides": strides}) if not state.interpreters else clone(
         x, strides=strides
-    )  # type: ignore[no-any-return]
+    )
 
 
 def _cast_aval(x: Aval, *, dtype: dtypes.DType) -> Aval:

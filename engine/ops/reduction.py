@@ -232,4 +232,4 @@ def sum_to(x: Tensor, shape: Shape) -> Tensor:
 
 
 def scaled(x: Tensor, factor: float) -> Tensor:
-    return x if factor == 1 else multiply(x, constant(factor))  # type: ignore[no-any-return]
+    return x if factor == 1 else multiply(x, constant(factor))

@@ -12,7 +12,7 @@ _FLOAT = ir.FloatType()
 _HALF = ir.HalfType()
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def float_bits(context: Any, x: Any) -> Any:
     """The bits of a float32 as an int32."""
 
@@ -22,7 +22,7 @@ def float_bits(context: Any, x: Any) -> Any:
     return types.int32(types.float32), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def bits_float(context: Any, x: Any) -> Any:
     """The float32 whose bits are the low 32 of an integer."""
 
@@ -35,7 +35,7 @@ def bits_float(context: Any, x: Any) -> Any:
     return types.float32(x), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def load_half(context: Any, x: Any) -> Any:
     """The float32 of float16 bits (a uint16)."""
 
@@ -45,7 +45,7 @@ def load_half(context: Any, x: Any) -> Any:
     return types.float32(types.uint16), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def store_half(context: Any, x: Any) -> Any:
     """The float16 bits (a uint16) nearest to a float32."""
 
@@ -55,7 +55,7 @@ def store_half(context: Any, x: Any) -> Any:
     return types.uint16(types.float32), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def load_bfloat16(context: Any, x: Any) -> Any:
     """The float32 of bfloat16 bits (a uint16)."""
 
@@ -66,7 +66,7 @@ def load_bfloat16(context: Any, x: Any) -> Any:
     return types.float32(types.uint16), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def store_bfloat16(context: Any, x: Any) -> Any:
     """The bfloat16 bits (a uint16) nearest to a float32, ties to even; NaN stays NaN."""
 

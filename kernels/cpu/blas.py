@@ -107,7 +107,7 @@ def _function_type(single: bool) -> Any:
     )
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def gemm(
     context: Any, transpose_a: Any, transpose_b: Any, m: Any, n: Any, k: Any, alpha: Any, a: Any,
     lda: Any, b: Any, ldb: Any, beta: Any, c: Any, ldc: Any,

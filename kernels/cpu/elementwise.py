@@ -430,7 +430,7 @@ def copy(out: Any, x: Any, **params: Any) -> None:
     out[...] = x
 
 
-copy.plan = _copy_plan  # type: ignore[attr-defined]
+copy.plan = _copy_plan
 copy_cast = copy
 
 

@@ -153,7 +153,7 @@ def matmul(out: Any, a: Any, b: Any) -> None:
     out[...] = wide
 
 
-matmul.plan = _plan  # type: ignore[attr-defined]
+matmul.plan = _plan
 
 
 class _Layout:
@@ -219,7 +219,7 @@ def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:
     _through_plan(linear, target, operands)
 
 
-linear.plan = _linear_plan  # type: ignore[attr-defined]
+linear.plan = _linear_plan
 
 
 def addmm(out: Any, bias: Any, a: Any, b: Any, *, alpha: float, beta: float) -> None:

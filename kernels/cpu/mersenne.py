@@ -31,7 +31,7 @@ _MULTIPLIER = np.uint64(1812433253)
 _WORD = np.uint64(0xFFFFFFFF)
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     """``a * b + c`` rounded once; the three have one floating type."""
 
@@ -41,7 +41,7 @@ def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
     return a(a, a, a), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def float_bits(typing_context: Any, value: Any) -> Any:
     """The bits of a float32, as int32."""
 
@@ -51,7 +51,7 @@ def float_bits(typing_context: Any, value: Any) -> Any:
     return types.int32(types.float32), generate
 
 
-@intrinsic  # type: ignore[untyped-decorator]
+@intrinsic
 def bits_float(typing_context: Any, value: Any) -> Any:
     """The float32 that has the bits of an int32."""
 

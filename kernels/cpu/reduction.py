@@ -147,7 +147,7 @@ def _kernel(name: str, kind: str, dtype: Any, out_dtype: Any) -> Callable[..., N
     found = _compiled.get(key)
     if found is None:
         found = _compiled[key] = _generate(name, kind, dtype, out_dtype)
-    return found  # type: ignore[no-any-return]
+    return found
 
 
 def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:

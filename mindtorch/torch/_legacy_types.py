@@ -25,7 +25,7 @@ class _LegacyType(type):
         from .functions.creation import infer_array, new_empty
 
         if len(data) == 1 and isinstance(data[0], EngineTensor):
-            return data[0].to(cls.dtype)  # type: ignore[attr-defined]
+            return data[0].to(cls.dtype)
         if len(data) == 1 and not isinstance(data[0], int):
             return from_array(np.ascontiguousarray(infer_array(data[0], cls.dtype)))
         return new_empty(aval(as_shape(data) if data else (0,), cls.dtype))

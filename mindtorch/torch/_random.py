@@ -28,7 +28,7 @@ class Generator(engine.Generator):
         """The state as 5,056 bytes, in PyTorch's layout."""
         return from_array(super().get_state())
 
-    def set_state(self, new_state: Any) -> Any:  # type: ignore[override]
+    def set_state(self, new_state: Any) -> Any:
         if not isinstance(new_state, EngineTensor) or new_state.aval.dtype is not dtypes.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         super().set_state(new_state.array())
@@ -38,7 +38,7 @@ class Generator(engine.Generator):
 def _adopt(generator: engine.Generator) -> Generator:
     """The engine's default generator with the methods of this class, still the same object."""
     generator.__class__ = Generator
-    generator.device = cpu
+    generator.device = cpu  # type: ignore[assignment]
     return generator  # type: ignore[return-value]
 
 

@@ -270,11 +270,11 @@ class Tensor(EngineTensor):
                 f"tensor.H is only supported on matrices (2-D tensors). Got {self.aval.ndim}-D "
                 "tensor."
             )
-        return self.adjoint() if self.aval.ndim else self  # type: ignore[attr-defined]
+        return self.adjoint() if self.aval.ndim else self
 
     @property
     def mH(self) -> Any:  # noqa: N802
-        return self.adjoint()  # type: ignore[attr-defined]
+        return self.adjoint()
 
     @property
     def real(self) -> Any:
@@ -797,8 +797,8 @@ class Tensor(EngineTensor):
     __rtruediv__ = _operator(pointwise.divide, reflected=True)
     __pow__ = _operator(pointwise.power)
     __rpow__ = _operator(pointwise.power, reflected=True)
-    __eq__ = _operator(pointwise.equal)  # type: ignore[assignment]
-    __ne__ = _operator(pointwise.not_equal)  # type: ignore[assignment]
+    __eq__ = _operator(pointwise.equal)
+    __ne__ = _operator(pointwise.not_equal)
     __lt__ = _operator(pointwise.less)
     __le__ = _operator(pointwise.less_equal)
     __gt__ = _operator(pointwise.greater)
@@ -816,7 +816,7 @@ class Tensor(EngineTensor):
         return self
 
     def __abs__(self) -> Any:
-        return self.abs()  # type: ignore[attr-defined]
+        return self.abs()
 
 
 _OWN_FIELDS = {

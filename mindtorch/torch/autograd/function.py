@@ -88,7 +88,7 @@ class FunctionNode:
                 index = next(i for i, o in enumerate(outputs) if o is x)
                 saved.append((twin, index))
             else:
-                saved.append((x, None))
+                saved.append((x, None))  # type: ignore[arg-type]
         self.saved = tuple(saved)
         self.versions = tuple(None if x is None else x._version for x, _ in saved)
         self.ctx.to_save = ()
@@ -108,7 +108,7 @@ class FunctionNode:
                 raise tape._modified(x, version, self, 0)  # type: ignore[arg-type]
             if index is not None:
                 x = alias(x)
-                x._node = self
+                x._node = self  # type: ignore[assignment]
                 x._output_index = index
             values.append(x)
         return tuple(values)

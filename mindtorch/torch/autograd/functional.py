@@ -132,7 +132,7 @@ def jvp(
         )
         directions = [None] * len(tracked) if v is None else list(_tuple(v))
         found = autodiff.gradients(
-            transposed, weights, directions, create_graph=create_graph, allow_unused=True,
+            transposed, weights, directions, create_graph=create_graph, allow_unused=True,  # type: ignore[arg-type]
             materialize=True,
         )  # fmt: skip
     del single

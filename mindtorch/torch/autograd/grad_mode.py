@@ -15,7 +15,7 @@ class _Mode:
     def __call__(self, function: Any) -> Any:
         if inspect.isclass(function):
             original = function.__init__
-            function.__init__ = self(original)
+            function.__init__ = self(original)  # type: ignore[method-assign]
             return function
         if inspect.isgeneratorfunction(function):
 

@@ -30,7 +30,7 @@ for _name, _op, _aliases in (
     ("bitwise_left_shift", ops.shift_left, ()),
     ("bitwise_right_shift", ops.shift_right, ()),
 ):
-    binary(_name, _op, aliases=_aliases)  # type: ignore[arg-type]
+    binary(_name, _op, aliases=_aliases)
 
 elementwise("logical_not", ops.logical_not)
 elementwise("bitwise_not", ops.bitwise_not)

@@ -128,7 +128,7 @@ def full(
 ) -> Any:
     """A tensor with every element ``fill_value``, which decides the type unless it is given."""
     if isinstance(fill_value, EngineTensor):
-        fill_value = fill_value.item()  # type: ignore[attr-defined]
+        fill_value = fill_value.item()
     if dtype is None:
         dtype = out.dtype if out is not None else number_dtype(fill_value)
     described = _described((size,), dtype, device)
@@ -201,7 +201,7 @@ def full_like(
     memory_format: Any = preserve_format,
 ) -> Any:
     if isinstance(fill_value, EngineTensor):
-        fill_value = fill_value.item()  # type: ignore[attr-defined]
+        fill_value = fill_value.item()
     made = filled(_like(input, dtype, device, memory_format), fill_value)
     return finish(made, requires_grad, layout)
 
@@ -285,7 +285,7 @@ def _contains_tensor(data: Any) -> bool:
 def _plain(data: Any) -> Any:
     """Nested lists with tensors replaced by their values."""
     if isinstance(data, EngineTensor):
-        return data.tolist()  # type: ignore[attr-defined]
+        return data.tolist()
     if isinstance(data, (list, tuple)):
         return [_plain(x) for x in data]
     return data
@@ -391,7 +391,7 @@ def tensor(
             UserWarning,
             stacklevel=2,
         )
-        made = data.detach().clone()  # type: ignore[attr-defined]
+        made = data.detach().clone()
         if chosen is not None:
             made = made.to(chosen)
         return finish(made, requires_grad, None, pin_memory)
@@ -442,9 +442,9 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None, **options: Any) 
     if isinstance(data, EngineTensor):
         result: Any = data
         if chosen is not None and data.aval.dtype is not chosen:
-            result = data.to(chosen)  # type: ignore[attr-defined]
+            result = data.to(chosen)
         elif copy:
-            result = data.clone()  # type: ignore[attr-defined]
+            result = data.clone()
         return finish(result, requires_grad)
     if isinstance(data, np.ndarray) and not copy:
         shared = from_array(data)

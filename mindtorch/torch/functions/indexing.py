@@ -165,7 +165,7 @@ def _take_tensor(view: Any, axis: int, item: Any, indices: dict[int, Any]) -> in
             raise NotImplementedError("indexing with a 0-dim mask")
         for i, places in enumerate(np.nonzero(item.detach().numpy())):
             indices[axis + i] = from_array(places)
-        return axis + item.aval.ndim  # type: ignore[no-any-return]
+        return axis + item.aval.ndim
     if dtype.category != dtypes.INTEGER:
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     indices[axis] = item

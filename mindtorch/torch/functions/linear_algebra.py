@@ -348,7 +348,7 @@ def _publish() -> None:
         "triangular_solve": _triangular_solve,
     }  # fmt: skip
     for name, body in names.items():
-        FUNCTIONS[name] = METHODS[name] = body
+        FUNCTIONS[name] = METHODS[name] = body  # type: ignore[assignment]
 
 
 def _logdet(input: Any) -> Any:  # noqa: A002

@@ -61,7 +61,7 @@ for _name, _op, _aliases in (
     ("frac", ops.frac, ()),
     ("relu", ops.relu, ()),
 ):
-    elementwise(_name, _op, aliases=_aliases)  # type: ignore[arg-type]
+    elementwise(_name, _op, aliases=_aliases)
 elementwise("signbit", ops.signbit, in_place=False)
 
 for _name, _op, _aliases in (
@@ -77,7 +77,7 @@ for _name, _op, _aliases in (
     ("lcm", ops.lcm, ()),
     ("mul", ops.multiply, ("multiply",)),
 ):
-    binary(_name, _op, aliases=_aliases)  # type: ignore[arg-type]
+    binary(_name, _op, aliases=_aliases)
 
 for _name, _op in (
     ("maximum", ops.maximum),

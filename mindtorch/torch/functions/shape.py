@@ -380,7 +380,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:  # 
     size = input.aval.shape[axis]
     given = indices_or_sections
     if isinstance(given, EngineTensor):
-        given = given.tolist()  # type: ignore[attr-defined]
+        given = given.tolist()
     if isinstance(given, int):
         if given <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")

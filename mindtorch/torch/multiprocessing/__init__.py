@@ -20,8 +20,8 @@ from ._spawn import SpawnContext as SpawnContext
 from ._spawn import spawn as spawn
 from ._spawn import start_processes as start_processes
 
-__all__ = [
-    *_multiprocessing.__all__,  # type: ignore[attr-defined]
+__all__ = [  # noqa: PLE0604
+    *_multiprocessing.__all__,
     "ProcessContext", "ProcessException", "ProcessExitedException", "ProcessRaisedException",
     "SpawnContext", "get_all_sharing_strategies", "get_sharing_strategy", "set_sharing_strategy",
     "spawn", "start_processes",

@@ -83,7 +83,7 @@ def _projected(
     """The three inputs through their rows of one weight, or through weights of their own."""
     if not isinstance(weights, tuple):
         if query is key and key is value:
-            return linear(query, weights, bias).chunk(3, -1)  # type: ignore[no-any-return]
+            return linear(query, weights, bias).chunk(3, -1)
         weights = weights.chunk(3)
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     inputs = (query, key, value)

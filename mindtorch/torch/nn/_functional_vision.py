@@ -286,9 +286,9 @@ def _linear_axis(
         return x
     if align:
         step = (old - 1) / (new - 1) if new > 1 else 0.0
-        source = np.arange(new, dtype=kind) * kind(step)
+        source = np.arange(new, dtype=kind) * kind(step)  # type: ignore[operator]
     else:
-        source = kind(step) * (np.arange(new, dtype=kind) + kind(0.5)) - kind(0.5)
+        source = kind(step) * (np.arange(new, dtype=kind) + kind(0.5)) - kind(0.5)  # type: ignore[operator]
         if not cubic:
             source = np.maximum(source, 0)
     first = np.floor(source).astype(np.int64)
@@ -298,7 +298,7 @@ def _linear_axis(
     else:
         first = np.minimum(first, old - 1)
         t = source - first.astype(kind)
-        offsets, weights = (0, 1), (1 - t, t)
+        offsets, weights = (0, 1), (1 - t, t)  # type: ignore[assignment]
     shape = [1] * x.aval.ndim
     shape[axis] = new
     total = None

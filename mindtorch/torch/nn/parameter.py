@@ -44,8 +44,8 @@ class Parameter(Tensor):
         memo[id(self)] = result
         return result
 
-    def __repr__(self, *, tensor_contents: Any = None) -> str:
-        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)  # type: ignore[call-arg]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         from .._utils import reduce_parameter
@@ -102,7 +102,7 @@ class _Uninitialized:
         )
 
 
-class UninitializedParameter(_Uninitialized, Parameter):
+class UninitializedParameter(_Uninitialized, Parameter):  # type: ignore[misc]
     """A parameter whose shape the first forward call decides."""
 
     __slots__ = ()
@@ -124,7 +124,7 @@ class UninitializedParameter(_Uninitialized, Parameter):
         return UninitializedParameter, (self.requires_grad,)
 
 
-class UninitializedBuffer(_Uninitialized, Tensor):
+class UninitializedBuffer(_Uninitialized, Tensor):  # type: ignore[misc]
     """A buffer whose shape the first forward call decides."""
 
     __slots__ = ()

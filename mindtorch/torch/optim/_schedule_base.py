@@ -46,7 +46,7 @@ _NO_INITIAL_RATE = (
 
 def own_copy(value: Any) -> Any:
     """A copy of a tensor; anything else as it is."""
-    return value.clone() if isinstance(value, EngineTensor) else value  # type: ignore[attr-defined]
+    return value.clone() if isinstance(value, EngineTensor) else value
 
 
 def values_of(optimizer: Any, key: str) -> list[Any]:
@@ -59,7 +59,7 @@ def set_value(group: dict[str, Any], key: str, value: Any) -> None:
     held = group[key]
     if isinstance(held, EngineTensor):
         number = value.item() if isinstance(value, EngineTensor) else value
-        held.fill_(number)  # type: ignore[attr-defined]
+        held.fill_(number)
     else:
         group[key] = value
 

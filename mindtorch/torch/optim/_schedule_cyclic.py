@@ -41,7 +41,7 @@ def _halving(x: float) -> float:
 
 
 def _exponential(gamma: float, x: float) -> float:
-    return gamma**x  # type: ignore[no-any-return]
+    return gamma**x
 
 
 class CyclicLR(LRScheduler):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine import optimizer as engine
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ._parameterwise import (
@@ -90,11 +89,11 @@ class Adam(ParameterwiseOptimizer):
         first = [state["exp_avg"] for state in states]
         second = [state["exp_avg_sq"] for state in states]
         largest = [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else []
-        if engine.fits(params) and engine.same_layouts(
-            params, grads, first, second, *([largest] if largest else [])
-        ):
-            self._fused(group).adam(
-                params, grads, first, second, largest, [_next(state) for state in states],
+        fused = self._fused(group)
+        if fused.takes(params, grads, first, second, *([largest] if largest else [])):
+            fused.adam(
+                params, grads, first, second, largest,
+                fused.count([state["step"] for state in states]),
                 lr=to_scalar(group["lr"]), beta1=to_scalar(group["betas"][0]),
                 beta2=to_scalar(group["betas"][1]), eps=group["eps"],
                 weight_decay=to_scalar(group["weight_decay"]),
@@ -108,7 +107,8 @@ class Adam(ParameterwiseOptimizer):
         """One step of ops on tensors, for parameters that the kernel does not take."""
         beta1, beta2 = (to_scalar(b) for b in group["betas"])
         lr, mean, square = to_scalar(group["lr"]), state["exp_avg"], state["exp_avg_sq"]
-        count = _next(state)
+        state["step"] += 1
+        count = state["step"].item()
         if group["decoupled_weight_decay"]:
             p.mul_(1 - lr * group["weight_decay"])
         else:
@@ -119,16 +119,6 @@ class Adam(ParameterwiseOptimizer):
             square = state["max_exp_avg_sq"].copy_(state["max_exp_avg_sq"].maximum(square))
         below = square.sqrt().div_((1 - beta2**count) ** 0.5).add_(group["eps"])
         p.addcdiv_(mean, below, value=-(lr / (1 - beta1**count)))
-
-
-def _next(state: dict[str, Any]) -> float:
-    """Count a step."""
-    step = state["step"]
-    flat = step.flat
-    flat[0] += 1
-    if step._storage is not None:
-        step._storage.version += 1
-    return float(flat[0])
 
 
 class AdamW(Adam):

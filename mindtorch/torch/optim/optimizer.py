@@ -150,7 +150,7 @@ class Optimizer:
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is "
                                 f"{_type_name(p)}")
             if not self.defaults.get("differentiable", None) and not (
-                p.is_leaf or p.retains_grad  # type: ignore[attr-defined]
+                p.is_leaf or p.retains_grad
             ):
                 raise ValueError("can't optimize a non-leaf Tensor")
         for name, default in self.defaults.items():
@@ -346,7 +346,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
 
 def _type_name(value: Any) -> str:
     if isinstance(value, EngineTensor):
-        return str(value.type())  # type: ignore[attr-defined]
+        return str(value.type())
     kind = type(value)
     return kind.__qualname__ if kind.__module__ == "builtins" else (
         f"{kind.__module__}.{kind.__qualname__}"
@@ -369,10 +369,10 @@ def _cast(param: Any, value: Any, key: str | None = None) -> Any:
     """Loaded state with the parameter's element type; step counters keep theirs."""
     if isinstance(value, EngineTensor):
         if key == "step":
-            return value.clone()  # type: ignore[attr-defined]
+            return value.clone()
         if param.is_floating_point():
-            return value.to(param.dtype).clone()  # type: ignore[attr-defined]
-        return value.clone()  # type: ignore[attr-defined]
+            return value.to(param.dtype).clone()
+        return value.clone()
     if isinstance(value, dict):
         return {k: _cast(param, v, k) for k, v in value.items()}
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine import optimizer as engine
-
 from ._parameterwise import ParameterwiseOptimizer, check_not_negative, check_rate, gather, options
 from .optimizer import to_scalar
 
@@ -58,11 +56,9 @@ class SGD(ParameterwiseOptimizer):
         momentum = group["momentum"]
         states = [self.state[p] for p in params] if momentum != 0 else []
         buffers = [state.get("momentum_buffer") for state in states]
-        held = [b for b in buffers if b is not None]
-        if engine.fits(params) and engine.same_layouts(params, grads) and (
-            not held or _match(params, buffers)
-        ):
-            made = self._fused(group).sgd(
+        fused = self._fused(group)
+        if fused.takes(params, grads, *([buffers] if buffers else [])):
+            made = fused.sgd(
                 params, grads, buffers, lr=to_scalar(group["lr"]), momentum=momentum,
                 dampening=group["dampening"], weight_decay=to_scalar(group["weight_decay"]),
                 nesterov=group["nesterov"], maximize=group["maximize"],
@@ -72,10 +68,6 @@ class SGD(ParameterwiseOptimizer):
             return
         for i, (p, grad) in enumerate(zip(params, grads, strict=True)):
             _update(p, grad, states[i] if states else None, group)
-
-
-def _match(params: Any, buffers: Any) -> bool:
-    return all(b is None or b.aval is p.aval for p, b in zip(params, buffers, strict=True))
 
 
 def _update(p: Any, grad: Any, state: Any, group: dict[str, Any]) -> None:

@@ -27,7 +27,7 @@ class _Passage:
         """The module's arguments; those that are tensors come out of the input boundary."""
         self.input_count = len(args)
         tensors = [(i, a) for i, a in enumerate(args) if isinstance(a, EngineTensor)]
-        if not (state.grad_enabled and any(a.requires_grad for _, a in tensors)):  # type: ignore[attr-defined]
+        if not (state.grad_enabled and any(a.requires_grad for _, a in tensors)):
             return args
         self.input_places = [i for i, _ in tensors]
         passed = _Entry.apply(self, *[a for _, a in tensors])
@@ -38,7 +38,7 @@ class _Passage:
         single = not isinstance(result, tuple)
         results = (result,) if single else result
         tensors = [(i, r) for i, r in enumerate(results) if isinstance(r, EngineTensor)]
-        if not (state.grad_enabled and any(r.requires_grad for _, r in tensors)):  # type: ignore[attr-defined]
+        if not (state.grad_enabled and any(r.requires_grad for _, r in tensors)):
             return result
         self.output_count = len(results)
         self.output_places = [i for i, _ in tensors]

@@ -142,7 +142,7 @@ class LazyLinear(LazyModuleMixin, Linear):
         if not self.has_uninitialized_params() and self.in_features != 0:
             super().reset_parameters()
 
-    def initialize_parameters(self, input: Any) -> None:  # type: ignore[override]  # noqa: A002
+    def initialize_parameters(self, input: Any) -> None:  # noqa: A002
         """Take the shapes from ``input``."""
         if self.has_uninitialized_params():
             self.in_features = input.shape[-1]

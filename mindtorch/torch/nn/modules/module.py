@@ -277,7 +277,7 @@ class Module(StateMixin, TreeMixin):
     def register_full_backward_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are
         known; a tuple that it returns takes the place of ``grad_input``."""
-        if self._is_full_backward_hook is False:
+        if self._is_full_backward_hook is False:  # type: ignore[has-type]
             raise RuntimeError(
                 "Cannot use both regular backward hooks and full backward hooks on a single "
                 "Module. Please use only one of them."
@@ -429,7 +429,7 @@ class Module(StateMixin, TreeMixin):
             )
         if is_buffer:
             self._forget(name, "_parameters", "_modules")
-            self.register_buffer(name, value, value.persistent)
+            self.register_buffer(name, value, value.persistent)  # type: ignore[union-attr]
             return
         for hook in _global_buffer_registration_hooks.values():
             changed = hook(self, name, value)

@@ -175,7 +175,7 @@ def random_split(
                 )
     if sum(lengths) != len(dataset):
         raise ValueError("Sum of input lengths does not equal the length of the input dataset!")
-    order = randperm(sum(lengths), generator=generator).tolist()  # type: ignore[arg-type]
+    order = randperm(sum(lengths), generator=generator).tolist()
     ends = list(itertools.accumulate(lengths))
     return [
         Subset(dataset, order[int(end - length) : int(end)])
