@@ -38,7 +38,14 @@ class Bundle:
     def __init__(self) -> None:
         self._flats: list[Any] = []
         self.addresses = np.empty(0, np.int64)
-        self.sizes = np.empty(0, np.int64)
+        self._sizes: Any = None
+
+    @property
+    def sizes(self) -> Any:
+        """How many elements each tensor has."""
+        if self._sizes is None:
+            self._sizes = np.array([flat.size for flat in self._flats], np.int64)
+        return self._sizes
 
     def of(self, tensors: Sequence[Tensor]) -> Any:
         """The addresses, gathered anew when a tensor's memory is another than last time."""
@@ -48,9 +55,8 @@ class Bundle:
             return self.addresses
         address = _kernels().address(flats[0].dtype)
         self.addresses = np.array([address(flat) for flat in flats], np.int64)
-        if len(flats) != self.sizes.size or not held:
-            self.sizes = np.array([t.aval.size for t in tensors], np.int64)
         self._flats = flats
+        self._sizes = None
         return self.addresses
 
     def release(self) -> None:
@@ -94,7 +100,7 @@ class Fused:
         self._fits = False
 
     def takes(self, parameters: Sequence[Tensor], *others: Sequence[Tensor | None]) -> bool:
-        """Whether kernels can take them all; None among ``others`` stands for what is to be made."""
+        """Whether kernels can take them all; None among ``others`` is yet to be made."""
         avals = [p.aval for p in parameters]
         if avals != self._avals:
             self._avals = avals

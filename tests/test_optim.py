@@ -141,7 +141,7 @@ def test_lbfgs_follows_torch(line_search: str | None) -> None:
         x = library.tensor([-1.2, 1.0, 0.5], dtype=library.float64, requires_grad=True)
         optimizer = kind.LBFGS([x], lr=0.1 if line_search is None else 1,
                                line_search_fn=line_search, history_size=4)  # fmt: skip
-        calls = []
+        calls = []  # type: ignore[var-annotated]
 
         def closure(x: Any = x, optimizer: Any = optimizer, calls: Any = calls) -> Any:
             optimizer.zero_grad()
@@ -199,6 +199,27 @@ def test_a_step_counts_as_a_write() -> None:
         kind([p], lr=0.5).step()
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             loss.backward()
+
+
+def test_a_parameter_may_change_its_memory() -> None:
+    """Addresses are kept between steps; ``p.data = other`` must not leave a stale one."""
+    p = mt.ones(4, requires_grad=True)
+    optimizer = optim.SGD([p], lr=1.0)
+    for size in (4, 7, 2):
+        p.data = mt.ones(size)
+        p.grad = mt.ones(size)
+        optimizer.step()
+        assert p.tolist() == [0.0] * size
+
+
+def test_groups_of_mixed_types() -> None:
+    """float16 and float64 parameters in one group are each updated in their own type."""
+    p, q = mt.ones(2, dtype=mt.float64), mt.ones(2, dtype=mt.float16)
+    optimizer = optim.SGD([p.requires_grad_(), q.requires_grad_()], lr=0.5, momentum=0.5)
+    p.grad, q.grad = mt.ones(2, dtype=mt.float64), mt.ones(2, dtype=mt.float16)
+    optimizer.step()
+    optimizer.step()
+    assert p.tolist() == q.tolist() == [-0.25, -0.25]
 
 
 def test_zero_grad() -> None:
