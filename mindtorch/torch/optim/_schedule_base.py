@@ -58,7 +58,7 @@ def set_value(group: dict[str, Any], key: str, value: Any) -> None:
     """Set an option; a tensor keeps its identity."""
     held = group[key]
     if isinstance(held, EngineTensor):
-        number = value.item() if isinstance(value, EngineTensor) else value  # type: ignore[attr-defined]
+        number = value.item() if isinstance(value, EngineTensor) else value
         held.fill_(number)
     else:
         group[key] = value

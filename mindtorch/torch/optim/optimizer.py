@@ -382,4 +382,4 @@ def _cast(param: Any, value: Any, key: str | None = None) -> Any:
 
 def to_scalar(value: Any) -> Any:
     """A setting that may be a tensor of one element, as a Python number."""
-    return value.item() if isinstance(value, EngineTensor) else value  # type: ignore[attr-defined]
+    return value.item() if isinstance(value, EngineTensor) else value

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import multiprocessing.queues
 import os
 import queue
 import random
@@ -88,6 +89,14 @@ def fetch(dataset: Any, indices: Any, auto_collation: bool, collate_fn: Any) -> 
     else:
         data = dataset[indices]
     return collate_fn(data)
+
+
+class Results(multiprocessing.queues.Queue):  # type: ignore[type-arg]
+    """A queue of (index, batch); a batch that cannot travel is answered with the reason."""
+
+    def _on_queue_feeder_error(self, error: Exception, item: Any) -> None:  # type: ignore[override]
+        worker = -1 if _info is None else _info.id
+        self.put((item[0], ExceptionWrapper(f"in DataLoader worker process {worker}")))
 
 
 class StreamFetcher:
@@ -184,8 +193,9 @@ def worker_loop(
     except KeyboardInterrupt:
         """The main process reports it."""
     finally:
+        if stop.is_set():
+            results.cancel_join_thread()
         results.close()
-        results.join_thread()
 
 
 def _stream(loader: dict[str, Any]) -> StreamFetcher | None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import multiprocessing
+import multiprocessing.context
 import os
 import time
 import warnings
@@ -11,10 +12,13 @@ from collections.abc import Iterator
 from multiprocessing import connection
 from typing import Any, Generic, TypeVar
 
+from mindtorch.kernels.cpu.threads import available_cores
+
 from ._worker import (
     STATUS_CHECK,
     Ended,
     ExceptionWrapper,
+    Results,
     Resume,
     StreamFetcher,
     fetch,
@@ -88,7 +92,7 @@ class DataLoader(Generic[T_co]):
         self.pin_memory_device = pin_memory_device
         self.timeout = timeout
         self.worker_init_fn = worker_init_fn
-        self.multiprocessing_context = multiprocessing_context
+        self.multiprocessing_context = _check_context(multiprocessing_context, num_workers)
         self.in_order = in_order
         self._iterable = isinstance(dataset, IterableDataset)
         if self._iterable:
@@ -127,7 +131,9 @@ class DataLoader(Generic[T_co]):
         )
         self.persistent_workers = persistent_workers
         self._initialized = True
+        self._length: int | None = None
         self._iterator: Any = None
+        _warn_of_many_workers(num_workers)
 
     def __setattr__(self, name: str, value: Any) -> None:
         fixed = ("batch_size", "batch_sampler", "sampler", "drop_last", "dataset",
@@ -147,13 +153,6 @@ class DataLoader(Generic[T_co]):
         return self.batch_sampler if self._auto_collation else self.sampler
 
     def __iter__(self) -> Any:
-        if self.pin_memory:
-            warnings.warn(
-                "'pin_memory' argument is set as true but no accelerator is found, then device "
-                "pinned memory won't be used.",
-                UserWarning,
-                stacklevel=2,
-            )
         if self.num_workers == 0:
             return _SingleProcessIterator(self)
         if self.persistent_workers:
@@ -166,7 +165,7 @@ class DataLoader(Generic[T_co]):
 
     def __len__(self) -> int:
         if self._iterable:
-            count = len(self.dataset)
+            count = self._length = len(self.dataset)
             if self.batch_size is None:
                 return count
             return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
@@ -194,6 +193,46 @@ def _check_workers(
         raise ValueError("persistent_workers option needs num_workers > 0")
 
 
+def _check_context(given: Any, num_workers: int) -> Any:
+    """The multiprocessing context by its name, or as given."""
+    if given is None:
+        return None
+    if num_workers == 0:
+        raise ValueError(
+            "multiprocessing_context can only be used with multi-process loading "
+            f"(num_workers > 0), but got num_workers={num_workers}"
+        )
+    if isinstance(given, str):
+        known = multiprocessing.get_all_start_methods()
+        if given not in known:
+            raise ValueError(
+                "multiprocessing_context option should specify a valid start method in "
+                f"{known!r}, but got multiprocessing_context={given!r}"
+            )
+        return multiprocessing.get_context(given)
+    if not isinstance(given, multiprocessing.context.BaseContext):
+        raise TypeError(
+            "multiprocessing_context option should be a valid context object or a string "
+            f"specifying the start method, but got multiprocessing_context={given}"
+        )
+    return given
+
+
+def _warn_of_many_workers(num_workers: int) -> None:
+    cores = available_cores()
+    if num_workers > cores:
+        known = hasattr(os, "sched_getaffinity")
+        checked = "" if known else " (`cpuset` is not taken into account)"
+        warnings.warn(
+            f"This DataLoader will create {num_workers} worker processes in total. Our suggested "
+            f"max number of worker in current system is {cores}{checked}, which is smaller than "
+            "what this DataLoader is going to create. Please be aware that excessive worker "
+            "creation might get DataLoader running slow or even freeze, lower the worker number "
+            "to avoid potential slowness/freeze if necessary.",
+            stacklevel=3,
+        )
+
+
 def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
     for name, value in (("shuffle", shuffle or None), ("sampler", sampler),
                         ("batch_sampler", batch_sampler)):  # fmt: skip
@@ -204,14 +243,69 @@ def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
             )
 
 
-class _SingleProcessIterator:
-    """Loads each batch when it is asked for."""
+class _Iterator:
+    """What iterators with and without workers share."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._loader = loader
-        self._base_seed = draw_seed(loader.generator)
-        self._indices = iter(loader._index_sampler)
         self._yielded = 0
+        if loader.pin_memory:
+            if loader.pin_memory_device:
+                warnings.warn(
+                    "pin_memory_device is deprecated, the current accelerator will be used as the "
+                    f"device,ignore pin_memory_device='{loader.pin_memory_device}'.",
+                    stacklevel=4,
+                )
+            warnings.warn(
+                "'pin_memory' argument is set as true but no accelerator is found, then device "
+                "pinned memory won't be used.",
+                stacklevel=4,
+            )
+        self._indices = iter(loader._index_sampler)
+        self._base_seed = draw_seed(loader.generator)
+
+    def __iter__(self) -> Any:
+        return self
+
+    def __len__(self) -> int:
+        return len(self._loader._index_sampler)
+
+    def __getstate__(self) -> Any:
+        raise NotImplementedError("{} cannot be pickled", type(self).__name__)
+
+    def _next_data(self) -> Any:
+        raise NotImplementedError
+
+    def __next__(self) -> Any:
+        data = self._next_data()
+        self._yielded += 1
+        loader = self._loader
+        if loader._iterable and loader._length is not None and self._yielded > loader._length:
+            warnings.warn(self._too_many(loader), stacklevel=2)
+        return data
+
+    def _too_many(self, loader: DataLoader[Any]) -> str:
+        text = (
+            f"Length of IterableDataset {loader.dataset} was reported to be {loader._length}"
+            f"(when accessing len(dataloader)), but {self._yielded} samples have been fetched. "
+        )
+        if loader.num_workers == 0:
+            return text
+        return text + (
+            "For multiprocessing data-loading, this could be caused by not properly configuring "
+            "the IterableDataset replica at each worker. Please see "
+            "https://pytorch.org/docs/stable/data.html#torch.utils.data.IterableDataset for "
+            "examples."
+        )
+
+
+class _SingleProcessIterator(_Iterator):
+    """Loads each batch when it is asked for."""
+
+    def __init__(self, loader: DataLoader[Any]) -> None:
+        super().__init__(loader)
+        if loader.timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         self._stream = (
             StreamFetcher(
                 loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
@@ -220,45 +314,24 @@ class _SingleProcessIterator:
             else None
         )
 
-    def __iter__(self) -> _SingleProcessIterator:
-        return self
-
-    def __len__(self) -> int:
-        return len(self._loader)
-
-    def __next__(self) -> Any:
+    def _next_data(self) -> Any:
         indices = next(self._indices)
-        self._yielded += 1
         if self._stream is not None:
             return self._stream.fetch(indices)
         loader = self._loader
         return fetch(loader.dataset, indices, loader._auto_collation, loader.collate_fn)
 
 
-def _context(given: Any) -> Any:
-    if given is None:
-        return multiprocessing.get_context("fork" if hasattr(os, "fork") else "spawn")
-    if isinstance(given, str):
-        known = multiprocessing.get_all_start_methods()
-        if given not in known:
-            raise ValueError(
-                "multiprocessing_context option should specify a valid start method in "
-                f"{known!r}, but got multiprocessing_context={given!r}"
-            )
-        return multiprocessing.get_context(given)
-    return given
-
-
-class _WorkersIterator:
+class _WorkersIterator(_Iterator):
     """Batches from worker processes, given out in the order of the sampler."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
-        self._loader = loader
         self._workers: list[Any] = []
         self._closed = False
-        context = _context(loader.multiprocessing_context)
-        self._base_seed = draw_seed(loader.generator)
-        self._results = context.Queue()
+        self._owner_process = os.getpid()
+        super().__init__(loader)
+        context = loader.multiprocessing_context or multiprocessing.get_context()
+        self._results = Results(ctx=context)
         self._stop = context.Event()
         self._requests = []
         facts = {
@@ -273,6 +346,7 @@ class _WorkersIterator:
         }
         for number in range(loader.num_workers):
             requests = context.Queue()
+            requests.cancel_join_thread()  # a dead worker reads no more: do not wait for it
             worker = context.Process(
                 target=worker_loop,
                 args=(facts, requests, self._results, self._stop, number, os.getpid()),
@@ -287,7 +361,6 @@ class _WorkersIterator:
         loader = self._loader
         self._indices = iter(loader._index_sampler)
         self._sent = 0
-        self._given = 0
         self._yielded = 0
         self._held: dict[int, Any] = {}
         self._owner: dict[int, int] = {}
@@ -321,39 +394,32 @@ class _WorkersIterator:
         self._owner[self._sent] = worker
         self._sent += 1
 
-    def __iter__(self) -> _WorkersIterator:
-        return self
-
-    def __len__(self) -> int:
-        return len(self._loader)
-
-    def __next__(self) -> Any:
+    def _next_data(self) -> Any:
         while True:
-            while self._given < self._sent and self._given not in self._held:
-                if not self._loader.in_order and self._held:
-                    break
-                index, answer = self._receive()
-                self._held[index] = answer
-            if not self._held and self._given >= self._sent:
+            if not self._owner:
                 if not self._loader.persistent_workers:
                     self.close()
                 raise StopIteration
-            index = self._given if self._given in self._held else next(iter(self._held))
+            index = self._next_index()
             answer = self._held.pop(index)
-            self._owner.pop(index, None)
-            if index == self._given:
-                self._given += 1
+            del self._owner[index]
             if isinstance(answer, Ended):
                 self._open[answer.worker] = False
-                self._request()
-                continue
             self._request()
+            if isinstance(answer, Ended):
+                continue
             if isinstance(answer, ExceptionWrapper):
-                if not self._loader.persistent_workers:
-                    self.close()
                 answer.reraise()
-            self._yielded += 1
             return answer
+
+    def _next_index(self) -> int:
+        """The number of the next batch to give out, once it is here."""
+        first = next(iter(self._owner))
+        in_order = self._loader.in_order
+        while first not in self._held if in_order else not self._held:
+            index, answer = self._receive()
+            self._held[index] = answer
+        return first if in_order else next(iter(self._held))
 
     def _receive(self) -> Any:
         limit = self._loader.timeout
@@ -402,7 +468,7 @@ class _WorkersIterator:
             requests.cancel_join_thread()
 
     def __del__(self) -> None:
-        if getattr(self, "_workers", None) and not self._closed:
+        if self._workers and self._owner_process == os.getpid():
             self.close()
 
 
