@@ -1,0 +1,176 @@
+"""Tables of places for the loops of convolution, worked out once for each case."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from typing import Any
+
+import numpy as np
+
+GROUP = 192  # pixels of small images that go through the loops together, at least
+
+Ints = tuple[int, ...]
+
+
+class Phase:
+    """Results that share their taps: all of them, or one residue of the stride in a gradient.
+
+    ``pixels`` has a base in the padded source for each result, ``places`` where it goes in its
+    plane; ``taps`` and ``weights`` have, for each term of a sum, its offset from the base and its
+    place in the weight.
+    """
+
+    def __init__(self, pixels: Any, places: Any, taps: Any, weights: Any, dense: bool) -> None:
+        self.pixels, self.places = pixels, places
+        self.taps, self.weights = taps, weights
+        self.dense = int(dense)
+
+
+class Geometry:
+    """How images are padded, and the phases of results computed from them.
+
+    Attributes:
+        sizes: channels, three lengths, three paddings before, three padded lengths, and the pitch
+            of a padded channel, as :func:`pad_images` takes them.
+        direct: no padding is needed: images can be read where they are.
+        together: how many images go through the loops at once.
+        channel_step: from one channel of the result to the next in the weight.
+        adjacent: a channel's weights lie in the order of the taps.
+    """
+
+    def __init__(
+        self, source: Ints, channels: int, before: Ints, padded: Ints, groups: int
+    ) -> None:
+        self.groups, self.channels = groups, channels
+        self.images = source[0]
+        lengths = _three(source[2:], 1)
+        size = padded[0] * padded[1] * padded[2]
+        # a plane that is a multiple of 512 bytes would put all channels into a few cache sets
+        pitch = size + (-size) % 8
+        self.pitch = pitch + 24 if pitch % 128 == 0 else pitch
+        self.direct = tuple(padded) == lengths and not any(before) and size % 128 != 0
+        if self.direct:
+            self.pitch = size
+        self.before, self.padded = before, padded
+        self.sizes = np.array(
+            [source[1], *lengths, *before, *padded, self.pitch], np.int64
+        )
+        self.image_pitch = source[1] * self.pitch
+        self.group_pitch = source[1] // groups * self.pitch
+        self.phases: list[Phase] = []
+        self.complete = True
+        self.channel_step = 0
+        self.adjacent = 0
+        self.together = 1
+
+    def over_images(self, pixels: Any) -> Any:
+        """Bases for the images that go together."""
+        starts = np.arange(self.together, dtype=np.int64) * self.image_pitch
+        return np.ascontiguousarray((starts[:, None] + pixels).reshape(-1))
+
+    def over_channels(self, count: int, taps: Any) -> Any:
+        starts = np.arange(count, dtype=np.int64) * self.pitch
+        return np.ascontiguousarray((starts[:, None] + taps).reshape(-1))
+
+
+def grid(coordinates: Any, lengths: Any) -> Any:
+    """Offsets, within a dense block, of the points that have these coordinates along its axes."""
+    z, y, x = (np.asarray(c, np.int64) for c in coordinates)
+    _, rows, columns = lengths
+    return np.ascontiguousarray(((z[:, None, None] * rows + y[:, None]) * columns + x).reshape(-1))
+
+
+def _three(values: Any, fill: int) -> Ints:
+    return (fill,) * (3 - len(values)) + tuple(int(v) for v in values)
+
+
+def _together(images: int, places: int) -> int:
+    return max(1, min(images, -(-GROUP // max(places, 1))))
+
+
+@functools.lru_cache(maxsize=1024)
+def forward(
+    image: Ints, window: Ints, result: Ints, stride: Ints, padding: Ints, dilation: Ints,
+    groups: int,
+) -> Geometry:  # fmt: skip
+    """For ``convolution`` and, with the roles of pixels and taps exchanged, its weight gradient."""
+    taps, places = _three(window[2:], 1), _three(result[2:], 1)
+    steps, before = _three(stride, 1), _three(padding, 0)
+    spread = _three(dilation, 1)
+    lengths = _three(image[2:], 1)
+    reach = [
+        (o - 1) * s + d * (k - 1) + 1
+        for o, s, d, k in zip(places, steps, spread, taps, strict=True)
+    ]
+    if not any(before):
+        reach = list(lengths)
+    made = Geometry(image, window[0] // groups, before, tuple(reach), groups)
+    made.together = _together(image[0], int(np.prod(places)))
+    pixels = grid([np.arange(o) * s for o, s in zip(places, steps, strict=True)], made.padded)
+    offsets = grid([np.arange(k) * d for k, d in zip(taps, spread, strict=True)], made.padded)
+    inner = image[1] // groups
+    count = inner * offsets.size
+    made.phases.append(
+        Phase(
+            made.over_images(pixels), np.arange(pixels.size), made.over_channels(inner, offsets),
+            np.arange(count), True,
+        )
+    )  # fmt: skip
+    made.channel_step, made.adjacent = count, 1
+    return made
+
+
+@functools.lru_cache(maxsize=1024)
+def backward(
+    image: Ints, window: Ints, result: Ints, stride: Ints, padding: Ints, dilation: Ints,
+    groups: int,
+) -> Geometry:  # fmt: skip
+    """For the gradient for the input: one phase for each residue of the stride along each axis."""
+    lengths, taps = _three(image[2:], 1), _three(window[2:], 1)
+    places, steps = _three(result[2:], 1), _three(stride, 1)
+    pads, spread = _three(padding, 0), _three(dilation, 1)
+    axes = list(zip(lengths, taps, places, steps, pads, spread, strict=True))
+    lowest = [(p - d * (k - 1)) // s for n, k, o, s, p, d in axes]
+    highest = [(n - 1 + p) // s for n, k, o, s, p, d in axes]
+    before = tuple(max(0, -low) for low in lowest)
+    padded = tuple(
+        b + max(o, high + 1) for b, o, high in zip(before, places, highest, strict=True)
+    )
+    inner, features = image[1] // groups, window[0] // groups
+    made = Geometry(result, inner, before, padded, groups)
+    made.together = _together(image[0], int(np.prod(lengths)) // int(np.prod(steps)))
+    made.channel_step = int(np.prod(taps))
+    for residues in itertools.product(*[range(min(s, n)) for n, k, o, s, p, d in axes]):
+        phase = _residue(made, axes, residues, features)
+        if phase is None:
+            made.complete = False
+        else:
+            made.phases.append(phase)
+    return made
+
+
+def _residue(made: Geometry, axes: list[Ints], residues: Ints, features: int) -> Phase | None:
+    """The places ``residue + stride * i`` of each axis; None where no tap of the window meets them.
+
+    Place ``y`` of the input met place ``(y + padding - tap * dilation) / stride`` of the result.
+    """
+    coordinates, bases, taps, offsets = [], [], [], []
+    for residue, (n, k, _, s, p, d), before in zip(residues, axes, made.before, strict=True):
+        valid = [r for r in range(k) if (residue + p - r * d) % s == 0]
+        if not valid:
+            return None
+        coordinates.append(np.arange(residue, n, s))
+        bases.append(np.arange(coordinates[-1].size) + before)
+        taps.append(valid)
+        offsets.append([(residue + p - r * d) // s for r in valid])
+    inside = grid(taps, [k for n, k, o, s, p, d in axes])
+    step = made.channels * made.channel_step
+    weights = np.arange(features, dtype=np.int64)[:, None] * step + inside
+    return Phase(
+        made.over_images(grid(bases, made.padded)),
+        grid(coordinates, [n for n, k, o, s, p, d in axes]),
+        made.over_channels(features, grid(offsets, made.padded)),
+        np.ascontiguousarray(weights.reshape(-1)),
+        all(s == 1 for n, k, o, s, p, d in axes),
+    )

@@ -1,0 +1,250 @@
+"""The loops of convolution over register tiles, generated for an element type and a tile's width.
+
+Channels of the result lie along the vectors, in panels as wide as a tile; pixels of an image, or
+taps of the window, along its rows. Both are tables of places in a padded image, so that stride,
+dilation and the number of axes make no difference here.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from mindtorch.kernels.compile import kernel
+
+from .vectors import lanes, tile_of, tile_rows, transpose_block
+
+PIXELS = 96  # of a block of results, about: rounded up to whole tiles
+TAPS = 384  # of a block of weights: with the above, they fit the first-level cache
+WEIGHT_PIXELS = 240  # summed over at a time in the gradient for the weight
+
+
+@kernel
+def pad_images(padded: Any, x: Any, sizes: Any, first: int, count: int) -> None:
+    """Copy images into the middle of zeros; ``sizes`` as :class:`Geometry` makes them."""
+    channels, depth, height, width = sizes[0], sizes[1], sizes[2], sizes[3]
+    before_z, before_y, before_x = sizes[4], sizes[5], sizes[6]
+    rows, columns, pitch = sizes[8], sizes[9], sizes[10]
+    planes = sizes[7]
+    for c in range(count * channels):
+        source = x[(first * channels + c) * depth * height * width :]
+        target = padded[c * pitch : (c + 1) * pitch]
+        for z in range(planes):
+            for y in range(rows):
+                line = target[(z * rows + y) * columns : (z * rows + y + 1) * columns]
+                zi, yi = z - before_z, y - before_y
+                if zi < 0 or zi >= depth or yi < 0 or yi >= height:
+                    line[:] = 0
+                    continue
+                at = (zi * height + yi) * width
+                line[:before_x] = 0
+                inner = line[before_x : before_x + width]
+                given = source[at : at + width]
+                for i in range(inner.size):
+                    inner[i] = given[i]
+                line[before_x + width :] = 0
+
+
+class Loops:
+    """The compiled loops for one element type and tile."""
+
+    def __init__(self, dtype: Any, vectors: int) -> None:
+        self.rows = tile_rows() if vectors == 2 else 2 * tile_rows() - 2
+        self.width = vectors * lanes(dtype)
+        self.block = -(-PIXELS // self.rows) * self.rows
+        self.pack = _pack(self.width)
+        self.correlate = _correlate(self.rows, self.width, vectors)
+        self.weight_gradient = _weight_gradient(self.rows, self.width, vectors)
+        self.unpack = _unpack(self.width)
+
+
+@functools.cache
+def loops(dtype: Any, channels: int) -> Loops:
+    """The loops that suit results of ``channels`` channels."""
+    return _loops(dtype, 1 if channels <= lanes(dtype) else 2)
+
+
+@functools.cache
+def _loops(dtype: Any, vectors: int) -> Loops:
+    return Loops(dtype, vectors)
+
+
+@functools.cache
+def _pack(width: int) -> Any:
+    @kernel
+    def pack(
+        packed: Any, weight: Any, taps: Any, channels: int, channel_step: int, adjacent: int
+    ) -> None:
+        """Panels ``[tap][width]`` of a weight, filled up with zero channels."""
+        count = taps.size
+        panels = (channels + width - 1) // width
+        for panel in range(panels):
+            target = packed[panel * count * width : (panel + 1) * count * width]
+            valid = min(width, channels - panel * width)
+            source = weight[panel * width * channel_step :]
+            done = 0
+            if adjacent:
+                done = count // 8 * 8
+                for c in range(0, valid // 8 * 8, 8):
+                    for k in range(0, done, 8):
+                        transpose_block(
+                            target, k * width + c, width, source,
+                            c * channel_step + taps[k], channel_step,
+                        )  # fmt: skip
+                for k in range(done):
+                    for c in range(valid // 8 * 8, valid):
+                        target[k * width + c] = source[c * channel_step + taps[k]]
+                    for c in range(valid, width):
+                        target[k * width + c] = 0
+            for k in range(done, count):
+                at = taps[k]
+                for c in range(valid):
+                    target[k * width + c] = source[c * channel_step + at]
+                for c in range(valid, width):
+                    target[k * width + c] = 0
+
+    return pack
+
+
+@functools.cache
+def _unpack(width: int) -> Any:
+    @kernel
+    def unpack(weight: Any, packed: Any, count: int, pitch: int, channels: int) -> None:
+        """The inverse for a dense weight ``[channels, count]``: panels have ``pitch`` taps."""
+        for panel in range((channels + width - 1) // width):
+            source = packed[panel * pitch * width : (panel + 1) * pitch * width]
+            valid = min(width, channels - panel * width)
+            target = weight[panel * width * count :]
+            even, full = count // 8 * 8, valid // 8 * 8
+            for c in range(0, full, 8):
+                for k in range(0, even, 8):
+                    transpose_block(target, c * count + k, count, source, k * width + c, width)
+            for c in range(valid):
+                for k in range(even if c < full else 0, count):
+                    target[c * count + k] = source[k * width + c]
+
+    return unpack
+
+
+@functools.cache
+def _correlate(rows: int, width: int, vectors: int) -> Any:
+    tile = tile_of(rows, vectors, width // vectors)
+    block = -(-PIXELS // rows) * rows
+
+    @kernel
+    def write_block(
+        out: Any, places: Any, dense: int, made: Any, image: int, image_step: int, step: int,
+        count: int, first: int, stop: int, valid: int,
+    ) -> None:  # fmt: skip
+        """Pixels ``first`` to ``stop`` of consecutive images, from ``[pixel][width]`` to planes."""
+        at = first
+        while at < stop:
+            skipped, place = at // count, at % count
+            length = min(stop - at, count - place)
+            base = (image + skipped) * image_step
+            source = made[(at - first) * width :]
+            even, full = 0, 0
+            if dense:
+                even, full = length // 8 * 8, valid // 8 * 8
+                for c in range(0, full, 8):
+                    for p in range(0, even, 8):
+                        transpose_block(
+                            out, base + c * step + places[place] + p, step, source,
+                            p * width + c, width,
+                        )  # fmt: skip
+            for c in range(valid):
+                target = out[base + c * step :]
+                for p in range(even if c < full else 0, length):
+                    target[places[place + p]] = source[p * width + c]
+            at += length
+
+    @kernel
+    def correlate(
+        out: Any, source: Any, packed: Any, bias: Any, pixels: Any, taps: Any, places: Any,
+        dense: int, image: int, images: int, image_step: int, step: int, channels: int,
+        first_panel: int, last_panel: int, edge: Any, made: Any,
+    ) -> None:  # fmt: skip
+        """``images`` results from ``image`` on: panels of channels, sums over taps in blocks."""
+        count, depth = places.size, taps.size
+        total = images * count
+        for start in range(0, total, block):
+            stop = min(start + block, total)
+            last = start + (stop - start - 1) // rows * rows
+            for j in range(rows):
+                edge[j] = pixels[min(last + j, stop - 1)]
+            for panel in range(first_panel, last_panel):
+                right = panel * depth * width
+                for k in range(0, max(depth, 1), TAPS):
+                    length = min(TAPS, depth - k)
+                    for p in range(start, last, rows):
+                        at = (p - start) * width
+                        if k == 0:
+                            tile(source, pixels, p, taps, k, length, packed, right, bias,
+                                 panel * width, 0, made, at)
+                        else:
+                            tile(source, pixels, p, taps, k, length, packed,
+                                 right + k * width, made, at, width, made, at)
+                    at = (last - start) * width
+                    if k == 0:
+                        tile(source, edge, 0, taps, k, length, packed, right, bias,
+                             panel * width, 0, made, at)
+                    else:
+                        tile(source, edge, 0, taps, k, length, packed, right + k * width,
+                             made, at, width, made, at)
+                write_block(
+                    out[panel * width * step :], places, dense, made, image, image_step, step,
+                    count, start, stop, min(width, channels - panel * width),
+                )  # fmt: skip
+
+    return correlate
+
+
+@functools.cache
+def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
+    tile = tile_of(rows, vectors, width // vectors)
+
+    @kernel
+    def read_block(
+        right: Any, g: Any, image: int, image_step: int, step: int, first: int, stop: int,
+        valid: int,
+    ) -> None:  # fmt: skip
+        """Pixels ``first`` to ``stop`` of consecutive images, from planes to ``[pixel][width]``."""
+        at = first
+        while at < stop:
+            place = at % step
+            length = min(stop - at, step - place)
+            source = g[(image + at // step) * image_step + place :]
+            target = right[(at - first) * width :]
+            even, full = length // 8 * 8, valid // 8 * 8
+            for c in range(0, full, 8):
+                for p in range(0, even, 8):
+                    transpose_block(target, p * width + c, width, source, c * step + p, step)
+            for c in range(valid):
+                for p in range(even if c < full else 0, length):
+                    target[p * width + c] = source[c * step + p]
+            for p in range(length):
+                for c in range(valid, width):
+                    target[p * width + c] = 0
+            at += length
+
+    @kernel
+    def weight_gradient(
+        sums: Any, source: Any, g: Any, pixels: Any, taps: Any, image: int, images: int,
+        image_step: int, step: int, channels: int, right: Any,
+    ) -> None:  # fmt: skip
+        """Add ``images`` images' share to ``sums``, panels of ``[tap][width]``."""
+        total = images * step
+        for start in range(0, total, WEIGHT_PIXELS):
+            stop = min(start + WEIGHT_PIXELS, total)
+            for panel in range((channels + width - 1) // width):
+                read_block(
+                    right, g[panel * width * step :], image, image_step, step, start, stop,
+                    min(width, channels - panel * width),
+                )  # fmt: skip
+                for k in range(0, taps.size, rows):
+                    at = (panel * taps.size + k) * width
+                    tile(source, taps, k, pixels, start, stop - start, right, 0, sums, at,
+                         width, sums, at)
+
+    return weight_gradient
+
