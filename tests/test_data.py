@@ -174,7 +174,7 @@ def test_workers_are_seeded_as_torchs(persistent: bool) -> None:
 
 
 def test_an_eager_sampler_draws_where_torch_lets_it() -> None:
-    """The sampler is asked for its iterator before the loader draws its seed, twice with workers."""
+    """The sampler gives its iterator before the loader draws its seed, twice with workers."""
     for workers in (0, 1):
         seen = []
         for library, data in LIBRARIES:
@@ -369,12 +369,24 @@ def test_timeout() -> None:
         next(iter(loader))
 
 
+def test_iterators_in_reference_cycles_end_their_workers() -> None:
+    """The collector may find iterator and queues together: ending must not depend on either."""
+    loader: Any = ours.DataLoader(Numbers(8), 1, num_workers=2, persistent_workers=True)
+    list(loader)
+    workers = loader._iterator._team.workers
+    began = time.monotonic()
+    del loader
+    gc.collect()
+    assert time.monotonic() - began < 3
+    assert not any(w.is_alive() for w in workers)
+
+
 def test_breaking_off_ends_the_workers() -> None:
     """Large batches wait in the pipe when the loop ends early; nothing waits for them."""
     loader: Any = ours.DataLoader([mt.zeros(300, 1000)] * 16, 2, num_workers=2)
     iterator = iter(loader)
     next(iterator)
-    workers = iterator._workers
+    workers = iterator._team.workers
     began = time.monotonic()
     del iterator
     gc.collect()

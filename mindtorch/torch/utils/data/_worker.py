@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import multiprocessing.queues
 import os
-import queue
 import random
 import sys
 import traceback
+from multiprocessing import connection
 from typing import Any
 
 import numpy as np
@@ -155,19 +155,20 @@ def seed_worker(base_seed: int, worker: int) -> int:
 def worker_loop(
     loader: dict[str, Any], requests: Any, results: Any, stop: Any, worker: int, parent: int
 ) -> None:
-    """Answer (index, indices) requests with (index, batch) until None arrives."""
+    """Answer (index, indices) requests with (index, batch) until the stop pipe has something."""
     global _info
+    stopped, writer = stop
+    writer.close()
     try:
         from mindtorch.torch.settings import set_num_threads
 
         set_num_threads(1)
-        dataset = loader["dataset"]
         failure = None
         stream = None
         try:
             seed = seed_worker(loader["base_seed"], worker)
             _info = WorkerInfo(
-                id=worker, num_workers=loader["num_workers"], seed=seed, dataset=dataset
+                id=worker, num_workers=loader["num_workers"], seed=seed, dataset=loader["dataset"]
             )
             if loader["worker_init_fn"] is not None:
                 loader["worker_init_fn"](worker)
@@ -175,14 +176,12 @@ def worker_loop(
         except Exception:
             failure = ExceptionWrapper(f"in DataLoader worker process {worker}")
         while True:
-            try:
-                request = requests.get(timeout=STATUS_CHECK)
-            except queue.Empty:
-                if os.getppid() != parent:
-                    return
-                continue
-            if request is None or stop.is_set():
+            ready = connection.wait([stopped, requests._reader], STATUS_CHECK)
+            if stopped in ready or (not ready and os.getppid() != parent):
                 return
+            if not ready:
+                continue
+            request = requests.get()
             if isinstance(request, Resume):
                 results.put((request, None))
                 stream = _stream(loader)
@@ -193,8 +192,7 @@ def worker_loop(
     except KeyboardInterrupt:
         """The main process reports it."""
     finally:
-        if stop.is_set():
-            results.cancel_join_thread()
+        results.cancel_join_thread()
         results.close()
 
 

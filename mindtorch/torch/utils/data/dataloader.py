@@ -6,24 +6,15 @@ import itertools
 import multiprocessing
 import multiprocessing.context
 import os
-import time
 import warnings
+import weakref
 from collections.abc import Iterator
-from multiprocessing import connection
 from typing import Any, Generic, TypeVar
 
 from mindtorch.kernels.cpu.threads import available_cores
 
-from ._worker import (
-    STATUS_CHECK,
-    Ended,
-    ExceptionWrapper,
-    Results,
-    Resume,
-    StreamFetcher,
-    fetch,
-    worker_loop,
-)
+from ._team import Team
+from ._worker import Ended, ExceptionWrapper, Resume, StreamFetcher, fetch
 from .collate import default_collate, default_convert
 from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, draw_seed
@@ -326,14 +317,7 @@ class _WorkersIterator(_Iterator):
     """Batches from worker processes, given out in the order of the sampler."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
-        self._workers: list[Any] = []
-        self._closed = False
-        self._owner_process = os.getpid()
         super().__init__(loader)
-        context = loader.multiprocessing_context or multiprocessing.get_context()
-        self._results = Results(ctx=context)
-        self._stop = context.Event()
-        self._requests = []
         facts = {
             "dataset": loader.dataset,
             "auto_collation": loader._auto_collation,
@@ -344,17 +328,8 @@ class _WorkersIterator(_Iterator):
             "num_workers": loader.num_workers,
             "worker_init_fn": loader.worker_init_fn,
         }
-        for number in range(loader.num_workers):
-            requests = context.Queue()
-            requests.cancel_join_thread()  # a dead worker reads no more: do not wait for it
-            worker = context.Process(
-                target=worker_loop,
-                args=(facts, requests, self._results, self._stop, number, os.getpid()),
-                daemon=True,
-            )
-            _start(worker)
-            self._requests.append(requests)
-            self._workers.append(worker)
+        self._team = Team(loader.multiprocessing_context, loader.num_workers, facts)
+        weakref.finalize(self, self._team.close)
         self._begin()
 
     def _begin(self) -> None:
@@ -371,9 +346,9 @@ class _WorkersIterator(_Iterator):
 
     def restart(self) -> None:
         """Begin another epoch with the same workers."""
-        for requests in self._requests:
+        for requests in self._team.requests:
             requests.put(Resume(self._base_seed))
-        waiting = len(self._workers)
+        waiting = len(self._team.workers)
         while waiting:
             index, _ = self._receive()
             waiting -= isinstance(index, Resume)
@@ -384,13 +359,13 @@ class _WorkersIterator(_Iterator):
             indices = next(self._indices)
         except StopIteration:
             return
-        for _ in self._workers:
+        for _ in self._team.workers:
             worker = next(self._next_worker)
             if self._open[worker]:
                 break
         else:
             return
-        self._requests[worker].put((self._sent, indices))
+        self._team.requests[worker].put((self._sent, indices))
         self._owner[self._sent] = worker
         self._sent += 1
 
@@ -398,7 +373,7 @@ class _WorkersIterator(_Iterator):
         while True:
             if not self._owner:
                 if not self._loader.persistent_workers:
-                    self.close()
+                    self._team.close()
                 raise StopIteration
             index = self._next_index()
             answer = self._held.pop(index)
@@ -422,58 +397,4 @@ class _WorkersIterator(_Iterator):
         return first if in_order else next(iter(self._held))
 
     def _receive(self) -> Any:
-        limit = self._loader.timeout
-        deadline = time.monotonic() + limit if limit else None
-        while True:
-            wait = STATUS_CHECK if deadline is None else min(
-                STATUS_CHECK, max(deadline - time.monotonic(), 0.001)
-            )
-            reader = self._results._reader
-            alive = [w.sentinel for w, is_open in zip(self._workers, self._open, strict=True)
-                     if is_open]  # fmt: skip
-            ready = connection.wait([reader, *alive], timeout=wait)
-            if reader in ready:
-                return self._results.get()
-            if ready:
-                self._check_alive()
-            if deadline is not None and time.monotonic() >= deadline:
-                self.close()
-                raise RuntimeError(f"DataLoader timed out after {limit} seconds")
-
-    def _check_alive(self) -> None:
-        dead = [w for w, is_open in zip(self._workers, self._open, strict=True)
-                if is_open and not w.is_alive()]  # fmt: skip
-        if dead:
-            pids = ", ".join(str(w.pid) for w in dead)
-            self.close()
-            raise RuntimeError(f"DataLoader worker (pid(s) {pids}) exited unexpectedly")
-
-    def close(self) -> None:
-        """End the workers and wait for them."""
-        if self._closed:
-            return
-        self._closed = True
-        self._stop.set()
-        for requests in self._requests:
-            requests.put(None)
-            requests.close()
-        for worker in self._workers:
-            worker.join(timeout=STATUS_CHECK)
-            if worker.is_alive():
-                worker.terminate()
-                worker.join()
-        self._results.close()
-        self._results.cancel_join_thread()
-        for requests in self._requests:
-            requests.cancel_join_thread()
-
-    def __del__(self) -> None:
-        if self._workers and self._owner_process == os.getpid():
-            self.close()
-
-
-def _start(worker: Any) -> None:
-    """Start a process; a fork of a process with threads is meant, and needs no warning."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)
-        worker.start()
+        return self._team.receive(self._open, self._loader.timeout)

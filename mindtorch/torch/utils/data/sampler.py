@@ -72,9 +72,9 @@ class RandomSampler(Sampler[int]):
             raise TypeError(
                 f"replacement should be a boolean value, but got replacement={self.replacement}"
             )
-        if not isinstance(self.num_samples, int) or self.num_samples < 0:
+        if not isinstance(self.num_samples, int) or self.num_samples <= 0:
             raise ValueError(
-                "num_samples should be a non-negative integer value, but got "
+                "num_samples should be a positive integer value, but got "
                 f"num_samples={self.num_samples}"
             )
 
@@ -95,9 +95,9 @@ class RandomSampler(Sampler[int]):
             rest = self.num_samples % 32
             yield from randint(high=n, low=0, size=(rest,), generator=generator).tolist()
             return
-        for _ in range(self.num_samples // max(n, 1)):
+        for _ in range(self.num_samples // n):
             yield from randperm(n, generator=generator).tolist()
-        yield from randperm(n, generator=generator).tolist()[: self.num_samples % max(n, 1)]
+        yield from randperm(n, generator=generator).tolist()[: self.num_samples % n]
 
     def __len__(self) -> int:
         return self.num_samples
