@@ -66,7 +66,7 @@ class Draws:
 def stream(kind: Any, n: int, info: Any) -> Any:
     """An iterable data set that shares its numbers out among workers."""
 
-    class Stream(kind):  # type: ignore[misc]
+    class Stream(kind):
         def __iter__(self) -> Any:
             worker = info()
             return iter(range(n)) if worker is None else iter(range(worker.id, n, 2 + worker.id))
@@ -218,7 +218,7 @@ def test_streams(workers: int, drop_last: bool, batch_size: int | None) -> None:
 def test_a_stream_longer_than_it_says_warns() -> None:
     """len(loader) is only as good as len(dataset)."""
 
-    class Liar(ours.IterableDataset):  # type: ignore[type-arg]
+    class Liar(ours.IterableDataset[Any]):
         def __iter__(self) -> Any:
             return iter(range(3))
 
@@ -257,6 +257,20 @@ def describe(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return type(value).__name__, [describe(v) for v in value]
     return value
+
+
+@pytest.mark.parametrize("indices", [[3, 0, 3], [-1, 2], [mt.tensor(1), 2]])
+def test_rows_of_a_tensor_dataset_are_those_of_single_samples(indices: Any) -> None:
+    """A TensorDataset's batch is gathered at once, with what stacking single rows would give."""
+    columns = mt.randn(4, 3), mt.arange(4), mt.randn(4, 2, 2).transpose(1, 2)
+    for source in (columns, (columns[0].requires_grad_(),)):
+        dataset = ours.TensorDataset(*source)
+        batches: Any = ours.DataLoader(dataset, batch_sampler=[indices])
+        expected = ours.default_collate([dataset[i] for i in indices])
+        for batch in batches:
+            assert [describe(x) for x in batch] == [describe(x) for x in expected]
+            assert [x.is_contiguous() for x in batch] == [x.is_contiguous() for x in expected]
+            assert [x.requires_grad for x in batch] == [x.requires_grad for x in expected]
 
 
 def test_batch_sampler_and_getitems() -> None:

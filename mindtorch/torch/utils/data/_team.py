@@ -24,7 +24,8 @@ class Team:
         self.owner = os.getpid()
         self.closed = False
         self.results = Results(ctx=self.context)
-        stopped, self._stop = self.context.Pipe(duplex=False)
+        stopped, stop = self.context.Pipe(duplex=False)
+        self._stop: Any = stop
         self.requests: list[Any] = []
         self.workers: list[Any] = []
         for number in range(count):
@@ -32,7 +33,7 @@ class Team:
             requests.cancel_join_thread()  # a dead worker reads no more: do not wait for it
             worker = self.context.Process(
                 target=worker_loop,
-                args=(facts, requests, self.results, (stopped, self._stop), number, self.owner),
+                args=(facts, requests, self.results, (stopped, stop), number, self.owner),
                 daemon=True,
             )
             with warnings.catch_warnings():  # a fork of a process with threads is meant

@@ -13,6 +13,10 @@ from typing import Any
 import numpy as np
 
 from mindtorch.torch._random import manual_seed
+from mindtorch.torch.functions.creation import from_numpy
+
+from .collate import default_collate
+from .dataset import TensorDataset
 
 _info: Any = None
 STATUS_CHECK = 5.0
@@ -82,6 +86,10 @@ class _Verbatim(str):
 def fetch(dataset: Any, indices: Any, auto_collation: bool, collate_fn: Any) -> Any:
     """The sample, or the collated batch, at ``indices``."""
     if auto_collation:
+        if type(dataset) is TensorDataset and collate_fn is default_collate:
+            rows = _rows(dataset.tensors, indices)
+            if rows is not None:
+                return rows
         if callable(getattr(dataset, "__getitems__", None)):
             data = dataset.__getitems__(indices)
         else:
@@ -91,12 +99,29 @@ def fetch(dataset: Any, indices: Any, auto_collation: bool, collate_fn: Any) -> 
     return collate_fn(data)
 
 
-class Results(multiprocessing.queues.Queue):  # type: ignore[type-arg]
+class Results(multiprocessing.queues.Queue):
     """A queue of (index, batch); a batch that cannot travel is answered with the reason."""
 
-    def _on_queue_feeder_error(self, error: Exception, item: Any) -> None:  # type: ignore[override]
+    def _on_queue_feeder_error(self, error: Exception, item: Any) -> None:
         worker = -1 if _info is None else _info.id
         self.put((item[0], ExceptionWrapper(f"in DataLoader worker process {worker}")))
+
+
+def _rows(tensors: Any, indices: Any) -> list[Any] | None:
+    """What collating single rows gives, taken at once; None where that is not the same."""
+    if any(t.requires_grad or not t.ndim for t in tensors):
+        return None
+    try:
+        places = np.array(indices)
+    except ValueError:
+        return None
+    if places.dtype != np.int64 or places.ndim != 1 or not places.size:
+        return None
+    length = len(tensors[0])
+    if places.min() < 0 or places.max() >= length:
+        return None
+    index = from_numpy(places)
+    return [t[index] for t in tensors]
 
 
 class StreamFetcher:
