@@ -19,8 +19,9 @@ import numpy as np
 
 from . import convolution_depthwise as depthwise
 from . import convolution_geometry as geometry
-from .convolution_loops import WEIGHT_PIXELS, loops, pad_images
+from .convolution_loops import STRIP_ROWS, WEIGHT_PIXELS, loops, pad_images, strips
 from .threads import get_num_threads, parallel_for
+from .vectors import lanes
 
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 _SERIAL = 2_000_000  # multiplications that one thread does sooner than two
@@ -66,6 +67,11 @@ def _pieces(size: int, work: int, part: Any) -> None:
 def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geometry) -> None:
     """Results of all phases; ``out`` is ``[images, groups * channels, *spatial]``, flat."""
     channels, groups, images = plan.channels, plan.groups, plan.images
+    if channels <= 2 * STRIP_ROWS and 4 * channels <= 5 * lanes(out.dtype) and all(
+        p.step == 1 and p.row >= lanes(out.dtype) for p in plan.phases
+    ):
+        _correlate_strips(out, source, weight, bias, plan)
+        return
     code = loops(out.dtype, channels)
     width, panels = code.width, -(-channels // code.width)
     step = out.size // (images * groups * channels)
@@ -104,6 +110,42 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
         _pieces(images, work, lambda first, last: run(first, last, 0, panels))
     else:
         _pieces(panels, work, lambda first, last: run(0, images, first, last))
+
+
+def _correlate_strips(
+    out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geometry
+) -> None:
+    """The same for few channels of results."""
+    channels, groups, images = plan.channels, plan.groups, plan.images
+    code = strips(out.dtype, channels)
+    step = out.size // (images * groups * channels)
+    if not plan.complete:
+        out[:] = 0
+    order = np.arange(channels)[:, None] * plan.channel_step
+    offsets = np.zeros((groups, channels), out.dtype)
+    if bias is not None:
+        offsets[:] = bias.reshape(groups, channels)
+    packed = [
+        (g, phase, part[order + phase.weights].reshape(-1))
+        for g, part in enumerate(weight.reshape(groups, -1))
+        for phase in plan.phases
+    ]
+
+    def run(first: int, last: int) -> None:
+        made = workspace(2 * channels * lanes(out.dtype), out.dtype, "made")
+        for start in range(first, last, plan.together):
+            count = min(plan.together, last - start)
+            padded = _padded(plan, source, start, count)
+            for g, phase, held in packed:
+                code(
+                    out[g * channels * step :], padded[g * plan.group_pitch :], held, offsets[g],
+                    phase.pixels, phase.taps, phase.places, phase.vectors(lanes(out.dtype)),
+                    phase.dense, start, count, plan.image_pitch, groups * channels * step, step,
+                    channels, made,
+                )  # fmt: skip
+
+    work = out.size * sum(p.taps.size * p.places.size for p in plan.phases) // max(step, 1)
+    _pieces(images, work, run)
 
 
 def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:

@@ -131,55 +131,36 @@ def _weight_gradient(
             out[channel * features * count + k] = total
 
 
-class _Rows:
-    """The parts of a plan that these loops use: where rows of results begin, and how they step."""
-
-    def __init__(self, plan: Geometry, row: int, step: int) -> None:
-        phase = plan.phases[0]
-        self.taps = phase.taps
-        self.starts = np.ascontiguousarray(phase.pixels[: phase.places.size : row])
-        self.row, self.step = row, step
-        self.size = int(np.prod(plan.padded))
-
-
-def _rows(plan: Geometry) -> _Rows:
-    pixels = plan.phases[0].pixels[: plan.phases[0].places.size]
-    step = int(pixels[1] - pixels[0]) if pixels.size > 1 else 1
-    breaks = np.flatnonzero(np.diff(pixels) != step)
-    row = int(breaks[0]) + 1 if breaks.size else pixels.size
-    return _Rows(plan, row, step)
-
-
 def convolution(out: Any, x: Any, weight: Any, bias: Any, plan: Geometry) -> None:
-    rows, channels = _rows(plan), plan.groups
+    rows, channels = plan.phases[0], plan.groups
     offset = np.zeros(channels * plan.channels, out.dtype) if bias is None else bias
 
     def part(first: int, last: int) -> None:
-        padded = np.empty(rows.size, out.dtype)
+        padded = np.empty(plan.pitch, out.dtype)
         _forward(out, x, weight, offset, padded, plan.sizes, rows.taps, rows.starts, rows.row,
                  rows.step, plan.channels, first, last)  # fmt: skip
 
-    parallel_for(plan.images * channels, part, 1 + 500_000 // rows.size)
+    parallel_for(plan.images * channels, part, 1 + 500_000 // plan.pitch)
 
 
 def input_gradient(out: Any, g: Any, weight: Any, plan: Geometry) -> None:
-    rows = _rows(plan)
+    rows = plan.phases[0]
 
     def part(first: int, last: int) -> None:
-        padded = np.empty(rows.size, out.dtype)
+        padded = np.empty(plan.pitch, out.dtype)
         _input_gradient(out, g, weight, padded, plan.sizes, rows.taps, rows.starts, rows.row,
                         rows.step, plan.channels, first, last)  # fmt: skip
 
-    parallel_for(plan.images * plan.groups, part, 1 + 500_000 // rows.size)
+    parallel_for(plan.images * plan.groups, part, 1 + 500_000 // plan.pitch)
 
 
 def weight_gradient(out: Any, g: Any, x: Any, plan: Geometry) -> None:
-    rows = _rows(plan)
+    rows = plan.phases[0]
 
     def part(first: int, last: int) -> None:
-        padded = np.empty(rows.size, out.dtype)
+        padded = np.empty(plan.pitch, out.dtype)
         sums = np.empty(plan.channels * rows.taps.size * rows.row, out.dtype)
         _weight_gradient(out, g, x, padded, sums, plan.sizes, rows.taps, rows.starts, rows.row,
                          rows.step, plan.channels, plan.images, first, last)  # fmt: skip
 
-    parallel_for(plan.groups, part, 1 + 500_000 // (rows.size * max(plan.images, 1)))
+    parallel_for(plan.groups, part, 1 + 500_000 // (plan.pitch * max(plan.images, 1)))

@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-GROUP = 192  # pixels of small images that go through the loops together, at least
+GROUP_PIXELS = 192  # small images go through the loops together: so many pixels of results,
+GROUP_SIZE = 32768  # or so many elements of padded images
 
 Ints = tuple[int, ...]
 
@@ -18,13 +19,25 @@ class Phase:
 
     ``pixels`` has a base in the padded source for each result, ``places`` where it goes in its
     plane; ``taps`` and ``weights`` have, for each term of a sum, its offset from the base and its
-    place in the weight.
+    place in the weight. The pixels are rows of ``row``, each ``step`` from the one before.
     """
 
     def __init__(self, pixels: Any, places: Any, taps: Any, weights: Any, dense: bool) -> None:
         self.pixels, self.places = pixels, places
         self.taps, self.weights = taps, weights
         self.dense = int(dense)
+        image = pixels[: places.size]
+        self.step = int(image[1] - image[0]) if image.size > 1 else 1
+        breaks = np.flatnonzero(np.diff(image) != self.step)
+        self.row = int(breaks[0]) + 1 if breaks.size else image.size
+        self.starts = np.ascontiguousarray(image[:: self.row])
+        self.count = image.size
+
+    @functools.cache  # noqa: B019
+    def vectors(self, width: int) -> Any:
+        """The pixels at which vectors begin that cover all rows; the last two of a row overlap."""
+        within = [min(x, self.row - width) for x in range(0, self.row, width)]
+        return np.add.outer(np.arange(0, self.count, self.row), within).reshape(-1)
 
 
 class Geometry:
@@ -85,8 +98,9 @@ def _three(values: Any, fill: int) -> Ints:
     return (fill,) * (3 - len(values)) + tuple(int(v) for v in values)
 
 
-def _together(images: int, places: int) -> int:
-    return max(1, min(images, -(-GROUP // max(places, 1))))
+def _together(made: Geometry, places: int) -> int:
+    wanted = max(-(-GROUP_PIXELS // max(places, 1)), GROUP_SIZE // max(made.image_pitch, 1), 1)
+    return min(made.images, wanted)
 
 
 @functools.lru_cache(maxsize=1024)
@@ -106,7 +120,7 @@ def forward(
     if not any(before):
         reach = list(lengths)
     made = Geometry(image, window[0] // groups, before, tuple(reach), groups)
-    made.together = _together(image[0], int(np.prod(places)))
+    made.together = _together(made, int(np.prod(places)))
     pixels = grid([np.arange(o) * s for o, s in zip(places, steps, strict=True)], made.padded)
     offsets = grid([np.arange(k) * d for k, d in zip(taps, spread, strict=True)], made.padded)
     inner = image[1] // groups
@@ -139,7 +153,7 @@ def backward(
     )
     inner, features = image[1] // groups, window[0] // groups
     made = Geometry(result, inner, before, padded, groups)
-    made.together = _together(image[0], int(np.prod(lengths)) // int(np.prod(steps)))
+    made.together = _together(made, int(np.prod(lengths)) // int(np.prod(steps)))
     made.channel_step = int(np.prod(taps))
     for residues in itertools.product(*[range(min(s, n)) for n, k, o, s, p, d in axes]):
         phase = _residue(made, axes, residues, features)

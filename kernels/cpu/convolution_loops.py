@@ -12,10 +12,11 @@ from typing import Any
 
 from mindtorch.kernels.compile import kernel
 
-from .vectors import lanes, tile_of, tile_rows, transpose_block
+from .vectors import lanes, strip_of, tile_of, tile_rows, transpose_block
 
 PIXELS = 96  # of a block of results, about: rounded up to whole tiles
 TAPS = 384  # of a block of weights: with the above, they fit the first-level cache
+STRIP_ROWS = 6  # channels that strips of pixels have sums for, two vectors each
 WEIGHT_PIXELS = 240  # summed over at a time in the gradient for the weight
 
 
@@ -67,6 +68,13 @@ def loops(dtype: Any, channels: int) -> Loops:
 @functools.cache
 def _loops(dtype: Any, vectors: int) -> Loops:
     return Loops(dtype, vectors)
+
+
+@functools.cache
+def strips(dtype: Any, channels: int) -> Any:
+    """The loop for results of few channels whose pixels are neighbours in the source."""
+    rows = channels if channels <= STRIP_ROWS else -(-channels // 2)
+    return _strips(rows, lanes(dtype))
 
 
 @functools.cache
@@ -248,3 +256,40 @@ def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
 
     return weight_gradient
 
+
+
+@functools.cache
+def _strips(rows: int, width: int) -> Any:
+    strip = strip_of(rows, width)
+
+    @kernel
+    def correlate_strips(
+        out: Any, source: Any, weight: Any, bias: Any, pixels: Any, taps: Any, places: Any,
+        begins: Any, dense: int, image: int, images: int, image_pitch: int, image_step: int,
+        step: int, channels: int, made: Any,
+    ) -> None:  # fmt: skip
+        """``images`` results from ``image`` on, in vectors of pixels that begin at ``begins``."""
+        depth, count = taps.size, begins.size
+        for n in range(0, images * count, 2):
+            other = min(n + 1, images * count - 1)
+            a, b = begins[n % count], begins[other % count]
+            at = (n // count) * image_pitch + pixels[a]
+            other_at = (other // count) * image_pitch + pixels[b]
+            to = (image + n // count) * image_step
+            other_to = (image + other // count) * image_step
+            for c in range(0, channels, rows):
+                first = min(c, channels - rows)
+                if dense:
+                    strip(source, at, other_at, taps, depth, weight, first * depth, bias, first,
+                          out, to + first * step + places[a],
+                          other_to + first * step + places[b], step)
+                    continue
+                strip(source, at, other_at, taps, depth, weight, first * depth, bias, first,
+                      made, 0, width, 2 * width)
+                for j in range(rows):
+                    for p in range(width):
+                        down = (first + j) * step
+                        out[to + down + places[a + p]] = made[2 * j * width + p]
+                        out[other_to + down + places[b + p]] = made[(2 * j + 1) * width + p]
+
+    return correlate_strips

@@ -78,8 +78,8 @@ def parallel_for(size: int, part: Part, smallest: int = 1) -> None:
     """Call ``part(start, stop)`` on pieces of ``range(size)``, one for each thread.
 
     ``part`` must release the interpreter lock (compiled kernels do) to gain anything. Each piece
-    has a thread of its own, the last one the calling thread; an exception in any piece is raised here
-    when all have ended. A piece that calls this itself runs its loop alone.
+    has a thread of its own, the last one the calling thread; when all have ended, an exception in
+    any of them is raised here. A piece that calls this itself runs its loop alone.
     """
     pieces = min(get_num_threads(), size // max(smallest, 1))
     if pieces <= 1 or getattr(_inside, "here", False):

@@ -17,6 +17,11 @@ from numba import types
 from numba.extending import intrinsic
 
 _WORD = ir.IntType(32)
+_LONG = ir.IntType(64)
+
+
+def _long(value: int) -> Any:
+    return ir.Constant(_LONG, value)
 
 
 @functools.cache
@@ -50,6 +55,64 @@ def _real(dtype: Any) -> Any:
     return ir.FloatType() if dtype == types.float32 else ir.DoubleType()
 
 
+class _Vectors:
+    """Instructions on vectors of ``width`` elements, at any address an element may have."""
+
+    def __init__(self, builder: Any, dtype: Any, width: int) -> None:
+        self._builder, self._width = builder, width
+        self._vector = ir.VectorType(_real(dtype), width)
+        self._align = 4 if dtype == types.float32 else 8
+        name = f"llvm.fma.v{width}f{32 if dtype == types.float32 else 64}"
+        self._fma = builder.module.globals.get(name) or ir.Function(
+            builder.module, ir.FunctionType(self._vector, [self._vector] * 3), name
+        )
+
+    def load(self, place: Any) -> Any:
+        typed = self._builder.bitcast(place, self._vector.as_pointer())
+        return self._builder.load(typed, align=self._align)
+
+    def store(self, value: Any, place: Any) -> None:
+        typed = self._builder.bitcast(place, self._vector.as_pointer())
+        self._builder.store(value, typed, align=self._align)
+
+    def spread(self, value: Any) -> Any:
+        """``value`` in every lane."""
+        first = self._builder.insert_element(
+            ir.Constant(self._vector, ir.Undefined), value, ir.Constant(_WORD, 0)
+        )
+        zeros = ir.Constant(ir.VectorType(_WORD, self._width), [0] * self._width)
+        return self._builder.shuffle_vector(first, first, zeros)
+
+    def fma(self, a: Any, b: Any, c: Any) -> Any:
+        return self._builder.call(self._fma, [a, b, c])
+
+    def sum_over(self, count: Any, rows: int, vectors: int, step: Any) -> Any:
+        """Registers, zero at first, renewed by ``step(i, registers)`` for each ``i < count``."""
+        builder = self._builder
+        zero = ir.Constant(self._vector, [ir.Constant(self._vector.element, 0.0)] * self._width)
+        entry = builder.block
+        body = builder.append_basic_block("sum.body")
+        done = builder.append_basic_block("sum.done")
+        builder.cbranch(builder.icmp_signed(">", count, _long(0)), body, done)
+        builder.position_at_end(body)
+        i = builder.phi(_LONG)
+        sums = [[builder.phi(self._vector) for _ in range(vectors)] for _ in range(rows)]
+        new = step(i, sums)
+        following = builder.add(i, _long(1))
+        i.add_incoming(_long(0), entry)
+        i.add_incoming(following, body)
+        builder.cbranch(builder.icmp_signed("<", following, count), body, done)
+        builder.position_at_end(done)
+        totals = []
+        for held, made in zip(sums, new, strict=True):
+            totals.append([builder.phi(self._vector) for _ in range(vectors)])
+            for total, before, after in zip(totals[-1], held, made, strict=True):
+                for value in (before, total):
+                    value.add_incoming(zero, entry)
+                    value.add_incoming(after, body)
+        return totals
+
+
 @functools.cache
 def tile_of(rows: int, vectors: int, width: int) -> Any:
     """The kernel of a tile of ``rows`` by ``vectors`` vectors of ``width`` elements.
@@ -71,86 +134,40 @@ def tile_of(rows: int, vectors: int, width: int) -> Any:
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             kinds = signature.args
-            real = _real(kinds[0].dtype)
-            vector = ir.VectorType(real, width)
-            align = 4 if kinds[0].dtype == types.float32 else 8
-            long = ir.IntType(64)
-
-            def pointer(place: int, at: Any) -> Any:
-                return _data(context, builder, kinds[place], arguments[place], at)
-
-            def load(place: Any) -> Any:
-                return builder.load(builder.bitcast(place, vector.as_pointer()), align=align)
-
-            source_data = pointer(0, ir.Constant(long, 0))
-            base_data = pointer(1, arguments[2])
-            offset_data = pointer(3, arguments[4])
-            right_data = pointer(6, arguments[7])
-            start_data, out_data = pointer(8, arguments[9]), pointer(11, arguments[12])
-            lines = [
-                builder.gep(
-                    source_data, [builder.load(builder.gep(base_data, [ir.Constant(long, j)]))]
+            data = {
+                place: _data(context, builder, kinds[place], arguments[place], begin)
+                for place, begin in (
+                    (0, _long(0)), (1, arguments[2]), (3, arguments[4]), (6, arguments[7]),
+                    (8, arguments[9]), (11, arguments[12]),
                 )
+            }  # fmt: skip
+            form = _Vectors(builder, kinds[0].dtype, width)
+            lines = [
+                builder.gep(data[0], [builder.load(builder.gep(data[1], [_long(j)]))])
                 for j in range(rows)
             ]
-            fma = builder.module.globals.get(_fma_name(vector)) or ir.Function(
-                builder.module, ir.FunctionType(vector, [vector] * 3), _fma_name(vector)
-            )
-            zero = ir.Constant(vector, [ir.Constant(real, 0.0)] * width)
-            entry = builder.block
-            body = builder.append_basic_block("tile.body")
-            done = builder.append_basic_block("tile.done")
-            some = builder.icmp_signed(">", arguments[5], ir.Constant(long, 0))
-            builder.cbranch(some, body, done)
-            builder.position_at_end(body)
-            i = builder.phi(long)
-            sums = [[builder.phi(vector) for _ in range(vectors)] for _ in range(rows)]
-            i.add_incoming(ir.Constant(long, 0), entry)
-            offset = builder.load(builder.gep(offset_data, [i]))
-            at = builder.mul(i, ir.Constant(long, vectors * width))
-            columns = [
-                load(builder.gep(right_data, [builder.add(at, ir.Constant(long, v * width))]))
-                for v in range(vectors)
-            ]
-            new = []
+
+            def step(i: Any, sums: Any) -> Any:
+                offset = builder.load(builder.gep(data[3], [i]))
+                at = builder.mul(i, _long(vectors * width))
+                columns = [
+                    form.load(builder.gep(data[6], [builder.add(at, _long(v * width))]))
+                    for v in range(vectors)
+                ]
+                new = []
+                for line, row in zip(lines, sums, strict=True):
+                    spread = form.spread(builder.load(builder.gep(line, [offset])))
+                    new.append([form.fma(spread, c, s) for c, s in zip(columns, row, strict=True)])
+                return new
+
+            sums = form.sum_over(arguments[5], rows, vectors, step)
             for j in range(rows):
-                value = builder.load(builder.gep(lines[j], [offset]))
-                single = builder.insert_element(
-                    ir.Constant(vector, ir.Undefined), value, ir.Constant(_WORD, 0)
-                )
-                spread = builder.shuffle_vector(
-                    single, single, ir.Constant(ir.VectorType(_WORD, width), [0] * width)
-                )
-                new.append([builder.call(fma, [spread, c, s])
-                            for c, s in zip(columns, sums[j], strict=True)])
-            following = builder.add(i, ir.Constant(long, 1))
-            i.add_incoming(following, body)
-            for j in range(rows):
+                row = builder.mul(arguments[10], _long(j))
                 for v in range(vectors):
-                    sums[j][v].add_incoming(zero, entry)
-                    sums[j][v].add_incoming(new[j][v], body)
-            builder.cbranch(
-                builder.icmp_signed("<", following, arguments[5]), body, done
-            )
-            builder.position_at_end(done)
-            for j in range(rows):
-                for v in range(vectors):
-                    total = builder.phi(vector)
-                    total.add_incoming(zero, entry)
-                    total.add_incoming(new[j][v], body)
-                    new[j][v] = total
-            for j in range(rows):
-                row = builder.mul(arguments[10], ir.Constant(long, j))
-                for v in range(vectors):
-                    place = builder.add(row, ir.Constant(long, v * width))
-                    initial = load(builder.gep(start_data, [place]))
-                    target = builder.gep(
-                        out_data, [ir.Constant(long, (j * vectors + v) * width)]
-                    )
-                    builder.store(
-                        builder.fadd(new[j][v], initial),
-                        builder.bitcast(target, vector.as_pointer()), align=align,
-                    )
+                    place = builder.add(row, _long(v * width))
+                    initial = form.load(builder.gep(data[8], [place]))
+                    target = builder.gep(data[11], [_long((j * vectors + v) * width)])
+                    form.store(builder.fadd(sums[j][v], initial), target)
             return context.get_dummy_value()
 
         long = types.int64
@@ -162,8 +179,61 @@ def tile_of(rows: int, vectors: int, width: int) -> Any:
     return tile
 
 
-def _fma_name(vector: Any) -> str:
-    return f"llvm.fma.v{vector.count}f{32 if isinstance(vector.element, ir.FloatType) else 64}"
+@functools.cache
+def strip_of(rows: int, width: int) -> Any:
+    """The kernel of ``rows`` strips of two vectors, each of ``width`` neighbouring pixels.
+
+    ``strip(source, at, other, offsets, count, weight, weight_at, start, start_at, out, to,
+    other_to, pitch)`` computes, for each row and column, and alike from ``other`` to ``other_to``::
+
+        out[to + row * pitch + column] = start[row]
+            + sum over i < count of weight[row * count + i] * source[at + offsets[i] + column]
+    """
+
+    @intrinsic
+    def strip(
+        context: Any, source: Any, at: Any, other: Any, offsets: Any, count: Any, weight: Any,
+        weight_at: Any, start: Any, start_at: Any, out: Any, to: Any, other_to: Any, pitch: Any,
+    ) -> Any:  # fmt: skip
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            def data(place: int, begin: Any) -> Any:
+                return _data(context, builder, signature.args[place], arguments[place], begin)
+
+            form = _Vectors(builder, signature.args[0].dtype, width)
+            pixels = [data(0, arguments[1]), data(0, arguments[2])]
+            offset_data = data(3, _long(0))
+            weight_data = data(5, arguments[6])
+            start_data = data(7, arguments[8])
+            targets = [data(9, arguments[10]), data(9, arguments[11])]
+            lines = [
+                builder.gep(weight_data, [builder.mul(arguments[4], _long(j))])
+                for j in range(rows)
+            ]
+
+            def step(i: Any, sums: Any) -> Any:
+                offset = builder.load(builder.gep(offset_data, [i]))
+                values = [form.load(builder.gep(p, [offset])) for p in pixels]
+                new = []
+                for line, row in zip(lines, sums, strict=True):
+                    spread = form.spread(builder.load(builder.gep(line, [i])))
+                    new.append([form.fma(spread, p, s) for p, s in zip(values, row, strict=True)])
+                return new
+
+            sums = form.sum_over(arguments[4], rows, 2, step)
+            for j in range(rows):
+                initial = form.spread(builder.load(builder.gep(start_data, [_long(j)])))
+                down = builder.mul(arguments[12], _long(j))
+                for total, target in zip(sums[j], targets, strict=True):
+                    form.store(builder.fadd(total, initial), builder.gep(target, [down]))
+            return context.get_dummy_value()
+
+        long = types.int64
+        signature = types.void(
+            source, long, long, offsets, long, weight, long, start, long, out, long, long, long
+        )
+        return signature, generate
+
+    return strip
 
 
 @intrinsic
@@ -176,12 +246,11 @@ def transpose_block(
         kinds = signature.args
         vector = ir.VectorType(_real(kinds[0].dtype), 8)
         align = 4 if kinds[0].dtype == types.float32 else 8
-        long = ir.IntType(64)
         source = _data(context, builder, kinds[3], arguments[3], arguments[4])
         target = _data(context, builder, kinds[0], arguments[0], arguments[1])
 
         def row(data: Any, pitch: Any, i: int) -> Any:
-            at = builder.mul(pitch, ir.Constant(long, i))
+            at = builder.mul(pitch, _long(i))
             return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
 
         def pick(a: Any, b: Any, places: list[int]) -> Any:
