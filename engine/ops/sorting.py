@@ -52,10 +52,10 @@ def _kth_aval(x: Aval, *, k: int, axis: int, keepdims: bool) -> Any:
     return aval(shape, x.dtype, None, x.device), aval(shape, dtypes.int64, None, x.device)
 
 
-def _kth_vjp(g: Any, out: Any, avals: Any, axis: int, keepdims: bool, needs: Any) -> Any:
+def _kth_vjp(g: Any, out1: Any, avals: Any, axis: int, keepdims: bool, needs: Any) -> Any:
     from .reduction import _chosen_vjp
 
-    return (_chosen_vjp(g, out, avals, axis, keepdims),)
+    return (_chosen_vjp(g, out1, avals, axis, keepdims),)
 
 
 kthvalue = Op("kthvalue", _kth_aval, "sorting.kthvalue", vjp=_kth_vjp)

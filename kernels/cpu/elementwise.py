@@ -24,7 +24,7 @@ from .math import mathematics
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _FLOAT16 = np.dtype(np.float16)
 _BOOL = np.dtype(np.bool_)
-_WHOLE = ("floor", "ceil", "trunc", "round", "conj")
+_WHOLE = ("floor", "ceil", "trunc", "round", "round_", "conj")
 Layouts = tuple[Any, ...]
 
 # --- scalar functions for a type -------------------------------------------------------------
