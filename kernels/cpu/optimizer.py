@@ -165,7 +165,7 @@ def count(steps_: Any, counts: Any) -> None:
 
 @kernel
 def _address(flat: Any) -> int:
-    return flat.ctypes.data  # type: ignore[no-any-return]
+    return flat.ctypes.data
 
 
 _addresses: dict[Any, Callable[[Any], int]] = {}
