@@ -227,3 +227,14 @@ def split(
         )
         (together if fit else rest).append(i)
     return together, rest
+
+
+def global_norm(tensors: Sequence[Tensor]) -> float:
+    """The Euclidean norm of all elements of all tensors; each tensor's is summed in float64."""
+    total = 0.0
+    together, rest = split(tensors)
+    if together:
+        total = float(np.square(norms([tensors[i] for i in together])).sum())
+    for i in rest:
+        total += float(np.square(tensors[i].array().astype(np.float64)).sum())
+    return float(np.sqrt(total))

@@ -12,6 +12,8 @@ import pytest
 import torch
 
 import mindtorch.torch as mt
+from mindtorch.engine import optimizer as engine
+from mindtorch.engine import update_rules as rules
 from mindtorch.torch import optim
 
 SHAPES = ((5, 7), (3,), (2, 3, 4), ())
@@ -199,6 +201,44 @@ def test_a_step_counts_as_a_write() -> None:
         kind([p], lr=0.5).step()
         with pytest.raises(RuntimeError, match="modified by an inplace operation"):
             loss.backward()
+
+
+@pytest.mark.parametrize("settings", [{}, {"weight_decay": 0.1, "amsgrad": True}])
+def test_rules_as_functions_are_the_kernels(settings: dict[str, Any]) -> None:
+    """What a trace of a step records computes what the fused kernels compute."""
+    values = np.random.default_rng(3)
+    start = values.standard_normal(9)
+    amsgrad = settings.get("amsgrad", False)
+    others = {k: v for k, v in settings.items() if k != "amsgrad"}
+    p, r = (mt.tensor(start, requires_grad=True) for _ in range(2))
+    adam = optim.AdamW([p], lr=0.1, **{"weight_decay": 0.0, **settings})
+    sgd = optim.SGD([r], lr=0.1, momentum=0.9, nesterov=True, **others)
+    one: Any = mt.tensor(start)
+    two: Any = mt.tensor(start)
+    state, other = rules.adam_init(one, amsgrad), rules.sgd_init(two, 0.9)
+    for i in range(5):
+        g: Any = mt.tensor(values.standard_normal(9))
+        one, state = rules.adam_update(one, g, state, lr=0.1, decoupled=True, **others)
+        two, other = rules.sgd_update(
+            two, g, other, lr=0.1, momentum=0.9, nesterov=True, first=i == 0, **others
+        )
+        adam.step((g,))
+        sgd.step((g,))
+    np.testing.assert_allclose(one.numpy(), p.detach().numpy(), rtol=1e-12)
+    np.testing.assert_allclose(two.numpy(), r.detach().numpy(), rtol=1e-13)
+
+
+def test_global_norm_and_scale() -> None:
+    """Norms over tensors of any layout and type, and scaling, count as torch computes them."""
+    values: Any = [mt.randn(3, 4), mt.randn(2, 2).t(), mt.randn(4).to(mt.float16)]
+    expected = np.sqrt(sum((v.double().numpy() ** 2).sum() for v in values))
+    assert engine.global_norm(values) == pytest.approx(expected, rel=1e-6)
+    assert engine.all_finite(values[:1])
+    old = values[0].tolist()
+    engine.scale_all(values[:1], 0.5)
+    assert values[0].tolist() == [[x * 0.5 for x in row] for row in old]
+    values[0][1, 2] = float("nan")
+    assert not engine.all_finite(values[:1])
 
 
 def test_a_parameter_may_change_its_memory() -> None:
