@@ -7,16 +7,14 @@ vectorised and called through its bare entry point. Everything else walks the ou
 
 from __future__ import annotations
 
-import ast
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
-from mindtorch.kernels import scalar
 from mindtorch.kernels.compile import entry_point, from_source, kernel
+from mindtorch.kernels.typed_scalar import TypedScalars, for_type
 
 from . import bits
 from .math import mathematics
@@ -24,81 +22,16 @@ from .math import mathematics
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _FLOAT16 = np.dtype(np.float16)
 _BOOL = np.dtype(np.bool_)
-_WHOLE = ("floor", "ceil", "trunc", "round", "round_", "conj")
 Layouts = tuple[Any, ...]
 
 # --- scalar functions for a type -------------------------------------------------------------
 
 
-class _TypedConstants(ast.NodeTransformer):
-    """Give every numeric constant the type T."""
-
-    def visit_Constant(self, node: ast.Constant) -> ast.expr:  # noqa: N802
-        if isinstance(node.value, bool) or not isinstance(node.value, (int, float)):
-            return node
-        return ast.Call(ast.Name("_T", ast.Load()), [node], [])
+def _build(text: str, name: str, space: dict[str, Any], loops: bool) -> Any:
+    return from_source(text, name, space, **({} if loops else {"inline": "always"}))
 
 
-_module: dict[str, ast.FunctionDef] = {}
-_functions: dict[tuple[str, np.dtype[Any]], Any] = {}
-_namespaces: dict[np.dtype[Any], dict[str, Any]] = {}
-
-
-def _definitions() -> dict[str, ast.FunctionDef]:
-    if not _module:
-        tree = ast.parse(inspect.getsource(scalar))
-        _module.update({f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)})
-    return _module
-
-
-def typed_scalar(name: str, dtype: np.dtype[Any]) -> Any:
-    """The scalar function ``name`` compiled for arithmetic in ``dtype``."""
-    found = _functions.get((name, dtype))
-    if found is not None:
-        return found
-    if name in scalar.MATHEMATICS:
-        result = _functions[name, dtype] = mathematics(dtype)[name]
-        return result
-    definition = _definitions()[name]
-    space = _namespaces.setdefault(dtype, {**mathematics(dtype), "_T": dtype.type, "np": np})
-    arguments = [a.arg for a in definition.args.args]
-    body = [
-        statement
-        for statement in definition.body
-        if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
-    ]
-    for node in ast.walk(ast.Module(body, [])):
-        if isinstance(node, ast.Name) and node.id in _definitions() and node.id not in arguments:
-            space[node.id] = typed_scalar(_for_type(node.id, dtype), dtype)
-    source = ast.unparse(ast.Module([_TypedConstants().visit(s) for s in _copied(body)], []))
-    indented = "\n".join("    " + line for line in source.splitlines())
-    text = f"def {name}({', '.join(arguments)}):\n{indented}\n"
-    options = {} if _has_loop(definition) else {"inline": "always"}
-    compiled = _functions[name, dtype] = from_source(text, name, space, **options)
-    return compiled
-
-
-def _copied(body: list[ast.stmt]) -> list[ast.stmt]:
-    return ast.parse(ast.unparse(ast.Module(body, []))).body
-
-
-def _has_loop(definition: ast.FunctionDef) -> bool:
-    return any(isinstance(node, (ast.While, ast.For)) for node in ast.walk(definition))
-
-
-def _for_type(name: str, dtype: np.dtype[Any]) -> str:
-    """The variant of ``name`` that fits the type: integers have their own division."""
-    if dtype.kind in "iub":
-        if f"integer_{name}" in _definitions():
-            return f"integer_{name}"
-        if name == "bitwise_not" and dtype == _BOOL:
-            return "logical_not"
-        if name in _WHOLE:
-            return "positive"
-        if name == "isinf":
-            return "isnan"
-    return name if name in _definitions() or name in scalar.MATHEMATICS else f"{name}_"
-
+typed_scalar = TypedScalars(mathematics, _build)
 
 # --- loads and stores ------------------------------------------------------------------------
 
@@ -288,7 +221,7 @@ def _generate(
         (hoisted if mode == "s" else loaded).append(f"v{i} = {value}")
     steps = []
     for k, (function, operands) in enumerate(expression):
-        used = _for_type(function, compute)
+        used = for_type(function, compute)
         space[f"f{k}"] = typed_scalar(used, arithmetic)
         steps.append(f"v{count + k} = f{k}({', '.join(f'v{j}' for j in operands)})")
     result = _store(types[0], f"v{count + len(expression) - 1}", arithmetic)

@@ -1,0 +1,102 @@
+"""Scalar functions for an element type: the step that the drivers of all devices share.
+
+``kernels.scalar`` is plain Python on numbers. A driver gets the source of a function in which every
+constant has the element type, together with what it calls, and compiles it for its device.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import scalar
+
+_BOOL = np.dtype(np.bool_)
+# what rounding means for a type that holds whole numbers only
+_WHOLE = ("floor", "ceil", "trunc", "round", "round_", "conj")
+_module: dict[str, ast.FunctionDef] = {}
+
+
+class _TypedConstants(ast.NodeTransformer):
+    """Give every numeric constant the type T."""
+
+    def visit_Constant(self, node: ast.Constant) -> ast.expr:  # noqa: N802
+        if isinstance(node.value, bool) or not isinstance(node.value, (int, float)):
+            return node
+        return ast.Call(ast.Name("_T", ast.Load()), [node], [])
+
+
+def definitions() -> dict[str, ast.FunctionDef]:
+    """The functions of the scalar module, by name."""
+    if not _module:
+        tree = ast.parse(inspect.getsource(scalar))
+        _module.update({f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)})
+    return _module
+
+
+def for_type(name: str, dtype: np.dtype[Any]) -> str:
+    """The variant of ``name`` that fits the type: integers have their own division."""
+    if dtype.kind in "iub":
+        if f"integer_{name}" in definitions():
+            return f"integer_{name}"
+        if name == "bitwise_not" and dtype == _BOOL:
+            return "logical_not"
+        if name in _WHOLE:
+            return "positive"
+        if name == "isinf":
+            return "isnan"
+    return name if name in definitions() or name in scalar.MATHEMATICS else f"{name}_"
+
+
+class TypedScalars:
+    """Compiled scalar functions of one device, made when first asked for.
+
+    Args:
+        mathematics: the device's ``exp``, ``log``, ... for an element type, by name.
+        build: compiles (source, name, namespace, whether it has a loop).
+    """
+
+    def __init__(
+        self,
+        mathematics: Callable[[np.dtype[Any]], dict[str, Any]],
+        build: Callable[[str, str, dict[str, Any], bool], Any],
+    ) -> None:
+        self._mathematics = mathematics
+        self._build = build
+        self._functions: dict[tuple[str, np.dtype[Any]], Any] = {}
+        self._namespaces: dict[np.dtype[Any], dict[str, Any]] = {}
+
+    def __call__(self, name: str, dtype: np.dtype[Any]) -> Any:
+        """The scalar function ``name`` for arithmetic in ``dtype``."""
+        found = self._functions.get((name, dtype))
+        if found is None:
+            found = self._functions[name, dtype] = self._make(name, dtype)
+        return found
+
+    def _make(self, name: str, dtype: np.dtype[Any]) -> Any:
+        if name in scalar.MATHEMATICS:
+            return self._mathematics(dtype)[name]
+        definition = definitions()[name]
+        space = self._namespaces.get(dtype)
+        if space is None:
+            space = {**self._mathematics(dtype), "_T": dtype.type, "np": np}
+            self._namespaces[dtype] = space
+        arguments = [a.arg for a in definition.args.args]
+        body = [
+            statement
+            for statement in definition.body
+            if not (isinstance(statement, ast.Expr) and isinstance(statement.value, ast.Constant))
+        ]
+        for node in ast.walk(ast.Module(body, [])):
+            if isinstance(node, ast.Name) and node.id in definitions() and node.id not in arguments:
+                space[node.id] = self(for_type(node.id, dtype), dtype)
+        fresh = ast.parse(ast.unparse(ast.Module(body, []))).body
+        source = ast.unparse(ast.Module([_TypedConstants().visit(s) for s in fresh], []))
+        indented = "\n".join("    " + line for line in source.splitlines())
+        text = f"def {name}({', '.join(arguments)}):\n{indented}\n"
+        loops = any(isinstance(node, (ast.While, ast.For)) for node in ast.walk(definition))
+        return self._build(text, name, space, loops)
