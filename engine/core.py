@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import dtypes, memory, tape
+from . import dtypes, gaps, memory, tape
 from .aval import Aval
 from .device import cpu, empty_on
 from .tensor import Tensor, as_array, make, result_types
@@ -351,8 +351,9 @@ def find_kernel(op: Op, device: str) -> Any:
         found = importlib.import_module(f"mindtorch.kernels.{package}.{module}")
         return getattr(found, function)
     except (ModuleNotFoundError, AttributeError) as error:
+        reason = gaps.reason_for(op.kernel, device) or f"it has no kernel {op.kernel}"
         raise NotImplementedError(
-            f"Could not run '{op.name}' on the '{device}' device: it has no kernel {op.kernel}"
+            f"Could not run '{op.name}' on the '{device}' device: {reason}"
         ) from error
 
 

@@ -1,0 +1,96 @@
+"""The table of gaps: what is missing, where, and why. Errors quote it, and docs/gaps.md shows it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+
+class Gap(NamedTuple):
+    """Something that is not there.
+
+    Attributes:
+        kind: "kernel", "feature", "module" or "argument".
+        name: of the kernel ("module.function" or "module.*") or of what is missing.
+        device: where it is missing; "all" for everywhere.
+        reason: why, or what to use instead.
+    """
+
+    kind: str
+    name: str
+    device: str
+    reason: str
+
+
+_LATER = "CUDA comes with the issue of the second device; the CPU kernel exists"
+_LIBRARY = "needs the vendor's library (cuBLAS, cuDNN, cuSOLVER), which comes with the second device"
+
+GAPS: tuple[Gap, ...] = (
+    Gap("kernel", "attention.*", "cuda", _LATER),
+    Gap("kernel", "convolution.*", "cuda", _LIBRARY),
+    Gap("kernel", "embedding.*", "cuda", _LATER),
+    Gap("kernel", "indexing.*", "cuda", _LATER),
+    Gap("kernel", "linear_algebra.*", "cuda", _LIBRARY),
+    Gap("kernel", "loss.*", "cuda", _LATER),
+    Gap("kernel", "movement.*", "cuda", _LATER),
+    Gap("kernel", "normalization.*", "cuda", _LATER),
+    Gap("kernel", "pooling.*", "cuda", _LATER),
+    Gap("kernel", "recurrent.*", "cuda", _LATER),
+    Gap("kernel", "scan.*", "cuda", _LATER),
+    Gap("kernel", "sorting.*", "cuda", _LATER),
+    Gap("kernel", "special.*", "cuda", _LATER),
+    Gap("feature", "tensors on a CUDA device", "cuda",
+        "kernels exist and run in numba's simulator; storages and streams come later"),
+    Gap("feature", "float16, bfloat16 and complex kernels", "cuda", _LATER),
+    Gap("feature", "graph compilation", "all",
+        "graphs are traced, checked and interpreted; fused kernels come with graph mode"),
+    Gap("feature", "data-dependent branches while tracing", "all",
+        "item() and bool() of a traced tensor raise TracingError; segments come with graph mode"),
+    Gap("feature", "torch.autograd.forward_ad", "all", "use torch.autograd.functional.jvp"),
+    Gap("feature", "autograd.grad(is_grads_batched=True)", "all", "needs vmap over backward"),
+    Gap("feature", "torch.func and vmap", "all",
+        "mindtorch.value_and_grad, grad, vjp and jvp exist; vmap is not written yet"),
+    Gap("feature", "sparse layouts", "all", "only strided tensors exist"),
+    Gap("feature", "torch.autograd.profiler.profile", "all", "record_function blocks are accepted"),
+    Gap("feature", "autocast and GradScaler", "all", "mixed precision has an issue of its own"),
+    Gap("feature", "torch.distributed and DistributedDataParallel", "all",
+        "data parallelism has an issue of its own"),
+    Gap("feature", "torch.distributions", "all", "comes with the breadth of the namespace"),
+    Gap("feature", "second derivatives of normalisations and fused attention", "all",
+        "the fused gradient has no rule; compose the formula of ops for gradient penalties"),
+    Gap("feature", "derivative of linalg.eig", "all", "not written yet; eigh has one"),
+    Gap("feature", "order of exact ties in multinomial without replacement", "all",
+        "torch's order comes from an unstable partial sort"),
+    Gap("feature", "bit-equal nn.init.orthogonal_", "all", "values depend on the LAPACK library"),
+    Gap("module", "CTCLoss, AdaptiveLogSoftmaxWithLoss, FractionalMaxPool, SyncBatchNorm", "all",
+        "not written yet"),
+    Gap("module", "parametrize, weight_norm, spectral_norm, prune", "all", "not written yet"),
+    Gap("module", "SparseAdam, Adafactor, Muon, swa_utils", "all", "not written yet"),
+    Gap("argument", "Embedding(sparse=True), sparse gradients", "all", "only strided tensors exist"),
+    Gap("argument", "optimizer(differentiable=True)", "all",
+        "write the update as a function and differentiate that"),
+    Gap("argument", "DataLoader(pin_memory=True)", "all", "warns, as torch does without a device"),
+)  # fmt: skip
+
+
+def reason_for(kernel: str, device: str) -> str | None:
+    """Why ``kernel`` ("module.function") is missing on ``device``; None when no row says."""
+    family = kernel.partition(".")[0] + ".*"
+    for gap in GAPS:
+        if gap.kind == "kernel" and gap.device == device and gap.name in (kernel, family):
+            return gap.reason
+    return None
+
+
+def as_markdown() -> str:
+    """The table as docs/gaps.md holds it."""
+    lines = [
+        "# Gaps", "",
+        "What is missing and why; made from `engine/gaps.py` by `python -m mindtorch.engine.gaps`.", "",
+        "| kind | what | device | reason |", "|---|---|---|---|",
+    ]  # fmt: skip
+    lines += [f"| {g.kind} | `{g.name}` | {g.device} | {g.reason} |" for g in GAPS]
+    return "\n".join(lines) + "\n"
+
+
+if __name__ == "__main__":
+    print(as_markdown(), end="")
