@@ -1,4 +1,5 @@
-"""The table of gaps: what is missing, where, and why. Errors quote it, and docs/gaps.md shows it."""
+"""The table of gaps: what is missing, where, and why. Errors quote it, and docs/gaps.md shows
+it."""
 
 from __future__ import annotations
 
@@ -22,7 +23,9 @@ class Gap(NamedTuple):
 
 
 _LATER = "CUDA comes with the issue of the second device; the CPU kernel exists"
-_LIBRARY = "needs the vendor's library (cuBLAS, cuDNN, cuSOLVER), which comes with the second device"
+_LIBRARY = (
+    "needs the vendor's library (cuBLAS, cuDNN, cuSOLVER), which comes with the second device"
+)
 
 GAPS: tuple[Gap, ...] = (
     Gap("kernel", "attention.*", "cuda", _LATER),
@@ -65,7 +68,7 @@ GAPS: tuple[Gap, ...] = (
         "not written yet"),
     Gap("module", "parametrize, weight_norm, spectral_norm, prune", "all", "not written yet"),
     Gap("module", "SparseAdam, Adafactor, Muon, swa_utils", "all", "not written yet"),
-    Gap("argument", "Embedding(sparse=True), sparse gradients", "all", "only strided tensors exist"),
+    Gap("argument", "Embedding(sparse=True)", "all", "only strided tensors exist"),
     Gap("argument", "optimizer(differentiable=True)", "all",
         "write the update as a function and differentiate that"),
     Gap("argument", "DataLoader(pin_memory=True)", "all", "warns, as torch does without a device"),
@@ -85,7 +88,8 @@ def as_markdown() -> str:
     """The table as docs/gaps.md holds it."""
     lines = [
         "# Gaps", "",
-        "What is missing and why; made from `engine/gaps.py` by `python -m mindtorch.engine.gaps`.", "",
+        "What is missing and why; made from `engine/gaps.py` by `python -m mindtorch.engine.gaps`.",
+        "",
         "| kind | what | device | reason |", "|---|---|---|---|",
     ]  # fmt: skip
     lines += [f"| {g.kind} | `{g.name}` | {g.device} | {g.reason} |" for g in GAPS]

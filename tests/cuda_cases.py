@@ -73,7 +73,10 @@ def cases() -> Iterator[tuple[str, Any, Any]]:
         for axis in ((2,), (0, 2), (0, 1, 2)):
             yield f"{name} over {axis}", _reduce(name, z, axis, "f4"), function(z, axis)
     yield "any", _reduce("any", z > 2, (2,), np.bool_), (z > 2).any(2)
-    a, b = rng.standard_normal((2, 5, 19)).astype("f4"), rng.standard_normal((2, 19, 7)).astype("f4")
+    a, b = (
+        rng.standard_normal((2, 5, 19)).astype("f4"),
+        rng.standard_normal((2, 19, 7)).astype("f4"),
+    )
     yield "matmul", _call(matmul.matmul, (2, 5, 7), a, b), a @ b
     weight, bias = rng.standard_normal((7, 19)).astype("f4"), rng.standard_normal(7).astype("f4")
     rows = a.reshape(-1, 19)
@@ -85,7 +88,8 @@ def cases() -> Iterator[tuple[str, Any, Any]]:
     yield "softmax_gradient", _call(softmax.softmax_gradient, z.shape, g, s, axis=2), slope
     slope = g - s * g.sum(-1, keepdims=True)
     logs = np.log(s)
-    yield "log_softmax_gradient", _call(softmax.log_softmax_gradient, z.shape, g, logs, axis=2), slope
+    yield "log_softmax_gradient", _call(softmax.log_softmax_gradient, z.shape, g, logs, axis=2),  # type: ignore[misc]
+    slope
     yield from _optimizers()
 
 
@@ -99,7 +103,7 @@ def _optimizers() -> Iterator[tuple[str, Any, Any]]:
     buffer = m * 0.9 + (g + 0.01 * p)
     yield "sgd", held[0].copy_to_host(), p - 0.1 * buffer
     held = [cuda.to_device(t.copy()) for t in (p, g, m, v)]
-    optimizer.adam(*[[t] for t in held], 3, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8,
+    optimizer.adam(*[[t] for t in held], 3, lr=0.1, beta1=0.9, beta2=0.99, eps=1e-8,  # type: ignore[arg-type, call-arg]
                    weight_decay=0.01, decoupled=True, maximize=False)  # fmt: skip
     first, second = m + 0.1 * (g - m), v * 0.99 + 0.01 * g * g
     root = np.sqrt(second) / np.sqrt(1 - 0.99**3) + 1e-8

@@ -51,7 +51,7 @@ def reference(case: Any, x: Any, weight: Any, bias: Any) -> tuple[Any, ...]:
     result = function(*wide, offset, *case[2:])
     g = made(result.shape, x.dtype, 3)
     result.backward(torch.from_numpy(np.asarray(g, np.float64)))
-    return result.detach().numpy(), g, wide[0].grad.numpy(), wide[1].grad.numpy()
+    return result.detach().numpy(), g, wide[0].grad.numpy(), wide[1].grad.numpy()  # type: ignore[union-attr]
 
 
 def assert_near(actual: Any, expected: Any, terms: int) -> None:
@@ -169,7 +169,7 @@ def test_complex_numbers_multiply_as_such() -> None:
         made(s, np.float64, i) + 1j * made(s, np.float64, i + 9)
         for i, s in enumerate((case[0], case[1], case[1][:1]))
     )
-    expected = torch.nn.functional.conv2d(*map(torch.from_numpy, (x, weight, bias)), *case[2:])
+    expected = torch.nn.functional.conv2d(*map(torch.from_numpy, (x, weight, bias)), *case[2:])  # type: ignore[call-overload]
     out = np.empty(expected.shape, np.complex128)
     kernels.convolution(out, x, weight, bias, **params_of(case))
     np.testing.assert_allclose(out, expected.numpy(), rtol=1e-12, atol=1e-12)
@@ -206,7 +206,7 @@ def test_pieces_cover_a_range_once_and_their_errors_arrive(thread_count: int) ->
     threads.parallel_for(1000, part)
     assert (seen == 1).all()
     with pytest.raises(ZeroDivisionError):
-        threads.parallel_for(1000, lambda start, stop: 1 // start and None)
+        threads.parallel_for(1000, lambda start, stop: 1 // start and None)  # type: ignore[arg-type]
 
 
 def child_of_a_fork(answer: Any) -> None:

@@ -2,7 +2,8 @@
 
     picture   one thread for each element of the result; blocks of 256 threads cover its numbers
               0 .. n - 1 in order
-    memory    no shared memory; each operand's place is found by dividing the element's number by the
+    memory    no shared memory; each operand's place is found by dividing the element's number by
+    the
               lengths of the merged axes and weighing with the operand's strides
     sync      none
     sizes     any number of elements and of axes; strides may be 0 (broadcast)
@@ -82,7 +83,8 @@ def plan(
 def _kernel(name: str, compute: np.dtype[Any], arity: int, out_dtype: np.dtype[Any]) -> Any:
     names = [f"a{i}" for i in range(arity)]
     lines = [f"def kernel(out, {', '.join(names)}, geometry, size):",
-             "    i = cuda.grid(1)", "    if i < size:", "        left = i", "        p = 0"]  # fmt: skip
+             "    i = cuda.grid(1)", "    if i < size:", "        left = i",
+             "        p = 0"]  # fmt: skip
     lines += [f"        p{k} = 0" for k in range(arity)]
     lines += ["        for axis in range(geometry.shape[1] - 1, -1, -1):",
               "            at = left % geometry[0, axis]",

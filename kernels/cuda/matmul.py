@@ -1,7 +1,7 @@
 """Matrix products for CUDA.
 
-    picture   a block of 16 x 16 threads makes a tile of 16 x 16 results of one matrix of the batch (grid z)
-    memory    two tiles of 16 x 16 elements, of ``a`` and of ``b``, in shared memory
+    picture   a block of 16 x 16 threads makes a tile of 16 x 16 results of one matrix of the batch
+    (grid z) memory    two tiles of 16 x 16 elements, of ``a`` and of ``b``, in shared memory
     sync      after a pair of tiles is loaded, and after it is used
     sizes     any; places outside of the matrices count as 0
 """

@@ -33,7 +33,7 @@ def _fold(lanes: Any, t: int, value: float, largest: int) -> float:
         half = half // 2
     result = lanes[0]
     cuda.syncthreads()
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 @cuda.jit
