@@ -1,12 +1,12 @@
 """Pooling over windows of one to three axes.
 
-The largest elements are found one tap of the window at a time, for all windows of a plane. Fewer
-than three axes are filled up with length 1.
+Loops run over channels, result rows, taps of the window, and innermost along a result's row, so
+that rows of windows are compared or added at once. Fewer than three axes are filled up with length
+1.
 """
 
 from __future__ import annotations
 
-import functools
 from typing import Any
 
 import numpy as np
@@ -14,65 +14,82 @@ import numpy as np
 from mindtorch.kernels.compile import kernel
 
 from .half import flat, in_float32
-from .threads import parallel_for
-from .vectors import BLOCK, keep_larger
-
-_SERIAL = 100_000  # elements that one thread reads sooner than two
 
 
 @kernel
-def _read_tap(values: Any, image: Any, facts: Any, a: int, b: int, e: int, outside: Any) -> None:
-    """Element ``(a, b, e)`` of each window of an image; ``outside`` where it is padding."""
+def _max(out: Any, places: Any, x: Any, planes: int, lowest: Any, facts: Any) -> None:
     depth, height, width = facts[0], facts[1], facts[2]
     od, oh, ow = facts[3], facts[4], facts[5]
-    step = facts[11]
-    first = e * facts[17] - facts[14]
-    low = min(-(first // step) if first < 0 else 0, ow)
-    high = min(ow, (width - 1 - first) // step + 1) if first < width else low
-    high = max(high, low)
-    for i in range(od):
-        z = i * facts[9] - facts[12] + a * facts[15]
-        for j in range(oh):
-            y = j * facts[10] - facts[13] + b * facts[16]
-            row = values[(i * oh + j) * ow : (i * oh + j + 1) * ow]
-            if z < 0 or z >= depth or y < 0 or y >= height:
-                row[:] = outside
-                continue
-            row[:low] = outside
-            row[high:] = outside
-            at = (z * height + y) * width + first
-            for k in range(low, high):
-                row[k] = image[at + k * step]
+    kd, kh, kw = facts[6], facts[7], facts[8]
+    sd, sh, sw = facts[9], facts[10], facts[11]
+    pd, ph, pw = facts[12], facts[13], facts[14]
+    dd, dh, dw = facts[15], facts[16], facts[17]
+    for plane in range(planes):
+        image = x[plane * depth * height * width : (plane + 1) * depth * height * width]
+        for i in range(od):
+            for j in range(oh):
+                at = ((plane * od + i) * oh + j) * ow
+                best = out[at : at + ow]
+                where = places[at : at + ow]
+                z0, y0 = i * sd - pd, j * sh - ph
+                z_first = z0 if z0 >= 0 else z0 + (-z0 + dd - 1) // dd * dd
+                y_first = y0 if y0 >= 0 else y0 + (-y0 + dh - 1) // dh * dh
+                for k in range(ow):
+                    x0 = k * sw - pw
+                    x_first = x0 if x0 >= 0 else x0 + (-x0 + dw - 1) // dw * dw
+                    best[k] = lowest
+                    where[k] = (z_first * height + y_first) * width + x_first
+                for a in range(kd):
+                    z = z0 + a * dd
+                    if z < 0 or z >= depth:
+                        continue
+                    for b in range(kh):
+                        y = y0 + b * dh
+                        if y < 0 or y >= height:
+                            continue
+                        row = (z * height + y) * width
+                        for e in range(kw):
+                            first = e * dw - pw
+                            low = -(first // sw) if first < 0 else 0
+                            high = min(ow, (width - 1 - first) // sw + 1) if first < width else 0
+                            for k in range(low, high):
+                                place = row + first + k * sw
+                                value = image[place]
+                                if (value > best[k]) | (value != value):
+                                    best[k] = value
+                                    where[k] = place
 
 
 @kernel
-def _max(
-    out: Any, places: Any, x: Any, planes: int, lowest: Any, facts: Any, bases: Any, firsts: Any,
-    offsets: Any,
-) -> None:  # fmt: skip
-    """One tap of all windows at a time, so that the comparisons run along whole planes."""
-    size, count = facts[0] * facts[1] * facts[2], bases.size
-    whole = (count + BLOCK - 1) // BLOCK * BLOCK
-    best, values = np.empty(whole, x.dtype), np.empty(whole, x.dtype)
-    taps = np.zeros(whole, np.int32)
-    values[:] = lowest
+def _max_two(out: Any, places: Any, x: Any, planes: int, facts: Any) -> None:
+    """Windows of 2 x 2, two apart, without padding."""
+    height, width = facts[1], facts[2]
+    oh, ow = facts[4], facts[5]
     for plane in range(planes):
-        image = x[plane * size : (plane + 1) * size]
-        best[:] = lowest
-        taps[:count] = firsts
-        tap = np.int32(0)
-        for a in range(facts[6]):
-            for b in range(facts[7]):
-                for e in range(facts[8]):
-                    _read_tap(values, image, facts, a, b, e, lowest)
-                    for q in range(0, whole, BLOCK):
-                        keep_larger(best, taps, values, q, tap)
-                    tap += np.int32(1)
-        result = out[plane * count : (plane + 1) * count]
-        where = places[plane * count : (plane + 1) * count]
-        for q in range(count):
-            result[q] = best[q]
-            where[q] = bases[q] + offsets[taps[q]]
+        for j in range(oh):
+            upper = x[(plane * height + 2 * j) * width : (plane * height + 2 * j + 1) * width]
+            lower = x[(plane * height + 2 * j + 1) * width : (plane * height + 2 * j + 2) * width]
+            at = (plane * oh + j) * ow
+            best = out[at : at + ow]
+            where = places[at : at + ow]
+            base = 2 * j * width
+            for k in range(ow):
+                v = upper[2 * k]
+                p = base + 2 * k
+                u = upper[2 * k + 1]
+                take = (u > v) | (u != u)
+                v = u if take else v
+                p = base + 2 * k + 1 if take else p
+                u = lower[2 * k]
+                take = (u > v) | (u != u)
+                v = u if take else v
+                p = base + width + 2 * k if take else p
+                u = lower[2 * k + 1]
+                take = (u > v) | (u != u)
+                v = u if take else v
+                p = base + width + 2 * k + 1 if take else p
+                best[k] = v
+                where[k] = p
 
 
 @kernel
@@ -160,22 +177,6 @@ def _adaptive_average(wide: Any, narrow: Any, planes: int, facts: Any, backward:
                         narrow[at] = total / count
 
 
-@kernel(fastmath={"reassoc"})
-def _mean_of_planes(wide: Any, narrow: Any, planes: int, backward: int) -> None:
-    """The mean of each plane, in any order of summation, or its gradient."""
-    size = wide.size // planes
-    count = wide.dtype.type(size)
-    for plane in range(planes):
-        image = wide[plane * size : (plane + 1) * size]
-        if backward:
-            image[:] = narrow[plane] / count
-            continue
-        total = wide.dtype.type(0)
-        for i in range(image.size):
-            total += image[i]
-        narrow[plane] = total / count
-
-
 @kernel
 def _adaptive_max(out: Any, places: Any, x: Any, planes: int, facts: Any) -> None:
     depth, height, width = facts[0], facts[1], facts[2]
@@ -219,54 +220,22 @@ def _planes(x: Any) -> int:
     return int(x.shape[0] * x.shape[1])
 
 
-@functools.lru_cache(maxsize=256)
-def _max_tables(wide: Any, narrow: Any, *window: Any) -> tuple[Any, ...]:
-    """The facts; where windows begin in a plane; their first tap inside; and the taps' offsets."""
-    facts = _facts(wide, narrow, *window)
-    _, height, width = (int(n) for n in facts[:3])
-    starts = [
-        np.arange(count) * step - pad
-        for count, step, pad in zip(facts[3:6], facts[9:12], facts[12:15], strict=True)
-    ]
-    firsts = [
-        np.where(start < 0, (-start + spread - 1) // spread, 0)
-        for start, spread in zip(starts, facts[15:18], strict=True)
-    ]
-    taps = [
-        np.arange(count) * spread for count, spread in zip(facts[6:9], facts[15:18], strict=True)
-    ]
-    bases = _grid(starts, height, width)
-    return facts, bases, _grid(firsts, *facts[7:9]).astype(np.int32), _grid(taps, height, width)
-
-
-def _grid(axes: Any, height: int, width: int) -> Any:
-    z, y, x = axes
-    grid = (z[:, None, None] * height + y[:, None]) * width + x
-    return np.ascontiguousarray(grid.reshape(-1), np.int64)
-
-
 @in_float32
 def max_pool(
     outs: Any, x: Any, *, kernel_size: Any, stride: Any, padding: Any, dilation: Any
 ) -> None:
     """The largest element of each window (NaN wins), and its place within the spatial axes."""
     values, places = outs
-    facts, *tables = _max_tables(
-        x.shape[2:], values.shape[2:], tuple(kernel_size), tuple(stride), tuple(padding),
-        tuple(dilation),
-    )  # fmt: skip
+    facts = _facts(x.shape[2:], values.shape[2:], kernel_size, stride, padding, dilation)
+    out, where = values.reshape(-1), places.reshape(-1)
+    two = tuple(kernel_size) == tuple(stride) == (2, 2) and not any(padding)
+    inside = all(2 * o <= n for o, n in zip(values.shape[2:], x.shape[2:], strict=True))
+    if two and inside and tuple(dilation) == (1, 1):
+        _max_two(out, where, flat(x), _planes(x), facts)
+        return
     kind = x.dtype
     lowest = kind.type(-np.inf) if kind.kind == "f" else kind.type(np.iinfo(kind).min)
-    out, where, source = values.reshape(-1), places.reshape(-1), flat(x)
-    size, count = source.size // max(_planes(x), 1), tables[0].size
-
-    def part(first: int, last: int) -> None:
-        _max(
-            out[first * count :], where[first * count :], source[first * size :], last - first,
-            lowest, facts, *tables,
-        )  # fmt: skip
-
-    parallel_for(_planes(x), part, 1 + _SERIAL // max(size, 1))
+    _max(out, where, flat(x), _planes(x), lowest, facts)
 
 
 @in_float32
@@ -305,9 +274,6 @@ def avg_pool_gradient(
 @in_float32
 def adaptive_avg_pool(out: Any, x: Any) -> None:
     """Means over windows from ``floor(i n / m)`` up to ``ceil((i + 1) n / m)``."""
-    if out.size == _planes(out):
-        _mean_of_planes(flat(x), out.reshape(-1), _planes(x), 0)
-        return
     facts = _facts(x.shape[2:], out.shape[2:])
     _adaptive_average(flat(x), out.reshape(-1), _planes(x), facts, 0)
 
@@ -315,9 +281,6 @@ def adaptive_avg_pool(out: Any, x: Any) -> None:
 @in_float32
 def adaptive_avg_pool_gradient(out: Any, g: Any) -> None:
     """``g`` spread evenly over those windows of ``out``."""
-    if g.size == _planes(g):
-        _mean_of_planes(out.reshape(-1), flat(g), _planes(out), 1)
-        return
     out[...] = 0
     facts = _facts(out.shape[2:], g.shape[2:])
     _adaptive_average(out.reshape(-1), flat(g), _planes(out), facts, 1)
