@@ -47,6 +47,7 @@ def test_cuda_files_have_cpu_namesakes() -> None:
 
 def test_the_error_quotes_the_reason() -> None:
     """A user who meets a gap reads why."""
+    importlib.import_module("mindtorch.engine.ops.convolution")
     op: Any = OPS["convolution"]
     with pytest.raises(NotImplementedError, match=r"'cuda' device.*vendor"):
         find_kernel(op, "cuda")
