@@ -79,6 +79,22 @@ class Elementwise(Op):
         )
         return run
 
+    def batch_rule(self, batched: Any, inputs: Any, params: dict[str, Any]) -> Any:
+        """vmap: examples are aligned behind the batch and have the type of a single example."""
+        from ..batch_rules import with_rank
+        from .movement import cast
+
+        examples = tuple(
+            aval(x.aval.shape[1:], x.aval.dtype) if b else x.aval
+            for x, b in zip(inputs, batched, strict=True)
+        )
+        rank = max(a.ndim for a in examples)
+        aligned = [with_rank(x, rank) if b else x for x, b in zip(inputs, batched, strict=True)]
+        compute, _ = self.types(examples)
+        if self.types(tuple(x.aval for x in aligned))[0] is not compute:
+            aligned = [x if x.aval.weak else cast(x, dtype=compute) for x in aligned]
+        return self(*aligned, **params)
+
 
 def _unary(op: Elementwise) -> Any:
     def shape_rule(x: Aval) -> Aval:
@@ -190,6 +206,15 @@ class Reduction(Op):
         plan = find_kernel(self, avals[0].device.type)
         run: Callable[..., Any] = plan(self.name, layouts(avals), layouts(in_avals), **params)
         return run
+
+    def batch_rule(self, batched: Any, inputs: Any, params: dict[str, Any]) -> Any:
+        """vmap: the axes count from the batch on; a number gets an axis to fold."""
+        from .movement import unsqueeze
+
+        x = inputs[0]
+        if x.aval.ndim == 1:
+            return self(unsqueeze(x, axis=1), **{**params, "axis": (1,), "keepdims": False})
+        return self(x, **{**params, "axis": tuple(a + 1 for a in params["axis"])})
 
 
 _REDUCED: dict[str, Callable[[DType], DType]] = {

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import autodiff, dtypes, inplace, tape
+from mindtorch.engine import autodiff, dtypes, inplace, tape, vmap
 from mindtorch.engine.aval import aval, contiguous_strides, is_channels_last
 from mindtorch.engine.core import fast_binary, state
 from mindtorch.engine.device import Device, cpu
@@ -423,7 +423,7 @@ class Tensor(EngineTensor):
 
     def detach(self) -> Any:
         """The same storage without history."""
-        return alias(self)
+        return vmap.detach(self) if state.interpreters else alias(self)
 
     def detach_(self) -> Tensor:
         if type(self._node) is tape.ViewHistory and tape.requires_grad(self):
@@ -703,6 +703,7 @@ class Tensor(EngineTensor):
         if self.aval.size != 1:
             many = "more than one value" if self.aval.size else "no values"
             raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
+        vmap.refuse_branch(self)
         return bool(self.item())
 
     def __int__(self) -> int:

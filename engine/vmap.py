@@ -1,0 +1,304 @@
+"""vmap: ops run once on all examples, while the mapped function sees one example.
+
+A tensor of the mapped function carries a :class:`Batch` where its data would be and describes a
+single example; the tensor of all examples has the batch as axis 0. The tape knows two levels:
+nodes on tensors of the mapped function (gradients inside of it) and nodes on the tensors of all
+examples (gradients around it). Rules of single ops are in :mod:`.batch_rules`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from . import dtypes, inplace, tape
+from .aval import Aval, aval
+from .core import GRAD, Op, Plan, check_devices, state
+from .tensor import Tensor, alias, make
+
+ITEM = (
+    "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
+    ".item() on a Tensor, please try to rewrite what you're doing with other operations. If error "
+    "is occurring somewhere inside PyTorch internals, please file a bug report."
+)
+BRANCH = (
+    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. "
+    "We don't support that yet, please file an issue at "
+    "https://github.com/pytorch/pytorch/issues ."
+)
+SMALLER = (
+    "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
+    "`other` in extra_args that has more elements than `self`. This happened due to `other` being "
+    "vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place "
+    "operators instead of inplace arithmetic. If said operator is being called inside the PyTorch "
+    "framework, please file a bug report instead."
+)
+
+
+class Batch:
+    """Stands where a tensor's data would.
+
+    Attributes:
+        level: the vmap that it belongs to.
+        tensor: all examples, the batch as axis 0; one for all examples unless ``batched``.
+    """
+
+    __slots__ = ("batched", "level", "tensor")
+
+    def __init__(self, level: Vmap, tensor: Tensor, batched: bool) -> None:
+        self.level = level
+        self.tensor = tensor
+        self.batched = batched
+
+    def __getattr__(self, name: str) -> NoReturn:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+
+def is_mapped(tensor: Any) -> bool:
+    """Whether ``tensor`` belongs to a mapped function."""
+    return isinstance(tensor, Tensor) and type(tensor.flat) is Batch
+
+
+def detach(tensor: Tensor) -> Tensor:
+    """``tensor`` without history, also at the levels around the mapped function."""
+    if type(tensor.flat) is not Batch:
+        return alias(tensor)
+    held = tensor.flat
+    inner = Batch(held.level, detach(held.tensor), held.batched)
+    return make(inner, tensor.aval, tensor._shared, tensor._offset)
+
+
+def refuse_branch(tensor: Tensor) -> None:
+    """Raise torch's error when the truth of a mapped tensor is asked for."""
+    if type(tensor.flat) is Batch:
+        raise RuntimeError(BRANCH)
+
+
+def tracked_below(tensor: Any) -> bool:
+    """Whether the tensor of all examples, at any level, is differentiated."""
+    while is_mapped(tensor):
+        tensor = tensor.flat.tensor
+        if tape.requires_grad(tensor):
+            return True
+    return False
+
+
+def lift(tensor: Tensor) -> Tensor:
+    """``tensor`` as one of the innermost mapped function, so that its tape is of that level."""
+    level = state.interpreters[-1] if state.interpreters else None
+    return level.lift(tensor) if isinstance(level, Vmap) else tensor
+
+
+_plans: dict[Any, Plan] = {}
+dtypes.when_default_changes.append(_plans.clear)
+
+
+def _plan_of(op: Op, inputs: Any, params: dict[str, Any]) -> Plan:
+    """The plan for one example, without a kernel; the shape rule raises torch's errors."""
+    avals = tuple(None if x is None else x.aval for x in inputs)
+    key = (op, avals, *params.items())
+    plan = _plans.get(key)
+    if plan is None:
+        check_devices(avals)
+        derived = op.aval(*avals, **params)
+        plan = Plan(derived if isinstance(derived, tuple) else (derived,), avals)
+        plan.run = isinstance(derived, tuple)
+        _plans[key] = plan
+    return plan
+
+
+def _example_of(whole: Aval) -> Aval:
+    return aval(whole.shape[1:], whole.dtype, whole.strides[1:], whole.device)
+
+
+class Vmap:
+    """The interpreter of one call of vmap.
+
+    Attributes:
+        size: the number of examples.
+        outer: the interpreters around it, which its rules run under.
+    """
+
+    fallbacks: dict[str, int] = {}
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.outer = state.interpreters
+
+    @contextmanager
+    def active(self) -> Iterator[None]:
+        """Ops of the block are those of the mapped function."""
+        state.update(interpreters=(*self.outer, self))
+        try:
+            yield
+        finally:
+            state.update(interpreters=self.outer)
+
+    def outside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call ``function`` at the level of the tensors of all examples."""
+        before = state.interpreters
+        state.update(interpreters=self.outer)
+        try:
+            return function(*args, **kwargs)
+        finally:
+            state.update(interpreters=before)
+
+    # --- tensors ------------------------------------------------------------------------------
+
+    def owns(self, x: Any) -> bool:
+        return x is not None and type(x.flat) is Batch and x.flat.level is self
+
+    def batched(self, x: Any) -> bool:
+        return self.owns(x) and x.flat.batched
+
+    def whole(self, x: Any) -> Any:
+        """The tensor of all examples."""
+        return x.flat.tensor if self.owns(x) else x
+
+    def wrap(self, tensor: Tensor, batched: bool = True) -> Tensor:
+        """A tensor of the mapped function."""
+        described = _example_of(tensor.aval) if batched else tensor.aval
+        return make(Batch(self, tensor, batched), described)
+
+    def lift(self, x: Any) -> Any:
+        """``x`` as a tensor of this level, one for all examples, without history here."""
+        return x if x is None or self.owns(x) else self.wrap(x, False)
+
+    # --- the interpreter's protocol -----------------------------------------------------------
+
+    def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
+        """``op`` for each example."""
+        if not any(self.owns(x) for x in inputs):
+            return self.outside(op, *inputs, **params)
+        plan = _plan_of(op, inputs, params)
+        flags = tuple(self.batched(x) for x in inputs)
+        wholes = tuple(self.whole(x) for x in inputs)
+        found = self.outside(self._run, op, flags, wholes, params, plan)
+        any_batched = any(flags)
+        if op.view is not None:
+            return self._view(op, plan, inputs, params, found[0], any_batched)
+        results = tuple(self.wrap(r, any_batched) for r in found)
+        if state.grad_enabled and any(self.owns(x) and x._node is not None for x in inputs):
+            tape.record(op, plan, tuple(self.lift(x) for x in inputs), params, results)
+        return results if plan.run else results[0]
+
+    def _run(
+        self, op: Op, flags: Any, wholes: Any, params: dict[str, Any], plan: Plan
+    ) -> tuple[Tensor, ...]:
+        """The results for all examples, by the op's rule or one example after another."""
+        from . import batch_rules
+        from .ops.movement import cast
+
+        if not any(flags):
+            found = op(*wholes, **params)
+        else:
+            found = batch_rules.apply(op, flags, wholes, params, self.size)
+            if found is NotImplemented:
+                self.fallbacks[op.name] = self.fallbacks.get(op.name, 0) + 1
+                found = batch_rules.loop(op, flags, wholes, params, plan, self.size)
+        results = []
+        for result, expected in zip(
+            found if isinstance(found, tuple) else (found,), plan.avals, strict=True
+        ):
+            if result.aval.dtype is not expected.dtype:
+                result = cast(result, dtype=expected.dtype)
+            results.append(result)
+        return tuple(results)
+
+    def _view(
+        self, op: Op, plan: Plan, inputs: Any, params: Any, found: Tensor, batched: bool
+    ) -> Tensor:
+        source = inputs[0]
+        described = _example_of(found.aval) if batched else found.aval
+        offset = source._offset + op.view(source.aval, **params)  # type: ignore[misc]
+        result = make(Batch(self, found, batched), described, source._shared, offset)
+        mode = GRAD if state.grad_enabled else 0
+        tape.record_view(op, plan, mode, inputs, params, result)
+        return result
+
+    def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
+        """``target[...] = op(*inputs)`` for each example."""
+        if not any(self.owns(x) for x in (target, *inputs)):
+            return self.outside(  # type: ignore[no-any-return]
+                inplace.apply_in_place, op, target, *inputs, **params
+            )
+        self._check_target(target, inputs)
+        if state.grad_enabled and any(self.owns(x) and x._node is not None for x in inputs):
+            old = self._copy_with_history(target)
+            inputs = tuple(old if x is target else x for x in inputs)
+        result = self.apply(op, inputs, params)
+        inplace.check_result(target, result.aval.shape, result.aval.dtype)
+        return self._write(target, result)
+
+    def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
+        """``target[...] = source`` for each example."""
+        if not (self.owns(target) or self.owns(source)):
+            return self.outside(inplace.copy_, target, source)  # type: ignore[no-any-return]
+        self._check_target(target, (source,))
+        if source.aval.shape != target.aval.shape:
+            from .ops.movement import _expand_aval
+
+            _expand_aval(source.aval, shape=target.aval.shape)
+        return self._write(target, source)
+
+    def item(self, tensor: Tensor) -> Any:
+        """A number; only of a tensor that is no example's own."""
+        if type(tensor.flat) is Batch:
+            raise RuntimeError(ITEM)
+        return self.outside(tensor.item)
+
+    def _check_target(self, target: Tensor, inputs: Any) -> None:
+        """A tensor that is one for all examples cannot take what each has its own of."""
+        if not self.batched(target) and any(self.batched(x) for x in inputs):
+            raise RuntimeError(SMALLER)
+        if not self.owns(target):
+            raise RuntimeError(
+                "vmap: a tensor made outside of the differentiated function cannot be written to "
+                "with one that is differentiated inside of vmap; make it from an argument, with "
+                "zeros_like for instance"
+            )
+        inplace.check_writable(target)
+
+    def _copy_with_history(self, target: Tensor) -> Tensor:
+        """The value before the write, at the target's place on the tape."""
+        from .ops.movement import clone
+
+        old = self.wrap(self.outside(clone, self.whole(target)), self.batched(target))
+        old._node = tape.node_of(target)
+        old._output_index = target._output_index
+        return old
+
+    def _write(self, target: Tensor, source: Tensor) -> Tensor:
+        from .batch_rules import with_rank
+
+        value = self.whole(source)
+        if self.batched(source):
+            value = self.outside(with_rank, value, target.aval.ndim)
+        self.outside(inplace.copy_, self.whole(target), value)
+        target._shared.version += 1
+        if state.grad_enabled and (target._node is not None or source._node is not None):
+            inplace.rebase(target, self.lift(source))
+        return target
+
+    # --- arguments and results ----------------------------------------------------------------
+
+    def enter(self, tensor: Tensor, axis: int) -> Tensor:
+        """An argument whose batch axis is ``axis``."""
+        from .ops.indexing import move_axis
+
+        return self.wrap(tensor if axis == 0 else move_axis(tensor, axis, 0))
+
+    def leave(self, tensor: Tensor, axis: int) -> Tensor:
+        """A result with the batch at ``axis``; repeated where it is one for all examples."""
+        from .ops.families import normalize_axis
+        from .ops.indexing import move_axis
+        from .ops.movement import clone, expand
+
+        result = self.whole(tensor)
+        if not self.batched(tensor):
+            result = clone(expand(result, shape=(self.size, *result.aval.shape)))
+        axis = normalize_axis(axis, result.aval.ndim)
+        return result if axis == 0 else move_axis(result, 0, axis)
