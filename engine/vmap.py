@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, NoReturn
+from typing import Any, ClassVar, NoReturn
 
 from . import dtypes, inplace, tape
 from .aval import Aval, aval
@@ -122,7 +122,7 @@ class Vmap:
         outer: the interpreters around it, which its rules run under.
     """
 
-    fallbacks: dict[str, int] = {}
+    fallbacks: ClassVar[dict[str, int]] = {}
 
     def __init__(self, size: int) -> None:
         self.size = size
@@ -222,7 +222,7 @@ class Vmap:
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
         """``target[...] = op(*inputs)`` for each example."""
         if not any(self.owns(x) for x in (target, *inputs)):
-            return self.outside(  # type: ignore[no-any-return]
+            return self.outside(
                 inplace.apply_in_place, op, target, *inputs, **params
             )
         self._check_target(target, inputs)
@@ -236,7 +236,7 @@ class Vmap:
     def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
         """``target[...] = source`` for each example."""
         if not (self.owns(target) or self.owns(source)):
-            return self.outside(inplace.copy_, target, source)  # type: ignore[no-any-return]
+            return self.outside(inplace.copy_, target, source)
         self._check_target(target, (source,))
         if source.aval.shape != target.aval.shape:
             from .ops.movement import _expand_aval

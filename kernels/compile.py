@@ -105,6 +105,12 @@ def _digest_into(state: Any, value: Any, seen: set[int]) -> None:
         for name, item in _references(value):
             state.update(name.encode())
             _digest_into(state, item, seen)
+    elif isinstance(value, type) and value.__module__.startswith("mindtorch."):
+        seen.add(id(value))
+        for name, item in sorted(vars(value).items()):
+            if isinstance(item, types.FunctionType):
+                state.update(name.encode())
+                _digest_into(state, item, seen)
     elif isinstance(value, np.ndarray):
         state.update(str((value.dtype, value.shape)).encode() + value.tobytes())
     elif isinstance(value, types.ModuleType):

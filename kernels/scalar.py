@@ -7,6 +7,7 @@ and puts that type's own ``exp``, ``log``, ... in the place of the names importe
 
 from __future__ import annotations
 
+from builtins import round as _round
 from math import (
     acos,
     acosh,
@@ -19,10 +20,13 @@ from math import (
     erf,
     erfc,
     exp,
+    exp2,
     expm1,
     lgamma,
     log,
     log1p,
+    log2,
+    log10,
     sin,
     sinh,
     sqrt,
@@ -38,17 +42,19 @@ from math import hypot as _hypot
 from math import isfinite as _isfinite
 from math import isinf as _isinf
 from math import nextafter as _nextafter
+from math import pow as _pow
 from math import trunc as _trunc
 from typing import Any
 
 # The mathematics functions that a driver must supply for each type, by name.
 MATHEMATICS = {
     "acos": acos, "acosh": acosh, "asin": asin, "asinh": asinh, "atan": atan, "atanh": atanh,
-    "cos": cos, "cosh": cosh, "erf": erf, "erfc": erfc, "exp": exp, "expm1": expm1,
-    "lgamma": lgamma, "log": log, "log1p": log1p, "sin": sin, "sinh": sinh, "sqrt": sqrt,
-    "tan": tan, "tanh": tanh, "_atan2": _atan2, "_ceil": _ceil, "_copysign": _copysign,
-    "_floor": _floor, "_fmod": _fmod, "_hypot": _hypot, "_isfinite": _isfinite, "_isinf": _isinf,
-    "_nextafter": _nextafter, "_trunc": _trunc,
+    "cos": cos, "cosh": cosh, "erf": erf, "erfc": erfc, "exp": exp, "exp2": exp2,
+    "expm1": expm1, "lgamma": lgamma, "log": log, "log1p": log1p, "log2": log2, "log10": log10,
+    "sin": sin, "sinh": sinh, "sqrt": sqrt, "tan": tan, "tanh": tanh,
+    "_atan2": _atan2, "_ceil": _ceil, "_copysign": _copysign, "_floor": _floor, "_fmod": _fmod,
+    "_hypot": _hypot, "_isfinite": _isfinite, "_isinf": _isinf, "_nextafter": _nextafter,
+    "_pow": _pow, "_round": _round, "_trunc": _trunc,
 }  # fmt: skip
 
 Number = Any
@@ -85,7 +91,7 @@ def reciprocal(x: Number) -> Number:
 
 
 def power(x: Number, y: Number) -> Number:
-    return x**y
+    return _pow(x, y)
 
 
 def maximum(x: Number, y: Number) -> Number:
@@ -205,7 +211,7 @@ def nextafter(x: Number, y: Number) -> Number:
 
 
 def ldexp(x: Number, y: Number) -> Number:
-    return x * 2.0**y
+    return x * exp2(y)
 
 
 def xlogy(x: Number, y: Number) -> Number:
@@ -236,8 +242,7 @@ def logaddexp2(x: Number, y: Number) -> Number:
 
 def heaviside(x: Number, y: Number) -> Number:
     step = 1 if x > 0 else 0
-    at = y if x == 0 else step
-    return x if x != x else at
+    return y if x == 0 else step
 
 
 # --- comparison, logic and bits --------------------------------------------------------------
@@ -371,18 +376,6 @@ def rsqrt(x: Number) -> Number:
     return 1.0 / sqrt(x)
 
 
-def exp2(x: Number) -> Number:
-    return 2.0**x
-
-
-def log2(x: Number) -> Number:
-    return log(x) * 1.4426950408889634
-
-
-def log10(x: Number) -> Number:
-    return log(x) * 0.4342944819032518
-
-
 def floor(x: Number) -> Number:
     return _floor(x)
 
@@ -397,11 +390,7 @@ def trunc(x: Number) -> Number:
 
 def round_(x: Number) -> Number:
     """To the nearest whole number, halves to the even one."""
-    down = _floor(x)
-    distance = x - down
-    even = down if _fmod(down, 2.0) == 0 else down + 1
-    nearest = down if distance < 0.5 else down + 1
-    return _copysign(even if distance == 0.5 else nearest, x) if _isfinite(x) else x
+    return _round(x)
 
 
 def frac(x: Number) -> Number:
@@ -417,7 +406,9 @@ def sinc(x: Number) -> Number:
 
 
 def sigmoid(x: Number) -> Number:
-    return 1.0 / (1.0 + exp(-x))
+    """``1 / (1 + exp(-x))``, from the exponential that cannot overflow."""
+    z = exp(-abs(x))
+    return (1.0 if x >= 0 else z) / (1.0 + z)
 
 
 def sigmoid_gradient(g: Number, y: Number) -> Number:
@@ -455,18 +446,23 @@ def silu(x: Number) -> Number:
 
 
 def silu_gradient(g: Number, x: Number) -> Number:
-    s = 1.0 / (1.0 + exp(-x))
+    s = sigmoid(x)
     return g * s * (1.0 + x * (1.0 - s))
 
 
 def mish(x: Number) -> Number:
-    return x * tanh(log1p(exp(x))) if x < 20.0 else x
+    """``x * tanh(log(1 + e))`` with ``e = exp(x)``: a quotient in ``n = e * (e + 2)``."""
+    e = exp(x if x < 20.0 else 20.0)
+    n = e * (e + 2.0)
+    return x * (n / (n + 2.0)) if x < 20.0 else x
 
 
 def mish_gradient(g: Number, x: Number) -> Number:
-    s = 1.0 / (1.0 + exp(-x))
-    t = tanh(log1p(exp(x)) if x < 20.0 else x)
-    return g * (t + x * s * (1.0 - t * t))
+    e = exp(x if x < 20.0 else 20.0)
+    n = e * (e + 2.0)
+    t = n / (n + 2.0)
+    slope = t + x * sigmoid(x) * (1.0 - t * t)
+    return g * (slope if x < 20.0 else 1.0)
 
 
 def gelu(x: Number) -> Number:

@@ -80,3 +80,83 @@ def store_bfloat16(context: Any, x: Any) -> Any:
         return builder.trunc(builder.lshr(chosen, ir.Constant(word, 16)), ir.IntType(16))
 
     return types.uint16(types.float32), generate
+
+
+@intrinsic
+def double_bits(context: Any, x: Any) -> Any:
+    """The bits of a float64 as an int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.IntType(64))
+
+    return types.int64(types.float64), generate
+
+
+@intrinsic
+def bits_double(context: Any, x: Any) -> Any:
+    """The float64 whose bits are those of an int64."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.bitcast(arguments[0], ir.DoubleType())
+
+    return types.float64(types.int64), generate
+
+
+@intrinsic
+def fma(context: Any, a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c``, rounded once; all of the type of ``a``."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fma(*arguments)
+
+    return a(a, a, a), generate
+
+
+def _unary(name: str) -> Any:
+    """LLVM's intrinsic function of one floating-point number, which it knows to make a vector."""
+
+    @intrinsic
+    def function(context: Any, x: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = arguments[0].type
+            return builder.call(builder.module.declare_intrinsic(name, [kind]), arguments)
+
+        return x(x), generate
+
+    return function
+
+
+nearest = _unary("llvm.rint")
+magnitude = _unary("llvm.fabs")
+
+
+def _binary(name: str) -> Any:
+    """LLVM's intrinsic function of two floating-point numbers."""
+
+    @intrinsic
+    def function(context: Any, x: Any, y: Any) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kind = arguments[0].type
+            form = ir.FunctionType(kind, [kind, kind])
+            return builder.call(builder.module.declare_intrinsic(name, [kind], form), arguments)
+
+        return x(x, x), generate
+
+    return function
+
+
+# NaN when either is. A comparison and a choice would become a masked store, slow on AMD.
+greater = _binary("llvm.maximum")
+lesser = _binary("llvm.minimum")
+# the first with the sign of the second
+with_sign = _binary("llvm.copysign")
+
+
+@intrinsic
+def choose(context: Any, condition: Any, x: Any, y: Any) -> Any:
+    """``x if condition else y``, both computed. Never a branch."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.select(*arguments)
+
+    return x(types.boolean, x, x), generate

@@ -50,9 +50,9 @@ def _flat(array: Any, dtype: Any) -> Any:
 
 def _padded(plan: geometry.Geometry, x: Any, first: int, count: int) -> Any:
     """Images ``first`` to ``first + count``, padded; a view where none is needed."""
-    if plan.direct:
+    if plan.direct and all(phase.step != 2 for phase in plan.phases):
         return x[first * plan.image_pitch :]
-    padded = workspace(plan.together * plan.image_pitch, x.dtype, "padded")
+    padded = workspace(plan.together * plan.image_pitch + 1, x.dtype, "padded")
     pad_images(padded, x, plan.sizes, first, count)
     return padded
 
@@ -67,11 +67,6 @@ def _pieces(size: int, work: int, part: Any) -> None:
 def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geometry) -> None:
     """Results of all phases; ``out`` is ``[images, groups * channels, *spatial]``, flat."""
     channels, groups, images = plan.channels, plan.groups, plan.images
-    if channels <= 2 * STRIP_ROWS and 4 * channels <= 5 * lanes(out.dtype) and all(
-        p.step == 1 and p.row >= lanes(out.dtype) for p in plan.phases
-    ):
-        _correlate_strips(out, source, weight, bias, plan)
-        return
     code = loops(out.dtype, channels)
     width, panels = code.width, -(-channels // code.width)
     step = out.size // (images * groups * channels)
@@ -112,36 +107,41 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
         _pieces(panels, work, lambda first, last: run(0, images, first, last))
 
 
+def _suits_strips(plan: geometry.Geometry, dtype: Any) -> bool:
+    """Few channels of results, in rows that fill vectors."""
+    few = plan.channels <= 2 * STRIP_ROWS and 4 * plan.channels <= 5 * lanes(dtype)
+    return few and all(p.step in (1, 2) and p.row >= lanes(dtype) for p in plan.phases)
+
+
 def _correlate_strips(
     out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geometry
 ) -> None:
     """The same for few channels of results."""
     channels, groups, images = plan.channels, plan.groups, plan.images
-    code = strips(out.dtype, channels)
     step = out.size // (images * groups * channels)
     if not plan.complete:
         out[:] = 0
     order = np.arange(channels)[:, None] * plan.channel_step
-    offsets = np.zeros((groups, channels), out.dtype)
+    offsets = np.zeros(groups * channels, out.dtype)
     if bias is not None:
-        offsets[:] = bias.reshape(groups, channels)
+        offsets[:] = bias
+    shares = weight.reshape(groups, -1)
     packed = [
-        (g, phase, part[order + phase.weights].reshape(-1))
-        for g, part in enumerate(weight.reshape(groups, -1))
+        (strips(out.dtype, channels, phase.step), phase,
+         shares[:, order + phase.weights].reshape(-1))
         for phase in plan.phases
-    ]
+    ]  # fmt: skip
 
     def run(first: int, last: int) -> None:
         made = workspace(2 * channels * lanes(out.dtype), out.dtype, "made")
         for start in range(first, last, plan.together):
             count = min(plan.together, last - start)
             padded = _padded(plan, source, start, count)
-            for g, phase, held in packed:
+            for code, phase, held in packed:
                 code(
-                    out[g * channels * step :], padded[g * plan.group_pitch :], held, offsets[g],
-                    phase.pixels, phase.taps, phase.places, phase.vectors(lanes(out.dtype)),
-                    phase.dense, start, count, plan.image_pitch, groups * channels * step, step,
-                    channels, made,
+                    out, padded, held, offsets, phase.pixels, phase.taps, phase.places,
+                    phase.vectors(lanes(out.dtype)), phase.dense, start, count,
+                    plan.image_pitch, groups, plan.group_pitch, step, channels, made,
                 )  # fmt: skip
 
     work = out.size * sum(p.taps.size * p.places.size for p in plan.phases) // max(step, 1)
@@ -208,7 +208,9 @@ def convolution(
     )
     target = out.reshape(-1) if dtype == out.dtype else np.empty(out.size, dtype)
     offset = None if bias is None else _flat(bias, dtype)
-    if depthwise.suits(weight.shape, groups):
+    if _suits_strips(plan, dtype):
+        _correlate_strips(target, _flat(x, dtype), _flat(weight, dtype), offset, plan)
+    elif depthwise.suits(weight.shape, groups):
         depthwise.convolution(target, _flat(x, dtype), _flat(weight, dtype), offset, plan)
     else:
         _correlate(target, _flat(x, dtype), _flat(weight, dtype), offset, plan)
@@ -234,11 +236,13 @@ def convolution_input_gradient(
     case = (
         out.shape, weight.shape, g.shape, tuple(stride), tuple(padding), tuple(dilation), groups,
     )  # fmt: skip
-    if depthwise.suits(weight.shape, groups):
+    plan = geometry.backward(*case)
+    if _suits_strips(plan, dtype):
+        _correlate_strips(target, _flat(g, dtype), _flat(weight, dtype), None, plan)
+    elif depthwise.suits(weight.shape, groups):
         plan = geometry.forward(*case)
         depthwise.input_gradient(target, _flat(g, dtype), _flat(weight, dtype), plan)
     else:
-        plan = geometry.backward(*case)
         _correlate(target, _flat(g, dtype), _flat(weight, dtype), None, plan)
     if dtype != out.dtype:
         out[...] = target.reshape(out.shape)

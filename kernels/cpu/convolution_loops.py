@@ -71,10 +71,10 @@ def _loops(dtype: Any, vectors: int) -> Loops:
 
 
 @functools.cache
-def strips(dtype: Any, channels: int) -> Any:
-    """The loop for results of few channels whose pixels are neighbours in the source."""
+def strips(dtype: Any, channels: int, stride: int) -> Any:
+    """The loop for results of few channels whose pixels are 1 or 2 apart in the source."""
     rows = channels if channels <= STRIP_ROWS else -(-channels // 2)
-    return _strips(rows, lanes(dtype))
+    return _strips(rows, lanes(dtype), stride)
 
 
 @functools.cache
@@ -259,37 +259,37 @@ def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
 
 
 @functools.cache
-def _strips(rows: int, width: int) -> Any:
-    strip = strip_of(rows, width)
+def _strips(rows: int, width: int, stride: int) -> Any:
+    strip = strip_of(rows, width, stride)
 
     @kernel
     def correlate_strips(
         out: Any, source: Any, weight: Any, bias: Any, pixels: Any, taps: Any, places: Any,
-        begins: Any, dense: int, image: int, images: int, image_pitch: int, image_step: int,
-        step: int, channels: int, made: Any,
+        begins: Any, dense: int, image: int, images: int, image_pitch: int, groups: int,
+        group_pitch: int, step: int, channels: int, made: Any,
     ) -> None:  # fmt: skip
         """``images`` results from ``image`` on, in vectors of pixels that begin at ``begins``."""
         depth, count = taps.size, begins.size
-        for n in range(0, images * count, 2):
-            other = min(n + 1, images * count - 1)
-            a, b = begins[n % count], begins[other % count]
-            at = (n // count) * image_pitch + pixels[a]
-            other_at = (other // count) * image_pitch + pixels[b]
-            to = (image + n // count) * image_step
-            other_to = (image + other // count) * image_step
-            for c in range(0, channels, rows):
-                first = min(c, channels - rows)
-                if dense:
-                    strip(source, at, other_at, taps, depth, weight, first * depth, bias, first,
-                          out, to + first * step + places[a],
-                          other_to + first * step + places[b], step)
-                    continue
-                strip(source, at, other_at, taps, depth, weight, first * depth, bias, first,
-                      made, 0, width, 2 * width)
-                for j in range(rows):
-                    for p in range(width):
+        for i in range(images * groups):
+            base = (i // groups) * image_pitch + (i % groups) * group_pitch
+            result = out[(image * groups + i) * channels * step :]
+            for n in range(0, count, 2):
+                a, b = begins[n], begins[min(n + 1, count - 1)]
+                at, other = base + pixels[a], base + pixels[b]
+                for c in range(0, channels, rows):
+                    first = min(c, channels - rows)
+                    begin = i % groups * channels + first
+                    if dense:
+                        down = first * step
+                        strip(source, at, other, taps, depth, weight, begin * depth, bias, begin,
+                              result, down + places[a], down + places[b], step)
+                        continue
+                    strip(source, at, other, taps, depth, weight, begin * depth, bias, begin,
+                          made, 0, width, 2 * width)
+                    for j in range(rows):
                         down = (first + j) * step
-                        out[to + down + places[a + p]] = made[2 * j * width + p]
-                        out[other_to + down + places[b + p]] = made[(2 * j + 1) * width + p]
+                        for p in range(width):
+                            result[down + places[a + p]] = made[2 * j * width + p]
+                            result[down + places[b + p]] = made[(2 * j + 1) * width + p]
 
     return correlate_strips

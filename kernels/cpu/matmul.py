@@ -6,6 +6,7 @@ an operand is broadcast.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -70,6 +71,8 @@ def leading(shape: Any, strides: Any) -> tuple[int, int] | None:
         return 1, max(across, rows, 1)
     if columns == 1 and down >= 1:
         return 0, down
+    if rows == 1 and across >= 1:
+        return 1, across
     return None
 
 
@@ -141,32 +144,58 @@ def _zeros(target: Any, *operands: Any) -> None:
 
 
 def matmul(out: Any, a: Any, b: Any) -> None:
-    """``out = a @ b`` on the last two axes, the others broadcast; both have at least two axes."""
-    if a.dtype in _FAST and a.dtype == b.dtype == out.dtype and out.size:
-        _through_plan(matmul, out, (np.ascontiguousarray(a), np.ascontiguousarray(b)))
+    """``out = a @ b`` on the last two axes, the others broadcast; both have at least two axes.
+
+    16-bit floating-point products are summed in float32 and rounded once.
+    """
+    if not out.size:
         return
-    if a.dtype.kind == "c" or a.dtype.kind in "iub":
+    if out.dtype in _FAST:
+        _through_plan(matmul, out, (a, b))
+    elif out.dtype.kind in "ciub":
         out[...] = np.matmul(a, b)
-        return
-    wide = np.empty(out.shape, np.float32)
-    matmul(wide, a.astype(np.float32), b.astype(np.float32))
-    out[...] = wide
+    else:
+        wide = np.empty(out.shape, np.float32)
+        matmul(wide, a.astype(np.float32), b.astype(np.float32))
+        out[...] = wide
 
 
 matmul.plan = _plan
 
 
 class _Layout:
-    def __init__(self, array: Any) -> None:
-        self.shape = array.shape
-        self.dtype = array.dtype
-        self.strides = tuple(s // array.dtype.itemsize for s in array.strides)
+    def __init__(self, shape: Any, strides: Any, dtype: Any) -> None:
+        self.shape, self.strides, self.dtype = shape, strides, dtype
 
 
 def _through_plan(function: Any, out: Any, operands: Any) -> None:
-    layouts = tuple(_Layout(x) for x in operands)
-    run = function.plan((_Layout(out),), layouts)
-    run(out.reshape(-1), *[x.reshape(-1) for x in operands])
+    """Call a flat form on arrays of any strides; what it declines is copied first."""
+    run = _bound(function, *[(x.shape, x.strides, x.dtype) for x in (out, *operands)])
+    if run is None:
+        operands = [np.ascontiguousarray(x) for x in operands]
+        run = _bound(function, *[(x.shape, x.strides, x.dtype) for x in (out, *operands)])
+    run(out.reshape(-1), *[_memory(x) for x in operands])
+
+
+@functools.lru_cache(maxsize=1024)
+def _bound(function: Any, out: Any, *operands: Any) -> Any:
+    if any(stride < 0 for _, strides, _ in operands for stride in strides):
+        return None
+    layouts = [
+        _Layout(shape, tuple(s // dtype.itemsize for s in strides), dtype)
+        for shape, strides, dtype in (out, *operands)
+    ]
+    return function.plan((layouts[0],), tuple(layouts[1:]))
+
+
+def _memory(array: Any) -> Any:
+    """The memory from an array's first element to its last, as a 1-d array."""
+    if array.flags.c_contiguous:
+        return array.reshape(-1)
+    extent = 1 + sum((n - 1) * s for n, s in zip(array.shape, array.strides, strict=True)) // (
+        array.itemsize
+    )
+    return np.lib.stride_tricks.as_strided(array, (extent,), (array.itemsize,))
 
 
 def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
@@ -198,25 +227,21 @@ def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., Non
 
 def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:
     """``out = x @ weight.T + bias``; ``x`` may have any number of leading axes, or none."""
-    rows = x.reshape(-1, x.shape[-1])
+    if not out.size:
+        return
     target = out.reshape(-1, out.shape[-1])
-    if bias is None or x.dtype not in _FAST:
-        wide = np.empty(target.shape, np.float32) if x.dtype.kind not in "fciub" or (
-            x.dtype == np.float16
-        ) else target
-        if wide is target:
-            matmul(target, rows, weight.T)
-            if bias is not None:
-                target += bias
-            return
-        matmul(wide, rows.astype(np.float32), weight.T.astype(np.float32))
-        target[...] = wide if bias is None else wide + bias.astype(np.float32)
-        return
-    operands = [np.ascontiguousarray(v) for v in (rows, weight, bias)]
-    if rows.shape[1] == 0:
-        target[...] = bias
-        return
-    _through_plan(linear, target, operands)
+    rows = x.reshape(target.shape[0], x.shape[-1])
+    if out.dtype in _FAST and bias is not None and x.size:
+        _through_plan(linear, target, (rows, weight, np.ascontiguousarray(bias)))
+    elif out.dtype in _FAST or out.dtype.kind in "ciub":
+        matmul(target, rows, weight.T)
+        if bias is not None:
+            target += bias
+    else:
+        wide = np.empty(target.shape, np.float32)
+        given = None if bias is None else bias.astype(np.float32)
+        linear(wide, rows.astype(np.float32), weight.astype(np.float32), given)
+        target[...] = wide
 
 
 linear.plan = _linear_plan

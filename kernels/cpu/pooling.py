@@ -1,95 +1,73 @@
 """Pooling over windows of one to three axes.
 
-Loops run over channels, result rows, taps of the window, and innermost along a result's row, so
-that rows of windows are compared or added at once. Fewer than three axes are filled up with length
-1.
+The largest elements are found one tap of the window at a time, for all windows of a plane. Fewer
+than three axes are filled up with length 1.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from mindtorch.kernels.compile import kernel
 
+from .convolution_geometry import grid
 from .half import flat, in_float32
+from .threads import parallel_for
+from .vectors import BLOCK, keep_largest
+
+_AHEAD = 8192  # elements
+_SERIAL = 100_000  # elements that one thread reads sooner than two
 
 
 @kernel
-def _max(out: Any, places: Any, x: Any, planes: int, lowest: Any, facts: Any) -> None:
-    depth, height, width = facts[0], facts[1], facts[2]
-    od, oh, ow = facts[3], facts[4], facts[5]
-    kd, kh, kw = facts[6], facts[7], facts[8]
-    sd, sh, sw = facts[9], facts[10], facts[11]
-    pd, ph, pw = facts[12], facts[13], facts[14]
-    dd, dh, dw = facts[15], facts[16], facts[17]
-    for plane in range(planes):
-        image = x[plane * depth * height * width : (plane + 1) * depth * height * width]
-        for i in range(od):
-            for j in range(oh):
-                at = ((plane * od + i) * oh + j) * ow
-                best = out[at : at + ow]
-                where = places[at : at + ow]
-                z0, y0 = i * sd - pd, j * sh - ph
-                z_first = z0 if z0 >= 0 else z0 + (-z0 + dd - 1) // dd * dd
-                y_first = y0 if y0 >= 0 else y0 + (-y0 + dh - 1) // dh * dh
-                for k in range(ow):
-                    x0 = k * sw - pw
-                    x_first = x0 if x0 >= 0 else x0 + (-x0 + dw - 1) // dw * dw
-                    best[k] = lowest
-                    where[k] = (z_first * height + y_first) * width + x_first
-                for a in range(kd):
-                    z = z0 + a * dd
-                    if z < 0 or z >= depth:
-                        continue
-                    for b in range(kh):
-                        y = y0 + b * dh
-                        if y < 0 or y >= height:
-                            continue
-                        row = (z * height + y) * width
-                        for e in range(kw):
-                            first = e * dw - pw
-                            low = -(first // sw) if first < 0 else 0
-                            high = min(ow, (width - 1 - first) // sw + 1) if first < width else 0
-                            for k in range(low, high):
-                                place = row + first + k * sw
-                                value = image[place]
-                                if (value > best[k]) | (value != value):
-                                    best[k] = value
-                                    where[k] = place
+def _max(
+    out: Any, places: Any, x: Any, planes: int, lowest: Any, sizes: Any, padded: int, begins: Any,
+    steps: Any, bases: Any, offsets: Any, firsts: Any,
+) -> None:  # fmt: skip
+    """One tap of all windows at a time, so that comparisons run along whole planes.
 
-
-@kernel
-def _max_two(out: Any, places: Any, x: Any, planes: int, facts: Any) -> None:
-    """Windows of 2 x 2, two apart, without padding."""
-    height, width = facts[1], facts[2]
-    oh, ow = facts[4], facts[5]
+    ``begins`` and ``steps`` say where windows and taps lie in a plane padded with ``lowest``;
+    ``bases`` and ``offsets``, in the plane; ``firsts`` is each window's first tap inside.
+    """
+    depth, height, width = sizes[0], sizes[1], sizes[2]
+    rows, columns = sizes[4], sizes[5]
+    size, count = depth * height * width, bases.size
+    whole = (count + BLOCK - 1) // BLOCK * BLOCK
+    ahead = min(max(_AHEAD // whole, 1), steps.size)
+    best, values = np.empty(whole, x.dtype), np.empty(whole * ahead, x.dtype)
+    taps = np.zeros(whole, np.int64)
+    room = np.empty(sizes[3] * rows * columns if padded else 0, x.dtype)
+    values[:] = lowest
+    room[:] = lowest
     for plane in range(planes):
-        for j in range(oh):
-            upper = x[(plane * height + 2 * j) * width : (plane * height + 2 * j + 1) * width]
-            lower = x[(plane * height + 2 * j + 1) * width : (plane * height + 2 * j + 2) * width]
-            at = (plane * oh + j) * ow
-            best = out[at : at + ow]
-            where = places[at : at + ow]
-            base = 2 * j * width
-            for k in range(ow):
-                v = upper[2 * k]
-                p = base + 2 * k
-                u = upper[2 * k + 1]
-                take = (u > v) | (u != u)
-                v = u if take else v
-                p = base + 2 * k + 1 if take else p
-                u = lower[2 * k]
-                take = (u > v) | (u != u)
-                v = u if take else v
-                p = base + width + 2 * k if take else p
-                u = lower[2 * k + 1]
-                take = (u > v) | (u != u)
-                v = u if take else v
-                p = base + width + 2 * k + 1 if take else p
-                best[k] = v
-                where[k] = p
+        image = x[plane * size : (plane + 1) * size]
+        if padded:
+            for z in range(depth):
+                for y in range(height):
+                    to = ((z + sizes[6]) * rows + y + sizes[7]) * columns + sizes[8]
+                    at = (z * height + y) * width
+                    for i in range(width):
+                        room[to + i] = image[at + i]
+            image = room
+        best[:] = lowest
+        taps[:count] = firsts
+        for first in range(0, steps.size, ahead):
+            last = min(first + ahead, steps.size)
+            for tap in range(first, last):
+                row = values[(tap - first) * whole :]
+                step = steps[tap]
+                for q in range(count):
+                    row[q] = image[begins[q] + step]
+            for q in range(0, whole, BLOCK):
+                keep_largest(best, taps, values, q, whole, first, last)
+        result = out[plane * count : (plane + 1) * count]
+        where = places[plane * count : (plane + 1) * count]
+        for q in range(count):
+            result[q] = best[q]
+            where[q] = bases[q] + offsets[taps[q]]
 
 
 @kernel
@@ -177,6 +155,22 @@ def _adaptive_average(wide: Any, narrow: Any, planes: int, facts: Any, backward:
                         narrow[at] = total / count
 
 
+@kernel(fastmath={"reassoc"})
+def _mean_of_planes(wide: Any, narrow: Any, planes: int, backward: int) -> None:
+    """The mean of each plane, in any order of summation, or its gradient."""
+    size = wide.size // planes
+    count = wide.dtype.type(size)
+    for plane in range(planes):
+        image = wide[plane * size : (plane + 1) * size]
+        if backward:
+            image[:] = narrow[plane] / count
+            continue
+        total = wide.dtype.type(0)
+        for i in range(image.size):
+            total += image[i]
+        narrow[plane] = total / count
+
+
 @kernel
 def _adaptive_max(out: Any, places: Any, x: Any, planes: int, facts: Any) -> None:
     depth, height, width = facts[0], facts[1], facts[2]
@@ -220,22 +214,46 @@ def _planes(x: Any) -> int:
     return int(x.shape[0] * x.shape[1])
 
 
+@functools.lru_cache(maxsize=256)
+def _max_tables(wide: Any, narrow: Any, *window: Any) -> tuple[Any, ...]:
+    """What the loop is told of a case: from ``sizes`` on, its arguments."""
+    facts = _facts(wide, narrow, *window)
+    lengths, counts, taps, strides, pads, spreads = facts.reshape(6, 3)
+    starts = [np.arange(n) * s - p for n, s, p in zip(counts, strides, pads, strict=True)]
+    firsts = [np.where(v < 0, (d - 1 - v) // d, 0) for v, d in zip(starts, spreads, strict=True)]
+    offsets = [np.arange(k) * d for k, d in zip(taps, spreads, strict=True)]
+    reach = (counts - 1) * strides + (taps - 1) * spreads + 1
+    padded = int(pads.any() or (reach > lengths).any())
+    room = np.maximum(reach, lengths + pads) if padded else lengths
+    begins = [v + p for v, p in zip(starts, pads, strict=True)]
+    return (
+        np.array([*lengths, *room, *pads], np.int64), padded, grid(begins, room),
+        grid(offsets, room), grid(starts, lengths), grid(offsets, lengths), grid(firsts, taps),
+    )  # fmt: skip
+
+
 @in_float32
 def max_pool(
     outs: Any, x: Any, *, kernel_size: Any, stride: Any, padding: Any, dilation: Any
 ) -> None:
     """The largest element of each window (NaN wins), and its place within the spatial axes."""
     values, places = outs
-    facts = _facts(x.shape[2:], values.shape[2:], kernel_size, stride, padding, dilation)
-    out, where = values.reshape(-1), places.reshape(-1)
-    two = tuple(kernel_size) == tuple(stride) == (2, 2) and not any(padding)
-    inside = all(2 * o <= n for o, n in zip(values.shape[2:], x.shape[2:], strict=True))
-    if two and inside and tuple(dilation) == (1, 1):
-        _max_two(out, where, flat(x), _planes(x), facts)
-        return
+    tables = _max_tables(
+        x.shape[2:], values.shape[2:], tuple(kernel_size), tuple(stride), tuple(padding),
+        tuple(dilation),
+    )  # fmt: skip
     kind = x.dtype
     lowest = kind.type(-np.inf) if kind.kind == "f" else kind.type(np.iinfo(kind).min)
-    _max(out, where, flat(x), _planes(x), lowest, facts)
+    out, where, source = values.reshape(-1), places.reshape(-1), flat(x)
+    size, count = int(np.prod(x.shape[2:])), int(np.prod(values.shape[2:]))
+
+    def part(first: int, last: int) -> None:
+        _max(
+            out[first * count :], where[first * count :], source[first * size :], last - first,
+            lowest, *tables,
+        )  # fmt: skip
+
+    parallel_for(_planes(x), part, 1 + _SERIAL // max(size, 1))
 
 
 @in_float32
@@ -274,6 +292,9 @@ def avg_pool_gradient(
 @in_float32
 def adaptive_avg_pool(out: Any, x: Any) -> None:
     """Means over windows from ``floor(i n / m)`` up to ``ceil((i + 1) n / m)``."""
+    if out.size == _planes(out):
+        _mean_of_planes(flat(x), out.reshape(-1), _planes(x), 0)
+        return
     facts = _facts(x.shape[2:], out.shape[2:])
     _adaptive_average(flat(x), out.reshape(-1), _planes(x), facts, 0)
 
@@ -281,6 +302,9 @@ def adaptive_avg_pool(out: Any, x: Any) -> None:
 @in_float32
 def adaptive_avg_pool_gradient(out: Any, g: Any) -> None:
     """``g`` spread evenly over those windows of ``out``."""
+    if g.size == _planes(g):
+        _mean_of_planes(out.reshape(-1), flat(g), _planes(out), 1)
+        return
     out[...] = 0
     facts = _facts(out.shape[2:], g.shape[2:])
     _adaptive_average(out.reshape(-1), flat(g), _planes(out), facts, 1)

@@ -30,11 +30,12 @@ _COMBINE = {
     "sum": "a + x",
     "mean": "a + x",
     "prod": "a * x",
-    "amax": "x if (x > a) | (x != x) else a",
-    "amin": "x if (x < a) | (x != x) else a",
+    "amax": "greater(x, a)",
+    "amin": "lesser(x, a)",
     "any": "a | (x != 0)",
     "all": "a & (x != 0)",
 }
+_COMBINE_INTEGERS = {**_COMBINE, "amax": "max(x, a)", "amin": "min(x, a)"}
 _compiled: dict[Any, Any] = {}
 
 
@@ -158,11 +159,12 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
         "np": np, "_A": accumulator.type, "_C": accumulator.type, "_F": np.float32,
         "_E": element.type, "_I": np.int64, "load_half": bits.load_half,
         "load_bfloat16": bits.load_bfloat16, "store_half": bits.store_half,
-        "store_bfloat16": bits.store_bfloat16, "LANES": _LANES, "BLOCK": _BLOCK,
+        "store_bfloat16": bits.store_bfloat16, "greater": bits.greater, "lesser": bits.lesser,
+        "LANES": _LANES, "BLOCK": _BLOCK,
     }  # fmt: skip
     raw = _load(dtype, "{}", element if wide or name in ("amax", "amin", "sum", "mean") else
                 accumulator)
-    combine = _COMBINE[name]
+    combine = (_COMBINE if accumulator.kind == "f" else _COMBINE_INTEGERS)[name]
     summing = name in ("sum", "mean") and accumulator == np.float64
     final = "total / count" if name == "mean" else "total"
     store = _store(out_dtype, final, accumulator)
@@ -170,7 +172,8 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
         store = store.replace("_F(total / count)", "_F(_F(total) / _F(count))")
     row = _summed_row(raw, element) if summing else _folded_row(raw, combine, name, accumulator)
     source = _SHAPES[kind](row, raw, combine, _identity(name, accumulator), store, wide)
-    flags = {"reassoc", "contract"} if summing else False
+    adding = accumulator.kind == "f" and name in ("sum", "mean", "prod")
+    flags = {"reassoc", "contract"} if adding else False
     dispatcher = from_source(source, "fold", space, fastmath=flags)
     signature = (
         f"void({carrier(out_dtype)}[::1], {carrier(dtype)}[::1], int64, int64, int64, int64)"
@@ -199,6 +202,13 @@ while start < n:
 
 def _folded_row(raw: str, combine: str, name: str, accumulator: Any) -> str:
     """``total`` combined with the row, by lanes where it is long."""
+    if name in ("amax", "amin", "prod"):  # LLVM makes vectors of these
+        return f"""
+for j in range(n):
+    x = {raw.format("row[j]")}
+    a = total
+    total = {combine}
+"""
     value = raw.format("row[j * LANES + i]")
     tail = raw.format("row[j]")
     return f"""

@@ -1,144 +1,308 @@
 """softmax and log_softmax along one axis, and their gradients.
 
-The axis is brought to the end. A row is read for its maximum (by lanes), for the sum of
-exponentials, and to write the result. Sums are added in float64.
+Two pictures: rows [K, N], where the axis lies last, and columns [K, N, I], where blocks of
+``_SIDE`` neighbouring columns are worked on together. Each is read for its maximum, for the
+exponentials and their sum, and to write the result. Sums of rows are added in float64.
 """
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.compile import entry_point, kernel
 
+from .bits import greater
 from .half import in_float32
-from .math import exp32
+from .math import exp32, log32
+from .math_double import exp64, log64
 
-_LANES = 32
-
-
-@kernel(inline="always")
-def _exp(x: Any) -> Any:
-    return np.exp(x)
+_SIDE = 64
 
 
-def _loops(exponential: Any) -> Any:
-    """The four loops with an ``exp`` for one element type."""
+@kernel
+def _maximum(row: Any) -> Any:
+    best = row[0]
+    for i in range(row.size):
+        best = greater(row[i], best)
+    return best
+
+
+@kernel(fastmath={"reassoc"})
+def _total(row: Any) -> Any:
+    result = 0.0
+    start = 0
+    while start < row.size:
+        part = row[start : start + 256]
+        partial = row.dtype.type(0)
+        for i in range(part.size):
+            partial += part[i]
+        result += partial
+        start += 256
+    return result
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _product(a: Any, b: Any) -> Any:
+    result = 0.0
+    start = 0
+    while start < a.size:
+        first, second = a[start : start + 256], b[start : start + 256]
+        partial = a.dtype.type(0)
+        for i in range(first.size):
+            partial += first[i] * second[i]
+        result += partial
+        start += 256
+    return result
+
+
+def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
+    """The loops with the ``exp`` and ``log`` of one element type."""
 
     @kernel
-    def maximum(row: Any, lanes: Any) -> Any:
-        best = row[0]
-        whole = row.size // lanes.size
-        if whole > 1:
-            for i in range(lanes.size):
-                lanes[i] = row[i]
-            for j in range(1, whole):
-                part = row[j * lanes.size : (j + 1) * lanes.size]
-                for i in range(lanes.size):
-                    lanes[i] = part[i] if part[i] > lanes[i] else lanes[i]
-            for i in range(lanes.size):
-                best = lanes[i] if lanes[i] > best else best
-        else:
-            whole = 0
-        for i in range(whole * lanes.size, row.size):
-            best = row[i] if row[i] > best else best
-        return best
-
-    @kernel(fastmath={"reassoc"})
-    def total(row: Any) -> Any:
-        result = 0.0
-        start = 0
-        while start < row.size:
-            part = row[start : start + 256]
-            partial = row.dtype.type(0)
-            for i in range(part.size):
-                partial += part[i]
-            result += partial
-            start += 256
-        return result
-
-    @kernel
-    def forward(out: Any, x: Any, rows: int, logarithm: int) -> None:
-        n = x.size // rows
-        lanes = np.empty(32, x.dtype)
-        spare = np.empty(n, x.dtype)
-        for r in range(rows):
+    def softmax(out: Any, x: Any, outer: int, n: int, inner: int) -> None:
+        for r in range(outer):
             row, result = x[r * n : (r + 1) * n], out[r * n : (r + 1) * n]
-            shift = maximum(row, lanes)
-            target = spare if logarithm else result
+            shift = _maximum(row)
             for i in range(n):
-                target[i] = exponential(row[i] - shift)
-            whole = total(target)
-            if logarithm:
-                offset = x.dtype.type(np.log(whole))
-                for i in range(n):
-                    result[i] = row[i] - shift - offset
-            else:
-                scale = x.dtype.type(1.0 / whole)
-                for i in range(n):
-                    result[i] = result[i] * scale
+                result[i] = exponential(row[i] - shift)
+            scale = x.dtype.type(1.0 / _total(result))
+            for i in range(n):
+                result[i] = result[i] * scale
 
-    @kernel(fastmath={"reassoc"})
-    def backward(out: Any, g: Any, y: Any, rows: int, logarithm: int) -> None:
-        n = g.size // rows
-        for r in range(rows):
+    @kernel
+    def log_softmax(out: Any, x: Any, outer: int, n: int, inner: int) -> None:
+        for r in range(outer):
+            row, result = x[r * n : (r + 1) * n], out[r * n : (r + 1) * n]
+            shift = _maximum(row)
+            for i in range(n):
+                result[i] = exponential(row[i] - shift)
+            offset = x.dtype.type(np.log(_total(result)))
+            for i in range(n):
+                result[i] = row[i] - shift - offset
+
+    @kernel
+    def softmax_gradient(out: Any, g: Any, y: Any, outer: int, n: int, inner: int) -> None:
+        for r in range(outer):
             slope, value = g[r * n : (r + 1) * n], y[r * n : (r + 1) * n]
             result = out[r * n : (r + 1) * n]
-            if logarithm:
-                whole = g.dtype.type(total(slope))
-                for i in range(n):
-                    result[i] = slope[i] - exponential(value[i]) * whole
-            else:
-                for i in range(n):
-                    result[i] = slope[i] * value[i]
-                whole = g.dtype.type(total(result))
-                for i in range(n):
-                    result[i] = value[i] * (slope[i] - whole)
+            whole = g.dtype.type(_product(slope, value))
+            for i in range(n):
+                result[i] = value[i] * (slope[i] - whole)
 
-    return forward, backward
+    @kernel
+    def log_softmax_gradient(out: Any, g: Any, y: Any, outer: int, n: int, inner: int) -> None:
+        for r in range(outer):
+            slope, value = g[r * n : (r + 1) * n], y[r * n : (r + 1) * n]
+            result = out[r * n : (r + 1) * n]
+            whole = g.dtype.type(_total(slope))
+            for i in range(n):
+                result[i] = slope[i] - exponential(value[i]) * whole
+
+    @kernel
+    def extremes(x: Any, start: int, n: int, inner: int, best: Any) -> None:
+        for i in range(best.size):
+            best[i] = x[start + i]
+        for j in range(1, n):
+            row = x[start + j * inner : start + j * inner + best.size]
+            for i in range(best.size):
+                best[i] = greater(row[i], best[i])
+
+    @kernel
+    def exponentials(
+        out: Any, x: Any, start: int, n: int, inner: int, best: Any, total: Any
+    ) -> None:
+        """``out = exp(x - best)`` for a block of columns, and their sums."""
+        for i in range(best.size):
+            total[i] = 0
+        for j in range(n):
+            first, last = start + j * inner, start + j * inner + best.size
+            row, result = x[first:last], out[first:last]
+            for i in range(best.size):
+                result[i] = exponential(row[i] - best[i])
+            for i in range(best.size):
+                total[i] += result[i]
+
+    @kernel
+    def softmax_columns(out: Any, x: Any, outer: int, n: int, inner: int) -> None:
+        one = x.dtype.type(1)
+        held, sums = np.empty(_SIDE, x.dtype), np.empty(_SIDE, x.dtype)
+        for r in range(outer):
+            for left in range(0, inner, _SIDE):
+                width = min(_SIDE, inner - left)
+                start = r * n * inner + left
+                best, total = held[:width], sums[:width]
+                extremes(x, start, n, inner, best)
+                exponentials(out, x, start, n, inner, best, total)
+                for i in range(width):
+                    total[i] = one / total[i]
+                for j in range(n):
+                    result = out[start + j * inner : start + j * inner + width]
+                    for i in range(width):
+                        result[i] = result[i] * total[i]
+
+    @kernel
+    def log_softmax_columns(out: Any, x: Any, outer: int, n: int, inner: int) -> None:
+        held, sums = np.empty(_SIDE, x.dtype), np.empty(_SIDE, x.dtype)
+        for r in range(outer):
+            for left in range(0, inner, _SIDE):
+                width = min(_SIDE, inner - left)
+                start = r * n * inner + left
+                best, total = held[:width], sums[:width]
+                extremes(x, start, n, inner, best)
+                exponentials(out, x, start, n, inner, best, total)
+                for i in range(width):
+                    total[i] = logarithm(total[i])
+                for j in range(n):
+                    first = start + j * inner
+                    row, result = x[first : first + width], out[first : first + width]
+                    for i in range(width):
+                        result[i] = row[i] - best[i] - total[i]
+
+    @kernel
+    def softmax_gradient_columns(
+        out: Any, g: Any, y: Any, outer: int, n: int, inner: int
+    ) -> None:
+        sums = np.empty(_SIDE, g.dtype)
+        for r in range(outer):
+            for left in range(0, inner, _SIDE):
+                width = min(_SIDE, inner - left)
+                start = r * n * inner + left
+                total = sums[:width]
+                total[:] = 0
+                for j in range(n):
+                    first, last = start + j * inner, start + j * inner + width
+                    slope, value = g[first:last], y[first:last]
+                    for i in range(width):
+                        total[i] += slope[i] * value[i]
+                for j in range(n):
+                    first, last = start + j * inner, start + j * inner + width
+                    slope, value, result = g[first:last], y[first:last], out[first:last]
+                    for i in range(width):
+                        result[i] = value[i] * (slope[i] - total[i])
+
+    @kernel
+    def log_softmax_gradient_columns(
+        out: Any, g: Any, y: Any, outer: int, n: int, inner: int
+    ) -> None:
+        sums = np.empty(_SIDE, g.dtype)
+        for r in range(outer):
+            for left in range(0, inner, _SIDE):
+                width = min(_SIDE, inner - left)
+                start = r * n * inner + left
+                total = sums[:width]
+                total[:] = 0
+                for j in range(n):
+                    slope = g[start + j * inner : start + j * inner + width]
+                    for i in range(width):
+                        total[i] += slope[i]
+                for j in range(n):
+                    first, last = start + j * inner, start + j * inner + width
+                    slope, value, result = g[first:last], y[first:last], out[first:last]
+                    for i in range(width):
+                        result[i] = slope[i] - exponential(value[i]) * total[i]
+
+    return {
+        "softmax": softmax, "log_softmax": log_softmax, "softmax_gradient": softmax_gradient,
+        "log_softmax_gradient": log_softmax_gradient, "softmax_columns": softmax_columns,
+        "log_softmax_columns": log_softmax_columns,
+        "softmax_gradient_columns": softmax_gradient_columns,
+        "log_softmax_gradient_columns": log_softmax_gradient_columns,
+    }  # fmt: skip
 
 
-_BY_TYPE = {np.dtype(np.float32): _loops(exp32), np.dtype(np.float64): _loops(_exp)}
+_BY_TYPE = {
+    np.dtype(np.float32): _loops(exp32, log32),
+    np.dtype(np.float64): _loops(exp64, log64),
+}
 
 
-def _last(array: Any, axis: int) -> Any:
-    """The elements as rows along ``axis``, flat."""
-    moved = array if array.ndim == 0 or axis == array.ndim - 1 else np.moveaxis(array, axis, -1)
-    return np.ascontiguousarray(moved).reshape(-1)
+def _picture(shape: Any, axis: int) -> tuple[int, int, int]:
+    """(outer, length of the axis, inner)."""
+    if not shape:
+        return 1, 1, 1
+    outer = int(np.prod(shape[:axis], dtype=np.int64))
+    return outer, shape[axis], int(np.prod(shape[axis + 1 :], dtype=np.int64))
 
 
-def _apply(which: int, out: Any, ins: Any, axis: int, logarithm: int) -> None:
+@functools.cache
+def _bound(name: str, dtype: Any, inner: int) -> Callable[..., None]:
+    """The compiled loop on flat arrays, called without checks."""
+    loop = _BY_TYPE[dtype][name if inner == 1 else f"{name}_columns"]
+    arrays = ["float32[::1]" if dtype == np.float32 else "float64[::1]"]
+    arrays *= 3 if name.endswith("gradient") else 2
+    run: Callable[..., None] = entry_point(loop, f"void({', '.join(arrays)}, int64, int64, int64)")
+    return run
+
+
+def _dense(layout: Any) -> bool:
+    expected = 1
+    for n, stride in zip(reversed(layout.shape), reversed(layout.strides), strict=True):
+        if n != 1 and stride != expected:
+            return False
+        expected *= n
+    return True
+
+
+def _planner(name: str) -> Callable[..., Callable[..., None] | None]:
+    def plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Callable[..., None] | None:
+        """For dense arrays of float32 or float64."""
+        out = out_layouts[0]
+        if out.dtype not in _BY_TYPE:
+            return None
+        if not all(x.dtype == out.dtype and _dense(x) for x in in_layouts):
+            return None
+        outer, n, inner = _picture(out.shape, axis)
+        loop = _bound(name, out.dtype, inner)
+        if len(in_layouts) == 1:
+
+            def run(target: Any, x: Any) -> None:
+                loop(target, x, outer, n, inner)
+
+            return run
+
+        def run_gradient(target: Any, g: Any, y: Any) -> None:
+            loop(target, g, y, outer, n, inner)
+
+        return run_gradient
+
+    return plan
+
+
+def _apply(name: str, out: Any, ins: Any, axis: int) -> None:
     if out.size == 0:
         return
-    last = out.ndim == 0 or axis == out.ndim - 1
-    target = out.reshape(-1) if last else np.empty(out.size, out.dtype)
-    rows = out.size // (out.shape[axis] if out.ndim else 1)
-    _BY_TYPE[out.dtype][which](target, *[_last(x, axis) for x in ins], rows, logarithm)
-    if not last:
-        moved = np.moveaxis(out, axis, -1)
-        moved[...] = target.reshape(moved.shape)
+    outer, n, inner = _picture(out.shape, axis)
+    flat = [np.ascontiguousarray(x, out.dtype).reshape(-1) for x in ins]
+    _bound(name, out.dtype, inner)(out.reshape(-1), *flat, outer, n, inner)
 
 
 @in_float32
 def softmax(out: Any, x: Any, *, axis: int) -> None:
     """``exp(x - max) / sum(exp(x - max))``."""
-    _apply(0, out, (x,), axis, 0)
+    _apply("softmax", out, (x,), axis)
 
 
 @in_float32
 def log_softmax(out: Any, x: Any, *, axis: int) -> None:
     """``x - max - log(sum(exp(x - max)))``."""
-    _apply(0, out, (x,), axis, 1)
+    _apply("log_softmax", out, (x,), axis)
 
 
 @in_float32
 def softmax_gradient(out: Any, g: Any, y: Any, *, axis: int) -> None:
     """``y * (g - sum(g * y))``."""
-    _apply(1, out, (g, y), axis, 0)
+    _apply("softmax_gradient", out, (g, y), axis)
 
 
 @in_float32
 def log_softmax_gradient(out: Any, g: Any, y: Any, *, axis: int) -> None:
     """``g - exp(y) * sum(g)``."""
-    _apply(1, out, (g, y), axis, 1)
+    _apply("log_softmax_gradient", out, (g, y), axis)
+
+
+for _function in (softmax, log_softmax, softmax_gradient, log_softmax_gradient):
+    _function.plan = _planner(_function.__name__)

@@ -20,6 +20,10 @@ _WORD = ir.IntType(32)
 _LONG = ir.IntType(64)
 
 
+def _word(value: int) -> Any:
+    return ir.Constant(_WORD, value)
+
+
 def _long(value: int) -> Any:
     return ir.Constant(_LONG, value)
 
@@ -71,6 +75,16 @@ class _Vectors:
         typed = self._builder.bitcast(place, self._vector.as_pointer())
         return self._builder.load(typed, align=self._align)
 
+    def load_every(self, place: Any, stride: int) -> Any:
+        """The elements at ``place`` that are ``stride`` (1 or 2) apart."""
+        low = self.load(place)
+        if stride == 1:
+            return low
+        high = self.load(self._builder.gep(place, [_long(self._width)]))
+        even = [*range(0, 2 * self._width, 2)]
+        kind = ir.VectorType(_WORD, self._width)
+        return self._builder.shuffle_vector(low, high, ir.Constant(kind, even))
+
     def store(self, value: Any, place: Any) -> None:
         typed = self._builder.bitcast(place, self._vector.as_pointer())
         self._builder.store(value, typed, align=self._align)
@@ -78,7 +92,7 @@ class _Vectors:
     def spread(self, value: Any) -> Any:
         """``value`` in every lane."""
         first = self._builder.insert_element(
-            ir.Constant(self._vector, ir.Undefined), value, ir.Constant(_WORD, 0)
+            ir.Constant(self._vector, ir.Undefined), value, _word(0)
         )
         zeros = ir.Constant(ir.VectorType(_WORD, self._width), [0] * self._width)
         return self._builder.shuffle_vector(first, first, zeros)
@@ -180,14 +194,17 @@ def tile_of(rows: int, vectors: int, width: int) -> Any:
 
 
 @functools.cache
-def strip_of(rows: int, width: int) -> Any:
-    """The kernel of ``rows`` strips of two vectors, each of ``width`` neighbouring pixels.
+def strip_of(rows: int, width: int, stride: int) -> Any:
+    """The kernel of ``rows`` strips of two vectors, each of ``width`` pixels of a row.
 
     ``strip(source, at, other, offsets, count, weight, weight_at, start, start_at, out, to,
     other_to, pitch)`` computes, for each row and column, and alike from ``other`` to ``other_to``::
 
         out[to + row * pitch + column] = start[row]
-            + sum over i < count of weight[row * count + i] * source[at + offsets[i] + column]
+            + sum over i < count of
+              weight[row * count + i] * source[at + offsets[i] + column * stride]
+
+    ``stride`` is 1, or 2; then one element past the last one used is read.
     """
 
     @intrinsic
@@ -212,7 +229,7 @@ def strip_of(rows: int, width: int) -> Any:
 
             def step(i: Any, sums: Any) -> Any:
                 offset = builder.load(builder.gep(offset_data, [i]))
-                values = [form.load(builder.gep(p, [offset])) for p in pixels]
+                values = [form.load_every(builder.gep(p, [offset]), stride) for p in pixels]
                 new = []
                 for line, row in zip(lines, sums, strict=True):
                     spread = form.spread(builder.load(builder.gep(line, [i])))
@@ -278,3 +295,68 @@ def transpose_block(
 
     long = types.int64
     return types.void(out, long, long, x, long, long), generate
+
+
+BLOCK = 8  # elements that keep_largest compares at once
+
+
+@intrinsic
+def keep_largest(
+    context: Any, best: Any, taps: Any, values: Any, at: Any, pitch: Any, first: Any, last: Any
+) -> Any:
+    """The largest of ``best`` and some rows of values, for a block of elements from ``at`` on.
+
+    Where row ``tap - first`` of ``values``, rows being ``pitch`` apart, is larger than all before
+    or is NaN, it becomes ``best``, and ``taps`` (int64) becomes ``tap``, for taps up to ``last``.
+    """
+    # The sums stay in registers: a store of what was loaded or something else becomes a masked
+    # store, which takes some processors tens of cycles.
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        kinds = signature.args
+        element = kinds[0].dtype
+        vector = ir.VectorType(context.get_data_type(element), BLOCK)
+        marks = ir.VectorType(_LONG, BLOCK)
+        align = context.get_abi_sizeof(vector.element)
+        _, _, _, at, pitch, first, last = arguments
+
+        def place(i: int, kind: Any, begin: Any) -> Any:
+            data = _data(context, builder, kinds[i], arguments[i], begin)
+            return builder.bitcast(data, kind.as_pointer())
+
+        def larger(value: Any, held: Any) -> Any:
+            if not isinstance(element, types.Float):
+                compare = builder.icmp_signed if element.signed else builder.icmp_unsigned
+                return compare(">", value, held)
+            is_nan = builder.fcmp_unordered("uno", value, value)
+            return builder.or_(builder.fcmp_ordered(">", value, held), is_nan)
+
+        initial = builder.load(place(0, vector, at), align=align)
+        initial_taps = builder.load(place(1, marks, at), align=8)
+        entry = builder.block
+        body = builder.append_basic_block("largest.body")
+        done = builder.append_basic_block("largest.done")
+        builder.branch(body)
+        builder.position_at_end(body)
+        tap, held, held_taps = builder.phi(_LONG), builder.phi(vector), builder.phi(marks)
+        row = builder.mul(builder.sub(tap, first), pitch)
+        value = builder.load(place(2, vector, builder.add(at, row)), align=align)
+        take = larger(value, held)
+        number = builder.insert_element(ir.Constant(marks, ir.Undefined), tap, _word(0))
+        zeros = ir.Constant(ir.VectorType(_WORD, BLOCK), [0] * BLOCK)
+        number = builder.shuffle_vector(number, number, zeros)
+        new, new_taps = builder.select(take, value, held), builder.select(take, number, held_taps)
+        following = builder.add(tap, _long(1))
+        for phi, before, after in (
+            (tap, first, following), (held, initial, new), (held_taps, initial_taps, new_taps)
+        ):  # fmt: skip
+            phi.add_incoming(before, entry)
+            phi.add_incoming(after, body)
+        builder.cbranch(builder.icmp_signed("<", following, last), body, done)
+        builder.position_at_end(done)
+        builder.store(new, place(0, vector, at), align=align)
+        builder.store(new_taps, place(1, marks, at), align=8)
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(best, taps, values, long, long, long, long), generate
