@@ -13,7 +13,6 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..core import Op, array_form, find_kernel
-from .reduction import sum_
 
 Ints = tuple[int, ...]
 
@@ -126,9 +125,26 @@ def _convolution_aval(
     return aval((x.shape[0], weight.shape[0], *spatial), x.dtype, None, x.device)
 
 
-def _bias_gradient(g: Any) -> Any:
-    axes = tuple(i for i in range(g.aval.ndim) if i != 1)
-    return sum_(g, axis=axes, keepdims=False)
+def _channel_sum_aval(g: Aval, *, inner: int, groups: int) -> Aval:
+    return aval((g.shape[1],), g.dtype, None, g.device)
+
+
+def _channel_sum_gradient(g: Any, avals: Any) -> Any:
+    from .movement import expand, reshape
+
+    shape = avals[0].shape
+    return expand(reshape(g, shape=(1, shape[1], *[1] * (len(shape) - 2))), shape=shape)
+
+
+# the gradient for a convolution's bias: a sum over all axes but the channels'
+channel_sum = NetworkOp(
+    "channel_sum",
+    _channel_sum_aval,
+    "convolution.channel_sum",
+    vjp=(_channel_sum_gradient,),
+    grad_name="ConvolutionBackwardBackward0",
+    group="network",
+)
 
 
 convolution = NetworkOp(
@@ -144,7 +160,7 @@ convolution = NetworkOp(
             g, x, shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
             groups=groups,
         ),
-        _bias_gradient,
+        lambda g, avals, groups: channel_sum(g, inner=avals[1].shape[1], groups=groups),
     ),
     group="network",
 )  # fmt: skip

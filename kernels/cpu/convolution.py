@@ -19,7 +19,7 @@ import numpy as np
 
 from . import convolution_depthwise as depthwise
 from . import convolution_geometry as geometry
-from .convolution_loops import STRIP_ROWS, WEIGHT_PIXELS, loops, pad_images, strips
+from .convolution_loops import STRIP_ROWS, WEIGHT_PIXELS, loops, pad_images, strips, sum_channels
 from .threads import get_num_threads, parallel_for
 from .vectors import lanes
 
@@ -78,10 +78,10 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
         for number, phase in enumerate(plan.phases):
             held = workspace(panels * width * phase.taps.size, out.dtype, f"packed {g} {number}")
             # a group of an input gradient's weight begins where its results' channels do
-            code.pack(
-                held, weight[g * share :], phase.weights, channels, plan.channel_step,
-                plan.adjacent,
-            )  # fmt: skip
+            if plan.places is not None:
+                code.pack_channels(held, weight[g * share :], plan.places, channels)
+            else:
+                code.pack(held, weight[g * share :], phase.weights, channels, plan.channel_step)
             packed.append((g, phase, held))
     offsets = np.zeros((groups, panels * width), out.dtype)
     if bias is not None:
@@ -96,8 +96,9 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
             for g, phase, held in packed:
                 code.correlate(
                     out[g * channels * step :], padded[g * plan.group_pitch :], held, offsets[g],
-                    phase.pixels, phase.taps, phase.places, phase.dense, start, count,
-                    groups * channels * step, step, channels, first_panel, last_panel, edge, made,
+                    phase.pixels, phase.taps, phase.places, phase.parts, plan.chained, phase.dense,
+                    start, count, groups * channels * step, step, channels, first_panel,
+                    last_panel, edge, made,
                 )  # fmt: skip
 
     work = out.size * sum(p.taps.size * p.places.size for p in plan.phases) // max(step, 1)
@@ -149,22 +150,21 @@ def _correlate_strips(
 
 
 def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
-    """The gradient for the weight; threads sum images of their own."""
+    """The gradient for the weight.
+
+    Threads divide the taps, or as oneDNN does the images where one block of channels is all.
+    """
     channels, groups, images = plan.channels, plan.groups, plan.images
     code = loops(out.dtype, channels)
     width, panels = code.width, -(-channels // code.width)
     phase = plan.phases[0]
-    count = phase.taps.size
+    count = plan.window.size
     pitch = -(-count // code.rows) * code.rows
-    taps = np.full(pitch, phase.taps[-1], np.int64)
-    taps[:count] = phase.taps
+    taps = np.full(pitch, plan.window[-1], np.int64)
+    taps[:count] = plan.window
     step, size = phase.places.size, panels * width * pitch
-    partial: dict[int, Any] = {}
 
-    def part(first: int, last: int) -> None:
-        sums = workspace(groups * size, out.dtype, "sums")
-        sums[:] = 0
-        partial[first] = sums
+    def sum_images(sums: Any, first: int, last: int, first_tap: int, last_tap: int) -> None:
         right = workspace(WEIGHT_PIXELS * width, out.dtype, "made")
         for start in range(first, last, plan.together):
             number = min(plan.together, last - start)
@@ -172,18 +172,43 @@ def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
             for g in range(groups):
                 code.weight_gradient(
                     sums[g * size :], padded[g * plan.group_pitch :],
-                    g_[g * channels * step :], phase.pixels, taps, start, number,
-                    groups * channels * step, step, channels, right,
+                    g_[g * channels * step :], phase.pixels, taps, first_tap, last_tap, start,
+                    number, groups * channels * step, step, channels, right,
                 )  # fmt: skip
 
-    _pieces(images, g_.size * count, part)
-    total, *others = (partial[first] for first in sorted(partial))
-    for other in others:
-        total += other
+    work = g_.size * count
+    share = _share(images, groups, channels, plan.sizes[0] // groups)
+    if share < images:
+        sums = np.zeros((-(-images // share), groups * size), out.dtype)
+
+        def part(first: int, last: int) -> None:
+            for i in range(first, last):
+                sum_images(sums[i], i * share, min((i + 1) * share, images), 0, pitch)
+
+        _pieces(len(sums), work, part)
+        total = sums[0]
+        for other in sums[1:]:
+            total += other
+    else:
+        total = workspace(groups * size, out.dtype, "sums")
+        total[:] = 0
+
+        def tiles(first: int, last: int) -> None:
+            sum_images(total, 0, images, first * code.rows, last * code.rows)
+
+        _pieces(pitch // code.rows, work, tiles)
     for g in range(groups):
-        code.unpack(
-            out[g * channels * count :], total[g * size :], count, pitch, channels
-        )
+        code.unpack(out[g * channels * count :], total[g * size :], count, pitch, channels)
+
+
+def _share(images: int, groups: int, channels: int, inner: int) -> int:
+    """How many images are summed over before the sums are added up, for a group's channels.
+
+    As oneDNN does, threads have images of their own where they outnumber the blocks of channels.
+    """
+    block = lanes(np.float32)
+    blocks = groups * -(-channels // block) * -(-inner // block)
+    return images if blocks >= get_num_threads() else max(-(-images // get_num_threads()), 1)
 
 
 def convolution(
@@ -272,6 +297,25 @@ def convolution_weight_gradient(
         _sum_weights(target, _flat(g, dtype), _flat(x, dtype), plan)
     if dtype != out.dtype:
         out[...] = target.reshape(out.shape)
+
+
+def channel_sum(out: Any, g: Any, *, inner: int, groups: int) -> None:
+    """``out[c] = sum over n and places of g[n, c, place]``: the gradient for the bias.
+
+    Terms are added one by one, as oneDNN does; ``inner`` is how many channels a filter reads.
+    """
+    if out.dtype.kind in "ciub" or g.size == 0:
+        out[...] = g.sum(axis=(0, *range(2, g.ndim)))
+        return
+    dtype = _work_dtype(out.dtype)
+    images, channels = g.shape[:2]
+    flat, pitch = _flat(g, dtype), g.size // images
+    share = _share(images, groups, channels // groups, inner)
+    total = np.zeros(channels, dtype)
+    for first in range(0, images, share):
+        number = min(share, images - first)
+        total += sum_channels(flat[first * pitch :], number, channels, pitch // channels)
+    out[...] = total
 
 
 def _complex(function: Any, out: Any, a: Any, b: Any, params: dict[str, Any]) -> None:

@@ -137,7 +137,7 @@ def convolution(out: Any, x: Any, weight: Any, bias: Any, plan: Geometry) -> Non
 
     def part(first: int, last: int) -> None:
         padded = np.empty(plan.pitch, out.dtype)
-        _forward(out, x, weight, offset, padded, plan.sizes, rows.taps, rows.starts, rows.row,
+        _forward(out, x, weight, offset, padded, plan.sizes, plan.window, rows.starts, rows.row,
                  rows.step, plan.channels, first, last)  # fmt: skip
 
     parallel_for(plan.images * channels, part, 1 + 500_000 // plan.pitch)
@@ -148,7 +148,7 @@ def input_gradient(out: Any, g: Any, weight: Any, plan: Geometry) -> None:
 
     def part(first: int, last: int) -> None:
         padded = np.empty(plan.pitch, out.dtype)
-        _input_gradient(out, g, weight, padded, plan.sizes, rows.taps, rows.starts, rows.row,
+        _input_gradient(out, g, weight, padded, plan.sizes, plan.window, rows.starts, rows.row,
                         rows.step, plan.channels, first, last)  # fmt: skip
 
     parallel_for(plan.images * plan.groups, part, 1 + 500_000 // plan.pitch)
@@ -159,8 +159,8 @@ def weight_gradient(out: Any, g: Any, x: Any, plan: Geometry) -> None:
 
     def part(first: int, last: int) -> None:
         padded = np.empty(plan.pitch, out.dtype)
-        sums = np.empty(plan.channels * rows.taps.size * rows.row, out.dtype)
-        _weight_gradient(out, g, x, padded, sums, plan.sizes, rows.taps, rows.starts, rows.row,
+        sums = np.empty(plan.channels * plan.window.size * rows.row, out.dtype)
+        _weight_gradient(out, g, x, padded, sums, plan.sizes, plan.window, rows.starts, rows.row,
                          rows.step, plan.channels, plan.images, first, last)  # fmt: skip
 
     parallel_for(plan.groups, part, 1 + 500_000 // (plan.pitch * max(plan.images, 1)))

@@ -1,4 +1,8 @@
-"""Tables of places for the loops of convolution, worked out once for each case."""
+"""Tables of places for the loops of convolution, worked out once for each case.
+
+Sums are made in oneDNN's order, so that results have the bits that PyTorch's have: channels in
+blocks as wide as a vector, for each block the window's taps, and innermost a block's channels.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from .vectors import lanes
+
 GROUP_PIXELS = 192  # small images go through the loops together: so many pixels of results,
 GROUP_SIZE = 32768  # or so many elements of padded images
+TAPS = 384  # summed over at a time: as many weights as fit the first-level cache
 
 Ints = tuple[int, ...]
 
@@ -20,11 +27,14 @@ class Phase:
     ``pixels`` has a base in the padded source for each result, ``places`` where it goes in its
     plane; ``taps`` and ``weights`` have, for each term of a sum, its offset from the base and its
     place in the weight. The pixels are rows of ``row``, each ``step`` from the one before.
+    Sums are made up of those over ``parts``, which begin and end there.
     """
 
-    def __init__(self, pixels: Any, places: Any, taps: Any, weights: Any, dense: bool) -> None:
+    def __init__(
+        self, pixels: Any, places: Any, taps: Any, weights: Any, parts: Any, dense: bool
+    ) -> None:
         self.pixels, self.places = pixels, places
-        self.taps, self.weights = taps, weights
+        self.taps, self.weights, self.parts = taps, weights, parts
         self.dense = int(dense)
         image = pixels[: places.size]
         self.step = int(image[1] - image[0]) if image.size > 1 else 1
@@ -49,7 +59,9 @@ class Geometry:
         direct: no padding is needed: images can be read where they are.
         together: how many images go through the loops at once.
         channel_step: from one channel of the result to the next in the weight.
-        adjacent: a channel's weights lie in the order of the taps.
+        chained: a part's terms are added one by one to the sum of those before; else their sum is.
+        window: the offsets of taps in the order in which a channel of the weight has them.
+        places: for a weight that holds each channel's taps side by side, their places in a sum.
     """
 
     def __init__(
@@ -74,7 +86,9 @@ class Geometry:
         self.phases: list[Phase] = []
         self.complete = True
         self.channel_step = 0
-        self.adjacent = 0
+        self.chained = 1
+        self.window: Any = None
+        self.places: Any = None
         self.together = 1
 
     def over_images(self, pixels: Any) -> Any:
@@ -92,6 +106,18 @@ def grid(coordinates: Any, lengths: Any) -> Any:
     z, y, x = (np.asarray(c, np.int64) for c in coordinates)
     _, rows, columns = lengths
     return np.ascontiguousarray(((z[:, None, None] * rows + y[:, None]) * columns + x).reshape(-1))
+
+
+def _blocked(channels: int, window: int) -> Any:
+    """oneDNN's order of the taps that lie at ``channel * window + place``."""
+    block = lanes(np.float32)
+    taps = np.arange(channels * window, dtype=np.int64).reshape(channels, window)
+    parts = [taps[c : c + block].T.reshape(-1) for c in range(0, channels, block)]
+    return np.ascontiguousarray(np.concatenate(parts))
+
+
+def _parts(size: int, length: int = TAPS) -> Any:
+    return np.array([*range(0, size, length), size], np.int64)
 
 
 def _three(values: Any, fill: int) -> Ints:
@@ -124,14 +150,15 @@ def forward(
     pixels = grid([np.arange(o) * s for o, s in zip(places, steps, strict=True)], made.padded)
     offsets = grid([np.arange(k) * d for k, d in zip(taps, spread, strict=True)], made.padded)
     inner = image[1] // groups
-    count = inner * offsets.size
+    order = _blocked(inner, offsets.size)
+    made.window = made.over_channels(inner, offsets)
     made.phases.append(
         Phase(
-            made.over_images(pixels), np.arange(pixels.size), made.over_channels(inner, offsets),
-            np.arange(count), True,
+            made.over_images(pixels), np.arange(pixels.size), made.window[order], order,
+            _parts(order.size), True,
         )
     )  # fmt: skip
-    made.channel_step, made.adjacent = count, 1
+    made.channel_step, made.places = order.size, np.argsort(order)
     return made
 
 
@@ -155,6 +182,7 @@ def backward(
     made = Geometry(result, inner, before, padded, groups)
     made.together = _together(made, int(np.prod(lengths)) // int(np.prod(steps)))
     made.channel_step = int(np.prod(taps))
+    made.chained = int(made.channel_step == 1)
     for residues in itertools.product(*[range(min(s, n)) for n, k, o, s, p, d in axes]):
         phase = _residue(made, axes, residues, features)
         if phase is None:
@@ -180,11 +208,19 @@ def _residue(made: Geometry, axes: list[Ints], residues: Ints, features: int) ->
         offsets.append([(residue + p - r * d) // s for r in valid])
     inside = grid(taps, [k for n, k, o, s, p, d in axes])
     step = made.channels * made.channel_step
-    weights = np.arange(features, dtype=np.int64)[:, None] * step + inside
+    weights = (np.arange(features, dtype=np.int64)[:, None] * step + inside).reshape(-1)
+    order = _blocked(features, inside.size)
     return Phase(
         made.over_images(grid(bases, made.padded)),
         grid(coordinates, [n for n, k, o, s, p, d in axes]),
-        made.over_channels(features, grid(offsets, made.padded)),
-        np.ascontiguousarray(weights.reshape(-1)),
+        made.over_channels(features, grid(offsets, made.padded))[order],
+        weights[order],
+        _parts(order.size, TAPS if made.chained else _block_taps(axes[-1][2], inside.size)),
         all(s == 1 for n, k, o, s, p, d in axes),
     )
+
+
+def _block_taps(width: int, window: int) -> int:
+    """The taps of the blocks of channels that oneDNN sums at a time, for rows of ``width``."""
+    blocks = 4 if width < 15 else 2 if width < 40 else 1
+    return blocks * lanes(np.float32) * window

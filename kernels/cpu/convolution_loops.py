@@ -10,12 +10,13 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+import numpy as np
+
 from mindtorch.kernels.compile import kernel
 
 from .vectors import lanes, strip_of, tile_of, tile_rows, transpose_block
 
 PIXELS = 96  # of a block of results, about: rounded up to whole tiles
-TAPS = 384  # of a block of weights: with the above, they fit the first-level cache
 STRIP_ROWS = 6  # channels that strips of pixels have sums for, two vectors each
 WEIGHT_PIXELS = 240  # summed over at a time in the gradient for the weight
 
@@ -54,6 +55,7 @@ class Loops:
         self.width = vectors * lanes(dtype)
         self.block = -(-PIXELS // self.rows) * self.rows
         self.pack = _pack(self.width)
+        self.pack_channels = _pack_channels(self.width)
         self.correlate = _correlate(self.rows, self.width, vectors)
         self.weight_gradient = _weight_gradient(self.rows, self.width, vectors)
         self.unpack = _unpack(self.width)
@@ -80,31 +82,14 @@ def strips(dtype: Any, channels: int, stride: int) -> Any:
 @functools.cache
 def _pack(width: int) -> Any:
     @kernel
-    def pack(
-        packed: Any, weight: Any, taps: Any, channels: int, channel_step: int, adjacent: int
-    ) -> None:
+    def pack(packed: Any, weight: Any, taps: Any, channels: int, channel_step: int) -> None:
         """Panels ``[tap][width]`` of a weight, filled up with zero channels."""
         count = taps.size
-        panels = (channels + width - 1) // width
-        for panel in range(panels):
+        for panel in range((channels + width - 1) // width):
             target = packed[panel * count * width : (panel + 1) * count * width]
             valid = min(width, channels - panel * width)
             source = weight[panel * width * channel_step :]
-            done = 0
-            if adjacent:
-                done = count // 8 * 8
-                for c in range(0, valid // 8 * 8, 8):
-                    for k in range(0, done, 8):
-                        transpose_block(
-                            target, k * width + c, width, source,
-                            c * channel_step + taps[k], channel_step,
-                        )  # fmt: skip
-                for k in range(done):
-                    for c in range(valid // 8 * 8, valid):
-                        target[k * width + c] = source[c * channel_step + taps[k]]
-                    for c in range(valid, width):
-                        target[k * width + c] = 0
-            for k in range(done, count):
+            for k in range(count):
                 at = taps[k]
                 for c in range(valid):
                     target[k * width + c] = source[c * channel_step + at]
@@ -112,6 +97,34 @@ def _pack(width: int) -> Any:
                     target[k * width + c] = 0
 
     return pack
+
+
+@functools.cache
+def _pack_channels(width: int) -> Any:
+    @kernel
+    def pack_channels(packed: Any, weight: Any, places: Any, channels: int) -> None:
+        """The same for a dense weight ``[channels, taps]`` whose taps go to ``places``."""
+        count = places.size
+        block = np.empty(64, packed.dtype)
+        for panel in range((channels + width - 1) // width):
+            target = packed[panel * count * width : (panel + 1) * count * width]
+            valid = min(width, channels - panel * width)
+            source = weight[panel * width * count :]
+            even, full = count // 8 * 8, valid // 8 * 8
+            for c in range(0, full, 8):
+                for k in range(0, even, 8):
+                    transpose_block(block, 0, 8, source, c * count + k, count)
+                    for j in range(8):
+                        to = places[k + j] * width + c
+                        target[to : to + 8] = block[8 * j : 8 * j + 8]
+            for k in range(count):
+                to = places[k] * width
+                for c in range(full if k < even else 0, valid):
+                    target[to + c] = source[c * count + k]
+                for c in range(valid, width):
+                    target[to + c] = 0
+
+    return pack_channels
 
 
 @functools.cache
@@ -169,10 +182,10 @@ def _correlate(rows: int, width: int, vectors: int) -> Any:
     @kernel
     def correlate(
         out: Any, source: Any, packed: Any, bias: Any, pixels: Any, taps: Any, places: Any,
-        dense: int, image: int, images: int, image_step: int, step: int, channels: int,
-        first_panel: int, last_panel: int, edge: Any, made: Any,
+        parts: Any, chained: int, dense: int, image: int, images: int, image_step: int, step: int,
+        channels: int, first_panel: int, last_panel: int, edge: Any, made: Any,
     ) -> None:  # fmt: skip
-        """``images`` results from ``image`` on: panels of channels, sums over taps in blocks."""
+        """``images`` results from ``image`` on: panels of channels, sums over taps in parts."""
         count, depth = places.size, taps.size
         total = images * count
         for start in range(0, total, block):
@@ -182,23 +195,24 @@ def _correlate(rows: int, width: int, vectors: int) -> Any:
                 edge[j] = pixels[min(last + j, stop - 1)]
             for panel in range(first_panel, last_panel):
                 right = panel * depth * width
-                for k in range(0, max(depth, 1), TAPS):
-                    length = min(TAPS, depth - k)
+                for part in range(parts.size - 1):
+                    k = parts[part]
+                    length = parts[part + 1] - k
                     for p in range(start, last, rows):
                         at = (p - start) * width
                         if k == 0:
                             tile(source, pixels, p, taps, k, length, packed, right, bias,
-                                 panel * width, 0, made, at)
+                                 panel * width, 0, chained, made, at)
                         else:
                             tile(source, pixels, p, taps, k, length, packed,
-                                 right + k * width, made, at, width, made, at)
+                                 right + k * width, made, at, width, chained, made, at)
                     at = (last - start) * width
                     if k == 0:
                         tile(source, edge, 0, taps, k, length, packed, right, bias,
-                             panel * width, 0, made, at)
+                             panel * width, 0, chained, made, at)
                     else:
                         tile(source, edge, 0, taps, k, length, packed, right + k * width,
-                             made, at, width, made, at)
+                             made, at, width, chained, made, at)
                 write_block(
                     out[panel * width * step :], places, dense, made, image, image_step, step,
                     count, start, stop, min(width, channels - panel * width),
@@ -237,10 +251,10 @@ def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
 
     @kernel
     def weight_gradient(
-        sums: Any, source: Any, g: Any, pixels: Any, taps: Any, image: int, images: int,
-        image_step: int, step: int, channels: int, right: Any,
+        sums: Any, source: Any, g: Any, pixels: Any, taps: Any, first_tap: int, last_tap: int,
+        image: int, images: int, image_step: int, step: int, channels: int, right: Any,
     ) -> None:  # fmt: skip
-        """Add ``images`` images' share to ``sums``, panels of ``[tap][width]``."""
+        """Add ``images`` images' share to ``sums``, panels of ``[tap][width]``, for some taps."""
         total = images * step
         for start in range(0, total, WEIGHT_PIXELS):
             stop = min(start + WEIGHT_PIXELS, total)
@@ -249,13 +263,12 @@ def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
                     right, g[panel * width * step :], image, image_step, step, start, stop,
                     min(width, channels - panel * width),
                 )  # fmt: skip
-                for k in range(0, taps.size, rows):
+                for k in range(first_tap, last_tap, rows):
                     at = (panel * taps.size + k) * width
                     tile(source, taps, k, pixels, start, stop - start, right, 0, sums, at,
-                         width, sums, at)
+                         width, 1, sums, at)
 
     return weight_gradient
-
 
 
 @functools.cache
@@ -293,3 +306,24 @@ def _strips(rows: int, width: int, stride: int) -> Any:
                             result[down + places[b + p]] = made[(2 * j + 1) * width + p]
 
     return correlate_strips
+
+
+@kernel
+def sum_channels(g: Any, images: int, channels: int, step: int) -> Any:
+    """Sums of ``g[images, channels, step]`` for each channel; four channels go together."""
+    out = np.zeros(channels, g.dtype)
+    for c in range(0, channels, 4):
+        d, e, f = min(c + 1, channels - 1), min(c + 2, channels - 1), min(c + 3, channels - 1)
+        zero = g.dtype.type(0)
+        a0, a1, a2, a3 = zero, zero, zero, zero
+        for n in range(images):
+            at = n * channels
+            r0, r1 = g[(at + c) * step : (at + c + 1) * step], g[(at + d) * step :]
+            r2, r3 = g[(at + e) * step :], g[(at + f) * step :]
+            for i in range(r0.size):
+                a0 += r0[i]
+                a1 += r1[i]
+                a2 += r2[i]
+                a3 += r3[i]
+        out[c], out[d], out[e], out[f] = a0, a1, a2, a3
+    return out

@@ -8,6 +8,7 @@ image, or "tap ``row`` at pixel ``i``", for any stride, dilation and number of a
 from __future__ import annotations
 
 import functools
+import itertools
 from typing import Any
 
 import llvmlite.binding
@@ -100,17 +101,20 @@ class _Vectors:
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         return self._builder.call(self._fma, [a, b, c])
 
-    def sum_over(self, count: Any, rows: int, vectors: int, step: Any) -> Any:
-        """Registers, zero at first, renewed by ``step(i, registers)`` for each ``i < count``."""
+    @property
+    def zero(self) -> Any:
+        return ir.Constant(self._vector, [ir.Constant(self._vector.element, 0.0)] * self._width)
+
+    def sum_over(self, count: Any, initial: Any, step: Any) -> Any:
+        """Registers ``initial``, renewed by ``step(i, registers)`` for each ``i < count``."""
         builder = self._builder
-        zero = ir.Constant(self._vector, [ir.Constant(self._vector.element, 0.0)] * self._width)
         entry = builder.block
         body = builder.append_basic_block("sum.body")
         done = builder.append_basic_block("sum.done")
         builder.cbranch(builder.icmp_signed(">", count, _long(0)), body, done)
         builder.position_at_end(body)
         i = builder.phi(_LONG)
-        sums = [[builder.phi(self._vector) for _ in range(vectors)] for _ in range(rows)]
+        sums = [[builder.phi(self._vector) for _ in row] for row in initial]
         new = step(i, sums)
         following = builder.add(i, _long(1))
         i.add_incoming(_long(0), entry)
@@ -118,11 +122,11 @@ class _Vectors:
         builder.cbranch(builder.icmp_signed("<", following, count), body, done)
         builder.position_at_end(done)
         totals = []
-        for held, made in zip(sums, new, strict=True):
-            totals.append([builder.phi(self._vector) for _ in range(vectors)])
-            for total, before, after in zip(totals[-1], held, made, strict=True):
+        for first, held, made in zip(initial, sums, new, strict=True):
+            totals.append([builder.phi(self._vector) for _ in first])
+            for begin, total, before, after in zip(first, totals[-1], held, made, strict=True):
                 for value in (before, total):
-                    value.add_incoming(zero, entry)
+                    value.add_incoming(begin, entry)
                     value.add_incoming(after, body)
         return totals
 
@@ -132,19 +136,20 @@ def tile_of(rows: int, vectors: int, width: int) -> Any:
     """The kernel of a tile of ``rows`` by ``vectors`` vectors of ``width`` elements.
 
     ``tile(source, bases, base_at, offsets, offset_at, count, right, right_at, start, start_at,
-    start_pitch, out, out_at)`` computes, for each row and column::
+    start_pitch, chained, out, out_at)`` computes, for each row and column::
 
         out[row, column] = start[row * start_pitch + column]
             + sum over i < count of source[bases[row] + offsets[i]] * right[i, column]
 
-    ``right`` and ``out`` have ``vectors * width`` columns, one row after another.
+    ``right`` and ``out`` have ``vectors * width`` columns, one row after another. If ``chained``,
+    terms are added to ``start`` one by one; if not, their sum is.
     """
 
     @intrinsic
     def tile(
         context: Any, source: Any, bases: Any, base_at: Any, offsets: Any, offset_at: Any,
         count: Any, right: Any, right_at: Any, start: Any, start_at: Any, start_pitch: Any,
-        out: Any, out_at: Any,
+        chained: Any, out: Any, out_at: Any,
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             kinds = signature.args
@@ -152,7 +157,7 @@ def tile_of(rows: int, vectors: int, width: int) -> Any:
                 place: _data(context, builder, kinds[place], arguments[place], begin)
                 for place, begin in (
                     (0, _long(0)), (1, arguments[2]), (3, arguments[4]), (6, arguments[7]),
-                    (8, arguments[9]), (11, arguments[12]),
+                    (8, arguments[9]), (12, arguments[13]),
                 )
             }  # fmt: skip
             form = _Vectors(builder, kinds[0].dtype, width)
@@ -174,19 +179,27 @@ def tile_of(rows: int, vectors: int, width: int) -> Any:
                     new.append([form.fma(spread, c, s) for c, s in zip(columns, row, strict=True)])
                 return new
 
-            sums = form.sum_over(arguments[5], rows, vectors, step)
-            for j in range(rows):
-                row = builder.mul(arguments[10], _long(j))
-                for v in range(vectors):
-                    place = builder.add(row, _long(v * width))
-                    initial = form.load(builder.gep(data[8], [place]))
-                    target = builder.gep(data[11], [_long((j * vectors + v) * width)])
-                    form.store(builder.fadd(sums[j][v], initial), target)
+            chained = builder.icmp_signed("!=", arguments[11], _long(0))
+
+            def start(j: int, v: int) -> Any:
+                place = builder.add(builder.mul(arguments[10], _long(j)), _long(v * width))
+                return form.load(builder.gep(data[8], [place]))
+
+            tiles = [[(j, v) for v in range(vectors)] for j in range(rows)]
+            initial = [
+                [builder.select(chained, start(j, v), form.zero) for j, v in row] for row in tiles
+            ]
+            sums = form.sum_over(arguments[5], initial, step)
+            for j, v in itertools.chain(*tiles):
+                total = sums[j][v]
+                total = builder.select(chained, total, builder.fadd(total, start(j, v)))
+                form.store(total, builder.gep(data[12], [_long((j * vectors + v) * width)]))
             return context.get_dummy_value()
 
         long = types.int64
         signature = types.void(
-            source, bases, long, offsets, long, long, right, long, start, long, long, out, long
+            source, bases, long, offsets, long, long, right, long, start, long, long, long, out,
+            long,
         )
         return signature, generate
 
@@ -204,7 +217,7 @@ def strip_of(rows: int, width: int, stride: int) -> Any:
             + sum over i < count of
               weight[row * count + i] * source[at + offsets[i] + column * stride]
 
-    ``stride`` is 1, or 2; then one element past the last one used is read.
+    terms being added to ``start`` one by one. ``stride`` is 1, or 2; then one element past the last one used is read.
     """
 
     @intrinsic
@@ -236,12 +249,15 @@ def strip_of(rows: int, width: int, stride: int) -> Any:
                     new.append([form.fma(spread, p, s) for p, s in zip(values, row, strict=True)])
                 return new
 
-            sums = form.sum_over(arguments[4], rows, 2, step)
+            starts = [
+                form.spread(builder.load(builder.gep(start_data, [_long(j)])))
+                for j in range(rows)
+            ]
+            sums = form.sum_over(arguments[4], [[first, first] for first in starts], step)
             for j in range(rows):
-                initial = form.spread(builder.load(builder.gep(start_data, [_long(j)])))
                 down = builder.mul(arguments[12], _long(j))
                 for total, target in zip(sums[j], targets, strict=True):
-                    form.store(builder.fadd(total, initial), builder.gep(target, [down]))
+                    form.store(total, builder.gep(target, [down]))
             return context.get_dummy_value()
 
         long = types.int64
