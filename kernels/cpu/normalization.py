@@ -2,7 +2,8 @@
 
 All are ``y = (x - mean) * invstd * weight + bias`` over some set of elements; the variance is that
 of the set (not corrected), computed from the deviations. Sums are added in blocks, blocks in
-float64. An absent weight or bias is an empty array to the loops.
+float64; batch norm's are rounded as PyTorch rounds them, so that results have the same bits. An
+absent weight or bias is an empty array to the loops.
 """
 
 from __future__ import annotations
@@ -13,7 +14,10 @@ import numpy as np
 
 from mindtorch.kernels.compile import kernel
 
+from .bits import fma
 from .half import flat, in_float32
+from .threads import get_num_threads
+from .vectors import lane_sums_of, lanes
 
 
 @kernel(fastmath={"reassoc", "contract"})
@@ -97,75 +101,218 @@ def _triple(a: Any, w: Any, b: Any, shift: Any) -> Any:
 
 # --- batch norm: x is [N, C, S] ---------------------------------------------------------------
 
+_LANES = lanes(np.float32)
+_lane_sums = lane_sums_of(_LANES)
+
+
+@kernel(fastmath={"reassoc"})
+def _wide_sum(row: Any) -> Any:
+    total = 0.0
+    for i in range(row.size):
+        total += row[i]
+    return total
+
+
+@kernel(fastmath={"reassoc"})
+def _wide_deviation(row: Any, mean: Any) -> Any:
+    """The sum of squared deviations, each rounded to the type of ``row``."""
+    total = 0.0
+    for i in range(row.size):
+        d = row[i] - mean
+        total += d * d
+    return total
+
 
 @kernel
-def _batch_training(
-    y: Any, mean: Any, invstd: Any, x: Any, weight: Any, bias: Any, n: int, c: int, eps: float
-) -> None:
+def _lanes_total(sums: Any) -> Any:
+    """The sum of as many lanes as a vector has, by halves."""
+    half = _LANES // 2
+    while half:
+        for i in range(half):
+            sums[i] += sums[i + half]
+        half //= 2
+    return sums[0]
+
+
+@kernel
+def _gradient_sums(sums: Any, g: Any, x: Any, mean: Any) -> Any:
+    """The sums of ``g`` and of ``(x - mean) * g`` over a row, lane by lane."""
+    kind = g.dtype.type
+    size, first = g.size, 0
+    total, product = kind(0), kind(0)
+    if size >= _LANES:
+        _lane_sums(sums, x, g, 0, size // _LANES, mean)
+        first = size // _LANES * _LANES
+        for i in range(first, size):
+            sums[i - first] += g[i]
+            sums[_LANES + i - first] += (x[i] - mean) * g[i]
+        return _lanes_total(sums), _lanes_total(sums[_LANES:])
+    for i in range(size):
+        total += g[i]
+        product += (x[i] - mean) * g[i]
+    return total, product
+
+
+@kernel
+def _statistics(mean: Any, spread: Any, x: Any, n: int, c: int) -> None:
+    """Means of channels, and sums of squared deviations, over images of several elements."""
     size = x.size // (n * c)
     kind = x.dtype.type
     for k in range(c):
-        total = 0.0
+        total, deviation = 0.0, 0.0
         for i in range(n):
-            total += _sum(x[(i * c + k) * size : (i * c + k + 1) * size])
-        middle = total / (n * size)
-        center = kind(middle)
-        spread = 0.0
+            total += _wide_sum(x[(i * c + k) * size : (i * c + k + 1) * size])
+        center = kind(total / (n * size))
         for i in range(n):
-            spread += _deviation(x[(i * c + k) * size : (i * c + k + 1) * size], center)
-        scale = 1.0 / np.sqrt(spread / (n * size) + eps)
-        mean[k] = center
-        invstd[k] = kind(scale)
-        w = kind(scale) * (weight[k] if weight.size else kind(1))
-        b = (bias[k] if bias.size else kind(0)) - center * w
+            deviation += _wide_deviation(x[(i * c + k) * size : (i * c + k + 1) * size], center)
+        mean[k], spread[k] = center, kind(deviation)
+
+
+@kernel
+def _column_statistics(mean: Any, spread: Any, x: Any, n: int, c: int, share: int) -> None:
+    """The same for images of one element: ``share`` rows at a time are added in their own type."""
+    kind = x.dtype.type
+    totals = np.zeros(c, np.float64)
+    partial = np.zeros(c, x.dtype)
+    for step in range(2):
+        totals[:] = 0
+        for start in range(0, n, share):
+            partial[:] = 0
+            for i in range(start, min(start + share, n)):
+                row = x[i * c : (i + 1) * c]
+                if step == 0:
+                    for k in range(c):
+                        partial[k] += row[k]
+                else:
+                    for k in range(c):
+                        d = row[k] - mean[k]
+                        partial[k] = fma(d, d, partial[k])
+            for k in range(c):
+                totals[k] += partial[k]
+        for k in range(c):
+            if step == 0:
+                mean[k] = kind(totals[k] / n)
+            else:
+                spread[k] = kind(totals[k])
+
+
+@kernel
+def _batch_training(
+    y: Any, mean: Any, invstd: Any, x: Any, weight: Any, bias: Any, n: int, c: int, eps: float,
+    share: int,
+) -> None:  # fmt: skip
+    size = x.size // (n * c)
+    kind = x.dtype.type
+    if size == 1:
+        _column_statistics(mean, invstd, x, n, c, share)
+    else:
+        _statistics(mean, invstd, x, n, c)
+    for k in range(c):
+        variance = np.float64(invstd[k] / kind(n * size))
+        invstd[k] = kind(1.0 / np.sqrt(variance + eps))
+    _scale(y, x, weight, bias, mean, invstd, n, c)
+
+
+@kernel
+def _scale(
+    y: Any, x: Any, weight: Any, bias: Any, mean: Any, invstd: Any, n: int, c: int
+) -> None:
+    """``y = (x - mean) * invstd * weight + bias``, as a factor and an addend."""
+    size = x.size // (n * c)
+    kind = x.dtype.type
+    factor, addend = np.empty(c, x.dtype), np.empty(c, x.dtype)
+    for k in range(c):
+        factor[k] = invstd[k] * (weight[k] if weight.size else kind(1))
+        addend[k] = fma(-mean[k], factor[k], bias[k] if bias.size else kind(0))
+    if size == 1:
         for i in range(n):
-            row = x[(i * c + k) * size : (i * c + k + 1) * size]
-            out = y[(i * c + k) * size : (i * c + k + 1) * size]
-            for j in range(size):
-                out[j] = row[j] * w + b
+            row, out = x[i * c : (i + 1) * c], y[i * c : (i + 1) * c]
+            for k in range(c):
+                out[k] = fma(row[k], factor[k], addend[k])
+        return
+    for i in range(n * c):
+        row, out = x[i * size : (i + 1) * size], y[i * size : (i + 1) * size]
+        w, b = factor[i % c], addend[i % c]
+        for j in range(size):
+            out[j] = fma(row[j], w, b)
 
 
 @kernel
 def _batch_inference(
     y: Any, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, n: int, c: int, eps: float
 ) -> None:
-    size = x.size // (n * c)
     kind = x.dtype.type
+    invstd = np.empty(c, x.dtype)
     for k in range(c):
-        w = kind(1.0 / np.sqrt(variance[k] + eps)) * (weight[k] if weight.size else kind(1))
-        b = (bias[k] if bias.size else kind(0)) - mean[k] * w
-        for i in range(n):
-            row = x[(i * c + k) * size : (i * c + k + 1) * size]
-            out = y[(i * c + k) * size : (i * c + k + 1) * size]
-            for j in range(size):
-                out[j] = row[j] * w + b
+        invstd[k] = kind(1) / np.sqrt(variance[k] + kind(eps))
+    _scale(y, x, weight, bias, mean, invstd, n, c)
 
 
 @kernel
 def _batch_gradient(
-    gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, invstd: Any, n: int, c: int
-) -> None:
+    gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, invstd: Any, n: int, c: int,
+    share: int,
+) -> None:  # fmt: skip
     size = x.size // (n * c)
     kind = x.dtype.type
+    totals, products = np.zeros(c, np.float64), np.zeros(c, np.float64)
+    if size == 1:
+        _column_gradient_sums(totals, products, g, x, mean, n, c, share)
+    else:
+        sums = np.zeros(2 * _LANES, x.dtype)
+        for i in range(n * c):
+            slope, row = g[i * size : (i + 1) * size], x[i * size : (i + 1) * size]
+            total, product = _gradient_sums(sums, slope, row, mean[i % c])
+            totals[i % c] += total
+            products[i % c] += product
+    offset, pull = np.empty(c, x.dtype), np.empty(c, x.dtype)
+    w = np.ones(c, x.dtype)
     for k in range(c):
-        total = 0.0
-        product = 0.0
+        gw[k] = kind(products[k] * invstd[k])
+        gb[k] = kind(totals[k])
+        offset[k] = kind(totals[k] / (n * size))
+        pull[k] = kind(products[k]) * invstd[k] * invstd[k] / kind(n * size)
+        if weight.size:
+            w[k] = weight[k]
+    if size == 1:
         for i in range(n):
-            slope = g[(i * c + k) * size : (i * c + k + 1) * size]
-            row = x[(i * c + k) * size : (i * c + k + 1) * size]
-            total += _sum(slope)
-            product += _product(slope, row, mean[k])
-        gw[k] = kind(product * invstd[k])
-        gb[k] = kind(total)
-        w = invstd[k] * (weight[k] if weight.size else kind(1))
-        offset = kind(total / (n * size))
-        pull = kind(product * invstd[k] * invstd[k] / (n * size))
-        for i in range(n):
-            slope = g[(i * c + k) * size : (i * c + k + 1) * size]
-            row = x[(i * c + k) * size : (i * c + k + 1) * size]
-            out = gx[(i * c + k) * size : (i * c + k + 1) * size]
-            for j in range(size):
-                out[j] = (slope[j] - offset - (row[j] - mean[k]) * pull) * w
+            slope, row, out = g[i * c : (i + 1) * c], x[i * c : (i + 1) * c], gx[i * c : i * c + c]
+            for k in range(c):
+                d = row[k] - mean[k]
+                out[k] = fma(-d, pull[k], slope[k] - offset[k]) * invstd[k] * w[k]
+        return
+    for i in range(n * c):
+        k = i % c
+        slope, row = g[i * size : (i + 1) * size], x[i * size : (i + 1) * size]
+        out = gx[i * size : (i + 1) * size]
+        center, shift, slant, first, second = mean[k], offset[k], pull[k], invstd[k], w[k]
+        for j in range(size):
+            out[j] = fma(-(row[j] - center), slant, slope[j] - shift) * first * second
+
+
+@kernel
+def _column_gradient_sums(
+    totals: Any, products: Any, g: Any, x: Any, mean: Any, n: int, c: int, share: int
+) -> None:
+    """The gradient's sums for images of one element."""
+    total, product = np.zeros(c, x.dtype), np.zeros(c, x.dtype)
+    for start in range(0, n, share):
+        total[:] = 0
+        product[:] = 0
+        for i in range(start, min(start + share, n)):
+            slope, row = g[i * c : (i + 1) * c], x[i * c : (i + 1) * c]
+            for k in range(c):
+                total[k] += slope[k]
+                product[k] = fma(row[k] - mean[k], slope[k], product[k])
+        for k in range(c):
+            totals[k] += total[k]
+            products[k] += product[k]
+
+
+def _share(n: int) -> int:
+    """How many rows are added before the sums are: a thread's, or one where rows are few."""
+    threads = get_num_threads()
+    return -(-n // threads) if n > threads else 1
 
 
 def _optional(array: Any, dtype: Any) -> Any:
@@ -180,7 +327,7 @@ def batch_norm_training(outs: Any, x: Any, weight: Any, bias: Any, *, eps: float
     y, mean, invstd = outs
     _batch_training(
         y.reshape(-1), mean, invstd, flat(x), _optional(weight, x.dtype), _optional(bias, x.dtype),
-        x.shape[0], x.shape[1], eps,
+        x.shape[0], x.shape[1], eps, _share(x.shape[0]),
     )  # fmt: skip
 
 
@@ -201,7 +348,7 @@ def batch_norm_gradient(outs: Any, g: Any, x: Any, weight: Any, mean: Any, invst
     gx, gw, gb = outs
     _batch_gradient(
         gx.reshape(-1), gw, gb, flat(g), flat(x), _optional(weight, x.dtype), flat(mean),
-        flat(invstd), x.shape[0], x.shape[1],
+        flat(invstd), x.shape[0], x.shape[1], _share(x.shape[0]),
     )  # fmt: skip
 
 

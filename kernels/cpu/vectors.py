@@ -269,6 +269,51 @@ def strip_of(rows: int, width: int, stride: int) -> Any:
     return strip
 
 
+@functools.cache
+def lane_sums_of(width: int) -> Any:
+    """The kernel of two sums over ``count`` vectors of ``width`` elements, lane by lane.
+
+    ``lane_sums(out, a, b, at, count, shift)`` computes, for each lane, from element ``at`` on::
+
+        out[lane] = sum over i < count of b[i * width + lane]
+        out[width + lane] = sum over i < count of (a[i * width + lane] - shift) * b[...]
+
+    terms being rounded and added one by one.
+    """
+
+    @intrinsic
+    def lane_sums(
+        context: Any, out: Any, a: Any, b: Any, at: Any, count: Any, shift: Any
+    ) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            form = _Vectors(builder, signature.args[0].dtype, width)
+            left, right = (
+                _data(context, builder, signature.args[j], arguments[j], arguments[3])
+                for j in (1, 2)
+            )
+            mean = form.spread(arguments[5])
+
+            def step(i: Any, sums: Any) -> Any:
+                place = [builder.mul(i, _long(width))]
+                g = form.load(builder.gep(right, place))
+                d = builder.fsub(form.load(builder.gep(left, place)), mean)
+                ((total, product),) = sums
+                return [[builder.fadd(total, g), builder.fadd(product, builder.fmul(d, g))]]
+
+            (sums,) = form.sum_over(arguments[4], [[form.zero, form.zero]], step)
+            for j in range(2):
+                target = _data(
+                    context, builder, signature.args[0], arguments[0], _long(j * width)
+                )
+                form.store(sums[j], target)
+            return context.get_dummy_value()
+
+        long = types.int64
+        return types.void(out, a, b, long, long, a.dtype), generate
+
+    return lane_sums
+
+
 @intrinsic
 def transpose_block(
     context: Any, out: Any, out_at: Any, out_pitch: Any, x: Any, x_at: Any, x_pitch: Any
