@@ -109,9 +109,12 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
 
 
 def _suits_strips(plan: geometry.Geometry, dtype: Any) -> bool:
-    """Few channels of results, in rows that fill vectors."""
+    """Few channels of results, in rows that fill vectors, and sums that are not of parts."""
     few = plan.channels <= 2 * STRIP_ROWS and 4 * plan.channels <= 5 * lanes(dtype)
-    return few and all(p.step in (1, 2) and p.row >= lanes(dtype) for p in plan.phases)
+    return few and all(
+        p.step in (1, 2) and p.row >= lanes(dtype) and (plan.chained or p.parts.size == 2)
+        for p in plan.phases
+    )
 
 
 def _correlate_strips(

@@ -217,7 +217,8 @@ def strip_of(rows: int, width: int, stride: int) -> Any:
             + sum over i < count of
               weight[row * count + i] * source[at + offsets[i] + column * stride]
 
-    terms being added to ``start`` one by one. ``stride`` is 1, or 2; then one element past the last one used is read.
+    terms being added to ``start`` one by one. ``stride`` is 1, or 2; then one element past the
+    last one used is read.
     """
 
     @intrinsic
