@@ -15,6 +15,7 @@ from typing import Any, ClassVar, NoReturn
 from . import dtypes, inplace, tape
 from .aval import Aval, aval
 from .core import GRAD, Op, Plan, check_devices, state
+from .device import empty_on
 from .tensor import Tensor, alias, make
 
 ITEM = (
@@ -33,6 +34,17 @@ SMALLER = (
     "vmapped over but `self` not being vmapped over in a vmap. Please try to use out-of-place "
     "operators instead of inplace arithmetic. If said operator is being called inside the PyTorch "
     "framework, please file a bug report instead."
+)
+
+RANDOM = (
+    "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
+    "'different' randomness flags on vmap or perform the randomness operation out of vmap"
+)
+SAME_OF_MANY = "Vmap does not currently support same randomness with a batched tensor input"
+DIFFERENT_OF_ONE = (
+    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear "
+    "like same randomness. If this is necessary for your usage, please file an issue with "
+    "functorch."
 )
 
 
@@ -86,10 +98,44 @@ def tracked_below(tensor: Any) -> bool:
     return False
 
 
+def innermost() -> Vmap | None:
+    """The vmap whose function runs, None outside of all."""
+    level = state.interpreters[-1] if state.interpreters else None
+    return level if isinstance(level, Vmap) else None
+
+
 def lift(tensor: Tensor) -> Tensor:
     """``tensor`` as one of the innermost mapped function, so that its tape is of that level."""
-    level = state.interpreters[-1] if state.interpreters else None
-    return level.lift(tensor) if isinstance(level, Vmap) else tensor
+    level = innermost()
+    return tensor if level is None else level.lift(tensor)
+
+
+def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
+    """A new tensor whose elements ``fill(array, *arrays of the inputs)`` draws.
+
+    ``fill`` takes arrays with further axes in front: a vmap with randomness "different" draws
+    for all examples at once.
+    """
+    level = innermost()
+    if level is not None:
+        return level.draw(described, fill, inputs)
+    size = described.size if described.dense else described.extent
+    made = make(empty_on(described.device)(size, described.dtype.np), described)
+    fill(made.array(), *[x.array() for x in inputs])
+    return made
+
+
+def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
+    """Overwrite ``target`` with what ``fill(array, *arrays of the inputs)`` draws."""
+    inplace.check_writable(target)
+    inplace.check_overlap(target)
+    level = innermost()
+    if level is not None:
+        level.redraw(target, fill, inputs)
+    else:
+        fill(target.array(), *[x.array() for x in inputs])
+    target._shared.version += 1
+    return target
 
 
 _plans: dict[Any, Plan] = {}
@@ -119,13 +165,15 @@ class Vmap:
 
     Attributes:
         size: the number of examples.
+        randomness: "error", "same" (one draw for all examples) or "different".
         outer: the interpreters around it, which its rules run under.
     """
 
     fallbacks: ClassVar[dict[str, int]] = {}
 
-    def __init__(self, size: int) -> None:
+    def __init__(self, size: int, randomness: str = "error") -> None:
         self.size = size
+        self.randomness = randomness
         self.outer = state.interpreters
 
     @contextmanager
@@ -167,6 +215,10 @@ class Vmap:
         """``x`` as a tensor of this level, one for all examples, without history here."""
         return x if x is None or self.owns(x) else self.wrap(x, False)
 
+    def _inputs_of_node(self, inputs: Any) -> tuple[Any, ...]:
+        """The inputs as this level's tape sees them: a history around it is none of its own."""
+        return tuple(x if x is None or x._node is None else self.lift(x) for x in inputs)
+
     # --- the interpreter's protocol -----------------------------------------------------------
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
@@ -182,7 +234,7 @@ class Vmap:
             return self._view(op, plan, inputs, params, found[0], any_batched)
         results = tuple(self.wrap(r, any_batched) for r in found)
         if state.grad_enabled and any(self.owns(x) and x._node is not None for x in inputs):
-            tape.record(op, plan, tuple(self.lift(x) for x in inputs), params, results)
+            tape.record(op, plan, self._inputs_of_node(inputs), params, results)
         return results if plan.run else results[0]
 
     def _run(
@@ -244,6 +296,53 @@ class Vmap:
             _expand_aval(source.aval, shape=target.aval.shape)
         return self._write(target, source)
 
+    # --- random numbers -----------------------------------------------------------------------
+
+    def draw(self, described: Aval, fill: Callable[..., Any], inputs: Any) -> Tensor:
+        """:func:`draw` for each example."""
+        if self.randomness == "error":
+            raise RuntimeError(RANDOM)
+        wholes = [self.whole(x) for x in inputs]
+        many = [self.batched(x) for x in inputs]
+        if self.randomness == "same":
+            if any(many):
+                raise RuntimeError(SAME_OF_MANY)
+            return self.outside(draw, described, fill, *wholes)
+        aligned = self._aligned(wholes, many, described.ndim)
+        shape = (self.size, *described.shape)
+        of_all = aval(shape, described.dtype, None, described.device)
+        return self.wrap(self.outside(draw, of_all, fill, *aligned))
+
+    def redraw(self, target: Tensor, fill: Callable[..., Any], inputs: Any) -> None:
+        """:func:`redraw` for each example."""
+        if self.randomness == "error":
+            raise RuntimeError(RANDOM)
+        wholes = [self.whole(x) for x in inputs]
+        many = [self.batched(x) for x in inputs]
+        if not self.batched(target):
+            if self.randomness == "different":
+                raise RuntimeError(DIFFERENT_OF_ONE)
+            if any(many):
+                raise RuntimeError(SMALLER)
+            self.outside(redraw, self.whole(target), fill, *wholes)
+        elif self.randomness == "same":
+            if any(many):
+                raise RuntimeError(SAME_OF_MANY)
+            described = aval(target.aval.shape, target.aval.dtype, None, target.aval.device)
+            drawn = self.outside(draw, described, fill, *wholes)
+            self.outside(inplace.copy_, self.whole(target), drawn)
+        else:
+            aligned = self._aligned(wholes, many, target.aval.ndim)
+            self.outside(redraw, self.whole(target), fill, *aligned)
+
+    def _aligned(self, wholes: Any, many: Any, rank: int) -> list[Any]:
+        from .batch_rules import with_rank
+
+        return [
+            self.outside(with_rank, x, rank) if b else x
+            for x, b in zip(wholes, many, strict=True)
+        ]
+
     def item(self, tensor: Tensor) -> Any:
         """A number; only of a tensor that is no example's own."""
         if type(tensor.flat) is Batch:
@@ -295,10 +394,10 @@ class Vmap:
         """A result with the batch at ``axis``; repeated where it is one for all examples."""
         from .ops.families import normalize_axis
         from .ops.indexing import move_axis
-        from .ops.movement import clone, expand
+        from .ops.movement import expand
 
         result = self.whole(tensor)
         if not self.batched(tensor):
-            result = clone(expand(result, shape=(self.size, *result.aval.shape)))
+            result = expand(result, shape=(self.size, *result.aval.shape))
         axis = normalize_axis(axis, result.aval.ndim)
         return result if axis == 0 else move_axis(result, 0, axis)

@@ -15,6 +15,7 @@ from mindtorch.engine import autodiff, dtypes, tape
 from mindtorch.engine.core import state
 from mindtorch.engine.ops.movement import alias_view
 from mindtorch.engine.tensor import Tensor, alias, full_flat
+from mindtorch.engine.vmap import lift, tracked_below
 from mindtorch.torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 __all__ = ["get_grad", "grad", "jvp", "value_and_grad", "vjp"]
@@ -33,6 +34,7 @@ def _differentiable(leaf: Any) -> bool:
 
 def _tracked(leaf: Tensor) -> Tensor:
     """A view of ``leaf`` that gradients stop at: of its own when it has no history."""
+    leaf = lift(leaf)
     if tape.requires_grad(leaf):
         return alias_view(leaf)
     return autodiff.track(alias(leaf))
@@ -50,22 +52,46 @@ def _plain(tree: Any) -> Any:
     return tree_map(lambda x: alias(x) if isinstance(x, Tensor) else x, tree)
 
 
-class _Linearised:
+def _followed(tensor: Any) -> bool:
+    """Whether somebody differentiates ``tensor``, at the level of a vmap or around it."""
+    return _differentiable(tensor) and (tape.requires_grad(tensor) or tracked_below(tensor))
+
+
+def _reaches_other_leaves(outputs: Sequence[Any], inputs: Sequence[Any]) -> bool:
+    """Whether the graph of ``outputs`` has leaves besides ``inputs``."""
+    own = {id(tape.node_of(x)) for x in inputs if _differentiable(x)}
+    stack = [tape.node_of(o) for o in outputs if _differentiable(o)]
+    done: set[int] = set(own)
+    while stack:
+        node = stack.pop()
+        if node is None or id(node) in done:
+            continue
+        done.add(id(node))
+        if type(node) is tape.AccumulateGrad:
+            return True
+        stack.extend(e[0] for e in node.edges if e is not None)
+    return False
+
+
+class Linearised:
     """``function`` run once with the leaves of ``inputs`` tracked, ready to be pulled back.
 
     Attributes:
+        result: of ``function``.
         keep: somebody outside differentiates the result, so gradients are recorded too.
     """
 
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
-        positions: Sequence[int], weights: Sequence[Tensor] = (),
+        positions: Sequence[int], weights: Sequence[Tensor] = (), closures: bool = False,
     ) -> None:  # fmt: skip
+        """``closures``: tracked tensors that ``function`` closes over count as outside."""
         given, self.spec = tree_flatten(tuple(args[p] for p in positions))
         self.leaves = [_differentiable(x) for x in given]
-        self.keep = state.grad_enabled and (
+        enabled = state.grad_enabled
+        self.keep = enabled and (
             _active.depth > 0
-            or any(d and tape.requires_grad(x) for x, d in zip(given, self.leaves, strict=True))
+            or any(d and _followed(x) for x, d in zip(given, self.leaves, strict=True))
         )
         self.weights = list(weights)
         _active.depth += 1
@@ -80,12 +106,19 @@ class _Linearised:
                 self.result = function(*passed, **kwargs)
         finally:
             _active.depth -= 1
+        if enabled and not self.keep:
+            outputs = tree_flatten(self.result)[0]
+            self.keep = any(tracked_below(o) for o in outputs) or (
+                closures and _reaches_other_leaves(outputs, self.inputs)
+            )
 
     def value(self, result: Any) -> Any:
+        """``result`` as the outside sees it."""
         return result if self.keep else _plain(result)
 
     def pull(self, outputs: Sequence[Any], cotangents: Sequence[Any], retain: bool) -> Any:
         """(gradients like the inputs, gradients of the weights); zeros for what is unused."""
+        keep = self.keep or (state.grad_enabled and any(_followed(c) for c in cotangents))
         rows = [
             (o, c) for o, c in zip(outputs, cotangents, strict=True)
             if _differentiable(o) and tape.requires_grad(o)
@@ -96,7 +129,7 @@ class _Linearised:
         if rows and targets:
             found = autodiff.gradients(
                 [o for o, _ in rows], targets, [c for _, c in rows],
-                retain_graph=retain or self.keep, create_graph=self.keep, allow_unused=True,
+                retain_graph=retain or keep, create_graph=keep, allow_unused=True,
             )  # fmt: skip
         of = {id(x): g for x, g in zip(targets, found, strict=True)}
 
@@ -108,6 +141,39 @@ class _Linearised:
 
         inputs = tree_unflatten([gradient(x) for x in self.inputs], self.spec)
         return inputs, tuple(gradient(w) for w in self.weights)
+
+    def push(self, outputs: Sequence[Any]) -> Callable[[Sequence[Any]], list[Any]]:
+        """``tangents of the inputs -> tangents of outputs``: the transposed product's transpose."""
+        _active.depth += 1
+        try:
+            with autodiff.grad_mode(True):
+                probes = [autodiff.track(lift(_zeros(o))) if _differentiable(o) else None
+                          for o in outputs]  # fmt: skip
+                kept, self.keep = self.keep, True
+                pulled = tree_flatten(self.pull(outputs, probes, retain=True)[0])[0]
+                self.keep = kept
+        finally:
+            _active.depth -= 1
+        targets = [p for p in probes if p is not None]
+
+        def of_tangents(tangents: Sequence[Any]) -> list[Any]:
+            rows = [(p, t) for p, t in zip(pulled, tangents, strict=True)
+                    if isinstance(p, Tensor) and tape.requires_grad(p)]  # fmt: skip
+            found: list[Any] = [None] * len(targets)
+            if rows and targets:
+                keep = kept or (state.grad_enabled and any(_followed(t) for _, t in rows))
+                found = autodiff.gradients(
+                    [p for p, _ in rows], targets, [t for _, t in rows], retain_graph=True,
+                    create_graph=keep, allow_unused=True,
+                )  # fmt: skip
+            of = {id(p): g for p, g in zip(targets, found, strict=True)}
+            return [
+                None if not isinstance(o, Tensor) else _zeros(o) if of.get(id(p)) is None
+                else of[id(p)]
+                for o, p in zip(outputs, probes, strict=True)
+            ]  # fmt: skip
+
+        return of_tangents
 
 
 def _positions_of(grad_position: Any, weights: Any) -> tuple[int, ...]:
@@ -175,7 +241,7 @@ def value_and_grad(
         for p in positions:
             if p >= len(args):
                 raise RuntimeError(f"Position index {p} is exceed input size.")
-        run = _Linearised(fn, args, kwargs, positions, listed)
+        run = Linearised(fn, args, kwargs, positions, listed)
         outputs, aux = _split(run.result, has_aux)
         ones = [_ones(o) if isinstance(o, Tensor) else None for o in outputs]
         of_inputs, of_weights = run.pull(outputs, ones, retain=False)
@@ -239,7 +305,7 @@ def vjp(fn: Callable[..., Any], *inputs: Any, has_aux: bool = False) -> Any:
     ``pull`` takes one cotangent for each output and returns a gradient for each input, bare when
     there is one. With ``has_aux`` the result is ``(value, pull, aux)``.
     """
-    run = _Linearised(fn, inputs, {}, range(len(inputs)))
+    run = Linearised(fn, inputs, {}, range(len(inputs)))
     outputs, aux = _split(run.result, has_aux)
 
     def pull(*cotangents: Any) -> Any:
@@ -265,32 +331,7 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any) -> Any:
     tangents = v if isinstance(v, tuple) else (v,)
     if len(primals) != len(tangents):
         raise ValueError(f"expected {len(primals)} tangents, got {len(tangents)}")
-    keep = state.grad_enabled and (
-        _active.depth > 0 or any(_differentiable(x) and tape.requires_grad(x) for x in primals)
-    )
-    _active.depth += 1
-    try:
-        with autodiff.grad_mode(True):
-            run = _Linearised(fn, primals, {}, range(len(primals)))
-            outputs, spec = tree_flatten(run.result)
-            probes = tuple(autodiff.track(_zeros(o)) if _differentiable(o) else None
-                           for o in outputs)  # fmt: skip
-            pulled, _ = run.pull(outputs, probes, retain=True)
-    finally:
-        _active.depth -= 1
-    rows = [(p, t) for p, t in zip(tree_flatten(pulled)[0], tree_flatten(tangents)[0], strict=True)
-            if isinstance(p, Tensor) and tape.requires_grad(p)]  # fmt: skip
-    targets = [p for p in probes if p is not None]
-    found: list[Any] = [None] * len(targets)
-    if rows and targets:
-        found = autodiff.gradients(
-            [p for p, _ in rows], targets, [t for _, t in rows], create_graph=keep,
-            allow_unused=True,
-        )  # fmt: skip
-    of = {id(p): g for p, g in zip(targets, found, strict=True)}
-    columns = []
-    for o, p in zip(outputs, probes, strict=True):
-        g = None if p is None else of[id(p)]
-        columns.append(g if g is not None else _zeros(o) if isinstance(o, Tensor) else None)
-    value = run.result if keep else _plain(run.result)
-    return value, tree_unflatten(columns, spec)
+    run = Linearised(fn, primals, {}, range(len(primals)))
+    outputs, spec = tree_flatten(run.result)
+    columns = run.push(outputs)(tree_flatten(tangents)[0])
+    return run.value(run.result), tree_unflatten(columns, spec)

@@ -6,15 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace
+from mindtorch.engine import dtypes
 from mindtorch.engine.aval import Aval, aval, broadcast_shapes
 from mindtorch.engine.generator import default_generator
-from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.vmap import draw, redraw
 
 from .._arguments import as_device, as_dtype, as_int, as_shape
 from .._registry import function
-from .creation import _like, _sizes, finish, new_empty
+from .creation import _like, _sizes, finish
 
 
 def generator_of(generator: Any) -> Any:
@@ -22,18 +22,10 @@ def generator_of(generator: Any) -> Any:
     return default_generator if generator is None else generator
 
 
-def _written(x: Any) -> Any:
-    """Count a write in place that autodiff does not follow."""
-    inplace.check_writable(x)
-    inplace.check_overlap(x)
-    x._shared.version += 1
-    return x
-
-
-def _require_floating(x: Any, name: str) -> None:
-    if x.aval.dtype.category < dtypes.FLOAT:
+def _require_floating(x: Aval, name: str) -> None:
+    if x.dtype.category < dtypes.FLOAT:
         raise NotImplementedError(
-            f"\"{name}\" not implemented for '{dtypes.scalar_type_name(x.aval.dtype)}'"
+            f"\"{name}\" not implemented for '{dtypes.scalar_type_name(x.dtype)}'"
         )
 
 
@@ -52,20 +44,22 @@ def _define_factory(name: str, sampler: str, *arguments: float) -> None:
         size = _sizes(size, kwargs)
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+        draws = getattr(generator_of(generator), sampler)
+        shape = as_shape(size)
         if out is not None:
-            out.resize_(as_shape(size))
-            made = out
+            out.resize_(shape)
+            _require_floating(out.aval, _KERNEL_NAMES[sampler])
+            made = redraw(out, lambda array: draws(array, *arguments))
         else:
-            chosen = dtypes.default if dtype is None else as_dtype(dtype)
-            shape = as_shape(size)
             for n in shape:
                 if n < 0:
                     raise RuntimeError(
                         f"Trying to create tensor with negative dimension {n}: {list(shape)}"
                     )
-            made = new_empty(aval(shape, chosen, None, as_device(device)))
-        _require_floating(made, _KERNEL_NAMES[sampler])
-        getattr(generator_of(generator), sampler)(made.array(), *arguments)
+            chosen = dtypes.default if dtype is None else as_dtype(dtype)
+            described = aval(shape, chosen, None, as_device(device))
+            _require_floating(described, _KERNEL_NAMES[sampler])
+            made = draw(described, lambda array: draws(array, *arguments))
         return finish(made, requires_grad, layout, pin_memory)
 
     def like(
@@ -78,9 +72,10 @@ def _define_factory(name: str, sampler: str, *arguments: float) -> None:
         requires_grad: bool = False,
         memory_format: Any = None,
     ) -> Any:
-        made = new_empty(_like(input, dtype, device, memory_format))
-        _require_floating(made, _KERNEL_NAMES[sampler])
-        getattr(generator_of(generator), sampler)(made.array(), *arguments)
+        described = _like(input, dtype, device, memory_format)
+        _require_floating(described, _KERNEL_NAMES[sampler])
+        draws = getattr(generator_of(generator), sampler)
+        made = draw(described, lambda array: draws(array, *arguments))
         return finish(made, requires_grad, layout)
 
     function(method=False, name=name)(body)
@@ -116,10 +111,12 @@ def randint(
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
-    made = out if out is not None else new_empty(
-        aval(as_shape((size,)), chosen, None, as_device(device))
-    )
-    generator_of(generator).random(made.array(), low, high)
+
+    def fill(array: Any) -> None:
+        generator_of(generator).random(array, low, high)
+
+    described = aval(as_shape((size,)), chosen, None, as_device(device))
+    made = draw(described, fill) if out is None else redraw(out, fill)
     return finish(made, requires_grad, layout)
 
 
@@ -146,13 +143,14 @@ def randperm(
     """A random order of 0 .. n - 1."""
     if n < 0:
         raise RuntimeError(f"n must be non-negative, got{n}")
-    order = np.empty(n, np.int64)
-    generator_of(generator).permutation(order, n)
-    chosen = as_dtype(dtype)
-    as_device(device)
-    from mindtorch.engine.tensor import from_array
 
-    made = from_array(order if chosen is dtypes.int64 else order.astype(chosen.np))
+    def fill(array: Any) -> None:
+        order = np.empty(n, np.int64)
+        for row in array.reshape(-1, n) if n else ():
+            generator_of(generator).permutation(order, n)
+            row[:] = order
+
+    made = draw(aval((n,), as_dtype(dtype), None, as_device(device)), fill)
     if out is not None:
         from .._registry import store_out
 
@@ -164,12 +162,22 @@ def _in_place(name: str, check_float: bool = True) -> Any:
     def register(body: Any) -> Any:
         def variant(self: Any, *args: Any, generator: Any = None, **kwargs: Any) -> Any:
             if check_float:
-                _require_floating(self, name)
-            inplace.check_writable(self)
-            inplace.check_overlap(self)
-            body(generator_of(generator), self.array(), *args, **kwargs)
-            self._shared.version += 1
-            return self
+                _require_floating(self.aval, name)
+            draws = generator_of(generator)
+            inputs = [x for x in args if isinstance(x, EngineTensor)]
+            inputs += [x for x in kwargs.values() if isinstance(x, EngineTensor)]
+
+            def fill(array: Any, *arrays: Any) -> None:
+                given = iter(arrays)
+                body(
+                    draws,
+                    array,
+                    *[next(given) if isinstance(x, EngineTensor) else x for x in args],
+                    **{k: next(given) if isinstance(x, EngineTensor) else x
+                       for k, x in kwargs.items()},
+                )  # fmt: skip
+
+            return redraw(self, fill, *inputs)
 
         variant.__doc__ = body.__doc__
         return function(namespace=False, name=name)(variant)
@@ -244,9 +252,8 @@ def random_(generator: Any, array: Any, a: Any = None, b: Any = None, **named: A
 @_in_place("bernoulli_", check_float=False)
 def bernoulli_(generator: Any, array: Any, p: Any = 0.5) -> None:
     """Fill with 1 with probability ``p`` (a number or a tensor), else 0."""
-    if isinstance(p, EngineTensor):
-        probabilities = np.broadcast_to(p.array(), array.shape)
-        generator.bernoulli_from(array, probabilities)
+    if isinstance(p, np.ndarray):
+        generator.bernoulli_from(array, np.broadcast_to(p, array.shape))
         return
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
@@ -257,19 +264,23 @@ def bernoulli_(generator: Any, array: Any, p: Any = 0.5) -> None:
 def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = None) -> Any:  # noqa: A002
     """1 with the probability that each element of ``input`` (or ``p``) says, else 0."""
     if p is None:
-        _require_floating(input, "bernoulli_tensor_cpu_p_")
-    made = out if out is not None else new_empty(aval(input.aval.shape, input.aval.dtype))
+        _require_floating(input.aval, "bernoulli_tensor_cpu_p_")
     chance = input if p is None else p
-    if isinstance(chance, EngineTensor):
-        values = chance.array()
+    draws = generator_of(generator)
+
+    def fill(array: Any, *arrays: Any) -> None:
+        if not arrays:
+            draws.bernoulli(array, float(chance))
+            return
+        values = arrays[0]
         if values.size and not ((values >= 0) & (values <= 1)).all():
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-        generator_of(generator).bernoulli_from(
-            made.array(), np.broadcast_to(values, made.aval.shape)
-        )
-    else:
-        generator_of(generator).bernoulli(made.array(), float(chance))
-    return made
+        draws.bernoulli_from(array, np.broadcast_to(values, array.shape))
+
+    inputs = (chance,) if isinstance(chance, EngineTensor) else ()
+    if out is not None:
+        return redraw(out, fill, *inputs)
+    return draw(aval(input.aval.shape, input.aval.dtype), fill, *inputs)
 
 
 @function()
@@ -295,14 +306,18 @@ def multinomial(
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
-    weights = input.array()
-    if not (np.isfinite(weights).all() and (weights >= 0).all()):
-        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-    if weights.size and (weights.sum(-1) == 0).any():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
-    made = new_empty(aval((*input.aval.shape[:-1], num_samples), dtypes.int64))
-    generator_of(generator).multinomial(made.array(), weights, replacement)
-    return made
+    draws = generator_of(generator)
+
+    def fill(array: Any, weights: Any) -> None:
+        if not (np.isfinite(weights).all() and (weights >= 0).all()):
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        if weights.size and (weights.sum(-1) == 0).any():
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+        every = np.broadcast_to(weights, (*array.shape[:-1], weights.shape[-1]))
+        draws.multinomial(array.reshape(-1, num_samples), every, replacement)
+
+    described = aval((*input.aval.shape[:-1], num_samples), dtypes.int64)
+    return draw(described, fill, input)
 
 
 @function(method=False)
@@ -316,19 +331,24 @@ def normal(
     **options: Any,
 ) -> Any:
     """Normal numbers; ``mean`` and ``std`` may be tensors."""
+    draws = generator_of(generator)
     tensors = [x for x in (mean, std) if isinstance(x, EngineTensor)]
     if not tensors:
-        made = new_empty(_described_for(size, options))
-        generator_of(generator).normal(made.array(), float(mean), float(std))
+        described = _described_for(size, options)
+        made = draw(described, lambda array: draws.normal(array, float(mean), float(std)))
         return finish(made, **options) if options else made
     shape = broadcast_shapes(*[x.aval.shape for x in tensors])
-    made = new_empty(aval(shape, tensors[0].aval.dtype))
+    described = aval(shape, tensors[0].aval.dtype)
     if isinstance(std, EngineTensor):
-        if (std.array() < 0).any():
-            raise RuntimeError("normal expects all elements of std >= 0.0")
-        generator_of(generator).normal(made.array(), 0.0, 1.0)
+
+        def fill(array: Any, deviations: Any) -> None:
+            if (deviations < 0).any():
+                raise RuntimeError("normal expects all elements of std >= 0.0")
+            draws.normal(array, 0.0, 1.0)
+
+        made = draw(described, fill, std)
         return made * std.detach() + (mean.detach() if isinstance(mean, EngineTensor) else mean)
-    generator_of(generator).normal(made.array(), 0.0, float(std))
+    made = draw(described, lambda array: draws.normal(array, 0.0, float(std)))
     return made + mean.detach()
 
 
@@ -345,7 +365,9 @@ def _described_for(size: Any, options: dict[str, Any]) -> Aval:
 @function(method=False)
 def poisson(input: Any, generator: Any = None) -> Any:  # noqa: A002
     """Poisson numbers with the rates in ``input``."""
-    made = new_empty(input.aval)
-    rates = movement.contiguous(input)
-    generator_of(generator).poisson(made.array(), rates.array())
-    return made
+    draws = generator_of(generator)
+
+    def fill(array: Any, rates: Any) -> None:
+        draws.poisson(array, np.ascontiguousarray(np.broadcast_to(rates, array.shape)))
+
+    return draw(input.aval, fill, input)

@@ -13,9 +13,9 @@ from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import softmax as softmax_ops
 from mindtorch.engine.ops.families import normalize_axis
 from mindtorch.engine.tensor import constant as c
+from mindtorch.engine.vmap import draw
 
 from .._arguments import as_dtype, require_tensor
-from ..functions.creation import new_empty
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
@@ -237,8 +237,11 @@ def rrelu(
     """x where x >= 0, else x times a slope drawn from [lower, upper) (their mean in evaluation)."""
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
-    noise = new_empty(aval(input.aval.shape, input.aval.dtype))
-    default_generator.rrelu_noise(noise.array(), input.array(), lower, upper)
+
+    def fill(array: Any, values: Any) -> None:
+        default_generator.rrelu_noise(array, values, lower, upper)
+
+    noise = draw(aval(input.aval.shape, input.aval.dtype), fill, input)
     if inplace:
         return writing.apply_in_place(pointwise.multiply, input, input, noise)
     return pointwise.multiply(input, noise)

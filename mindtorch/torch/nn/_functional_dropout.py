@@ -11,8 +11,7 @@ from mindtorch.engine.aval import Aval, aval
 from mindtorch.engine.generator import default_generator
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.tensor import constant as c
-
-from ..functions.creation import new_empty
+from mindtorch.engine.vmap import draw
 
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
@@ -26,16 +25,16 @@ def _check(p: float) -> None:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
 
 
-def _noise_like(x: Aval) -> Any:
-    """An uninitialised tensor in the layout of ``x`` where that is dense."""
-    return new_empty(aval(x.shape, x.dtype, x.strides if x.dense else None, x.device))
+def _noise_like(x: Aval) -> Aval:
+    """The layout of ``x`` where that is dense."""
+    return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
 
 
-def _feature_noise(x: Aval) -> Any:
+def _feature_noise(x: Aval) -> Aval:
     """One element for each sample and channel: (N, C, 1, ...)."""
     if x.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
-    return new_empty(aval((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype, None, x.device))
+    return aval((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype, None, x.device)
 
 
 def _times(x: Any, factor: Any, inplace: bool) -> Any:
@@ -50,8 +49,8 @@ def _drop(x: Any, p: float, training: bool, inplace: bool, feature: bool = False
         return x if inplace or not training else pointwise.multiply(x, c(1))
     if p == 1:
         return _times(x, c(0), inplace)
-    noise = _feature_noise(x.aval) if feature else _noise_like(x.aval)
-    default_generator.dropout_noise(noise.array(), p)
+    described = _feature_noise(x.aval) if feature else _noise_like(x.aval)
+    noise = draw(described, lambda array: default_generator.dropout_noise(array, p))
     return _times(x, noise, inplace)
 
 
@@ -129,8 +128,8 @@ def _alpha(x: Any, p: float, training: bool, inplace: bool, feature: bool) -> An
         return x if inplace or not training else pointwise.multiply(x, c(1))
     if p == 1:
         return _times(x, c(0), inplace)
-    noise = _feature_noise(x.aval) if feature else _noise_like(x.aval)
-    noise.bernoulli_(1 - p)
+    described = _feature_noise(x.aval) if feature else _noise_like(x.aval)
+    noise: Any = draw(described, lambda array: default_generator.bernoulli(array, 1 - p))
     a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))
     shift = (noise - 1) * (_ALPHA * a) + _ALPHA * a * p
     scaled = _times(x, noise * a, inplace)
