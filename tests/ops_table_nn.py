@@ -11,6 +11,19 @@ def call(ops: str, function: Any, *cases: Case, **options: Any) -> Row:
     return Row(ops, function, cases, strides=False, **{"tolerance": 128, **options})
 
 
+def recurrent(kind: str) -> Any:
+    """A layer with the weights given, bare of biases."""
+
+    def run(t: Any, x: Any, w_ih: Any, w_hh: Any) -> Any:
+        module = getattr(t.nn, kind)(x.shape[-1], w_hh.shape[-1], bias=False)
+        for name, value in (("weight_ih_l0", w_ih), ("weight_hh_l0", w_hh)):
+            delattr(module, name)
+            setattr(module, name, value)
+        return module(x)[0]
+
+    return run
+
+
 IMAGE, WEIGHT = numbers(2, 4, 6, 6), numbers(6, 2, 3, 3, seed=1)
 A = numbers(3, 5)
 
@@ -46,6 +59,19 @@ ROWS = [
     call("nll_loss_forward nll_loss_backward",
          lambda t, x, y: t.nn.functional.nll_loss(x, y, reduction="none"),
          (A, integers(3, high=5))),
+    call("cross_entropy_loss cross_entropy_loss_backward",
+         lambda t, x, y: t.nn.functional.cross_entropy(x, y, reduction="none"),
+         (A, integers(3, high=5)), (numbers(2, 5, 3), integers(2, 3, high=5))),
+    call("cross_entropy_loss cross_entropy_loss_backward",
+         lambda t, x, y: t.nn.functional.cross_entropy(x, y, ignore_index=2, label_smoothing=0.2),
+         (A, integers(3, high=5)), (numbers(2, 5, 3), integers(2, 3, high=5)),
+         label="cross_entropy_smoothed"),
+    call("lstm lstm_backward", recurrent("LSTM"),
+         (numbers(3, 2, 5), numbers(12, 5, seed=1), numbers(12, 3, seed=2)), tolerance=1024),
+    call("gru gru_backward", recurrent("GRU"),
+         (numbers(3, 2, 5), numbers(9, 5, seed=1), numbers(9, 3, seed=2)), tolerance=1024),
+    call("rnn rnn_backward", recurrent("RNN"),
+         (numbers(3, 2, 5), numbers(3, 5, seed=1), numbers(3, 3, seed=2)), tolerance=1024),
     call("embedding embedding_dense_backward",
          lambda t, w, i: t.nn.functional.embedding(i, w, 1), (A, integers(4, high=3))),
     call("scaled_dot_product_attention scaled_dot_product_attention_backward",

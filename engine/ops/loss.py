@@ -1,10 +1,18 @@
-"""The negative log likelihood of classes."""
+"""The negative log likelihood of classes, and cross entropy."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from .. import dtypes
 from ..aval import Aval, Shape, aval
+from ..core import state
+from ..tensor import constant, from_array
 from .convolution import NetworkOp
+from .elementwise import add, divide, multiply, not_equal, where
+from .movement import expand, reshape, unsqueeze
+from .reduction import scaled
+from .softmax import log_softmax, log_softmax_gradient
 
 
 def _nll_aval(x: Aval, target: Aval, weight: Aval | None, *, ignore_index: int) -> Aval:
@@ -55,5 +63,69 @@ nll_gradient = NetworkOp(
         None,
         None,
     ),
+    group="network",
+)
+
+
+# --- cross entropy -------------------------------------------------------------------------------
+
+
+def _cross_entropy_aval(
+    x: Aval, target: Aval, weight: Aval | None,
+    *, ignore_index: int, reduction: str, smoothing: float,
+) -> tuple[Aval, ...]:  # fmt: skip
+    if x.dtype.category != dtypes.FLOAT:
+        raise NotImplementedError(
+            '"log_softmax_lastdim_kernel_impl" not implemented for '
+            f"'{dtypes.scalar_type_name(x.dtype)}'"
+        )
+    each = _nll_aval(x, target, weight, ignore_index=ignore_index)
+    one = aval((), x.dtype, None, x.device)
+    return each if reduction == "none" else one, each, each, one
+
+
+def _cross_entropy_vjp(
+    g: Any, out1: Any, out2: Any, out3: Any, x: Any, target: Any, weight: Any, ignore_index: int,
+    reduction: str, smoothing: float, needs: Any,
+) -> list[Any]:  # fmt: skip
+    if not state.grad_enabled:
+        return [
+            cross_entropy_gradient(
+                g[0], x, out1, out2, out3, target, weight, ignore_index=ignore_index,
+                reduction=reduction, smoothing=smoothing,
+            ),
+            None, None,
+        ]  # fmt: skip
+    slope = divide(g[0], from_array(out3.array())) if reduction == "mean" else g[0]
+    slope = expand(slope, shape=target.aval.shape)
+    logs = nll_gradient(
+        scaled(slope, 1 - smoothing), target, weight, shape=x.aval.shape, ignore_index=ignore_index
+    )
+    if smoothing:
+        known = not_equal(target, constant(ignore_index))
+        even = where(known, scaled(slope, -smoothing / x.aval.shape[1]), constant(0.0))
+        even = expand(unsqueeze(even, axis=1), shape=x.aval.shape)
+        if weight is not None:
+            even = multiply(even, reshape(weight, (-1, *[1] * (x.aval.ndim - 2))))
+        logs = add(logs, even)
+    return [log_softmax_gradient(logs, log_softmax(x, axis=1), axis=1), None, None]
+
+
+# nll of log_softmax(x), reduced; with ``smoothing`` s: (1 - s) nll + s sum(-weight log_softmax) / C
+# (loss, maxima, log(sum(exp(x - maximum))), sum of the targets' weights)
+cross_entropy = NetworkOp(
+    "cross_entropy_loss",
+    _cross_entropy_aval,
+    "loss.cross_entropy",
+    vjp=_cross_entropy_vjp,
+    grad_name="NllLossBackward0",
+    group="network",
+)
+cross_entropy_gradient = NetworkOp(
+    "cross_entropy_loss_backward",
+    lambda y, x, shifts, logs, count, target, weight, *, ignore_index, reduction, smoothing: aval(
+        x.shape, x.dtype, None, x.device
+    ),
+    "loss.cross_entropy_gradient",
     group="network",
 )

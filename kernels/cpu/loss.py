@@ -2,14 +2,20 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
 from mindtorch.kernels.compile import kernel
 
+from .bits import greater
 from .half import flat, in_float32
+from .math import exp32, log32
+from .math_double import exp64, log64
 from .normalization import _optional
+from .softmax import _maximum, _total
+from .threads import parallel_for
 
 
 @kernel
@@ -41,23 +47,46 @@ def _spread(gx: Any, g: Any, target: Any, weight: Any, rows: int, classes: int, 
 
 
 def _sizes(x: Any) -> tuple[int, int, int]:
-    inner = int(np.prod(x.shape[2:], dtype=np.int64))
-    return int(x.shape[0]), int(x.shape[1]), inner
+    return x.shape[0], x.shape[1], math.prod(x.shape[2:])
 
 
-def check_targets(target: Any, classes: int, ignore_index: int) -> None:
-    """IndexError, as torch's, for a class outside of ``range(classes)``."""
-    wrong = (target != ignore_index) & ((target < 0) | (target >= classes))
-    if wrong.any():
-        raise IndexError(f"Target {int(target[wrong].flat[0])} is out of bounds.")
+@kernel
+def _totals(losses: Any, target: Any, weight: Any, ignored: int) -> tuple[float, float]:
+    """The sum of the losses and of the weights of their targets."""
+    loss, count = 0.0, 0.0
+    for i in range(target.size):
+        if target[i] != ignored:
+            loss += losses[i]
+            count += weight[target[i]] if weight.size else 1.0
+    return loss, count
+
+
+@kernel
+def _first_wrong(target: Any, classes: int, ignored: int) -> int:
+    """The first place with a class that there is not, or -1."""
+    for i in range(target.size):
+        t = target[i]
+        if t != ignored and not 0 <= t < classes:
+            return i
+    return -1
+
+
+def checked_targets(target: Any, classes: int, ignore_index: int) -> Any:
+    """The targets flat; IndexError, as torch's, for a class outside of ``range(classes)``."""
+    found = flat(target)
+    if found.dtype != np.int64:
+        found = found.astype(np.int64)
+    wrong = _first_wrong(found, classes, ignore_index)
+    if wrong >= 0:
+        raise IndexError(f"Target {found[wrong]} is out of bounds.")
+    return found
 
 
 @in_float32
 def nll(out: Any, x: Any, target: Any, weight: Any = None, *, ignore_index: int = -100) -> None:
     """``out[n, ...] = -weight[t] * x[n, t, ...]``; 0 where the target is ignored."""
-    check_targets(target, x.shape[1], ignore_index)
-    _pick(out.reshape(-1), flat(x), flat(target), _optional(weight, x.dtype), *_sizes(x),
-          ignore_index)  # fmt: skip
+    wanted = checked_targets(target, x.shape[1], ignore_index)
+    _pick(out.reshape(-1), flat(x), wanted, _optional(weight, x.dtype), *_sizes(x), ignore_index)
 
 
 @in_float32
@@ -67,3 +96,168 @@ def nll_gradient(
     """The gradient of :func:`nll` for ``x`` (shape of ``out``)."""
     _spread(out.reshape(-1), flat(g), flat(target), _optional(weight, out.dtype), *_sizes(out),
             ignore_index)  # fmt: skip
+
+
+# --- cross entropy: log_softmax and nll at once, without the array of logarithms -------------------
+
+_BLOCK = 256
+
+
+def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
+    """(forward, backward) for rows ``start`` to ``stop`` of ``[rows, classes, inner]``."""
+
+    @kernel
+    def row_statistics(row: Any, scratch: Any) -> tuple[Any, Any]:
+        """The maximum of a row and log(sum(exp(row - maximum)))."""
+        shift = _maximum(row)
+        sums = 0.0
+        for begin in range(0, row.size, _BLOCK):
+            part = row[begin : begin + _BLOCK]
+            for i in range(part.size):
+                scratch[i] = exponential(part[i] - shift)
+            sums += _total(scratch[: part.size])
+        return shift, row.dtype.type(np.log(sums))
+
+    @kernel
+    def column_statistics(
+        shifts: Any, logs: Any, x: Any, classes: int, inner: int, at: int
+    ) -> None:
+        for j in range(shifts.size):
+            shifts[j] = x[at + j]
+            logs[j] = 0
+        for k in range(1, classes):
+            row = x[at + k * inner :]
+            for j in range(shifts.size):
+                shifts[j] = greater(row[j], shifts[j])
+        for k in range(classes):
+            row = x[at + k * inner :]
+            for j in range(shifts.size):
+                logs[j] += exponential(row[j] - shifts[j])
+        for j in range(logs.size):
+            logs[j] = logarithm(logs[j])
+
+    @kernel
+    def forward(
+        losses: Any, shifts: Any, logs: Any, x: Any, target: Any, weight: Any, classes: int,
+        inner: int, ignored: int, smoothing: float, start: int, stop: int,
+    ) -> None:  # fmt: skip
+        scratch = np.empty(_BLOCK, x.dtype)
+        for r in range(start, stop):
+            at = r * classes * inner
+            if inner == 1:
+                row = x[at : at + classes]
+                shifts[r], logs[r] = row_statistics(row, scratch)
+            else:
+                places = slice(r * inner, (r + 1) * inner)
+                column_statistics(shifts[places], logs[places], x, classes, inner, at)
+            for j in range(inner):
+                place = r * inner + j
+                t = target[place]
+                if t == ignored:
+                    losses[place] = 0
+                    continue
+                own = logs[place] - (x[at + t * inner + j] - shifts[place])
+                loss = own * (weight[t] if weight.size else x.dtype.type(1)) * (1 - smoothing)
+                if smoothing > 0:
+                    spread = 0.0
+                    for k in range(classes):
+                        part = logs[place] - (x[at + k * inner + j] - shifts[place])
+                        spread += part * (weight[k] if weight.size else 1)
+                    loss += spread * (smoothing / classes)
+                losses[place] = loss
+
+    @kernel
+    def backward(
+        gx: Any, g: Any, x: Any, shifts: Any, logs: Any, target: Any, weight: Any, classes: int,
+        inner: int, ignored: int, smoothing: float, step: int, scale: float, start: int, stop: int,
+    ) -> None:  # fmt: skip
+        kind = gx.dtype.type
+        whole = 0.0
+        for k in range(weight.size):
+            whole += weight[k]
+        share = smoothing / classes
+        through = share * (whole if weight.size else classes)
+        own, all_ = np.empty(inner, gx.dtype), np.empty(inner, gx.dtype)
+        even = np.empty(inner, gx.dtype)
+        for r in range(start, stop):
+            first = r * inner
+            for j in range(inner):
+                t = target[first + j]
+                slope = kind(0) if t == ignored else kind(g[(first + j) * step] * scale)
+                factor = kind(1) if t == ignored or not weight.size else weight[t]
+                own[j] = kind(slope * factor * (1 - smoothing))
+                all_[j] = kind(own[j] + slope * through)
+                even[j] = kind(slope * share)
+            for k in range(classes if inner > 1 else 0):
+                at = (r * classes + k) * inner
+                row, result = x[at : at + inner], gx[at : at + inner]
+                shift, log = shifts[first : first + inner], logs[first : first + inner]
+                for j in range(inner):
+                    result[j] = exponential(row[j] - shift[j] - log[j]) * all_[j]
+            if inner == 1:
+                row, result = x[r * classes : (r + 1) * classes], gx[r * classes :]
+                shift_, log_, slope = shifts[r], logs[r], all_[0]
+                for k in range(classes):
+                    result[k] = exponential(row[k] - shift_ - log_) * slope
+            if smoothing > 0:
+                for k in range(classes):
+                    at = (r * classes + k) * inner
+                    factor = weight[k] if weight.size else kind(1)
+                    for j in range(inner):
+                        gx[at + j] -= even[j] * factor
+            for j in range(inner):
+                t = target[first + j]
+                if t != ignored:
+                    gx[(r * classes + t) * inner + j] -= own[j]
+
+    return forward, backward
+
+
+_BY_TYPE = {
+    np.dtype(np.float32): _loops(exp32, log32),
+    np.dtype(np.float64): _loops(exp64, log64),
+}
+
+
+def _over_rows(loop: Any, arrays: Any, x: Any, *numbers: Any) -> None:
+    rows, classes, inner = _sizes(x)
+
+    def part(start: int, stop: int) -> None:
+        loop(*arrays, classes, inner, *numbers, start, stop)
+
+    parallel_for(rows, part, smallest=max(1, 65536 // max(classes * inner, 1)))
+
+
+@in_float32
+def cross_entropy(
+    outs: Any, x: Any, target: Any, weight: Any = None, *, ignore_index: int, reduction: str,
+    smoothing: float,
+) -> None:  # fmt: skip
+    """``outs`` = loss, maxima, log(sum(exp(x - maximum))), the sum of the targets' weights."""
+    loss, shifts, logs, count = outs
+    wanted = checked_targets(target, x.shape[1], ignore_index)
+    factors = _optional(weight, x.dtype)
+    losses = loss.reshape(-1) if reduction == "none" else np.empty(wanted.size, x.dtype)
+    arrays = (losses, shifts.reshape(-1), logs.reshape(-1), flat(x), wanted, factors)
+    _over_rows(_BY_TYPE[x.dtype][0], arrays, x, ignore_index, float(smoothing))
+    whole, total = _totals(losses, wanted, factors, ignore_index)
+    count[...] = total
+    if reduction == "mean":
+        loss[...] = whole / total if total else np.nan
+    elif reduction == "sum":
+        loss[...] = whole
+
+
+@in_float32
+def cross_entropy_gradient(
+    out: Any, g: Any, x: Any, shifts: Any, logs: Any, count: Any, target: Any, weight: Any = None,
+    *, ignore_index: int, reduction: str, smoothing: float,
+) -> None:  # fmt: skip
+    """The gradient of :func:`cross_entropy` for ``x``."""
+    step, scale = (1, 1.0) if reduction == "none" else (0, 1.0)
+    if reduction == "mean":
+        scale = 1.0 / float(count) if count else np.nan
+    wanted = flat(target).astype(np.int64, copy=False)
+    arrays = (out.reshape(-1), flat(g), flat(x), flat(shifts), flat(logs), wanted)
+    arrays += (_optional(weight, x.dtype),)
+    _over_rows(_BY_TYPE[x.dtype][1], arrays, x, ignore_index, float(smoothing), step, scale)

@@ -115,22 +115,13 @@ def cross_entropy(
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return _soft_cross_entropy(input, target, weight, reduction, label_smoothing, axis)
-    logs = log_softmax(input, axis)
-    loss = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
-    if label_smoothing == 0:
-        return loss
-    classes = input.aval.shape[axis]
-    weighed = logs if weight is None else logs * _over_classes(weight, input.dim(), axis)
-    smooth = -weighed.sum(axis)
-    smooth = smooth.masked_fill(target == ignore_index, 0.0)
-    if reduction == "mean":
-        if weight is None:
-            smooth = smooth.sum() / (target != ignore_index).sum()
-        else:
-            smooth = smooth.sum() / _target_weights(target, weight, ignore_index, logs).sum()
-    elif reduction == "sum":
-        smooth = smooth.sum()
-    return (1 - label_smoothing) * loss + smooth * (label_smoothing / classes)
+    single = input.dim() == 1 and target.dim() == 0
+    x, t = _flat_classes(input, target)
+    loss = ops.cross_entropy(
+        x, t, weight, ignore_index=ignore_index, reduction=reduction,
+        smoothing=float(label_smoothing),
+    )[0]  # fmt: skip
+    return loss.squeeze(0) if single and reduction == "none" else loss
 
 
 def _over_classes(weight: Any, ndim: int, axis: int) -> Any:

@@ -6,6 +6,8 @@ import math
 import warnings
 from typing import Any
 
+from mindtorch.engine.ops import recurrent
+
 from .. import functional as F  # noqa: N812
 from .. import init
 from .module import Module
@@ -32,38 +34,76 @@ def gru_step(from_input: Any, from_hidden: Any, h: Any) -> Any:
     return (h - new) * z + new
 
 
-def _step(mode: str, x: Any, state: Any, w_hh: Any, b_hh: Any, w_hr: Any) -> Any:
-    """One time step; ``x`` is the input's part of the gates."""
+def _step(mode: str, x: Any, state: Any, w_hh: Any, b_hh: Any) -> Any:
+    """One time step of a cell; ``x`` is the input's part of the gates."""
     if mode == "LSTM":
-        h, c = state
-        h, c = lstm_step(x + F.linear(h, w_hh, b_hh), c)
-        return (h if w_hr is None else F.linear(h, w_hr)), c
+        return lstm_step(x + F.linear(state[0], w_hh, b_hh), state[1])
     if mode == "GRU":
         return (gru_step(x, F.linear(state[0], w_hh, b_hh), state[0]),)
     total = x + F.linear(state[0], w_hh, b_hh)
     return (total.tanh() if mode == "RNN_TANH" else total.relu(),)
 
 
-def _run(mode: str, steps: Any, state: Any, weights: Any, reverse: bool, sizes: Any) -> Any:
-    """A layer in one direction. ``steps``: the input at each time; ``sizes``: rows at each time.
-
-    With fewer rows later on (a packed sequence), the states of rows that have ended are kept.
-    """
+def _run_projected(rows: Any, state: Any, weights: Any, reverse: bool, sizes: Any) -> Any:
+    """An LSTM with projections, in ops; arguments as in :func:`_run`."""
     from ... import cat
 
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
-    count = len(steps)
-    outputs: list[Any] = [None] * count
-    projected = F.linear(cat(steps), w_ih, b_ih).split([s.size(0) for s in steps])
-    for t in range(count - 1, -1, -1) if reverse else range(count):
-        rows = sizes[t]
-        part = tuple(s[:rows] for s in state) if rows < state[0].size(0) else state
-        new = _step(mode, projected[t], part, w_hh, b_hh, w_hr)
+    batch = state[0].size(0)
+    counts = [batch] * (rows.size(0) // max(batch, 1)) if sizes is None else sizes.tolist()
+    outputs: list[Any] = [None] * len(counts)
+    projected = F.linear(rows, w_ih, b_ih).split(counts)
+    for t in range(len(counts) - 1, -1, -1) if reverse else range(len(counts)):
+        part = tuple(s[: counts[t]] for s in state)
+        h, c = lstm_step(projected[t] + F.linear(part[0], w_hh, b_hh), part[1])
+        new = (F.linear(h, w_hr), c)
         outputs[t] = new[0]
-        if rows < state[0].size(0):
-            new = tuple(cat([n, s[rows:]]) for n, s in zip(new, state, strict=True))
+        if counts[t] < batch:
+            new = tuple(cat([n, s[counts[t] :]]) for n, s in zip(new, state, strict=True))
         state = new
-    return outputs, state
+    return cat(outputs), state
+
+
+def _run(mode: str, rows: Any, state: Any, weights: Any, reverse: bool, sizes: Any) -> Any:
+    """A layer in one direction.
+
+    Args:
+        rows: the input, (rows of all times, features), time after time.
+        state: the first states, (N, width) each.
+        sizes: how many rows each time has, a tensor; None where that is always N. The states of
+            samples that have ended are kept.
+
+    Returns:
+        The outputs, a row for each row of the input, and the last states.
+    """
+    w_ih, w_hh, b_ih, b_hh, w_hr = weights
+    if w_hr is not None:
+        return _run_projected(rows, state, weights, reverse, sizes)
+    if mode == "GRU":
+        parts = F.linear(rows, w_ih, b_ih)
+        found = recurrent.gru(parts, *state, w_hh, b_hh, sizes, reverse=reverse)
+        return found[0], found[1:2]
+    parts = F.linear(rows, w_ih, None if b_ih is None else b_ih + b_hh)
+    if mode == "LSTM":
+        found = recurrent.lstm(parts, *state, w_hh, sizes, reverse=reverse)
+        return found[0], found[1:3]
+    kind = mode.removeprefix("RNN_").lower()
+    found = recurrent.simple_recurrent(
+        parts, *state, w_hh, sizes, reverse=reverse, nonlinearity=kind
+    )
+    return found[0], found[1:2]
+
+
+def _check_axes(states: Any, count: int) -> None:
+    """States have as many axes as the input."""
+    if all(s.dim() == count for s in states):
+        return
+    found = ", ".join(f"{s.dim()}-D" for s in states)
+    raise RuntimeError(
+        f"For {'batched' if count == 3 else 'unbatched'} {count}-D input, "
+        f"{'hx' if len(states) == 1 else 'hx and cx'} should also be {count}-D but got "
+        + (f"{found} tensor" if len(states) == 1 else f"({found}) tensors")
+    )
 
 
 class RNNBase(Module):
@@ -153,6 +193,19 @@ class RNNBase(Module):
             named[name.split("_l")[0]] = getattr(self, name)
         return tuple(named.values())
 
+    def _check_input(self, x: Any) -> None:
+        dtype = getattr(self, self._all_weights[0][0]).dtype
+        if x.dtype != dtype:
+            raise ValueError(
+                f"RNN input dtype ({x.dtype}) does not match weight dtype ({dtype}). Convert "
+                f"input: input.to({dtype}), or convert model: model.to({x.dtype})"
+            )
+        if x.size(-1) != self.input_size:
+            raise RuntimeError(
+                "input.size(-1) must be equal to input_size. Expected "
+                f"{self.input_size}, got {x.size(-1)}"
+            )
+
     def _initial(self, hx: Any, like: Any, batch: int, batched: bool) -> tuple[Any, ...]:
         """The states given (with a batch axis), or zeros."""
         directions = 2 if self.bidirectional else 1
@@ -163,17 +216,9 @@ class RNNBase(Module):
             return tuple(like.new_zeros((rows, batch, w)) for w in widths)
         states = tuple(hx) if self.mode == "LSTM" else (hx,)
         names = ("hidden[0]", "hidden[1]") if self.mode == "LSTM" else ("hidden",)
+        _check_axes(states, 3 if batched else 2)
         if not batched:
-            if any(s.dim() != 2 for s in states):
-                raise RuntimeError(
-                    "For unbatched 2-D input, hx should also be 2-D but got "
-                    f"{states[0].dim()}-D tensor"
-                )
             states = tuple(s.unsqueeze(1) for s in states)
-        elif any(s.dim() != 3 for s in states):
-            raise RuntimeError(
-                f"For batched 3-D input, hx should also be 3-D but got {states[0].dim()}-D tensor"
-            )
         for s, w, name in zip(states, widths, names, strict=True):
             if tuple(s.shape) != (rows, batch, w):
                 raise RuntimeError(
@@ -188,23 +233,21 @@ class RNNBase(Module):
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
         if input.dim() not in (2, 3):
+            name = self.mode.partition("_")[0]
+            word = " tensor" if name == "RNN" else ""
             raise ValueError(
-                f"{self._get_name()}: Expected input to be 2D or 3D, got {input.dim()}D instead"
+                f"{name}: Expected input to be 2D or 3D, got {input.dim()}D{word} instead"
             )
-        if input.size(-1) != self.input_size:
-            raise RuntimeError(
-                "input.size(-1) must be equal to input_size. Expected "
-                f"{self.input_size}, got {input.size(-1)}"
-            )
+        self._check_input(input)
         batched = input.dim() == 3
         x = input if batched else input.unsqueeze(1)
         if batched and self.batch_first:
             x = x.transpose(0, 1)
-        from ... import stack
-
+        if x.size(0) == 0:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
         states = self._initial(hx, x, x.size(1), batched)
-        steps, states = self._layers(list(x.unbind(0)), states, [x.size(1)] * x.size(0))
-        output = stack(steps)
+        rows, states = self._layers(x.reshape(-1, self.input_size), states, None)
+        output = rows.reshape(x.size(0), x.size(1), rows.size(1))
         if not batched:
             output, states = output.squeeze(1), tuple(s.squeeze(1) for s in states)
         elif self.batch_first:
@@ -212,43 +255,41 @@ class RNNBase(Module):
         return output, states if self.mode == "LSTM" else states[0]
 
     def _forward_packed(self, packed: Any, hx: Any) -> Any:
-        from ... import cat
         from ..utils.rnn import PackedSequence
 
-        sizes = packed.batch_sizes.tolist()
-        steps = list(packed.data.split(sizes))
-        states = self._initial(hx, packed.data, sizes[0], True)
+        self._check_input(packed.data)
+        sizes = packed.batch_sizes
+        states = self._initial(hx, packed.data, int(sizes[0]), True)
         if hx is not None and packed.sorted_indices is not None:
             states = tuple(s.index_select(1, packed.sorted_indices) for s in states)
-        steps, states = self._layers(steps, states, sizes)
+        rows, states = self._layers(packed.data, states, sizes)
         if packed.unsorted_indices is not None:
             states = tuple(s.index_select(1, packed.unsorted_indices) for s in states)
         result = PackedSequence(
-            cat(steps), packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices
+            rows, packed.batch_sizes, packed.sorted_indices, packed.unsorted_indices
         )
         return result, states if self.mode == "LSTM" else states[0]
 
-    def _layers(self, steps: Any, states: Any, sizes: Any) -> tuple[Any, Any]:
+    def _layers(self, rows: Any, states: Any, sizes: Any) -> tuple[Any, Any]:
         from ... import cat, stack
 
         directions = 2 if self.bidirectional else 1
+        firsts = list(zip(*[s.unbind(0) for s in states], strict=True))
         finals: list[Any] = []
         for layer in range(self.num_layers):
             sides = []
             for direction in range(directions):
                 place = layer * directions + direction
-                first = tuple(s[place] for s in states)
+                weights = self._weights(place)
                 outputs, final = _run(
-                    self.mode, steps, first, self._weights(place), bool(direction), sizes
+                    self.mode, rows, firsts[place], weights, bool(direction), sizes
                 )
                 sides.append(outputs)
                 finals.append(final)
-            steps = sides[0] if directions == 1 else [
-                cat(pair, -1) for pair in zip(*sides, strict=True)
-            ]
+            rows = sides[0] if directions == 1 else cat(sides, -1)
             if self.dropout and self.training and layer < self.num_layers - 1:
-                steps = list(F.dropout(cat(steps), self.dropout).split(sizes))
-        return steps, tuple(stack(list(each)) for each in zip(*finals, strict=True))
+                rows = F.dropout(rows, self.dropout)
+        return rows, tuple(stack(list(each)) for each in zip(*finals, strict=True))
 
     def extra_repr(self) -> str:
         """The arguments that are not the defaults."""
@@ -333,6 +374,22 @@ class RNNCellBase(Module):
         kind = getattr(self, "nonlinearity", "tanh")
         return text if kind == "tanh" else text + f", nonlinearity={kind}"
 
+    def _check_sizes(self, x: Any, states: Any) -> None:
+        if x.size(1) != self.input_size:
+            raise RuntimeError(
+                f"input has inconsistent input_size: got {x.size(1)} expected {self.input_size}"
+            )
+        for i, s in enumerate(states):
+            if s.size(0) != x.size(0):
+                raise RuntimeError(
+                    f"Input batch size {x.size(0)} doesn't match hidden{i} batch size {s.size(0)}"
+                )
+            if s.size(1) != self.hidden_size:
+                raise RuntimeError(
+                    f"hidden{i} has inconsistent hidden_size: got {s.size(1)}, expected "
+                    f"{self.hidden_size}"
+                )
+
     def _advance(self, mode: str, input: Any, hx: Any) -> Any:  # noqa: A002
         if input.dim() not in (1, 2):
             raise ValueError(
@@ -345,10 +402,18 @@ class RNNCellBase(Module):
             states = tuple(x.new_zeros((x.size(0), self.hidden_size)) for _ in range(count))
         else:
             states = tuple(hx) if mode == "LSTM" else (hx,)
+            for i, s in enumerate(states):
+                if s.dim() not in (1, 2):
+                    name = f"hx[{i}]" if mode == "LSTM" else "hidden"
+                    raise ValueError(
+                        f"{self._get_name()}: Expected {name} to be 1D or 2D, got {s.dim()}D "
+                        "instead"
+                    )
             if not batched:
                 states = tuple(s.unsqueeze(0) for s in states)
+        self._check_sizes(x, states)
         projected = F.linear(x, self.weight_ih, self.bias_ih)
-        new = _step(mode, projected, states, self.weight_hh, self.bias_hh, None)
+        new = _step(mode, projected, states, self.weight_hh, self.bias_hh)
         return new if batched else tuple(s.squeeze(0) for s in new)
 
 
