@@ -48,10 +48,14 @@ from ._types import channels_last_3d as channels_last_3d
 from ._types import contiguous_format as contiguous_format
 from ._types import finfo as finfo
 from ._types import iinfo as iinfo
+from ._types import jagged as jagged
 from ._types import layout as layout
 from ._types import memory_format as memory_format
 from ._types import preserve_format as preserve_format
+from ._types import sparse_bsc as sparse_bsc
+from ._types import sparse_bsr as sparse_bsr
 from ._types import sparse_coo as sparse_coo
+from ._types import sparse_csc as sparse_csc
 from ._types import sparse_csr as sparse_csr
 from ._types import strided as strided
 from .functions import load as _load_functions
@@ -66,6 +70,7 @@ int = int32  # noqa: A001
 long = int64
 cfloat = complex64
 cdouble = complex128
+legacy_contiguous_format = contiguous_format
 
 _load_functions()
 _attach_methods(METHODS)
@@ -87,6 +92,11 @@ from ._legacy_types import HalfTensor as HalfTensor  # noqa: E402
 from ._legacy_types import IntTensor as IntTensor  # noqa: E402
 from ._legacy_types import LongTensor as LongTensor  # noqa: E402
 from ._legacy_types import ShortTensor as ShortTensor  # noqa: E402
+from .autograd.anomaly_mode import (  # noqa: E402
+    is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
+)
+from .autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled  # noqa: E402
+from .autograd.anomaly_mode import set_anomaly_enabled as set_anomaly_enabled  # noqa: E402
 from .autograd.grad_mode import enable_grad as enable_grad  # noqa: E402
 from .autograd.grad_mode import inference_mode as inference_mode  # noqa: E402
 from .autograd.grad_mode import is_grad_enabled as is_grad_enabled  # noqa: E402
@@ -120,6 +130,25 @@ _LAZY_NAMES = {
     "UntypedStorage": "storage", "TypedStorage": "storage", "autocast": "amp",
     "vmap": "func", "GradScaler": "amp",
 }  # fmt: skip
+_LAZY_NAMES |= dict.fromkeys((
+    "adaptive_avg_pool1d", "avg_pool1d", "bilinear", "channel_shuffle", "conv1d", "conv2d",
+    "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_similarity",
+    "max_pool1d", "max_pool1d_with_indices", "max_pool2d", "max_pool3d", "pairwise_distance",
+    "pdist", "pixel_shuffle", "pixel_unshuffle",
+), "nn.functional")  # fmt: skip
+_LAZY_NAMES |= dict.fromkeys((
+    "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout", "alpha_dropout_",
+    "batch_norm", "binary_cross_entropy_with_logits", "constant_pad_nd", "cosine_embedding_loss",
+    "dropout", "dropout_", "embedding", "feature_alpha_dropout", "feature_alpha_dropout_",
+    "feature_dropout", "feature_dropout_", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
+    "group_norm", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
+    "margin_ranking_loss", "poisson_nll_loss", "rms_norm", "rrelu", "rrelu_",
+    "triplet_margin_loss",
+), "_neural")  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY, *_LAZY_NAMES})
 
 
 def __getattr__(name: str) -> Any:

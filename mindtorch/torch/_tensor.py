@@ -233,6 +233,16 @@ class Tensor(EngineTensor):
     is_sparse = is_quantized = is_mkldnn = is_nested = is_mps = is_xpu = is_sparse_csr = False
     is_vulkan = is_ipu = is_xla = is_maia = is_mtia = False
     names: tuple[Any, ...] = ()
+    name = None
+
+    @property
+    def volatile(self) -> bool:
+        import warnings
+
+        warnings.warn(
+            "volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2
+        )
+        return False
 
     @property
     def is_cuda(self) -> bool:

@@ -87,6 +87,10 @@ preserve_format = memory_format("preserve_format")
 strided = layout("strided")
 sparse_coo = layout("sparse_coo")
 sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
+jagged = layout("jagged")
 
 
 def _named(kind: str, name: str) -> Any:

@@ -5,17 +5,33 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+# what numpy and scipy bring: LAPACK and Fourier transforms, no MKL; kernels run on our own threads
+has_lapack = has_spectral = True
+has_mkl = has_openmp = False
+
 __all__ = [
     "are_deterministic_algorithms_enabled",
+    "compiled_with_cxx11_abi",
+    "get_default_device",
+    "get_deterministic_debug_mode",
+    "get_device_module",
     "get_float32_matmul_precision",
     "get_num_interop_threads",
     "get_num_threads",
+    "has_lapack",
+    "has_mkl",
+    "has_openmp",
+    "has_spectral",
     "is_deterministic_algorithms_warn_only_enabled",
     "is_warn_always_enabled",
+    "set_default_tensor_type",
+    "set_deterministic_debug_mode",
     "set_float32_matmul_precision",
+    "set_flush_denormal",
     "set_num_interop_threads",
     "set_num_threads",
     "set_warn_always",
+    "typename",
     "use_deterministic_algorithms",
 ]
 
@@ -92,3 +108,93 @@ def set_warn_always(b: bool) -> None:
 
 def is_warn_always_enabled() -> bool:
     return bool(_settings["warn_always"])
+
+
+_DEBUG_MODES = ("default", "warn", "error")
+
+
+def get_deterministic_debug_mode() -> int:
+    """0, 1 or 2: say nothing, warn or raise where an op is not deterministic."""
+    if not _settings["deterministic"]:
+        return 0
+    return 1 if _settings["warn_only"] else 2
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """:func:`use_deterministic_algorithms` by number, or by "default", "warn" or "error"."""
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    if isinstance(debug_mode, str):
+        if debug_mode not in _DEBUG_MODES:
+            raise RuntimeError(
+                "invalid value of debug_mode, expected one of `default`, `warn`, `error`, but got "
+                f"{debug_mode}"
+            )
+        debug_mode = _DEBUG_MODES.index(debug_mode)
+    if debug_mode not in (0, 1, 2):
+        raise RuntimeError(
+            f"invalid value of debug_mode, expected 0, 1, or 2, but got {debug_mode}"
+        )
+    use_deterministic_algorithms(debug_mode > 0, warn_only=debug_mode == 1)
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: our kernels always keep denormal numbers, and the answer says so."""
+    return False
+
+
+def compiled_with_cxx11_abi() -> bool:
+    return True
+
+
+def get_default_device() -> Any:
+    """Where new tensors go."""
+    from ._defaults import default_device
+
+    return default_device()
+
+
+def set_default_tensor_type(t: Any) -> None:
+    """Make the dtype of ``t``, a tensor type or its name, the type of new tensors (deprecated)."""
+    from mindtorch.engine import dtypes
+
+    from ._legacy_types import dtype_of_type_name
+
+    warnings.warn(
+        "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
+        "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
+        UserWarning,
+        stacklevel=2,
+    )
+    dtypes.set_default(dtype_of_type_name(t) if isinstance(t, str) else t.dtype)
+
+
+def typename(obj: Any, /) -> str:
+    """The name of an object's type with its module: "torch.FloatTensor" for a tensor."""
+    from ._tensor import Tensor
+
+    if isinstance(obj, Tensor):
+        return obj.type()
+    named = isinstance(obj, type) or (callable(obj) and hasattr(obj, "__qualname__"))
+    kind = obj if named else type(obj)
+    module = getattr(kind, "__module__", None) or ""
+    name = getattr(kind, "__qualname__", "")
+    if name == "DType":
+        return "torch.dtype"
+    module = module.removeprefix("mindtorch.")
+    return name if module in ("", "builtins") else f"{module}.{name}"
+
+
+def get_device_module(device: Any = None) -> Any:
+    """The module of a kind of device: ``torch.cpu``, ``torch.cuda``, ..."""
+    import importlib
+
+    from mindtorch.engine.device import Device
+
+    kind = get_default_device().type if device is None else Device(device).type
+    try:
+        return importlib.import_module(f"{__package__}.{kind}")
+    except ModuleNotFoundError:
+        raise RuntimeError(
+            f"Device '{kind}' does not have a corresponding module registered as 'torch.{kind}'."
+        ) from None

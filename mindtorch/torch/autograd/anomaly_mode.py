@@ -28,3 +28,12 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801
 
 def is_anomaly_enabled() -> Any:
     return tape.anomaly.enabled
+
+
+def is_anomaly_check_nan_enabled() -> Any:
+    return tape.anomaly.check_nan
+
+
+def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
+    """Switch :class:`set_detect_anomaly` on or off for good."""
+    tape.anomaly.enabled, tape.anomaly.check_nan = bool(enabled), bool(check_nan)

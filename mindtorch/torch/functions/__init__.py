@@ -6,7 +6,7 @@ import importlib
 
 SUBJECTS = (
     "creation", "shape", "indexing", "random", "gathering", "pointwise", "comparison", "reduction",
-    "sorting", "scan", "linear_algebra", "operators",
+    "sorting", "scan", "linear_algebra", "operators", "queries",
 )  # fmt: skip
 
 

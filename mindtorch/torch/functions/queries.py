@@ -1,0 +1,366 @@
+"""What a tensor or a type is, and the small functions that only rename a method."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes, inplace
+from mindtorch.engine.dtypes import DType
+from mindtorch.engine.ops import softmax as softmax_ops
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import constant, from_array
+
+from .._arguments import as_dtype, as_shape, normalize_axis, require_tensor
+from .._registry import FUNCTIONS, METHODS, function, store_out
+from .._types import Size
+
+
+def _define_namesakes() -> None:
+    """``torch.<name>(x)`` for methods of the Tensor class that take nothing more."""
+
+    def define(name: str) -> None:
+        def body(input: Any) -> Any:  # noqa: A002
+            require_tensor(input, name, "input", 1)
+            return getattr(input, name)()
+
+        body.__name__ = body.__qualname__ = name
+        body.__doc__ = f"``input.{name}()``."
+        FUNCTIONS[name] = body
+
+    for name in (
+        "detach", "detach_", "get_device", "is_complex", "is_conj", "is_floating_point",
+        "is_inference", "is_neg", "is_signed", "numel", "zero_",
+    ):  # fmt: skip
+        define(name)
+
+
+_define_namesakes()
+
+
+@function()
+def is_nonzero(input: Any) -> bool:  # noqa: A002
+    """Whether the only element is not 0."""
+    require_tensor(input, "is_nonzero", "input", 1)
+    if input.aval.size != 1:
+        many = "more than one value" if input.aval.size else "no values"
+        raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
+    return bool(input.item())
+
+
+@function()
+def is_same_size(input: Any, other: Any) -> bool:  # noqa: A002
+    """Whether the shapes are equal."""
+    require_tensor(input, "is_same_size", "input", 1)
+    require_tensor(other, "is_same_size", "other", 2)
+    return bool(input.aval.shape == other.aval.shape)
+
+
+@function()
+def is_distributed(input: Any) -> bool:  # noqa: A002
+    """False: no tensor lies on several devices."""
+    require_tensor(input, "is_distributed", "input", 1)
+    return False
+
+
+@function(method=False)
+def is_storage(obj: Any) -> bool:
+    """Whether ``obj`` is a typed or untyped storage."""
+    from ..storage import TypedStorage, UntypedStorage
+
+    return isinstance(obj, (TypedStorage, UntypedStorage))
+
+
+@function(method=False)
+def fill(input: Any, value: Any) -> Any:  # noqa: A002
+    """A tensor like ``input`` whose every element is ``value``."""
+    require_tensor(input, "fill", "input", 1)
+    return input.clone().fill_(value)
+
+
+def _fill_in_place(input: Any, value: Any) -> Any:  # noqa: A002
+    """Write ``value`` over every element."""
+    require_tensor(input, "fill_", "input", 1)
+    return input.fill_(value)
+
+
+FUNCTIONS["fill_"] = _fill_in_place
+
+
+
+@function(method=False, name="resize_as_")
+def resize_as_(input: Any, the_template: Any) -> Any:  # noqa: A002
+    """Give ``input`` the shape of the template, its storage made larger where it must be."""
+    require_tensor(input, "resize_as_", "input", 1)
+    inplace.check_writable(input)
+    return input.resize_as_(the_template)
+
+
+@function()
+def positive(input: Any) -> Any:  # noqa: A002
+    """``+input``."""
+    require_tensor(input, "positive", "input", 1)
+    if input.aval.dtype is dtypes.bool_:
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+@function(method=False)
+def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:  # noqa: A002
+    """The rows of ``r`` elements that can be taken from a vector, in order."""
+    require_tensor(input, "combinations", "input", 1)
+    if input.aval.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.aval.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if r == 0:
+        return input.new_empty((0,))
+    choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = np.array(list(choose(range(input.aval.shape[0]), r)), np.int64).reshape(-1, r)
+    return input[from_array(rows)]
+
+
+# --- types -----------------------------------------------------------------------------------
+
+
+def _require_dtype(value: Any, name: str, argument: str, position: int) -> None:
+    if not isinstance(value, DType):
+        raise TypeError(
+            f"{name}(): argument '{argument}' (position {position}) must be torch.dtype, not "
+            f"{type(value).__name__}"
+        )
+
+
+@function(method=False)
+def promote_types(type1: Any, type2: Any) -> DType:
+    """The smallest type that holds the values of both."""
+    _require_dtype(type1, "promote_types", "type1", 1)
+    _require_dtype(type2, "promote_types", "type2", 2)
+    return dtypes.promote(type1, type2)
+
+
+@function(method=False)
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether a value of type ``from_`` may be stored as ``to`` without losing its kind."""
+    _require_dtype(from_, "can_cast", "from_", 1)
+    _require_dtype(to, "can_cast", "to", 2)
+    if to is dtypes.bool_ and from_ is not dtypes.bool_:
+        return False
+    return dtypes.can_cast(from_, to)
+
+
+@function(method=False)
+def result_type(tensor1: Any, tensor2: Any) -> DType:
+    """The type of an arithmetic result of two tensors or numbers."""
+    operands = [x if isinstance(x, EngineTensor) else constant(x) for x in (tensor1, tensor2)]
+    return dtypes.result_type([x.aval for x in operands])
+
+
+@function(method=False)
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The shape to which tensors of these shapes broadcast."""
+    result: list[int] = []
+    for place, shape in enumerate(shapes):
+        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        if any(n < 0 for n in sizes):
+            raise ValueError("Attempting to broadcast a dimension with negative length!")
+        result = [1] * (len(sizes) - len(result)) + result
+        for i in range(-1, -1 - len(sizes), -1):
+            if sizes[i] in (1, result[i]):
+                continue
+            if result[i] != 1:
+                raise RuntimeError(
+                    f"Attempting to broadcast a dimension of length {sizes[i]} at {i}! Mismatching "
+                    f"argument at index {place} had {shape}; but expected shape should be "
+                    f"broadcastable to {result}"
+                )
+            result[i] = sizes[i]
+    return Size(result)
+
+
+# --- softmax ---------------------------------------------------------------------------------
+
+
+def _softmax(name: str, op: Any, input: Any, dim: int, dtype: Any) -> Any:  # noqa: A002
+    require_tensor(input, name, "input", 1)
+    if dtype is not None:
+        input = input.to(as_dtype(dtype))  # noqa: A001
+    axis = normalize_axis(dim, input.aval.ndim)
+    if input.aval.dtype.category != dtypes.FLOAT:
+        kind = dtypes.scalar_type_name(input.aval.dtype)
+        last = "lastdim_" if axis >= input.aval.ndim - 1 else ""
+        raise NotImplementedError(f'"{name}_{last}kernel_impl" not implemented for \'{kind}\'')
+    return op(input, axis=axis)
+
+
+@function()
+def softmax(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:  # noqa: A002
+    """``exp(x) / sum(exp(x))`` along ``dim``, of ``x`` cast to ``dtype``."""
+    result = _softmax("softmax", softmax_ops.softmax, input, dim, dtype)
+    return result if out is None else store_out(result, out, "softmax")
+
+
+@function()
+def log_softmax(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> Any:  # noqa: A002
+    """``x - log(sum(exp(x)))`` along ``dim``, of ``x`` cast to ``dtype``."""
+    result = _softmax("log_softmax", softmax_ops.log_softmax, input, dim, dtype)
+    return result if out is None else store_out(result, out, "log_softmax")
+
+
+# --- methods only ----------------------------------------------------------------------------
+
+
+@function(namespace=False)
+def sum_to_size(self: Any, *size: Any) -> Any:
+    """Sum the axes that broadcasting from ``size`` would have made or stretched."""
+    shape = as_shape(size)
+    own = self.aval.shape
+    lead = len(own) - len(shape)
+    if lead < 0 or any(n not in (1, m) for n, m in zip(shape, own[lead:], strict=True)):
+        raise RuntimeError(f"size {{{list(shape)}}} is not expandable to size {{{list(own)}}}.")
+    axes = tuple(range(lead)) + tuple(
+        lead + i for i, n in enumerate(shape) if n == 1 and own[lead + i] != 1
+    )
+    return self.sum(axes, keepdim=True).reshape(shape) if axes else self
+
+
+@function(namespace=False)
+def is_set_to(self: Any, tensor: Any) -> bool:
+    """Whether both have the same memory, shape and strides."""
+    require_tensor(tensor, "is_set_to", "tensor", 1)
+    return bool(
+        self._shared is tensor._shared
+        and self._offset == tensor._offset
+        and self.aval.shape == tensor.aval.shape
+        and self.aval.strides == tensor.aval.strides
+    )
+
+
+def _options(dtype: DType) -> str:
+    """A type as torch's C++ prints the options of a tensor."""
+    name = {"float32": "float", "float64": "double", "int32": "int", "int64": "long int"}
+    return (
+        f"TensorOptions(dtype={name.get(dtype.name, dtype.name)}, device=cpu, layout=Strided, "
+        "requires_grad=false (default), pinned_memory=false (default), memory_format=(nullopt))"
+    )
+
+
+@function(namespace=False)
+def new(self: Any, *data: Any, device: Any = None) -> Any:
+    """A tensor of this type: of a size, or of the data that is given."""
+    from .creation import tensor
+
+    if device is not None:
+        raise NotImplementedError("Tensor.new(device=...) is not implemented in mindtorch")
+    kind = self.aval.dtype
+    if len(data) == 1 and isinstance(data[0], EngineTensor):
+        if data[0].aval.dtype is not kind:
+            raise TypeError(f"expected {_options(kind)} (got {_options(data[0].aval.dtype)})")
+        return data[0].detach()
+    if not data or isinstance(data[0], (int, Size)):
+        return self.new_empty(as_shape(data) if data else (0,))
+    return tensor(data[0], dtype=kind)
+
+
+@function(namespace=False)
+def new_empty_strided(self: Any, size: Any, stride: Any, **options: Any) -> Any:
+    """An uninitialised tensor with this size and these strides, of this type."""
+    from .creation import empty_strided
+
+    options.setdefault("dtype", self.aval.dtype)
+    return empty_strided(size, stride, **options)
+
+
+@function(namespace=False)
+def dim_order(self: Any) -> tuple[int, ...]:
+    """The axes from the largest stride to the smallest."""
+    return tuple(sorted(range(self.aval.ndim), key=lambda i: -self.aval.strides[i]))
+
+
+@function(namespace=False, name="map_")
+def map_(self: Any, tensor: Any, callable: Any) -> Any:  # noqa: A002
+    """Replace each element ``a`` by ``callable(a, b)``, ``b`` that of ``tensor`` (slow)."""
+    return _map("map_", self, (tensor,), callable)
+
+
+@function(namespace=False, name="map2_")
+def map2_(self: Any, x: Any, y: Any, callable: Any) -> Any:  # noqa: A002
+    """Replace each element ``a`` by ``callable(a, b, c)`` (slow)."""
+    return _map("map2_", self, (x, y), callable)
+
+
+def _map(name: str, target: Any, others: Any, callable: Any) -> Any:  # noqa: A002
+    if any(x.requires_grad for x in (target, *others)):
+        raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use "
+                        f"var.detach().{name}() instead.")
+    array = target.array()
+    arrays = [np.broadcast_to(x.array(), array.shape) for x in others]
+    for place in np.ndindex(array.shape):
+        array[place] = callable(array[place].item(), *[a[place].item() for a in arrays])
+    target._shared.version += 1
+    return target
+
+
+@function(namespace=False)
+def resize(self: Any, *sizes: Any) -> Any:
+    """:meth:`view` (deprecated in torch, too)."""
+    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    shape = as_shape(sizes)
+    count = math.prod(shape)
+    if count != self.aval.size:
+        words = "x".join(str(n) for n in shape)
+        own = "x".join(str(n) for n in self.aval.shape)
+        raise RuntimeError(
+            f"requested resize to {words} ({count} elements in total), but the given tensor has a "
+            f"size of {own} ({self.aval.size} elements). autograd's resize can only change the "
+            "shape of a given tensor, while preserving the number of elements. "
+        )
+    return self.contiguous().view(shape)
+
+
+@function(namespace=False)
+def module_load(self: Any, other: Any, assign: bool = False) -> Any:
+    """What ``load_state_dict`` puts in place of this tensor: ``other``, detached."""
+    return other.detach() if assign else self.detach().copy_(other)
+
+
+@function(namespace=False)
+def record_stream(self: Any, s: Any) -> None:
+    """Only tensors on a device have streams."""
+    raise RuntimeError("unknown parameter type")
+
+
+@function(namespace=False)
+def dense_dim(self: Any) -> int:
+    """How many axes are stored densely: all of a strided tensor's."""
+    return int(self.aval.ndim)
+
+
+@function(namespace=False)
+def sparse_dim(self: Any) -> int:
+    """How many axes are stored by index: none of a strided tensor's."""
+    return 0
+
+
+@function(namespace=False)
+def reinforce(self: Any, *args: Any, **kwargs: Any) -> Any:
+    """Removed from torch: use ``torch.distributions``."""
+    raise RuntimeError("reinforce() was removed.\nUse torch.distributions instead.")
+
+
+def _absent_device(name: str, text: str, error: type[Exception]) -> None:
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        raise error(text)
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"Raises {error.__name__}: there is no such device."
+    METHODS[name] = method
+
+
+_absent_device("xpu", "Torch not compiled with XPU enabled", AssertionError)
+_absent_device("mtia", "Torch not compiled with MTIA enabled.", AssertionError)
+_absent_device("ipu", "PyTorch is not linked with support for ipu devices", RuntimeError)
