@@ -71,7 +71,7 @@ GAPS: tuple[Gap, ...] = (
     Gap("module", "CTCLoss, AdaptiveLogSoftmaxWithLoss, FractionalMaxPool, SyncBatchNorm", "all",
         "not written yet"),
     Gap("module", "parametrize, weight_norm, spectral_norm, prune", "all", "not written yet"),
-    Gap("module", "SparseAdam, Adafactor, Muon, swa_utils", "all", "not written yet"),
+    Gap("feature", "SparseAdam.step", "all", "takes sparse gradients only, and none exist yet"),
     Gap("argument", "Embedding(sparse=True)", "all", "only strided tensors exist"),
     Gap("argument", "optimizer(differentiable=True)", "all",
         "write the update as a function and differentiate that"),

@@ -1,6 +1,8 @@
 """Optimizers and schedules of their learning rates."""
 
 from . import lr_scheduler as lr_scheduler
+from . import swa_utils as swa_utils
+from .adafactor import Adafactor as Adafactor
 from .adam import Adam as Adam
 from .adam import AdamW as AdamW
 from .adaptive import ASGD as ASGD
@@ -12,5 +14,7 @@ from .adaptive import RAdam as RAdam
 from .adaptive import RMSprop as RMSprop
 from .adaptive import Rprop as Rprop
 from .lbfgs import LBFGS as LBFGS
+from .muon import Muon as Muon
 from .optimizer import Optimizer as Optimizer
 from .sgd import SGD as SGD
+from .sparse_adam import SparseAdam as SparseAdam

@@ -33,18 +33,25 @@ def check_betas(betas: Any) -> None:
 
 
 def options(
-    foreach: Any, maximize: bool, capturable: bool | None, differentiable: bool
+    foreach: Any, maximize: bool, capturable: bool | None, differentiable: bool,
+    order: str = "foreach maximize differentiable capturable", **further: Any,
 ) -> dict[str, Any]:
-    """The entries that every group has; those about other devices' kernels change nothing here."""
+    """The entries that every group has, in torch's ``order`` for the optimizer.
+
+    Those about other devices' kernels change nothing here; ``further`` may be named in the order.
+    """
     if differentiable:
         raise NotImplementedError(
             "differentiable=True: a step that is itself differentiable is not implemented; write "
             "the update as a function and use func.grad"
         )
-    result = {"foreach": foreach, "maximize": maximize, "differentiable": differentiable}
-    if capturable is not None:
-        result["capturable"] = capturable
-    return result
+    values = {
+        "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+        "capturable": capturable, **further,
+    }  # fmt: skip
+    if capturable is None:
+        del values["capturable"]
+    return {name: values[name] for name in order.split() if name in values}
 
 
 def scalar_state(value: float = 0.0) -> Any:

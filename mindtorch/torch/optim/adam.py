@@ -50,11 +50,20 @@ class Adam(ParameterwiseOptimizer):
         check_not_negative("weight_decay value", weight_decay)
         if isinstance(betas[0], EngineTensor) != isinstance(betas[1], EngineTensor):
             raise ValueError("betas must be either both floats or both Tensors")
+        for i, beta in enumerate(betas):
+            if isinstance(beta, EngineTensor) and foreach and not capturable:
+                raise ValueError(
+                    f"betas[{i}] as a Tensor is not supported for capturable=False and "
+                    "foreach=True"
+                )
         if fused and foreach:
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         defaults = {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-            "amsgrad": amsgrad, **options(foreach, maximize, capturable, differentiable),
+            "amsgrad": amsgrad, **options(
+                foreach, maximize, capturable, differentiable,
+                "maximize foreach capturable differentiable",
+            ),
             "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
         }  # fmt: skip
         super().__init__(params, defaults)

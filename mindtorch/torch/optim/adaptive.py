@@ -98,7 +98,10 @@ class NAdam(ParameterwiseOptimizer):
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
-            **options(foreach, maximize, capturable, differentiable),
+            **options(
+                foreach, maximize, capturable, differentiable,
+                "maximize foreach capturable differentiable",
+            ),
         })  # fmt: skip
 
     def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
@@ -148,8 +151,11 @@ class RAdam(ParameterwiseOptimizer):
         check_not_negative("weight_decay value", weight_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
-            "decoupled_weight_decay": decoupled_weight_decay,
-            **options(foreach, maximize, capturable, differentiable),
+            **options(
+                foreach, maximize, capturable, differentiable,
+                "maximize foreach capturable decoupled_weight_decay differentiable",
+                decoupled_weight_decay=decoupled_weight_decay,
+            ),
         })  # fmt: skip
 
     def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
@@ -254,7 +260,10 @@ class Adadelta(ParameterwiseOptimizer):
         check_not_negative("weight_decay value", weight_decay)
         super().__init__(params, {
             "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay,
-            **options(foreach, maximize, capturable, differentiable),
+            **options(
+                foreach, maximize, capturable, differentiable,
+                "maximize capturable foreach differentiable",
+            ),
         })  # fmt: skip
 
     def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
@@ -302,7 +311,10 @@ class RMSprop(ParameterwiseOptimizer):
         super().__init__(params, {
             "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
             "weight_decay": weight_decay,
-            **options(foreach, maximize, capturable, differentiable),
+            **options(
+                foreach, maximize, capturable, differentiable,
+                "capturable foreach maximize differentiable",
+            ),
         })  # fmt: skip
 
     def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
@@ -417,5 +429,6 @@ class ASGD(ParameterwiseOptimizer):
             average.add_(p.sub(average).mul_(state["mu"]))
         else:
             average.copy_(p)
-        state["eta"].fill_(lr / ((1 + decay * lr * count) ** group["alpha"]))
-        state["mu"].fill_(1 / max(1, count - group["t0"]))
+        # Rounded to the type of fresh state, as loaded state may have the parameter's.
+        state["eta"].copy_(scalar_state(lr / ((1 + decay * lr * count) ** group["alpha"])))
+        state["mu"].copy_(scalar_state(1 / max(1, count - group["t0"])))

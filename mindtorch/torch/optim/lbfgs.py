@@ -78,16 +78,28 @@ class LBFGS(Optimizer):
         state.setdefault("n_iter", 0)
         first_loss = evaluate()
         loss = float(first_loss)
-        evaluations = 1
         state["func_evals"] += 1
         gradient = self._gradient()
         if gradient.abs().max() <= group["tolerance_grad"]:
             return first_loss
+        self._iterate(evaluate, state, group, loss, gradient)
+        # torch's order of the entries.
+        for key in ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad",
+                    "prev_loss"):  # fmt: skip
+            state[key] = state.pop(key)
+        return first_loss
+
+    def _iterate(
+        self, evaluate: Any, state: dict[str, Any], group: dict[str, Any], loss: float,
+        gradient: Any,
+    ) -> None:  # fmt: skip
+        """Iterate until a limit or a tolerance of the group is reached."""
+        evaluations = 1
         for iteration in range(1, group["max_iter"] + 1):
             state["n_iter"] += 1
             direction = self._direction(state, gradient, group)
             before = loss
-            length = to_scalar(group["lr"])
+            length = group["lr"]
             if state["n_iter"] == 1:
                 length = min(1.0, 1.0 / gradient.abs().sum()) * length
             state["d"], state["t"], state["prev_loss"] = direction, length, before
@@ -109,7 +121,6 @@ class LBFGS(Optimizer):
                 break
             if abs(loss - before) < group["tolerance_change"]:
                 break
-        return first_loss
 
     def _direction(self, state: dict[str, Any], gradient: Any, group: dict[str, Any]) -> Any:
         """-H g by the two-loop recursion; remembers the gradient for the next iteration."""

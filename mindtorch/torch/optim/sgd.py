@@ -37,7 +37,9 @@ class SGD(ParameterwiseOptimizer):
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         defaults = {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-            "nesterov": nesterov, **options(foreach, maximize, None, differentiable),
+            "nesterov": nesterov, **options(
+                foreach, maximize, None, differentiable, "maximize foreach differentiable"
+            ),
             "fused": fused,
         }  # fmt: skip
         super().__init__(params, defaults)
