@@ -14,6 +14,11 @@ def call(ops: str, function: Any, *cases: Case, **options: Any) -> Row:
 IMAGE, WEIGHT = numbers(2, 4, 6, 6), numbers(6, 2, 3, 3, seed=1)
 A = numbers(3, 5)
 
+
+def _masked_attention(t: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
+    return t.nn.functional.scaled_dot_product_attention(q, k, v, mask)
+
+
 ROWS = [
     call("convolution convolution_input_gradient convolution_weight_gradient",
          lambda t, x, w, b: t.nn.functional.conv2d(x, w, b, 2, 1, 1, 2),
@@ -50,6 +55,11 @@ ROWS = [
          lambda t, w, i: t.nn.functional.embedding(i, w, 1), (A, integers(4, high=3))),
     call("scaled_dot_product_attention scaled_dot_product_attention_backward",
          lambda t, q, k, v: t.nn.functional.scaled_dot_product_attention(q, k, v),
-         (numbers(2, 2, 5, 4), numbers(2, 2, 6, 4), numbers(2, 2, 6, 4, seed=2)),
+         (numbers(2, 2, 5, 4), numbers(2, 2, 6, 4), numbers(2, 2, 6, 3, seed=2)),
          tolerance=1024),
+    call("scaled_dot_product_attention", _masked_attention,
+         (numbers(2, 2, 5, 4), numbers(2, 2, 6, 4), numbers(2, 2, 6, 4, seed=2), numbers(5, 6)),
+         tolerance=1024, label="attention_with_mask"),
+    call("native_batch_norm", lambda t, x: t.nn.functional.instance_norm(x),
+         (IMAGE,), tolerance=1024, label="instance_norm"),
 ]  # fmt: skip
