@@ -62,8 +62,6 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "torch.distributed and DistributedDataParallel", "all",
         "data parallelism has an issue of its own"),
     Gap("feature", "torch.distributions", "all", "comes with the breadth of the namespace"),
-    Gap("feature", "second derivatives of normalisations and fused attention", "all",
-        "the fused gradient has no rule; compose the formula of ops for gradient penalties"),
     Gap("feature", "derivative of linalg.eig", "all", "not written yet; eigh has one"),
     Gap("feature", "order of exact ties in multinomial without replacement", "all",
         "torch's order comes from an unstable partial sort"),

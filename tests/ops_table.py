@@ -33,6 +33,7 @@ class Row:
         gradient: whether the derivative is compared; ``second`` likewise.
         gradient_dtypes: in which types the derivative is compared.
         tolerance: relative, in units of the type's epsilon.
+        second_tolerance: that of the second derivative where it is another.
         strides: whether torch's strides are expected.
     """
 
@@ -44,6 +45,7 @@ class Row:
     second: bool = True
     gradient_dtypes: tuple[str, ...] = FLOATS
     tolerance: float = 16
+    second_tolerance: float | None = None
     strides: bool = True
     label: str = ""
 

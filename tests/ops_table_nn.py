@@ -27,6 +27,11 @@ def recurrent(kind: str) -> Any:
 IMAGE, WEIGHT = numbers(2, 4, 6, 6), numbers(6, 2, 3, 3, seed=1)
 A = numbers(3, 5)
 
+
+def _masked_attention(t: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
+    return t.nn.functional.scaled_dot_product_attention(q, k, v, mask)
+
+
 ROWS = [
     call("convolution convolution_input_gradient convolution_weight_gradient",
          lambda t, x, w, b: t.nn.functional.conv2d(x, w, b, 2, 1, 1, 2),
@@ -47,15 +52,15 @@ ROWS = [
     call("log_softmax log_softmax_gradient", lambda t, x: t.nn.functional.log_softmax(x, 0), (A,)),
     call("native_batch_norm native_batch_norm_backward",
          lambda t, x, w, b: t.nn.functional.batch_norm(x, None, None, w, b, True),
-         (IMAGE, numbers(4), numbers(4, seed=1)), second=False, tolerance=1024),
+         (IMAGE, numbers(4), numbers(4, seed=1)), tolerance=1024),
     call("native_layer_norm native_layer_norm_backward",
          lambda t, x, w, b: t.nn.functional.layer_norm(x, (5,), w, b),
-         (A, numbers(5), numbers(5, seed=1)), second=False, tolerance=1024),
+         (A, numbers(5), numbers(5, seed=1)), tolerance=1024),
     call("native_group_norm native_group_norm_backward",
          lambda t, x, w, b: t.nn.functional.group_norm(x, 2, w, b),
-         (IMAGE, numbers(4), numbers(4, seed=1)), second=False, tolerance=1024),
+         (IMAGE, numbers(4), numbers(4, seed=1)), tolerance=1024),
     call("rms_norm rms_norm_backward", lambda t, x, w: t.nn.functional.rms_norm(x, (5,), w, 1e-5),
-         (A, numbers(5)), second=False, tolerance=1024),
+         (A, numbers(5)), tolerance=1024),
     call("nll_loss_forward nll_loss_backward",
          lambda t, x, y: t.nn.functional.nll_loss(x, y, reduction="none"),
          (A, integers(3, high=5))),
@@ -76,6 +81,11 @@ ROWS = [
          lambda t, w, i: t.nn.functional.embedding(i, w, 1), (A, integers(4, high=3))),
     call("scaled_dot_product_attention scaled_dot_product_attention_backward",
          lambda t, q, k, v: t.nn.functional.scaled_dot_product_attention(q, k, v),
-         (numbers(2, 2, 5, 4), numbers(2, 2, 6, 4), numbers(2, 2, 6, 4, seed=2)), second=False,
+         (numbers(2, 2, 5, 4), numbers(2, 2, 6, 4), numbers(2, 2, 6, 3, seed=2)),
          tolerance=1024),
+    call("scaled_dot_product_attention", _masked_attention,
+         (numbers(2, 2, 5, 4), numbers(2, 2, 6, 4), numbers(2, 2, 6, 4, seed=2), numbers(5, 6)),
+         tolerance=1024, label="attention_with_mask"),
+    call("native_batch_norm", lambda t, x: t.nn.functional.instance_norm(x),
+         (IMAGE,), tolerance=1024, label="instance_norm"),
 ]  # fmt: skip

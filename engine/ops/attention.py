@@ -2,10 +2,43 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
-from ..aval import Aval, aval
+from .. import dtypes
+from ..aval import Aval, aval, broadcast_two
+from ..core import state
+from ..inplace import check_result
+from ..tensor import constant, full_flat
 from .convolution import NetworkOp
+from .elementwise import add, equal, multiply, where
+from .indexing import tril
+from .linear_algebra import adjoint, matmul
+from .reduction import amax
+from .softmax import softmax, softmax_gradient
+
+
+def weights(q: Any, k: Any, mask: Any, *, scale: float, causal: bool) -> Any:
+    """softmax(scale q k^T + mask) over the keys, made of differentiable ops.
+
+    A query that may look at no key has weights of zero.
+    """
+    root = math.sqrt(abs(scale))
+    queries = multiply(q, constant(-root if scale < 0 else root))
+    scores = matmul(queries, adjoint(multiply(k, constant(root))))
+    if causal:
+        allowed = full_flat(scores.aval.shape[-2:], dtypes.bool_, True)
+        scores = where(tril(allowed, diagonal=0), scores, constant(-math.inf))
+    if mask is None:
+        return softmax(scores, axis=scores.aval.ndim - 1)
+    check_result(scores, broadcast_two(scores.aval.shape, mask.aval.shape), scores.aval.dtype)
+    scores = add(scores, mask)
+    last = scores.aval.ndim - 1
+    if not scores.aval.size:
+        return softmax(scores, axis=last)
+    blind = equal(amax(scores, axis=(last,), keepdims=True), constant(-math.inf))
+    zero = constant(0.0)
+    return where(blind, zero, softmax(where(blind, zero, scores), axis=last))
 
 
 def _attention_aval(
@@ -17,16 +50,29 @@ def _attention_aval(
     )
 
 
+def _composed_gradient(
+    g: Any, q: Any, k: Any, v: Any, mask: Any, scale: float, causal: bool
+) -> tuple[Any, ...]:
+    """The gradients of query, key, value and mask: with P the weights and S the scores,
+    dS = P (g v' - sum(P g v')), dq = scale dS k, dk = scale dS' q, dv = P' g, dmask = dS."""
+    chosen = weights(q, k, mask, scale=scale, causal=causal)
+    slope = softmax_gradient(matmul(g, adjoint(v)), chosen, axis=chosen.aval.ndim - 1)
+    scaled = multiply(slope, constant(scale))
+    return matmul(scaled, k), matmul(adjoint(scaled), q), matmul(adjoint(chosen), g), slope
+
+
 def _attention_vjp(
     g: Any, out0: Any, out1: Any, q: Any, k: Any, v: Any, mask: Any, needs: Any, scale: float,
     causal: bool,
-) -> Any:
-    if needs[3]:
-        raise NotImplementedError("the gradient of fused attention for its mask")
-    gradients = attention_gradient(
-        g[0], q, k, v, mask, out0, out1, scale=scale, causal=causal
-    )
-    return [*[x if need else None for x, need in zip(gradients, needs, strict=False)], None]
+) -> Any:  # fmt: skip
+    if needs[3] or state.grad_enabled:
+        gradients: Any = _composed_gradient(g[0], q, k, v, mask, scale, causal)
+    else:
+        gradients = attention_gradient(
+            g[0], q, k, v, mask, out0, out1, scale=scale, causal=causal
+        )
+        gradients = (*gradients, None)
+    return [x if need else None for x, need in zip(gradients, needs, strict=True)]
 
 
 # softmax(scale q k^T + mask) v, and the log-sum-exp of each query's scores
@@ -37,18 +83,11 @@ attention = NetworkOp(
     vjp=_attention_vjp,
     group="network",
 )
-
-
-def _no_second(g: Any, needs: Any) -> Any:
-    raise NotImplementedError("the second derivative of attention is not implemented")
-
-
 attention_gradient = NetworkOp(
     "scaled_dot_product_attention_backward",
     lambda y, q, k, v, mask, result, logsumexp, *, scale, causal: tuple(
         aval(x.shape, x.dtype, None, x.device) for x in (q, k, v)
     ),
     "attention.attention_gradient",
-    vjp=_no_second,
     group="network",
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ..aval import Aval, Shape, aval, broadcast_two
@@ -25,12 +26,12 @@ def _matmul_aval(x: Aval, y: Aval) -> Aval:
                 f"mat1 and mat2 shapes cannot be multiplied ({x.shape[0]}x{x.shape[1]} and "
                 f"{y.shape[0]}x{y.shape[1]})"
             )
-        batch = list(x.shape[:-2])
+        count = math.prod(broadcast_two(x.shape[:-2], y.shape[:-2]))
         raise RuntimeError(
             "Expected size for first two dimensions of batch2 tensor to be: "
-            f"{[*batch, x.shape[-1]]} but got: {list(y.shape[:-1])}."
+            f"[{count}, {x.shape[-1]}] but got: [{count}, {y.shape[-2]}]."
         )
-    batch = broadcast_two(x.shape[:-2], y.shape[:-2])  # type: ignore[assignment]
+    batch = broadcast_two(x.shape[:-2], y.shape[:-2])
     return aval((*batch, x.shape[-2], y.shape[-1]), x.dtype, None, x.device)
 
 

@@ -4,8 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from .. import dtypes
 from ..aval import Aval, Shape, aval
+from ..core import state
+from ..tensor import constant
+from . import elementwise as pointwise
 from .convolution import NetworkOp
+from .movement import cast, reshape
+from .reduction import mean, sum_
 
 
 def _like(x: Aval, shape: Shape | None = None) -> Aval:
@@ -17,11 +23,39 @@ def _given(gradients: Any, needs: Any) -> list[Any]:
     return [v if need else None for v, need in zip(gradients, needs, strict=True)]
 
 
-def _no_second(name: str) -> Any:
-    def rule(g: Any, needs: Any) -> Any:
-        raise NotImplementedError(f"the second derivative of {name} is not implemented")
+# The gradients of the parameters are sums over the axes that the parameters do not have. While a
+# second order is recorded, the gradient is made of differentiable ops instead of its own kernel.
 
-    return rule
+
+def _formula(
+    g: Any, x: Any, weight: Any, axes: tuple[int, ...], eps: float, centered: bool = True
+) -> tuple[Any, Any]:
+    """The gradient of x, and that of the weight before it is summed, of y = n * weight with
+    n = (x - mean) / sqrt(mean((x - mean)**2) + eps) over ``axes`` (mean = 0 unless
+    ``centered``): (gw - mean(gw) - n mean(gw n)) / sqrt(...), gw = g * weight; and g * n."""
+
+    def average(value: Any) -> Any:
+        return mean(value, axis=axes, keepdims=True)
+
+    if x.aval.dtype.itemsize < 4:
+        g, x = cast(g, dtype=dtypes.float32), cast(x, dtype=dtypes.float32)
+    deviation = pointwise.subtract(x, average(x)) if centered else x
+    variance = average(pointwise.multiply(deviation, deviation))
+    scale = pointwise.rsqrt(pointwise.add(variance, constant(eps)))
+    normal = pointwise.multiply(deviation, scale)
+    weighed = g if weight is None else pointwise.multiply(g, weight)
+    along = pointwise.multiply(normal, average(pointwise.multiply(weighed, normal)))
+    across = pointwise.subtract(weighed, average(weighed)) if centered else weighed
+    return (
+        pointwise.multiply(pointwise.subtract(across, along), scale),
+        pointwise.multiply(g, normal),
+    )
+
+
+def _total(value: Any, kept: tuple[int, ...]) -> Any:
+    """The sum over all axes but ``kept``."""
+    axes = tuple(i for i in range(value.aval.ndim) if i not in kept)
+    return sum_(value, axis=axes, keepdims=False) if axes else value
 
 
 # --- over the batch --------------------------------------------------------------------------
@@ -34,15 +68,25 @@ def _batch_norm_aval(
     return _like(x), _like(x, channels), _like(x, channels)
 
 
+def _batch_norm_vjp(
+    g: Any, out1: Any, out2: Any, x: Any, weight: Any, needs: Any, eps: float
+) -> Any:
+    if not state.grad_enabled:
+        return _given(batch_norm_gradient(g[0], x, weight, out1, out2), needs)
+    axes = tuple(i for i in range(x.aval.ndim) if i != 1)
+    if weight is not None:
+        weight = reshape(weight, (x.aval.shape[1], *[1] * (x.aval.ndim - 2)))
+    gradient, slope = _formula(g[0], x, weight, axes, eps)
+    return _given((gradient, _total(slope, (1,)), _total(g[0], (1,))), needs)
+
+
 # (x - mean) / sqrt(variance + eps) * weight + bias over all axes but 1, the mean, and the inverse
 # standard deviation
 batch_norm_training = NetworkOp(
     "native_batch_norm",
     _batch_norm_aval,
     "normalization.batch_norm_training",
-    vjp=lambda g, out1, out2, x, weight, needs: _given(
-        batch_norm_gradient(g[0], x, weight, out1, out2), needs
-    ),
+    vjp=_batch_norm_vjp,
     group="network",
 )
 batch_norm_gradient = NetworkOp(
@@ -51,7 +95,6 @@ batch_norm_gradient = NetworkOp(
         _like(x), _like(x, (x.shape[1],)), _like(x, (x.shape[1],)),
     ),
     "normalization.batch_norm_gradient",
-    vjp=_no_second("batch_norm"),
     group="network",
 )  # fmt: skip
 
@@ -65,17 +108,25 @@ def _layer_norm_aval(
     return _like(x), _like(x, kept), _like(x, kept)
 
 
+def _layer_norm_vjp(
+    g: Any, out1: Any, out2: Any, x: Any, weight: Any, needs: Any, eps: float, normalized_ndim: int
+) -> Any:
+    if not state.grad_enabled:
+        gradients = layer_norm_gradient(
+            g[0], x, weight, out1, out2, normalized_ndim=normalized_ndim
+        )
+        return _given(gradients, needs)
+    axes = tuple(range(x.aval.ndim - normalized_ndim, x.aval.ndim))
+    gradient, slope = _formula(g[0], x, weight, axes, eps)
+    return _given((gradient, _total(slope, axes), _total(g[0], axes)), needs)
+
+
 # the last axes normalised, times weight, plus bias; the means and inverse deviations
 layer_norm = NetworkOp(
     "native_layer_norm",
     _layer_norm_aval,
     "normalization.layer_norm",
-    vjp=lambda g, out1, out2, x, weight, needs, normalized_ndim: _given(
-        layer_norm_gradient(
-            g[0], x, weight, out1, out2, normalized_ndim=normalized_ndim
-        ),
-        needs,
-    ),
+    vjp=_layer_norm_vjp,
     group="network",
 )
 layer_norm_gradient = NetworkOp(
@@ -86,7 +137,6 @@ layer_norm_gradient = NetworkOp(
         _like(x, x.shape[x.ndim - normalized_ndim :]),
     ),
     "normalization.layer_norm_gradient",
-    vjp=_no_second("layer_norm"),
     group="network",
 )
 
@@ -99,14 +149,28 @@ def _group_norm_aval(
     return _like(x), _like(x, (x.shape[0], groups)), _like(x, (x.shape[0], groups))
 
 
+def _group_norm_vjp(
+    g: Any, out1: Any, out2: Any, x: Any, weight: Any, needs: Any, groups: int, eps: float
+) -> Any:
+    if not state.grad_enabled:
+        return _given(group_norm_gradient(g[0], x, weight, out1, out2, groups=groups), needs)
+    shape = x.aval.shape
+    each = shape[1] // groups
+    parts = (shape[0], groups, each, *shape[2:])
+    if weight is not None:
+        weight = reshape(weight, (groups, each, *[1] * (len(shape) - 2)))
+    axes = tuple(range(2, len(parts)))
+    gradient, slope = _formula(reshape(g[0], parts), reshape(x, parts), weight, axes, eps)
+    slope = reshape(_total(slope, (1, 2)), (shape[1],))
+    return _given((reshape(gradient, shape), slope, _total(g[0], (1,))), needs)
+
+
 # each of ``groups`` groups of channels of each sample normalised, times weight, plus bias
 group_norm = NetworkOp(
     "native_group_norm",
     _group_norm_aval,
     "normalization.group_norm",
-    vjp=lambda g, out1, out2, x, weight, needs, groups: _given(
-        group_norm_gradient(g[0], x, weight, out1, out2, groups=groups), needs
-    ),
+    vjp=_group_norm_vjp,
     group="network",
 )
 group_norm_gradient = NetworkOp(
@@ -115,11 +179,22 @@ group_norm_gradient = NetworkOp(
         _like(x), _like(x, (x.shape[1],)), _like(x, (x.shape[1],)),
     ),
     "normalization.group_norm_gradient",
-    vjp=_no_second("group_norm"),
     group="network",
 )  # fmt: skip
 
 # --- by the root of the mean square ----------------------------------------------------------
+
+
+def _rms_norm_vjp(
+    g: Any, out1: Any, x: Any, weight: Any, needs: Any, eps: float, normalized_ndim: int
+) -> Any:
+    if not state.grad_enabled:
+        gradients = rms_norm_gradient(g[0], x, weight, out1, normalized_ndim=normalized_ndim)
+        return _given(gradients, needs)
+    axes = tuple(range(x.aval.ndim - normalized_ndim, x.aval.ndim))
+    gradient, slope = _formula(g[0], x, weight, axes, eps, centered=False)
+    return _given((gradient, _total(slope, axes)), needs)
+
 
 # x / sqrt(mean(x**2) + eps) over the last axes, times weight; the inverse roots
 rms_norm = NetworkOp(
@@ -128,9 +203,7 @@ rms_norm = NetworkOp(
         _like(x), _like(x, x.shape[: x.ndim - normalized_ndim]),
     ),
     "normalization.rms_norm",
-    vjp=lambda g, out1, x, weight, needs, normalized_ndim: _given(
-        rms_norm_gradient(g[0], x, weight, out1, normalized_ndim=normalized_ndim), needs
-    ),
+    vjp=_rms_norm_vjp,
     group="network",
 )  # fmt: skip
 rms_norm_gradient = NetworkOp(
@@ -139,6 +212,5 @@ rms_norm_gradient = NetworkOp(
         _like(x), _like(x, x.shape[x.ndim - normalized_ndim :]),
     ),
     "normalization.rms_norm_gradient",
-    vjp=_no_second("rms_norm"),
     group="network",
 )  # fmt: skip

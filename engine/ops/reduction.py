@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
+
+import numpy as np
 
 from .. import dtypes
 from ..aval import Shape, aval
-from ..core import Op
-from ..tensor import Tensor, constant
+from ..core import Op, state
+from ..tensor import Tensor, constant, from_array
 from .elementwise import (
     absolute,
     divide,
@@ -21,7 +24,7 @@ from .elementwise import (
     where,
 )
 from .families import Reduction, reduced_shape
-from .movement import expand, reshape, view
+from .movement import expand, permute, reshape, view
 
 
 def restore_axes(g: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
@@ -62,18 +65,38 @@ amax = Reduction("amax", _extreme_vjp)
 amin = Reduction("amin", _extreme_vjp)
 
 
-def _prod_vjp(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
-    """out / x, computed by products of the others where a factor is zero."""
+def prod_gradient(g: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    """g times the product of the other factors: prod(x) / x, by products where one is zero."""
     if not keepdims:
         g = restore_axes(g, x.aval.shape, axis)
-        out = restore_axes(out, x.aval.shape, axis)
     zero = equal(x, constant(0))
+    if state.grad_enabled and not state.interpreters and zero.flat.any():
+        return multiply(g, _conjugated(_products_without(x, axis)))
     filled = where(zero, constant(1), x)
     others = _product(filled, axis)
     zeros = sum_(zero, axis=axis, keepdims=True)
     at_zero = where(equal(zeros, constant(1)), others, constant(0))
     rest = where(equal(zeros, constant(0)), divide(others, filled), constant(0))
     return multiply(g, _conjugated(where(zero, at_zero, rest)))
+
+
+def _prod_vjp(g: Any, x: Any, axis: Any, keepdims: bool) -> Any:
+    return prod_gradient(g, x, axis, keepdims)
+
+
+def _products_without(x: Any, axis: Any) -> Any:
+    """For each element the product of the others, each computed as a product: right to any order
+    of derivative."""
+    shape = x.aval.shape
+    order = (*[i for i in range(len(shape)) if i not in axis], *axis)
+    inner = permute(x, axes=order)
+    kept, folded = inner.aval.shape[: -len(axis)], inner.aval.shape[-len(axis) :]
+    size = math.prod(folded)
+    rows = reshape(inner, (*kept, 1, size))
+    others = where(from_array(np.eye(size, dtype=np.bool_)), constant(1), rows)
+    products = prod(others, axis=(len(kept) + 1,), keepdims=False)
+    back = tuple(order.index(i) for i in range(len(shape)))
+    return permute(reshape(products, (*kept, *folded)), axes=back)
 
 
 def _product(x: Any, axis: Any) -> Any:

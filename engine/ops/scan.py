@@ -4,12 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from .. import dtypes
 from ..aval import Aval, aval
 from ..core import Op, state
-from ..tensor import constant
-from .elementwise import divide, exp, multiply
-from .movement import flip, zeros_like_aval
+from ..tensor import constant, from_array
+from .elementwise import divide, exp, multiply, where
+from .movement import flip, transpose, unsqueeze, zeros_like_aval
+from .reduction import prod_gradient, sum_
 
 
 def _summed(x: Aval, *, axis: int) -> Aval:
@@ -29,12 +32,27 @@ cumsum = Op("cumsum", _summed, "scan.cumsum", vjp=lambda g, axis: reversed_cumsu
 
 
 def _cumprod_vjp(g: Any, x: Any, out: Any, axis: int) -> Any:
-    """Quotients while the pass itself is recorded; else a kernel that allows for zeros."""
+    """A kernel that allows for zeros; while the pass itself is recorded, ops: quotients where
+    nothing is zero."""
     from .complex import conj
 
+    if state.grad_enabled and not state.interpreters and not x.flat.all() and x.aval.ndim:
+        return _cumprod_by_rows(g, x, axis)
     if state.grad_enabled or x.aval.dtype.is_complex:
         return divide(reversed_cumsum(multiply(g, conj(out)), axis), conj(x))
     return cumprod_gradient(g, x, axis=axis)
+
+
+def _cumprod_by_rows(g: Any, x: Any, axis: int) -> Any:
+    """The gradient by way of one product for each place of the result."""
+    ndim = x.aval.ndim
+    inner = transpose(x, axis, -1)
+    size = x.aval.shape[axis]
+    below = from_array(np.tri(size, dtype=np.bool_))
+    rows = where(below, unsqueeze(inner, axis=ndim - 1), constant(1))
+    slopes = prod_gradient(transpose(g, axis, -1), rows, (ndim,), False)
+    total = sum_(where(below, slopes, constant(0)), axis=(ndim - 1,), keepdims=False)
+    return transpose(total, axis, -1)
 
 
 cumprod = Op("cumprod", _summed, "scan.cumprod", vjp=(_cumprod_vjp,))

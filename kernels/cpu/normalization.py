@@ -377,6 +377,9 @@ def _layer_forward(
         else:
             for j in range(n):
                 out[j] = (row[j] - center) * scale
+            if bias.size:
+                for j in range(n):
+                    out[j] += bias[j]
 
 
 @kernel
@@ -407,7 +410,10 @@ def _layer_gradient(
                 out[j] = (slope[j] * weight[j] - offset - d * pull) * scale
         else:
             for j in range(n):
-                out[j] = (slope[j] - offset - (row[j] - center) * pull) * scale
+                d = row[j] - center
+                held_w[j] += slope[j] * d * scale
+                held_b[j] += slope[j]
+                out[j] = (slope[j] - offset - d * pull) * scale
     for j in range(gw.size):
         gw[j] = kind(held_w[j])
     for j in range(gb.size):

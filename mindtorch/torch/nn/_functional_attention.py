@@ -39,32 +39,55 @@ def scaled_dot_product_attention(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
             "is_causal=True"
         )
+    if min(query.dim(), key.dim(), value.dim()) < 2:
+        raise RuntimeError(
+            "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
+            f"{query.dim()} key.dim: {key.dim()} and value.dim: {value.dim()} instead."
+        )
     if enable_gqa:
-        repeats = query.size(-3) // key.size(-3)
-        key = key.repeat_interleave(repeats, -3)
-        value = value.repeat_interleave(repeats, -3)
-    factor = 1 / math.sqrt(query.size(-1)) if scale is None else scale
+        key, value = (_for_each_head(x, query.size(-3)) for x in (key, value))
+    factor = 1 / math.sqrt(query.size(-1)) if scale is None else float(scale)
     mask = attn_mask
     if mask is not None and mask.aval.dtype is dtypes.bool_:
         mask = query.new_zeros(mask.shape).masked_fill(mask.logical_not(), -math.inf)
-    same = query.shape[:-2] == key.shape[:-2] == value.shape[:-2]
-    learned = mask is not None and mask.requires_grad
-    fused = query.aval.dtype in (dtypes.float32, dtypes.float64) and query.dim() > 2
-    if dropout_p == 0 and same and not learned and fused:
-        return ops.attention(
-            query, key, value, mask, scale=float(factor), causal=bool(is_causal)
-        )[0]
-    if is_causal:
-        allowed = query.new_ones((query.size(-2), key.size(-2))).tril()
-        mask = query.new_zeros(allowed.shape).masked_fill(allowed == 0, -math.inf)
-    root = math.sqrt(factor)
-    scores = (query * root).matmul(key.transpose(-2, -1) * root)
-    if mask is not None:
-        scores = scores + mask
-    weights = softmax(scores, -1)
-    if dropout_p > 0:
+    if dropout_p == 0 and _fits_fused(query, key, value, mask):
+        return ops.attention(query, key, value, mask, scale=factor, causal=bool(is_causal))[0]
+    weights = ops.weights(query, key, mask, scale=factor, causal=bool(is_causal))
+    if dropout_p:
+        if not 0 <= dropout_p <= 1:
+            raise RuntimeError(
+                f"dropout probability has to be between 0 and 1, but got {dropout_p}"
+            )
         weights = dropout(weights, dropout_p)
     return weights.matmul(value)
+
+
+def _for_each_head(x: Any, heads: int) -> Any:
+    """Keys or values, each head repeated for the query's heads that share it."""
+    if heads % x.size(-3):
+        raise RuntimeError(
+            "Number of heads in key and value must divide the number of heads in "
+        )
+    return x.repeat_interleave(heads // x.size(-3), -3)
+
+
+def _fits_fused(query: Any, key: Any, value: Any, mask: Any) -> bool:
+    """Whether the kernel without a matrix of weights takes these inputs."""
+    if query.aval.dtype not in (dtypes.float32, dtypes.float64) or query.dim() < 3:
+        return False
+    if not query.aval.dtype is key.aval.dtype is value.aval.dtype:
+        return False
+    if not query.shape[:-2] == key.shape[:-2] == value.shape[:-2]:
+        return False
+    if query.size(-1) != key.size(-1) or key.size(-2) != value.size(-2):
+        return False
+    scores = (*query.shape[:-1], key.size(-2))
+    if 0 in scores:
+        return False
+    wide = scores if mask is None else (1,) * (len(scores) - mask.dim()) + tuple(mask.shape)
+    return len(wide) == len(scores) and all(
+        m in (1, n) for m, n in zip(wide, scores, strict=True)
+    )
 
 
 def _as_float_mask(mask: Any, like: Any, name: str) -> Any:
