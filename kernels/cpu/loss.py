@@ -98,7 +98,7 @@ def nll_gradient(
             ignore_index)  # fmt: skip
 
 
-# --- cross entropy: log_softmax and nll at once, without the array of logarithms -------------------
+# --- cross entropy: log_softmax and nll at once, without the array of logarithms -------------
 
 _BLOCK = 256
 
@@ -258,6 +258,6 @@ def cross_entropy_gradient(
     if reduction == "mean":
         scale = 1.0 / float(count) if count else np.nan
     wanted = flat(target).astype(np.int64, copy=False)
-    arrays = (out.reshape(-1), flat(g), flat(x), flat(shifts), flat(logs), wanted)
-    arrays += (_optional(weight, x.dtype),)
+    factors = _optional(weight, x.dtype)
+    arrays = (out.reshape(-1), flat(g), flat(x), flat(shifts), flat(logs), wanted, factors)
     _over_rows(_BY_TYPE[x.dtype][1], arrays, x, ignore_index, float(smoothing), step, scale)
