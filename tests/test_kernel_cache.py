@@ -1,0 +1,74 @@
+"""The cache of compiled kernels on disk: a second process compiles nothing."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+STEP = """
+import json, sys
+import mindtorch.torch as torch
+from mindtorch.kernels.compile import statistics
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+for _ in range(2):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(net(torch.randn(4, 6)), torch.tensor([0, 1, 2, 0]))
+    loss.backward()
+    optimizer.step()
+json.dump([statistics.compiled, statistics.loaded, loss.item()], sys.stdout)
+"""
+
+
+def run(directory: Path) -> Any:
+    """Kernels compiled, kernels loaded, and the loss, of a process with this cache."""
+    environment = {**os.environ, "MINDTORCH_CACHE_DIR": str(directory)}
+    done = subprocess.run(
+        [sys.executable, "-c", STEP], env=environment, capture_output=True, text=True, check=True
+    )
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    directory = tmp_path_factory.mktemp("cache")
+    return directory, run(directory)
+
+
+def test_a_second_process_compiles_nothing(filled: Any) -> None:
+    """The counter that stands in for the time a user would wait."""
+    directory, (compiled, _, loss) = filled
+    again = run(directory)
+    assert compiled > 0
+    assert again[0] == 0
+    assert again[1] > 0
+    assert again[2] == loss
+
+
+def test_damaged_files_are_compiled_again(filled: Any) -> None:
+    """A process killed while writing, or a full disk, must not decide what is computed."""
+    directory, (_, _, loss) = filled
+    files = sorted(directory.rglob("*.nbc"))
+    files[0].write_bytes(files[0].read_bytes()[:100])
+    files[1].write_bytes(b"")
+    content = bytearray(files[2].read_bytes())
+    content[len(content) // 2] ^= 1
+    files[2].write_bytes(bytes(content))
+    again = run(directory)
+    assert 1 <= again[0] <= 3
+    assert again[2] == loss
+    assert run(directory)[0] == 0
+    assert not list(directory.rglob(".writing-*"))
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    """A file stands where the directory should be."""
+    place = tmp_path / "taken"
+    place.write_text("")
+    compiled, _, _ = run(place)
+    assert compiled > 0
