@@ -60,7 +60,7 @@ class Plan:
 
     __slots__ = (
         "aval", "avals", "differentiable", "dtype", "empty", "in_avals", "keep", "kind", "run",
-        "size",
+        "size", "tracks",
     )  # fmt: skip
 
     def __init__(self, avals: tuple[Aval, ...], in_avals: tuple[Aval | None, ...]) -> None:
@@ -70,8 +70,9 @@ class Plan:
         self.size = max(avals[0].size, 0) if avals[0].dense else avals[0].extent
         self.dtype = avals[0].dtype.np
         self.empty = empty_on(avals[0].device)
-        self.keep: dict[tuple[bool, ...], Any] = {}
+        self.keep: dict[int, Any] = {}
         self.differentiable = tuple(a.dtype.category >= dtypes.FLOAT for a in avals)
+        self.tracks = any(self.differentiable)
         self.kind = KERNEL
         self.run: Any = None
 

@@ -158,7 +158,7 @@ def _expect_new_version(node: Any, storage: Storage) -> None:
     if node.saved:
         node.versions = tuple(
             storage.version if kind == "out" else version
-            for (kind, _), version in zip(node._kept(), node.versions, strict=True)
+            for (kind, _), version in zip(node.kept, node.versions, strict=True)
         )
 
 

@@ -88,26 +88,32 @@ class Node:
 
     Attributes:
         edges: for each input None or (node, index of the node's result).
-        saved: tensors that the rules name, in the order of ``plan.keep``.
+        kept: what the rules name: ("in" or "out", index).
+        saved: those tensors.
         versions: their version counters when they were saved.
         hooks: functions on the gradient of a result, by result index.
     """
 
     __slots__ = (
-        "__weakref__", "edges", "hooks", "metadata", "op", "out_avals", "params", "plan",
-        "saved", "sequence", "versions",
+        "__weakref__", "edges", "hooks", "kept", "metadata", "op", "params", "plan", "saved",
+        "sequence", "versions",
     )  # fmt: skip
 
-    def __init__(self, op: Any, plan: Any, params: Any, edges: Any) -> None:
+    versions: tuple[int, ...]
+
+    def __init__(self, op: Any, plan: Any, params: Any, edges: Any, kept: Any = ()) -> None:
         self.op = op
         self.plan = plan
         self.params = params
         self.edges = edges
-        self.out_avals = plan.avals
+        self.kept = kept
         self.hooks: dict[Any, Any] | None = None
         self.saved: Any = ()
-        self.versions: tuple[int, ...] = ()
         self.sequence = next(_sequence)
+
+    @property
+    def out_avals(self) -> Any:
+        return self.plan.avals
 
     def name(self) -> str:
         return str(self.op.grad_name)
@@ -184,7 +190,7 @@ class Node:
         inputs: dict[int, Any] = {}
         outs: dict[int, Any] = {}
         for (kind, index), item, version in zip(
-            self._kept(), self.saved, self.versions, strict=True
+            self.kept, self.saved, self.versions, strict=True
         ):
             tensor = item
             if isinstance(item, PackedTensor):
@@ -200,9 +206,6 @@ class Node:
             else:
                 inputs[index] = tensor
         return inputs, outs
-
-    def _kept(self) -> Any:
-        return self.plan.keep[tuple([e is not None for e in self.edges])]
 
 
 def _modified(tensor: Tensor, version: int, node: Node, index: int) -> RuntimeError:
@@ -337,45 +340,40 @@ def is_leaf(tensor: Tensor) -> bool:
 def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node | None:
     """Make the node of an application and give it to the results."""
     edges: list[Any] = []
-    tracked = False
+    mask = 0
     for x in inputs:
-        if x is None or x._node is None:
-            edges.append(None)
-            continue
-        source = node_of(x)
+        mask += mask
+        source = None if x is None else x._node
+        if type(source) is ViewHistory:
+            source = source.derive()
         if source is None:
             edges.append(None)
-            continue
-        edges.append((source, x._output_index))
-        tracked = True
-    if not tracked:
+        else:
+            edges.append((source, x._output_index))
+            mask += 1
+    if not mask or not plan.tracks:
         return None
-    if op.rules is None:
-        if any(plan.differentiable):
-            raise NotImplementedError(f"derivative for {op.name} is not implemented")
-        return None
-    if not any(plan.differentiable):
-        return None
-    node = Node(op, plan, params, tuple(edges))
-    mask = tuple([e is not None for e in edges])
     keep = plan.keep.get(mask)
     if keep is None:
-        keep = plan.keep[mask] = _what_to_keep(op, mask, len(results))
+        keep = plan.keep[mask] = _what_to_keep(op, edges, len(results))
+    node = Node(op, plan, params, edges, keep)
     if keep:
-        saved = []
-        for kind, index in keep:
-            tensor = inputs[index] if kind == "in" else _detached(results[index])
-            saved.append(tensor)
-        node.versions = tuple([-1 if t is None else t._version for t in saved])
+        saved = [
+            inputs[index] if kind == "in" else _detached(results[index]) for kind, index in keep
+        ]
         if saved_tensor_hooks:
             hooks = saved_tensor_hooks[-1]
-            node.saved = tuple([None if t is None else PackedTensor(t, hooks) for t in saved])
             node.versions = (-1,) * len(saved)
+            saved = [None if t is None else PackedTensor(t, hooks) for t in saved]
         else:
-            node.saved = tuple(saved)
+            node.versions = tuple([
+                -1 if t is None else 0 if t._storage is None else t._storage.version for t in saved
+            ])  # fmt: skip
+        node.saved = saved
     if len(results) == 1:
-        if type(results[0]._node) is not ViewHistory:
-            results[0]._node = node
+        result = results[0]
+        if type(result._node) is not ViewHistory:
+            result._node = node
         return node
     for index, result in enumerate(results):
         if plan.differentiable[index]:
@@ -388,8 +386,12 @@ def _detached(tensor: Tensor) -> Tensor:
     return make(tensor.flat, tensor.aval, tensor._shared, tensor._offset)
 
 
-def _what_to_keep(op: Any, mask: tuple[bool, ...], results: int) -> tuple[tuple[str, int], ...]:
+def _what_to_keep(op: Any, edges: Any, results: int) -> tuple[tuple[str, int], ...]:
+    """What the rules name that those inputs need which have edges."""
     rules = op.rules
+    mask = [e is not None for e in edges]
+    if rules is None:
+        raise NotImplementedError(f"derivative for {op.name} is not implemented")
     if isinstance(rules, Rule):
         used: Any = [rules]
         if ("all", None) in rules.arguments:
@@ -415,7 +417,6 @@ def record_view(
         node = node_of(source)
         if node is not None and plan.differentiable[0]:
             if mode:
-                plan.keep.setdefault((True,), ())
                 history.node = Node(op, plan, params, ((node, source._output_index),))
             else:
                 history.in_grad_mode = False

@@ -33,7 +33,7 @@ def _masked_attention(t: Any, q: Any, k: Any, v: Any, mask: Any) -> Any:
 
 
 ROWS = [
-    call("convolution convolution_input_gradient convolution_weight_gradient",
+    call("convolution convolution_input_gradient convolution_weight_gradient channel_sum",
          lambda t, x, w, b: t.nn.functional.conv2d(x, w, b, 2, 1, 1, 2),
          (IMAGE, WEIGHT, numbers(6)), tolerance=1024),
     call("convolution_input_gradient convolution_weight_gradient convolution",
