@@ -6,6 +6,7 @@ before the first draw.
 
 from __future__ import annotations
 
+import functools
 import math
 import os
 import struct
@@ -23,6 +24,13 @@ _BLOCK = 624
 _DIGITS = {"float64": 53, "float32": 24, "float16": 11, "bfloat16": 8}
 _COMPLEX = {"complex64": np.float32, "complex128": np.float64}
 _NATIVE = frozenset(("float32", "float64", "int64", "uint8"))
+
+
+@functools.cache
+def _name(dtype: np.dtype[Any]) -> str:
+    """numpy works a type's name out anew each time it is asked."""
+    return dtype.name
+
 
 _entries: dict[tuple[str, str], Callable[..., None]] = {}
 _STATE = "uint32[::1], int64[::1]"
@@ -93,7 +101,7 @@ def _reject_overlap(array: Array) -> None:
 
 
 def _real_view(array: Array) -> Array:
-    real = np.dtype(_COMPLEX[array.dtype.name])
+    real = np.dtype(_COMPLEX[_name(array.dtype)])
     return np.lib.stride_tricks.as_strided(
         array.reshape(-1).view(real) if array.flags.c_contiguous else array.real,
         (*array.shape, 2),
@@ -213,7 +221,7 @@ class Generator:
 
     def _draw(self, name: str, out: Array, *arguments: Any, cached: bool = False) -> None:
         """Run kernel ``name`` on a flat array of a type the kernel has."""
-        entry = _entry(name, out.dtype.name)
+        entry = _entry(name, _name(out.dtype))
         with self._lock:
             if self._pending:
                 self._ready()
@@ -251,7 +259,7 @@ class Generator:
         return array
 
     def _fill_float(self, array: Array, name: str, *arguments: Any, cached: bool = False) -> Array:
-        kind = array.dtype.name
+        kind = _name(array.dtype)
         if kind in ("float32", "float64"):
             wide: Any = None
         else:
@@ -263,7 +271,7 @@ class Generator:
     def uniform(self, array: Array, low: float = 0.0, high: float = 1.0) -> Array:
         """Uniform on [low, high)."""
         low, high = float(low), float(high)
-        kind = array.dtype.name
+        kind = _name(array.dtype)
         if kind in _COMPLEX:
             self.uniform(_real_view(array), low, high)
             return array
@@ -290,7 +298,7 @@ class Generator:
         std = float(std)
         if not std >= 0.0:
             raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-        kind = array.dtype.name
+        kind = _name(array.dtype)
         if kind in _COMPLEX:
             self.normal(_real_view(array), 0.0, std / math.sqrt(2.0))
             if mean != 0:
@@ -330,12 +338,12 @@ class Generator:
         return self._fill_float(array, "cauchy", float(median), float(sigma))
 
     def _choose(self, array: Array, p: float, value: float) -> Array:
-        if array.dtype.name in ("float32", "float64", "uint8"):
+        if _name(array.dtype) in ("float32", "float64", "uint8"):
             return self._fill(array, "choose", p, value)
         if array.dtype == np.bool_:
             self._fill(array.view(np.uint8), "choose", p, value)
             return array
-        wide = np.float32 if array.dtype.name in _DIGITS else np.uint8
+        wide = np.float32 if _name(array.dtype) in _DIGITS else np.uint8
         return self._fill(array, "choose", p, value, wide=wide)
 
     def bernoulli(self, array: Array, p: float = 0.5) -> Array:
@@ -351,7 +359,7 @@ class Generator:
         probabilities = np.broadcast_to(p_array, array.shape)
         if not bool(((probabilities >= 0) & (probabilities <= 1)).all()):
             raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
-        double = p_array.dtype.name == "float64"
+        double = _name(p_array.dtype) == "float64"
         view, chances = array, probabilities
         if not array.flags.c_contiguous:
             _reject_overlap(array)
@@ -370,7 +378,7 @@ class Generator:
     def dropout_noise(self, array: Array, p: float) -> Array:
         """0 with probability ``p``, else ``1 / (1 - p)`` in the type of ``array``."""
         keep = 1.0 - float(p)
-        if array.dtype.name == "float64":
+        if _name(array.dtype) == "float64":
             return self._choose(array, keep, 1.0 / keep)
         scale = np.float32(1) / np.float32(keep)
         return self._choose(array, keep, float(array.dtype.type(scale)))
@@ -382,7 +390,7 @@ class Generator:
         """
         if array.size == 0:
             return array
-        work = np.float64 if array.dtype.name == "float64" else np.float32
+        work = np.float64 if _name(array.dtype) == "float64" else np.float32
         low, high = (float(work(bound)) for bound in (low, high))
         flat = np.empty(array.size, work)
         self._draw("rrelu_slopes", flat, np.ascontiguousarray(x, work).reshape(-1), low, high)
@@ -392,7 +400,7 @@ class Generator:
     def random(self, array: Array, low: int | None = None, high: int | None = None) -> Array:
         """Integers of [low, high); without ``high`` up to the type's largest, without both the
         non-negative ones of the type (for floats up to 2**digits)."""
-        kind = array.dtype.name
+        kind = _name(array.dtype)
         top = _largest(array.dtype)
         if low is None and high is None:
             if kind == "bool":
@@ -432,7 +440,7 @@ class Generator:
         return self._integers(array, low, span, span >= 2**28)
 
     def _integers(self, array: Array, low: int, span: int, large: bool) -> Array:
-        kind = array.dtype.name
+        kind = _name(array.dtype)
         target = array.view(np.uint8) if kind == "bool" else array
         if kind in ("float16", "bfloat16"):
             wide: Any = np.float32

@@ -12,7 +12,7 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..core import Op, array_form, find_kernel
+from ..core import Op, find_kernel
 
 Ints = tuple[int, ...]
 
@@ -25,7 +25,7 @@ class NetworkOp(Op):
         known = inspect.signature(function).parameters
         if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
             params = {name: value for name, value in params.items() if name in known}
-        return array_form(function, avals, in_avals, params)
+        return super().bind(avals, in_avals, params)
 
 
 def require_same_dtype(x: Aval, weight: Aval, bias: Aval | None) -> None:

@@ -8,6 +8,7 @@ exponentials and their sum, and to write the result. Sums of rows are added in f
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -19,6 +20,7 @@ from .bits import greater
 from .half import in_float32
 from .math import exp32, log32
 from .math_double import exp64, log64
+from .movement import dense
 
 _SIDE = 64
 
@@ -224,8 +226,7 @@ def _picture(shape: Any, axis: int) -> tuple[int, int, int]:
     """(outer, length of the axis, inner)."""
     if not shape:
         return 1, 1, 1
-    outer = int(np.prod(shape[:axis], dtype=np.int64))
-    return outer, shape[axis], int(np.prod(shape[axis + 1 :], dtype=np.int64))
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
 @functools.cache
@@ -238,22 +239,13 @@ def _bound(name: str, dtype: Any, inner: int) -> Callable[..., None]:
     return run
 
 
-def _dense(layout: Any) -> bool:
-    expected = 1
-    for n, stride in zip(reversed(layout.shape), reversed(layout.strides), strict=True):
-        if n != 1 and stride != expected:
-            return False
-        expected *= n
-    return True
-
-
 def _planner(name: str) -> Callable[..., Callable[..., None] | None]:
     def plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Callable[..., None] | None:
         """For dense arrays of float32 or float64."""
         out = out_layouts[0]
         if out.dtype not in _BY_TYPE:
             return None
-        if not all(x.dtype == out.dtype and _dense(x) for x in in_layouts):
+        if not all(x.dtype == out.dtype and dense(x) for x in in_layouts):
             return None
         outer, n, inner = _picture(out.shape, axis)
         loop = _bound(name, out.dtype, inner)
