@@ -1,0 +1,506 @@
+"""Parity with PyTorch's own table of ops (``op_db``), which the torch wheel ships.
+
+    python -m tests.parity --dtype float32 --only 'fft' --report out.json
+
+For every entry and dtype: torch's sample inputs through the same callable of both libraries.
+Values, dtypes and shapes are compared, the gradients of float inputs for fixed cotangents, the
+method and in-place variants, and for the entry's erroneous inputs the type and text of the error.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import itertools
+import json
+import re
+import signal
+import sys
+import time
+import types
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+import torch
+from torch.testing._internal.common_methods_invocations import op_db
+
+import mindtorch.torch as ours
+
+CLAIMED = ("float32", "float64", "bfloat16", "float16", "int64", "bool", "complex64")
+SECONDS = 20
+# units in the last place of the largest element that others may be off by: they are sums
+SUM_OF_ROUNDINGS = 16
+
+# what these leave in memory is anybody's
+UNINITIALISED = {
+    "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
+}  # fmt: skip
+# factors that are unique up to signs or phases
+UP_TO_SIGNS = {
+    "eig", "linalg.eig", "linalg.eigh", "linalg.householder_product", "linalg.qr", "linalg.svd",
+    "qr", "svd", "svd_lowrank", "pca_lowrank", "geqrf", "ormqr",
+}  # fmt: skip
+
+
+class MissingError(Exception):
+    """Our namespace lacks what the entry calls."""
+
+
+class TooLongError(Exception):
+    """The entry took longer than is allowed."""
+
+
+# --- from torch's objects to ours -----------------------------------------------------------------
+
+
+def numpy_of(tensor: torch.Tensor) -> Any:
+    """The elements as a numpy array, bfloat16 included."""
+    tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor.dtype is torch.bfloat16:
+        return tensor.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.contiguous().numpy()
+
+
+def tensor_to_ours(tensor: torch.Tensor) -> Any:
+    if tensor.layout is not torch.strided or tensor.device.type != "cpu":
+        raise MissingError(f"{tensor.layout} on {tensor.device}")
+    dtype = getattr(ours, str(tensor.dtype).removeprefix("torch."), None)
+    if dtype is None:
+        raise MissingError(str(tensor.dtype))
+    if tensor.is_contiguous():
+        made = ours.from_numpy(numpy_of(tensor).copy())
+    else:
+        made = ours.empty_strided(tensor.shape, tensor.stride(), dtype=dtype)
+        made.copy_(ours.from_numpy(numpy_of(tensor).copy()))
+    return made.requires_grad_(tensor.requires_grad)
+
+
+def to_ours(value: Any) -> Any:
+    """The counterpart of an argument."""
+    if isinstance(value, torch.nn.Parameter):
+        return ours.nn.Parameter(tensor_to_ours(value.data), value.requires_grad)
+    if isinstance(value, torch.Tensor):
+        return tensor_to_ours(value)
+    if isinstance(value, torch.Size):
+        return ours.Size(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*map(to_ours, value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(map(to_ours, value))
+    if isinstance(value, dict):
+        return {k: to_ours(v) for k, v in value.items()}
+    if isinstance(value, (torch.dtype, torch.memory_format, torch.layout)):
+        return named(str(value).removeprefix("torch."))
+    if isinstance(value, torch.device):
+        return named("device")(str(value))
+    if isinstance(value, types.FunctionType):
+        return rebound(value)
+    if isinstance(value, torch.Generator):
+        made = ours.Generator()
+        made.set_state(tensor_to_ours(value.get_state()))
+        return made
+    if value is torch or getattr(value, "__module__", "").startswith("torch.") or (
+        getattr(torch, getattr(value, "__name__", ""), None) is value and value is not None
+    ):
+        return counterpart(value)
+    return value
+
+
+def named(path: str) -> Any:
+    """What our namespace has under a dotted name."""
+    found: Any = ours
+    for part in path.split("."):
+        try:
+            found = getattr(found, part)
+        except AttributeError:
+            raise MissingError(f"torch.{path}") from None
+    return found
+
+
+def counterpart(value: Any) -> Any:
+    """Ours, for a function, method or class of torch's."""
+    if value is torch:
+        return ours
+    if isinstance(value, types.ModuleType):
+        return named(value.__name__.removeprefix("torch."))
+    if isinstance(value, types.FunctionType) and value.__module__.startswith("torch.testing"):
+        return rebound(value)
+    name = getattr(value, "__name__", "")
+    owner = getattr(value, "__objclass__", None)
+    if owner is not None and issubclass(torch.Tensor, owner):
+        return named(f"Tensor.{name}")
+    qualified = getattr(value, "__qualname__", name)
+    if qualified.startswith(("Tensor.", "TensorBase.")):
+        return named(f"Tensor.{name}")
+    for place in (torch, torch.Tensor, torch.nn.functional, torch.linalg, torch.special, torch.fft):
+        if getattr(place, name, None) is value:
+            path = "" if place is torch else f"{place.__name__.removeprefix('torch.')}."
+            return named(path + name)
+    module = getattr(value, "__module__", None) or ""
+    path = f"{module.removeprefix('torch').removeprefix('.')}.{name}".lstrip(".")
+    return named(path.replace("functional.", "", 1) if path.startswith("functional.") else path)
+
+
+def rebound(function: Any) -> Any:
+    """A helper of torch's table with our namespace in the place of ``torch``."""
+    known = {**function.__globals__, "torch": ours}
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        if isinstance(value, types.FunctionType) and value.__module__ == function.__module__:
+            known[name] = value if value is function else rebound(value)
+    cells = function.__closure__ or ()
+    made = types.FunctionType(
+        function.__code__, known, function.__name__, function.__defaults__,
+        tuple(types.CellType(to_ours(cell.cell_contents)) for cell in cells) or None,
+    )  # fmt: skip
+    made.__kwdefaults__ = function.__kwdefaults__
+    return made
+
+
+def callable_of(info: Any) -> Any:
+    """Our callable for an entry."""
+    try:
+        return counterpart(info.op)
+    except MissingError:
+        return named(info.name)
+
+
+# --- comparing ------------------------------------------------------------------------------------
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """Tensors and numbers within a result."""
+    if isinstance(value, dict):
+        value = tuple(value.values())
+    if isinstance(value, (list, tuple)):
+        for each in value:
+            yield from leaves(each)
+    else:
+        yield value
+
+
+def tolerances(info: Any, dtype: torch.dtype) -> tuple[float, float]:
+    """(relative, absolute): those of torch.testing, or wider ones that the entry itself has."""
+    relative, absolute = torch.testing._comparison.default_tolerances(dtype)
+    for decorator in info.decorators or ():
+        for each in getattr(decorator, "decorators", [decorator]):
+            bounds = getattr(each, "tol", None)
+            if isinstance(bounds, dict) and dtype in bounds:
+                relative = max(relative, bounds[dtype].rtol)
+                absolute = max(absolute, bounds[dtype].atol)
+    return relative, absolute
+
+
+def check_same(info: Any, expected: Any, found: Any, what: str) -> None:
+    """Raise AssertionError where results differ."""
+    first, second = list(leaves(expected)), list(leaves(found))
+    assert len(first) == len(second), f"{what}: {len(first)} results against {len(second)}"
+    for a, b in zip(first, second, strict=True):
+        if not isinstance(a, torch.Tensor):
+            assert same_number(a, b), f"{what}: {a!r} against {b!r}"
+            continue
+        if a.layout is not torch.strided:
+            raise MissingError(str(a.layout))
+        assert isinstance(b, ours.Tensor), f"{what}: {type(b).__name__} for a tensor"
+        assert str(a.dtype) == str(b.dtype), f"{what}: {a.dtype} against {b.dtype}"
+        assert tuple(a.shape) == tuple(b.shape), (
+            f"{what}: shape {tuple(a.shape)} against {tuple(b.shape)}"
+        )
+        if info.name not in UNINITIALISED:
+            check_close(info, a, b, what)
+
+
+def same_number(a: Any, b: Any) -> bool:
+    if isinstance(a, (torch.dtype, torch.device, torch.layout)):
+        return str(a) == str(b)
+    if isinstance(a, float) or isinstance(b, float):
+        return bool(np.isclose(a, b, rtol=1e-5, equal_nan=True))
+    return bool(a == b)
+
+
+def check_close(info: Any, a: torch.Tensor, b: Any, what: str) -> None:
+    relative, absolute = tolerances(info, a.dtype)
+    x, y = numpy_of(a), b.detach().resolve_conj().numpy()
+    wide = np.complex128 if x.dtype.kind == "c" else np.float64
+    if x.dtype.kind in "biu":
+        same = np.array_equal(x, y)
+        assert same, f"{what}: {int((x != y).sum())} of {x.size} elements differ"
+        return
+    x, y = x.astype(wide), y.astype(wide)
+    if info.name in UP_TO_SIGNS:
+        x, y = np.abs(x), np.abs(y)
+    if a.dtype.itemsize >= 4 and x.size:
+        largest = np.abs(np.where(np.isfinite(x), x, 0)).max()
+        absolute = max(absolute, SUM_OF_ROUNDINGS * torch.finfo(a.dtype).eps * largest)
+    close = np.isclose(y, x, relative, absolute, equal_nan=True)
+    if not close.all():
+        with np.errstate(all="ignore"):
+            worst = np.nanmax(np.where(close, 0, np.abs(x - y)), initial=0)
+        raise AssertionError(
+            f"{what}: {int((~close).sum())} of {x.size} elements differ, by up to {worst:.2e}"
+        )
+
+
+# --- one entry ------------------------------------------------------------------------------------
+
+
+@contextmanager
+def limited(seconds: int) -> Iterator[None]:
+    """Raise TooLongError after so many seconds."""
+
+    def stop(*_: object) -> None:
+        raise TooLongError(f"took more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.alarm(seconds)
+    try:
+        yield
+    finally:
+        signal.alarm(0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def samples_of(info: Any, dtype: torch.dtype, gradient: bool, count: int) -> list[Any]:
+    torch.manual_seed(0)
+    return list(itertools.islice(info.sample_inputs("cpu", dtype, requires_grad=gradient), count))
+
+
+def both(info: Any, theirs: Any, mine: Any, sample: Any) -> tuple[Any, Any, Any, Any]:
+    """Results of both libraries from the same state of the generators, and their arguments."""
+    given = (sample.input, *sample.args), sample.kwargs
+    own = to_ours(given)
+    torch.manual_seed(1)
+    ours.manual_seed(1)
+    expected = theirs(*given[0], **given[1])
+    found = mine(*own[0], **own[1])
+    return expected, found, given, own
+
+
+def float_leaves(value: Any, library: Any) -> list[Any]:
+    return [
+        x for x in leaves(value)
+        if isinstance(x, library.Tensor) and x.requires_grad
+    ]  # fmt: skip
+
+
+def check_gradient(info: Any, sample: Any, expected: Any, found: Any, given: Any, own: Any) -> None:
+    """Gradients of the inputs that require them, for random cotangents."""
+    expected, found = processed(sample, expected, found)
+    outputs, own_outputs = float_leaves(expected, torch), float_leaves(found, ours)
+    inputs, own_inputs = float_leaves(given, torch), float_leaves(own, ours)
+    if not outputs or not inputs:
+        return
+    assert len(outputs) == len(own_outputs), "gradient: other results are differentiable"
+    random = torch.Generator().manual_seed(2)
+    weights = [
+        torch.randn(x.shape, generator=random, dtype=torch.float64).to(x.dtype)
+        if not x.is_complex()
+        else torch.randn(x.shape, generator=random, dtype=x.dtype)
+        for x in outputs
+    ]
+    first = torch.autograd.grad(outputs, inputs, weights, allow_unused=True)
+    second = ours.autograd.grad(own_outputs, own_inputs, to_ours(weights), allow_unused=True)
+    for a, b in zip(first, second, strict=True):
+        if a is None or b is None:
+            present = a if b is None else b
+            zero = present is None or not bool((present != 0).any())
+            assert zero, "gradient: one side has none"
+        else:
+            check_same(info, a, b, "gradient")
+
+
+def run_forward(info: Any, dtype: torch.dtype, count: int) -> None:
+    mine = callable_of(info)
+    for sample in samples_of(info, dtype, False, count):
+        expected, found, _, _ = both(info, info.op, mine, sample)
+        if info.name in UP_TO_SIGNS:
+            expected, found = processed(sample, expected, found)
+        check_same(info, expected, found, "value")
+
+
+def processed(sample: Any, expected: Any, found: Any) -> tuple[Any, Any]:
+    """What of the results is determined, as the sample says."""
+    process = sample.output_process_fn_grad
+    if process is None:
+        return expected, found
+    mine = rebound(process) if isinstance(process, types.FunctionType) else process
+    return process(expected), mine(found)
+
+
+def run_gradient(info: Any, dtype: torch.dtype, count: int) -> None:
+    mine = callable_of(info)
+    for sample in samples_of(info, dtype, True, count):
+        expected, found, given, own = both(info, info.op, mine, sample)
+        check_gradient(info, sample, expected, found, given, own)
+
+
+def run_variants(info: Any, dtype: torch.dtype, count: int) -> None:
+    """The Tensor's method, and the one in place."""
+    for variant, in_place in ((info.method_variant, False), (info.inplace_variant, True)):
+        if variant is None or not hasattr(variant, "__name__"):
+            continue
+        mine = counterpart(variant)
+        for sample in samples_of(info, dtype, False, min(count, 6)):
+            if in_place and (sample.broadcasts_input or not in_place_type(info, sample)):
+                continue
+            expected, found, given, own = both(info, variant, mine, sample)
+            check_same(info, expected, found, variant.__name__)
+            if in_place:
+                check_same(info, given[0][0], own[0][0], f"{variant.__name__}'s input")
+
+
+def in_place_type(info: Any, sample: Any) -> bool:
+    """Whether the result has the type of the input, which it is written to."""
+    if not isinstance(sample.input, torch.Tensor):
+        return False
+    try:
+        result = info.op(sample.input, *sample.args, **sample.kwargs)
+    except Exception:
+        return False
+    return isinstance(result, torch.Tensor) and result.dtype is sample.input.dtype
+
+
+def run_errors(info: Any) -> None:
+    """Erroneous inputs raise torch's type of error, with a text that torch's expression fits."""
+    mine = callable_of(info)
+    for wrong in info.error_inputs("cpu"):
+        sample = wrong.sample_input
+        try:
+            args = to_ours((sample.input, *sample.args))
+            mine(*args, **to_ours(sample.kwargs))
+        except wrong.error_type as error:
+            assert re.search(wrong.error_regex, str(error)), (
+                f"errors: {str(error)[:150]!r} for {wrong.error_regex[:150]!r}"
+            )
+        except (MissingError, TooLongError):
+            raise
+        except Exception as error:
+            raise AssertionError(
+                f"errors: {type(error).__name__} for {wrong.error_type}: {str(error)[:120]}"
+            ) from error
+        else:
+            raise AssertionError(f"errors: none was raised for {wrong.error_regex[:120]!r}")
+
+
+def outcome(run: Callable[[], None]) -> tuple[str, str]:
+    """(pass, fail, missing or slow; why)."""
+    try:
+        with limited(SECONDS), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            run()
+    except MissingError as error:
+        return "missing", str(error)
+    except TooLongError as error:
+        return "slow", str(error)
+    except NotImplementedError as error:
+        return "missing", f"NotImplementedError: {error}"[:300]
+    except AssertionError as error:
+        return "fail", str(error)[:300]
+    except Exception as error:
+        return "fail", f"{type(error).__name__}: {error}"[:300]
+    return "pass", ""
+
+
+def stages_of(info: Any, dtype: torch.dtype, count: int) -> Iterator[tuple[str, Any]]:
+    """The checks of an entry in a dtype."""
+    forward = dtype in info.supported_dtypes("cpu")
+    if forward:
+        yield "forward", lambda: run_forward(info, dtype, count)
+        if info.supports_autograd and dtype in info.supported_backward_dtypes("cpu"):
+            yield "gradient", lambda: run_gradient(info, dtype, count)
+        yield "variants", lambda: run_variants(info, dtype, count)
+
+
+def dtype_of(info: Any, wanted: str) -> torch.dtype | None:
+    """``wanted``; "first" is float32, or the first claimed one that the entry has."""
+    supported = {str(d).removeprefix("torch."): d for d in info.supported_dtypes("cpu")}
+    if wanted == "first":
+        return next((supported[name] for name in CLAIMED if name in supported), None)
+    return supported.get(wanted)
+
+
+def title(info: Any) -> str:
+    return f"{info.name}.{info.variant_test_name}" if info.variant_test_name else str(info.name)
+
+
+def run_table(
+    infos: Iterable[Any], dtypes: Iterable[str], errors: bool, count: int
+) -> Iterator[dict[str, str]]:
+    """One record for each check."""
+    for info in infos:
+        for wanted in dtypes:
+            dtype = dtype_of(info, wanted)
+            if dtype is None:
+                continue
+            for stage, run in stages_of(info, dtype, count):
+                status, why = outcome(run)
+                yield {
+                    "entry": title(info), "dtype": str(dtype).removeprefix("torch."),
+                    "stage": stage, "status": status, "why": why,
+                }  # fmt: skip
+                if stage == "forward" and status != "pass":
+                    break
+        if errors and info.error_inputs_func is not None:
+            status, why = outcome(functools.partial(run_errors, info))
+            yield {
+                "entry": title(info), "dtype": "", "stage": "errors", "status": status, "why": why,
+            }  # fmt: skip
+
+
+def summary(records: list[dict[str, str]]) -> str:
+    """Pass rates: an entry passes in a dtype where forward and gradient do."""
+    lines = []
+    worst: dict[tuple[str, str], str] = {}
+    for r in records:
+        if r["stage"] in ("forward", "gradient"):
+            key = (r["entry"], r["dtype"])
+            worst[key] = r["status"] if worst.get(key, "pass") == "pass" else worst[key]
+    for dtype in sorted({d for _, d in worst}):
+        found = Counter(status for (_, d), status in worst.items() if d == dtype)
+        total = sum(found.values())
+        lines.append(f"{dtype}: {found['pass'] / total:.1%} of {total} {dict(found)}")
+    if worst:
+        passed = sum(status == "pass" for status in worst.values())
+        lines.append(f"all: {passed / len(worst):.1%} of {len(worst)}")
+    for stage in ("variants", "errors"):
+        found = Counter(r["status"] for r in records if r["stage"] == stage)
+        if found:
+            count = sum(found.values())
+            lines.append(f"{stage}: {found['pass'] / count:.1%} of {count} {dict(found)}")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--dtype", default="first", help="comma-separated; 'first', or 'all'")
+    parser.add_argument("--only", default="", help="a regular expression on the entry's name")
+    parser.add_argument("--shard", default="0/1", help="i/n: every n-th entry, from the i-th on")
+    parser.add_argument("--samples", type=int, default=60, help="sample inputs for each entry")
+    parser.add_argument("--errors", action="store_true", help="erroneous inputs too")
+    parser.add_argument("--report", help="write the records as JSON")
+    options = parser.parse_args()
+    index, shards = map(int, options.shard.split("/"))
+    infos = [x for x in op_db if re.search(options.only, title(x))][index::shards]
+    wanted = CLAIMED if options.dtype == "all" else options.dtype.split(",")
+    torch.set_num_threads(1)
+    records = []
+    start = time.perf_counter()
+    for record in run_table(infos, wanted, options.errors, options.samples):
+        records.append(record)
+        if record["status"] != "pass":
+            print(*[record[k] for k in ("entry", "dtype", "stage", "status", "why")], sep=" | ")
+    print(summary(records))
+    print(f"{time.perf_counter() - start:.0f} s", file=sys.stderr)
+    if options.report:
+        with open(options.report, "w") as file:
+            json.dump(records, file, indent=0)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
