@@ -7,12 +7,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import dtypes
 from .batch_rules import counted, everywhere, rules, with_rank
 from .core import Op
 from .ops import movement
-from .ops.elementwise import add, equal, multiply, not_equal, subtract, where
+from .ops.elementwise import add, divide, equal, multiply, not_equal, subtract, where
+from .ops.indexing import index
 from .ops.reduction import sum_
-from .tensor import Tensor, constant
+from .tensor import Tensor, constant, full_flat
 from .vmap import detach
 
 
@@ -244,6 +246,49 @@ def _nll(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -
     return _from_samples(op(*[_samples(x) for x in wholes], inputs[2], **params), size)
 
 
+def _count(target: Tensor, weight: Any, like: Tensor, ignore_index: int) -> Tensor:
+    """For each example the sum of the weights of its targets that are not ignored."""
+    known = not_equal(target, constant(ignore_index))
+    each = movement.cast(known, dtype=like.aval.dtype)
+    if weight is not None:
+        places = where(known, target, constant(0))
+        each = multiply(each, index(weight, movement.cast(places, dtype=dtypes.int64)))
+    return sum_(each, axis=tuple(range(1, each.aval.ndim)), keepdims=False)
+
+
+@rules("cross_entropy_loss")
+def _cross_entropy(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
+    """The loss of each target, reduced within its example."""
+    if batched[2]:
+        return NotImplemented
+    x, target = _all(batched[:2], inputs[:2], size)
+    found = op(_samples(x), _samples(target), inputs[2], **{**params, "reduction": "none"})
+    losses, shifts, logs = (_from_samples(r, size) for r in found[:3])
+    count = _count(target, inputs[2], x, params["ignore_index"])
+    if params["reduction"] != "none":
+        losses = sum_(losses, axis=tuple(range(1, losses.aval.ndim)), keepdims=False)
+    if params["reduction"] == "mean":
+        losses = divide(losses, count)
+    return losses, shifts, logs, count
+
+
+@rules("cross_entropy_loss_backward")
+def _cross_entropy_gradient(
+    op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
+) -> Any:
+    if batched[6]:
+        return NotImplemented
+    y, x, shifts, logs, count, target = _all(batched[:6], inputs[:6], size)
+    if params["reduction"] == "mean":
+        y = divide(y, count)
+    if params["reduction"] != "none":
+        y = movement.expand(with_rank(y, target.aval.ndim - 1), shape=target.aval.shape)
+    folded = [_samples(each) for each in (y, x, shifts, logs)]
+    one = full_flat((), x.aval.dtype, 1)
+    found = op(*folded, one, _samples(target), inputs[6], **{**params, "reduction": "none"})
+    return _from_samples(found, size)
+
+
 @rules("embedding")
 def _embedding(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Tables of all examples below each other."""
@@ -251,13 +296,13 @@ def _embedding(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: 
         return NotImplemented
     if not batched[0]:
         return op(*inputs, **params)
-    weight, index = _all(batched, inputs, size)
+    weight, places = _all(batched, inputs, size)
     rows = weight.aval.shape[1]
-    places = add(index, multiply(counted(size, index.aval.ndim - 1), constant(rows)))
-    found = op(_samples(weight), places, **{**params, "padding_idx": None})
+    below = add(places, multiply(counted(size, places.aval.ndim - 1), constant(rows)))
+    found = op(_samples(weight), below, **{**params, "padding_idx": None})
     if params["padding_idx"] is None:
         return found
-    padded = equal(index, constant(params["padding_idx"]))
+    padded = equal(places, constant(params["padding_idx"]))
     return where(movement.reshape(padded, (*padded.aval.shape, 1)), detach(found), found)
 
 
@@ -265,10 +310,10 @@ def _embedding(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: 
 def _embedding_gradient(
     op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
 ) -> Any:
-    y, index = _all(batched, inputs, size)
+    y, places = _all(batched, inputs, size)
     rows, padding = params["rows"], params["padding_idx"]
     if padding is not None:
-        kept = not_equal(index, constant(padding))
+        kept = not_equal(places, constant(padding))
         y = where(movement.reshape(kept, (*kept.aval.shape, 1)), y, constant(0))
-    places = add(index, multiply(counted(size, index.aval.ndim - 1), constant(rows)))
-    return _from_samples(op(y, places, rows=size * rows, padding_idx=None), size)
+    below = add(places, multiply(counted(size, places.aval.ndim - 1), constant(rows)))
+    return _from_samples(op(y, below, rows=size * rows, padding_idx=None), size)

@@ -59,6 +59,13 @@ MASKED_SELECT = (
     "because for each batch this would return a differently shaped Tensor. Please file an issue at "
     "https://github.com/pytorch/pytorch/issues "
 )
+REQUIRES_GRAD = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+    "torch.autograd.functional.* APIs) inside of a function being transformed by a functorch "
+    "transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, "
+    "vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being "
+    "transformed instead."
+)
 DIFFERENT_OF_ONE = (
     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear "
     "like same randomness. If this is necessary for your usage, please file an issue with "
@@ -105,6 +112,20 @@ def refuse_branch(tensor: Tensor) -> None:
     """Raise torch's error when the truth of a mapped tensor is asked for."""
     if type(tensor.flat) is Batch:
         raise RuntimeError(BRANCH)
+
+
+def for_each_example(made: Tensor, like: Tensor) -> Tensor:
+    """``made`` with copies of its own for the examples that ``like`` has, to be written to."""
+    level = innermost()
+    if level is None or not level.batched(like):
+        return made
+    from .ops.movement import clone, expand
+
+    def of_all() -> Tensor:
+        copies = clone(expand(made, shape=(level.size, *made.aval.shape)))
+        return for_each_example(copies, level.whole(like))
+
+    return level.wrap(level.outside(of_all))
 
 
 def known_values(tensor: Tensor, message: str = "") -> Any:

@@ -127,7 +127,7 @@ def _mapped_gradients(
                 "If `is_grads_batched=True`, we interpret the first dimension of each grad_output "
                 "as the batch dimension. The sizes of the remaining dimensions are expected to "
                 "match the shape of corresponding output, but a mismatch was detected: "
-                f"grad_output[{position}] has a shape of torch.Size({list(weight.aval.shape[1:])})"
+                f"grad_output[{position}] has a shape of torch.Size({list(weight.aval.shape[2:])})"
                 f" and output[{position}] has a shape of torch.Size({list(output.aval.shape)}). If "
                 "you only want some tensors in `grad_output` to be considered batched, consider "
                 "using vmap."
