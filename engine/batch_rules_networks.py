@@ -218,17 +218,16 @@ def _last_axes_gradient(
 
 @rules("scaled_dot_product_attention", "scaled_dot_product_attention_backward")
 def _attention(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
-    """Attention has one axis of samples and one of heads."""
-    if any(x is not None and x.aval.ndim - int(b) < 3
-           for x, b in zip(inputs, batched, strict=True)):  # fmt: skip
-        return NotImplemented
+    """Attention has one axis of samples and one of heads; a mask is broadcast to them."""
     mask = 3 if len(inputs) == 4 else 4
-    samples = max(x.aval.shape[int(b)] for x, b in zip(inputs, batched, strict=True)
-                  if x is not None)  # fmt: skip
+    first = mask - 3
     wholes = _all(batched, inputs, size)
+    if any(x.aval.ndim != 5 for x in wholes[first:mask]):
+        return NotImplemented
     if wholes[mask] is not None:
-        n = wholes[mask]
-        wholes[mask] = movement.expand(n, shape=(size, samples, *n.aval.shape[2:]))
+        samples = wholes[first].aval.shape[1]
+        aligned = with_rank(wholes[mask], 4)
+        wholes[mask] = movement.expand(aligned, shape=(size, samples, *aligned.aval.shape[2:]))
     found = op(*[None if x is None else _samples(x) for x in wholes], **params)
     return tuple(_from_samples(r, size) for r in found)
 
