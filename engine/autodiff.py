@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import dtypes, tape
+from . import dtypes, tape, vmap
 from .core import state
 from .tensor import Tensor, full_flat
 
@@ -81,6 +81,12 @@ def backward(
     inputs: Sequence[Tensor] | None = None,
 ) -> None:
     """Add to ``grad`` of every leaf (or of ``inputs``) the gradient of the ``outputs``' sum."""
+    if vmap.innermost() is not None:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use "
+            "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
+            "transforms."
+        )
     roots = _roots(outputs, gradients)
     targets = None
     if inputs is not None:

@@ -12,7 +12,8 @@ from typing import Any
 from .aval import contiguous_strides
 from .core import Op
 from .ops import movement
-from .tensor import Tensor, full_flat
+from .ops.elementwise import add, less, multiply, where
+from .tensor import Tensor, constant, full_flat
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
@@ -207,19 +208,16 @@ def _place_of_extreme(op: Op, batched: Any, inputs: Any, params: dict[str, Any],
     "max_dim", "min_dim", "median_dim", "nanmedian_dim", "mode", "kthvalue", "sort", "topk",
     "cumsum", "cumprod", "cumprod_gradient", "logcumsumexp", "cummax", "cummin", "softmax",
     "softmax_gradient", "log_softmax", "log_softmax_gradient", "gather", "scatter", "scatter_add",
-    "index_select",
+    "scatter_reduce",
 )  # fmt: skip
 def _along(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """One axis, the same of all inputs; numbers stay numbers."""
     ranks = [_rank(x, b) for x, b in zip(inputs, batched, strict=True)]
-    if op.name == "index_select" and (batched[1] or not ranks[0]):
-        return NotImplemented
     if not max(ranks):
         return NotImplemented if len(inputs) > 1 else _along_nothing(op, inputs[0], params)
     wholes = []
-    for position, (x, b, rank) in enumerate(zip(inputs, batched, ranks, strict=True)):
-        number = not b and not rank
-        if number or (op.name == "index_select" and position):
+    for x, b, rank in zip(inputs, batched, ranks, strict=True):
+        if not b and not rank:
             wholes.append(x)
         elif rank != max(ranks):
             return NotImplemented
@@ -238,21 +236,21 @@ def _along_nothing(op: Op, x: Tensor, params: dict[str, Any]) -> Any:
     return flat if several else flat[0]
 
 
-@rules("masked_fill")
-def _masked_fill(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
-    if batched[2]:
-        return NotImplemented
-    rank = max(_rank(inputs[0], batched[0]), _rank(inputs[1], batched[1]))
-    x, mask = (
-        with_rank(x, rank) if b else x for x, b in zip(inputs[:2], batched[:2], strict=True)
-    )
-    return op(x, mask, inputs[2])
+@rules("masked_fill", "complex")
+def _pointwise(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
+    """Examples are aligned behind the batch."""
+    rank = max(_rank(x, b) for x, b in zip(inputs, batched, strict=True))
+    aligned = [with_rank(x, rank) if b else x for x, b in zip(inputs, batched, strict=True)]
+    if op.name == "masked_fill" and batched[2]:
+        value = movement.cast(aligned[2], dtype=inputs[0].aval.dtype)
+        return where(aligned[1], value, aligned[0])
+    return op(*aligned)
 
 
 # --- indexing with tensors ----------------------------------------------------------------------
 
 
-def _counted(size: int, rank: int) -> Tensor:
+def counted(size: int, rank: int) -> Tensor:
     """0 .. size - 1 along axis 0 of ``rank`` further axes of length 1."""
     import numpy as np
 
@@ -270,7 +268,7 @@ def _batched_indices(batched: Any, indices: Any, size: int) -> tuple[list[Any], 
         for x, b in zip(indices, batched, strict=True)
     ]
     adjacent = given == list(range(given[0], given[0] + len(given)))
-    return [_counted(size, common), *aligned], common, given[0] if adjacent else 0
+    return [counted(size, common), *aligned], common, given[0] if adjacent else 0
 
 
 @rules("index")
@@ -307,15 +305,75 @@ def _index_put(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: 
     return index_put(x, value, *indices, **params)
 
 
+def _spread(index: Tensor, batched: bool, like: Tensor, axis: int, size: int) -> Tensor:
+    """A vector of places along ``axis`` of examples, as the index that gather takes for them."""
+    places = everywhere(index, batched, size)
+    shape = list(like.aval.shape)
+    count = places.aval.size // max(size, 1)
+    ones = [size, *[1] * (like.aval.ndim - 1)]
+    ones[axis] = shape[axis] = count
+    return movement.expand(movement.reshape(places, tuple(ones)), shape=tuple(shape))
+
+
+@rules("index_select")
+def _index_select(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
+    from .ops.indexing import gather
+
+    axis = params["axis"] + 1
+    x = everywhere(inputs[0], batched[0], size)
+    if x.aval.ndim == 1:
+        return NotImplemented
+    if not batched[1]:
+        return op(x, inputs[1], axis=axis)
+    return gather(x, _spread(inputs[1], True, x, axis, size), axis=axis)
+
+
+@rules("index_add", "index_copy", "index_fill")
+def _index_write(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
+    from .ops.indexing import scatter, scatter_add
+
+    axis = params["axis"] + 1
+    x = everywhere(inputs[0], batched[0], size)
+    source = inputs[2]
+    filled = op.name == "index_fill"
+    if x.aval.ndim == 1 or not (filled or _rank(source, batched[2]) == x.aval.ndim - 1):
+        return NotImplemented
+    if not filled:
+        source = everywhere(source, batched[2], size)
+    if not (batched[1] or (filled and batched[2])):
+        return op(x, inputs[1], source, axis=axis)
+    places = _spread(inputs[1], batched[1], x if filled else source, axis, size)
+    if filled:
+        source = movement.cast(source, dtype=x.aval.dtype)
+        source = with_rank(source, x.aval.ndim - 1) if batched[2] else source
+        source = movement.expand(source, shape=places.aval.shape)
+    return (scatter_add if op.name == "index_add" else scatter)(x, places, source, axis=axis)
+
+
+def _of_all(index: Tensor, count: int, size: int) -> Tensor:
+    """Places within examples of ``count`` elements as places within all of them."""
+    forward = where(less(index, constant(0)), add(index, constant(count)), index)
+    return add(forward, multiply(counted(size, index.aval.ndim - 1), constant(count)))
+
+
+@rules("take", "put")
+def _take(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
+    if op.name == "take" and not batched[0]:
+        return op(*inputs)
+    x, index, *source = (
+        everywhere(each, b, size) for each, b in zip(inputs, batched, strict=True)
+    )
+    places = _of_all(index, x.aval.size // max(size, 1), size)
+    return op(movement.contiguous(x), places, *source, **params)
+
+
 # --- products and networks ----------------------------------------------------------------------
 
 
-@rules("matmul", "linalg_solve_ex")
+@rules("matmul", "linalg_solve_ex", "linalg_solve_triangular")
 def _matrices(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Axes before the last two are broadcast: they are aligned behind the batch."""
     ranks = [_rank(x, b) for x, b in zip(inputs, batched, strict=True)]
-    if op.name != "matmul" and (not all(batched) or ranks[0] != ranks[1]):
-        return NotImplemented
     return op(*[
         with_rank(x, max(ranks)) if b else x for x, b in zip(inputs, batched, strict=True)
     ], **params)
@@ -323,7 +381,6 @@ def _matrices(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: i
 
 @rules("linear")
 def _linear(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
-    from .ops.elementwise import add
     from .ops.linear_algebra import matmul, swapped
 
     x, weight, bias = inputs
@@ -342,30 +399,20 @@ def _linear(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
     return movement.squeeze(result, axes=(result.aval.ndim - 2,)) if vector else result
 
 
-@rules("native_layer_norm", "rms_norm")
-def _normalized(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
-    """The normalised axes are the last ones."""
-    return NotImplemented if any(batched[1:]) else op(*inputs, **params)
-
-
-@rules("embedding")
-def _embedding(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
-    if batched[0] or params.get("scale_by_frequency"):
-        return NotImplemented
-    return op(*inputs, **params)
-
-
 @rules(
-    "convolution", "convolution_input_gradient", "max_pool", "max_pool_gradient", "avg_pool",
-    "avg_pool_gradient", "adaptive_avg_pool", "adaptive_avg_pool_gradient", "adaptive_max_pool",
+    "max_pool", "max_pool_gradient", "avg_pool", "avg_pool_gradient", "adaptive_avg_pool",
+    "adaptive_avg_pool_gradient", "adaptive_max_pool",
 )  # fmt: skip
 def _images(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Examples of a batch of images are images of a longer batch."""
     images = 2 if op.name == "max_pool_gradient" else 1
-    if not all(batched[:images]) or any(batched[images:]):
+    if any(batched[images:]):
         return NotImplemented
-    count = inputs[0].aval.shape[1]
-    folded = [movement.reshape(x, (size * count, *x.aval.shape[2:])) for x in inputs[:images]]
+    wholes = [
+        everywhere(x, b, size) for x, b in zip(inputs[:images], batched[:images], strict=True)
+    ]
+    count = wholes[0].aval.shape[1]
+    folded = [movement.reshape(x, (size * count, *x.aval.shape[2:])) for x in wholes]
     if "shape" in params:
         params = {**params, "shape": (size * count, *params["shape"][1:])}
     found = op(*folded, *inputs[images:], **params)
@@ -375,3 +422,6 @@ def _images(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
         for r in (found if several else (found,))
     )
     return results if several else results[0]
+
+
+from . import batch_rules_networks as batch_rules_networks  # noqa: E402

@@ -8,6 +8,7 @@ examples (gradients around it). Rules of single ops are in :mod:`.batch_rules`.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, NoReturn
@@ -40,7 +41,31 @@ RANDOM = (
     "vmap: called random operation while in randomness error mode. Please either use the 'same' or "
     "'different' randomness flags on vmap or perform the randomness operation out of vmap"
 )
-SAME_OF_MANY = "Vmap does not currently support same randomness with a batched tensor input"
+SAME_OF_MANY = (
+    "Vmap does not currently support same randomness with a batched tensor input. Please file an "
+    "issue with functorch"
+)
+SHAPE = (
+    "vmap: We do not support batching operators that can output dynamic shape. Attempted to vmap "
+    "over aten::{}. Please file an issue at https://github.com/pytorch/pytorch/issues if you need "
+    "this feature."
+)
+MASK = (
+    "vmap: We do not support batching operators that can support dynamic shape. Attempting to "
+    "batch over indexing with a boolean mask."
+)
+MASKED_SELECT = (
+    "vmap: Attempted to vmap over `mask` in torch.masked_select(self, mask) We cannot support this "
+    "because for each batch this would return a differently shaped Tensor. Please file an issue at "
+    "https://github.com/pytorch/pytorch/issues "
+)
+REQUIRES_GRAD = (
+    "You are attempting to call Tensor.requires_grad_() (or perhaps using "
+    "torch.autograd.functional.* APIs) inside of a function being transformed by a functorch "
+    "transform. This is unsupported, please attempt to use the functorch transforms (e.g. grad, "
+    "vjp, jacrev, jacfwd, hessian) or call requires_grad_() outside of a function being "
+    "transformed instead."
+)
 DIFFERENT_OF_ONE = (
     "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear "
     "like same randomness. If this is necessary for your usage, please file an issue with "
@@ -87,6 +112,53 @@ def refuse_branch(tensor: Tensor) -> None:
     """Raise torch's error when the truth of a mapped tensor is asked for."""
     if type(tensor.flat) is Batch:
         raise RuntimeError(BRANCH)
+
+
+def for_each_example(made: Tensor, like: Tensor) -> Tensor:
+    """``made`` with copies of its own for the examples that ``like`` has, to be written to."""
+    level = innermost()
+    if level is None or not level.batched(like):
+        return made
+    from .ops.movement import clone, expand
+
+    def of_all() -> Tensor:
+        copies = clone(expand(made, shape=(level.size, *made.aval.shape)))
+        return for_each_example(copies, level.whole(like))
+
+    return level.wrap(level.outside(of_all))
+
+
+def known_values(tensor: Tensor, message: str = "") -> Any:
+    """The elements as an array, of a tensor that is no example's own; RuntimeError otherwise.
+
+    For functions whose result's shape depends on the elements.
+    """
+    while type(tensor.flat) is Batch:
+        if tensor.flat.batched:
+            raise RuntimeError(message or "Cannot access data pointer of Tensor that doesn't have "
+                               "storage")  # fmt: skip
+        tensor = tensor.flat.tensor
+    return tensor.array()
+
+
+def values_of_all(tensor: Tensor) -> Any:
+    """The elements of all examples as an array, for what must hold of each of them."""
+    while type(tensor.flat) is Batch:
+        tensor = tensor.flat.tensor
+    return tensor.array()
+
+
+def by_example(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate a function on arrays without derivative: vmap calls it once for each example."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        level = innermost()
+        if level is None or not any(isinstance(x, Tensor) and level.batched(x) for x in args):
+            return function(*args, **kwargs)
+        return level.each(function, args, kwargs)
+
+    return call
 
 
 def tracked_below(tensor: Any) -> bool:
@@ -259,6 +331,23 @@ class Vmap:
                 result = cast(result, dtype=expected.dtype)
             results.append(result)
         return tuple(results)
+
+    def each(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Tensor:
+        """``function`` of one example after another, stacked."""
+        from .ops.movement import cat, select, unsqueeze
+
+        def rows() -> Iterator[Tensor]:
+            for i in range(self.size):
+                yield function(*[
+                    select(self.whole(x), axis=0, index=i)
+                    if isinstance(x, Tensor) and self.batched(x) else x for x in args
+                ], **kwargs)  # fmt: skip
+
+        def stacked() -> Tensor:
+            found: Tensor = cat(*[unsqueeze(row, axis=0) for row in rows()], axis=0)
+            return found
+
+        return self.wrap(self.outside(stacked))
 
     def _view(
         self, op: Op, plan: Plan, inputs: Any, params: Any, found: Tensor, batched: bool

@@ -1,63 +1,507 @@
-"""torch.func: derivatives and vmap, against real torch and against a loop."""
+"""torch.func and torch.autograd.functional against real torch: values, shapes, errors."""
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional
 
 import mindtorch.torch as ours
-from mindtorch.torch import func
+from mindtorch.engine.vmap import Vmap
+from mindtorch.torch.utils._pytree import tree_leaves
+
+Case = Callable[[Any, Callable[..., Any]], Any]
 
 
-def _both(*shape: int) -> tuple[Any, Any]:
-    values = np.random.default_rng(len(shape)).standard_normal(shape).astype("f4")
-    return ours.from_numpy(values.copy()), torch.from_numpy(values)
+def _source(namespace: Any) -> Callable[..., Any]:
+    """``make(*shape)`` draws the same float64 tensors in both namespaces."""
+    rng = np.random.default_rng(5)
+
+    def make(*shape: int, dtype: str = "f8") -> Any:
+        return namespace.from_numpy(np.asarray(rng.standard_normal(shape)).astype(dtype))
+
+    return make
 
 
-@pytest.mark.parametrize(("in_dims", "out_dims"), [(0, 0), ((0, 1), 0), ((None, 1), 1), (-1, -1)])
-def test_vmap_is_torchs(in_dims: Any, out_dims: Any) -> None:
-    """Batch axes of arguments and results are where torch has them."""
-    mine_x, x = _both(3, 3, 3)
-    mine = func.vmap(lambda a, b: a @ b.T + a, in_dims, out_dims)(mine_x, mine_x)
-    theirs = torch.func.vmap(lambda a, b: a @ b.T + a, in_dims, out_dims)(x, x)
-    np.testing.assert_allclose(mine.numpy(), theirs.numpy(), rtol=1e-6, atol=1e-6)
+def _assert_alike(mine: Any, theirs: Any, tolerance: float = 1e-12) -> None:
+    a, b = tree_leaves(mine), torch.utils._pytree.tree_leaves(theirs)
+    assert len(a) == len(b)
+    for x, y in zip(a, b, strict=True):
+        if not isinstance(y, torch.Tensor):
+            assert x == y
+            continue
+        assert (tuple(x.shape), str(x.dtype)[6:]) == (tuple(y.shape), str(y.dtype)[6:])
+        np.testing.assert_allclose(
+            x.detach().numpy(), y.detach().numpy(), rtol=tolerance, atol=tolerance
+        )
 
 
-def test_gradients_for_each_example() -> None:
-    """vmap of grad, and grad through vmap."""
-    mine_x, x = _both(4, 3)
-    mine = func.vmap(func.grad(lambda v: (v**3).sum()))(mine_x)
-    np.testing.assert_allclose(mine.numpy(), 3 * x.numpy() ** 2, rtol=1e-6)
-    mine = func.grad(lambda v: func.vmap(lambda row: (row**2).sum())(v).sum())(mine_x)
-    np.testing.assert_allclose(mine.numpy(), 2 * x.numpy(), rtol=1e-6)
+def _mlp(t: Any, p: Any, x: Any) -> Any:
+    return t.tanh(x @ p["w1"] + p["b1"]) @ p["w2"]
 
 
-def test_grad_and_value_is_torchs() -> None:
-    """Several arguments, auxiliary results."""
-    mine_x, x = _both(3)
-    mine = func.grad_and_value(lambda a, b: ((a * b).sum(), a), (0, 1), True)(mine_x, mine_x)
-    theirs = torch.func.grad_and_value(lambda a, b: ((a * b).sum(), a), (0, 1), True)(x, x)
-    for m, t in zip(mine[0], theirs[0], strict=True):
-        np.testing.assert_allclose(m.numpy(), t.numpy())
-    assert mine[1][0].item() == pytest.approx(theirs[1][0].item(), rel=1e-6)
+def _parameters(make: Any) -> Any:
+    return {"w1": make(3, 5), "b1": make(5), "w2": make(5, 2)}
 
 
-def test_bad_axes_are_refused() -> None:
-    """ValueError as in torch."""
-    x = ours.ones(2, 3)
-    with pytest.raises(ValueError, match="dimensionality 2"):
-        func.vmap(lambda v: v, 5)(x)
-    with pytest.raises(ValueError, match="same size in the mapped dimension"):
-        func.vmap(lambda a, b: a + b)(x, ours.ones(3))
+def _loss(t: Any, p: Any, x: Any, y: Any) -> Any:
+    return t.nn.functional.cross_entropy(_mlp(t, p, x.unsqueeze(0)), y.unsqueeze(0))
 
 
-def test_drawing_needs_leave() -> None:
-    """randomness="error" refuses a function that draws; "different" draws for each example."""
-    x = ours.zeros(3, 2)
-    with pytest.raises(RuntimeError, match="randomness error mode"):
-        func.vmap(lambda v: v + ours.rand(2))(x)
-    drawn = func.vmap(lambda v: v + ours.rand(2), randomness="different")(x)
-    assert len({tuple(row) for row in drawn.tolist()}) == 3
+def _conv_loss(t: Any, w: Any, v: Any, x: Any) -> Any:
+    h = t.nn.functional.max_pool2d(t.relu(t.nn.functional.conv2d(x.unsqueeze(0), w, padding=1)), 2)
+    return (h.flatten(1) @ v).pow(2).sum()
+
+
+def _transformer_loss(t: Any, p: Any, x: Any) -> Any:
+    f = t.nn.functional
+    h = f.layer_norm(x.unsqueeze(0), (4,), p["g"], p["b"])
+    q, k, v = (h @ p["qkv"]).reshape(1, 3, 3, 2, 2).unbind(2)
+    a = f.scaled_dot_product_attention(*[z.transpose(1, 2) for z in (q, k, v)])
+    return (f.gelu(a.transpose(1, 2).reshape(1, 3, 4)) ** 2).mean()
+
+
+CASES: dict[str, Case] = {
+    "dims": lambda t, m: t.func.vmap(lambda a, b: a @ b.T + a, (0, 1), 1)(m(3, 3, 3), m(3, 3, 3)),
+    "negative dims": lambda t, m: t.func.vmap(lambda a, b: a @ b, (-1, None), -1)(m(2, 3), m(2, 4)),
+    "trees": lambda t, m: t.func.vmap(
+        lambda d, z: {"s": d["a"] + z[0], "p": (d["a"] * d["k"], z[1])}, ({"a": 0, "k": None}, 1)
+    )({"a": m(2, 3), "k": 2.0}, [m(3, 2), m(3, 2)]),
+    "out trees": lambda t, m: t.vmap(lambda a: (a, [a + 1, a.sum()]), 1, (0, [1, 0]))(m(3, 4)),
+    "shared result": lambda t, m: t.vmap(lambda a: (a, t.ones(2)), out_dims=0)(m(3)),
+    "no batch out": lambda t, m: t.vmap(lambda a: (a, 7), out_dims=(0, None))(m(3)),
+    "nested": lambda t, m: t.vmap(t.vmap(t.dot, (None, 0)), (0, None))(m(3, 4), m(5, 4)),
+    "nested out": lambda t, m: t.vmap(t.vmap(lambda a, b: a * b, (0, None), 1), 1, -1)(
+        m(2, 3, 4), m(4, 3)
+    ),
+    "chunks": lambda t, m: t.vmap(lambda a: (a * 2, a.sum()), chunk_size=2, out_dims=(1, 0))(
+        m(5, 3)
+    ),
+    "in place": lambda t, m: t.vmap(lambda a: t.zeros_like(a).add_(a).mul_(3)[1:])(m(3, 4)),
+    "write to views": lambda t, m: t.vmap(lambda a: _written(t, a))(m(3, 4)),
+    "per sample gradients": lambda t, m: t.vmap(
+        t.func.grad(lambda p, x, y: _loss(t, p, x, y)), (None, 0, 0)
+    )(_parameters(m), m(6, 3), t.tensor([0, 1, 1, 0, 1, 0])),
+    "per sample gradients of a CNN": lambda t, m: t.vmap(
+        t.func.grad(lambda w, v, x: _conv_loss(t, w, v, x), (0, 1)), (None, None, 0)
+    )(m(2, 3, 3, 3), m(18, 2), m(4, 3, 6, 6)),
+    "per sample gradients of attention": lambda t, m: t.vmap(
+        t.func.grad_and_value(lambda p, x: _transformer_loss(t, p, x)), (None, 0)
+    )({"g": m(4), "b": m(4), "qkv": m(4, 12)}, m(3, 3, 4)),
+    "gradient through a map": lambda t, m: t.func.grad(
+        lambda w: t.vmap(lambda x: t.sin(x @ w).sum())(m(4, 3)).pow(2).sum()
+    )(m(3, 2)),
+    "gradient of per sample gradients": lambda t, m: t.func.grad(
+        lambda x: t.vmap(t.func.grad(lambda v: (v**3).prod()))(x).pow(2).sum()
+    )(m(4, 3)),
+    "grad": lambda t, m: t.func.grad(lambda a, b: (a * b["x"]).sum().sin(), (0, 1))(
+        m(3), {"x": m(3)}
+    ),
+    "grad of the last": lambda t, m: t.func.grad(lambda a, b: (a * b * b).sum(), -1)(m(3), m(3)),
+    "one in a tuple": lambda t, m: t.func.grad(lambda a: a.pow(3).sum(), (0,))(m(3)),
+    "aux": lambda t, m: t.func.grad_and_value(lambda a: (a.sum(), a * 2), has_aux=True)(m(3)),
+    "third derivative": lambda t, m: t.func.grad(t.func.grad(t.func.grad(lambda a: a.sin() * a)))(
+        m()
+    ),
+    "grad in grad": lambda t, m: t.func.grad(
+        lambda x: t.func.grad(lambda y: x * y * y)(x * 2) * x
+    )(m()),
+    "vjp": lambda t, m: t.func.vjp(lambda a: (a.sin(), {"s": a.sum()}), m(3))[1](
+        (m(3), {"s": m()})
+    ),
+    "vjp of one": lambda t, m: t.func.vjp(t.exp, m(3))[1](m(3)),
+    "vjp aux": lambda t, m: t.func.vjp(lambda a: (a * a, [a]), m(2), has_aux=True)[2],
+    "mapped vjp": lambda t, m: t.vmap(t.func.vjp(lambda a: t.tanh(a @ a.T), m(3, 2))[1])(
+        m(4, 3, 3)
+    ),
+    "jvp": lambda t, m: t.func.jvp(
+        lambda a, b: {"p": a @ b, "q": a.exp()}, (m(2, 3), m(3)), (m(2, 3), m(3))
+    ),
+    "jvp aux": lambda t, m: t.func.jvp(lambda a: (a**2, a), (m(3),), (m(3),), has_aux=True),
+    "jvp of a constant": lambda t, m: t.func.jvp(lambda a: t.ones(2), (m(3),), (m(3),)),
+    "mapped jvp": lambda t, m: t.vmap(
+        lambda v: t.func.jvp(lambda a: t.softmax(a, 0), (m(0, 4).sum(0) + 0.3,), (v,))[1]
+    )(m(5, 4)),
+    "jvp of grad": lambda t, m: t.func.jvp(
+        t.func.grad(lambda a: (a.sin() ** 2).prod()), (m(4),), (m(4),)
+    ),
+    "linearize": lambda t, m: _linearized(t, m),
+    "jacrev": lambda t, m: t.func.jacrev(lambda a: a.sin().outer(a))(m(3)),
+    "jacrev argnums": lambda t, m: t.func.jacrev(
+        lambda a, b: (a @ b, {"s": b.sum()}), argnums=(1, 0)
+    )(m(2, 3), m(3)),
+    "jacrev tree": lambda t, m: t.func.jacrev(lambda p, x: _mlp(t, p, x))(_parameters(m), m(3)),
+    "jacrev aux": lambda t, m: t.func.jacrev(lambda a: (a.exp(), a), has_aux=True)(m(3)),
+    "jacrev chunks": lambda t, m: t.func.jacrev(lambda a: a.cumsum(0).cos(), chunk_size=2)(m(5)),
+    "jacfwd": lambda t, m: t.func.jacfwd(lambda a, b: (a @ b).tanh(), 1)(m(4, 3), m(3)),
+    "jacfwd argnums": lambda t, m: t.func.jacfwd(
+        lambda a, b: {"p": a * b, "s": b.sum()}, (0, 1)
+    )(m(2, 3), m(3)),
+    "jacfwd aux": lambda t, m: t.func.jacfwd(lambda a: (a.exp(), a.sum()), has_aux=True)(m(2, 2)),
+    "mapped jacobian": lambda t, m: t.vmap(t.func.jacrev(lambda a: a.sin() * a.sum()))(m(4, 3)),
+    "mapped jacfwd": lambda t, m: t.vmap(t.func.jacfwd(lambda a: a.sin() * a.sum()))(m(4, 3)),
+    "hessian": lambda t, m: t.func.hessian(lambda a: (a.sin() @ a).exp())(m(4)),
+    "hessian of an MLP": lambda t, m: t.func.hessian(
+        lambda p, x: _mlp(t, p, x).pow(2).sum()
+    )(_parameters(m), m(4, 3)),
+    "hessian argnums": lambda t, m: t.func.hessian(lambda a, b: (a * b).prod(), (0, 1))(m(2), m(2)),
+    "mapped hessian": lambda t, m: t.vmap(t.func.hessian(lambda a: a.prod().sin()))(m(3, 3)),
+    "jacobian of jacobian": lambda t, m: t.func.jacfwd(t.func.jacrev(lambda a: a.pow(3)))(m(3)),
+}  # fmt: skip
+
+
+def _written(t: Any, a: Any) -> Any:
+    b = a.clone()
+    b[1:3] *= 2
+    b[0] = a.sum()
+    b.view(2, 2)[1] += a[:2]
+    return b
+
+
+def _linearized(t: Any, m: Any) -> Any:
+    value, push = t.func.linearize(lambda a, b: (a * b).sin(), m(3), m(3))
+    return value, push(m(3), m(3)), push(m(3), m(3))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_transformations_are_torchs(name: str) -> None:
+    """Values, shapes, types and the structure of the results; no op of these runs in a loop."""
+    Vmap.fallbacks.clear()
+    mine = CASES[name](ours, _source(ours))
+    assert not Vmap.fallbacks
+    _assert_alike(mine, CASES[name](torch, _source(torch)))
+
+
+def _raise_in(t: Any, value: Any) -> Any:
+    if value.sum() > 0:
+        return value
+    return -value
+
+
+ERRORS: dict[str, Case] = {
+    "dims out of range": lambda t, m: t.vmap(lambda v: v, 5)(m(2, 3)),
+    "list of dims": lambda t, m: t.vmap(abs, [0])(m(2)),
+    "float dim": lambda t, m: t.vmap(abs, (0.5,))(m(2)),
+    "dim of a number": lambda t, m: t.vmap(abs, (0, 0))(m(2), 3.0),
+    "too many dims": lambda t, m: t.vmap(abs, (0, 0, 0))(m(2), m(2)),
+    "nested dims": lambda t, m: t.vmap(abs, ({"a": 0},))({"b": m(2)}),
+    "no inputs": lambda t, m: t.vmap(abs)(),
+    "nothing mapped": lambda t, m: t.vmap(abs, None)(m(2)) if t else None,
+    "sizes": lambda t, m: t.vmap(lambda a, b: a + b)(m(2, 3), m(3)),
+    "out dims": lambda t, m: t.vmap(abs, out_dims="x")(m(2)),
+    "number of out dims": lambda t, m: t.vmap(lambda a: (a, a), out_dims=(0, 0, 0))(m(2)),
+    "result": lambda t, m: t.vmap(lambda a: 3)(m(2)),
+    "batched without axis": lambda t, m: t.vmap(abs, out_dims=None)(m(2)),
+    "randomness": lambda t, m: t.vmap(abs, randomness="some"),
+    "chunk size": lambda t, m: t.vmap(abs, chunk_size=0),
+    "draws": lambda t, m: t.vmap(lambda a: a + t.rand(2))(m(3, 2)),
+    "drops": lambda t, m: t.vmap(lambda a: t.nn.functional.dropout(a))(m(3, 2)),
+    "same of many": lambda t, m: t.vmap(t.bernoulli, randomness="same")(m(3).sigmoid()),
+    "different of one": lambda t, m: t.vmap(
+        lambda a: a + t.zeros(2).normal_(), randomness="different"
+    )(m(3, 2)),
+    "branches": lambda t, m: t.vmap(lambda a: _raise_in(t, a))(m(3, 2)),
+    "item": lambda t, m: t.vmap(lambda a: a * a.sum().item())(m(3, 2)),
+    "numpy": lambda t, m: t.vmap(lambda a: a.numpy())(m(3, 2)),
+    "nonzero": lambda t, m: t.vmap(t.nonzero)(m(3, 2)),
+    "unique": lambda t, m: t.vmap(t.unique)(m(3, 2)),
+    "write to the unbatched": lambda t, m: t.vmap(lambda a: t.zeros(2).copy_(a))(m(3, 2)),
+    "requires_grad_": lambda t, m: t.vmap(lambda a: a.requires_grad_())(m(3)),
+    "backward": lambda t, m: t.vmap(lambda a: (a * 2).sum().backward())(m(3).requires_grad_()),
+    "vector grad": lambda t, m: t.func.grad(lambda a: a)(m(2)),
+    "grad of no tensor": lambda t, m: t.func.grad(lambda a: 1.0)(m(2)),
+    "grad argnum": lambda t, m: t.func.grad(lambda a: a.sum(), 2)(m(2)),
+    "grad argnums twice": lambda t, m: t.func.grad(lambda a: a.sum(), (0, 0))(m(2)),
+    "no argnums": lambda t, m: t.func.grad(lambda a: a.sum(), ())(m(2)),
+    "grad without aux": lambda t, m: t.func.grad(lambda a: a.sum(), has_aux=True)(m(2)),
+    "vjp of integers": lambda t, m: t.func.vjp(lambda a: a.long(), m(2)),
+    "vjp of nothing": lambda t, m: t.func.vjp(lambda a: (), m(2)),
+    "cotangents": lambda t, m: t.func.vjp(lambda a: (a, a), m(2))[1](m(2)),
+    "primals": lambda t, m: t.func.jvp(t.sin, m(2), m(2)),
+    "tangents": lambda t, m: t.func.jvp(t.sin, (m(2),), (m(2), m(2))),
+    "number as primal": lambda t, m: t.func.jvp(t.sin, (2.0,), (1.0,)),
+    "jacrev chunk": lambda t, m: t.func.jacrev(t.sin, chunk_size=0),
+    "complex jacobian": lambda t, m: t.func.jacrev(t.sin)(t.complex(m(2), m(2))),
+    "linearized structure": lambda t, m: t.func.linearize(t.sin, m(2))[1](m(2), m(2)),
+    "linearized shape": lambda t, m: t.func.linearize(t.sin, m(2))[1](m(3)),
+    "no models": lambda t, m: t.func.stack_module_state([]),
+    "modes": lambda t, m: t.func.stack_module_state([t.nn.Linear(1, 1), t.nn.Linear(1, 1).eval()]),
+    "classes": lambda t, m: t.func.stack_module_state([t.nn.Linear(1, 1), t.nn.ReLU()]),
+    "given twice": lambda t, m: t.func.functional_call(
+        t.nn.Linear(1, 1), [{"bias": m(1)}, {"bias": m(1)}], m(1)
+    ),
+    "no dicts": lambda t, m: t.func.functional_call(t.nn.Linear(1, 1), 3, m(1)),
+    "strict": lambda t, m: t.func.functional_call(
+        t.nn.Linear(1, 1, bias=False), {"other": m(1)}, m(1), strict=True
+    ),
+    "batched weights": lambda t, m: t.autograd.grad(
+        m(3).requires_grad_() * 2, m(3), m(2, 2), is_grads_batched=True
+    ),
+    "v of a vector": lambda t, m: t.autograd.functional.vjp(t.sin, m(2)),
+    "v of another size": lambda t, m: t.autograd.functional.jvp(t.sin, m(2), m(3)),
+    "inputs of no tensor": lambda t, m: t.autograd.functional.jacobian(t.sin, 3.0),
+    "strict jacobian": lambda t, m: t.autograd.functional.jacobian(
+        lambda a: t.ones(2), m(2), strict=True
+    ),
+    "strict and vectorized": lambda t, m: t.autograd.functional.jacobian(
+        t.sin, m(2), strict=True, vectorize=True
+    ),
+    "strategy": lambda t, m: t.autograd.functional.jacobian(t.sin, m(2), strategy="x"),
+    "hessian of a vector": lambda t, m: t.autograd.functional.hessian(t.sin, m(2)),
+    "strict hessian": lambda t, m: t.autograd.functional.hessian(
+        lambda a: a.sum(), m(2), strict=True
+    ),
+}  # fmt: skip
+
+
+def _error_of(case: Case, namespace: Any) -> tuple[type, str]:
+    with pytest.raises(Exception) as caught:
+        case(namespace, _source(namespace))
+    text = str(caught.value).replace("mindtorch.torch", "torch").strip()
+    return type(caught.value), " ".join(text.split())
+
+
+@pytest.mark.parametrize("name", ERRORS)
+def test_errors_are_torchs(name: str) -> None:
+    """The exception's type and text."""
+    assert _error_of(ERRORS[name], ours) == _error_of(ERRORS[name], torch)
+
+
+def _functional(name: str, *arguments: Any, **options: Any) -> Case:
+    """autograd.functional's ``name``; options of strategies must not change the values."""
+    return lambda t, m: getattr(t.autograd.functional, name)(
+        *[a(t, m) if callable(a) else a for a in arguments], **options
+    )
+
+
+def _two(t: Any, m: Any) -> Any:
+    return m(2, 3), m(3)
+
+
+def _product(t: Any, m: Any) -> Any:
+    return lambda a, b: ((a @ b).sin(), b * 2)
+
+
+def _number(t: Any, m: Any) -> Any:
+    return lambda a, b: (a @ b).sin().prod()
+
+
+FUNCTIONAL: dict[str, Case] = {
+    "vjp": _functional("vjp", _product, _two, lambda t, m: (m(2), m(3))),
+    "jvp": _functional("jvp", _product, _two, _two),
+    "vhp": _functional("vhp", _number, _two, _two),
+    "hvp": _functional("hvp", _number, _two, _two),
+    "vjp of a number": _functional("vjp", _number, _two),
+    "strict jvp": _functional("jvp", lambda t, m: t.exp, lambda t, m: m(3), lambda t, m: m(3),
+                              strict=True),
+    "strict hvp": _functional("hvp", _number, _two, _two, strict=True),
+    "jacobian": _functional("jacobian", _product, _two),
+    "jacobian in vectors": _functional("jacobian", _product, _two, vectorize=True),
+    "jacobian forward": _functional(
+        "jacobian", _product, _two, vectorize=True, strategy="forward-mode"
+    ),
+    "jacobian of one": _functional("jacobian", lambda t, m: t.sin, lambda t, m: m(3),
+                                   vectorize=True),
+    "hessian": _functional("hessian", _number, _two),
+    "hessian in vectors": _functional("hessian", _number, _two, vectorize=True),
+    "hessian forward": _functional(
+        "hessian", _number, _two, vectorize=True, outer_jacobian_strategy="forward-mode"
+    ),
+    "hessian of one": _functional("hessian", lambda t, m: lambda a: a.prod(), lambda t, m: m(3)),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FUNCTIONAL)
+def test_autograd_functional_is_torchs(name: str) -> None:
+    """Products and whole matrices, row by row, in vectors, and by columns."""
+    mine = FUNCTIONAL[name](ours, _source(ours))
+    assert not any(x.requires_grad for x in tree_leaves(mine))
+    _assert_alike(mine, FUNCTIONAL[name](torch, _source(torch)))
+
+
+@pytest.mark.parametrize("vectorize", [False, True])
+@pytest.mark.parametrize("name", ["jacobian", "hessian"])
+def test_create_graph_lets_the_result_be_differentiated(name: str, vectorize: bool) -> None:
+    """The gradient of the sum of squares of a Jacobian or Hessian."""
+
+    def gradient(t: Any) -> Any:
+        x = _source(t)(3).requires_grad_()
+        matrix = getattr(t.autograd.functional, name)(
+            lambda a: (a.sin() * a.roll(1)).prod() if name == "hessian" else a.sin() * a.sum(),
+            x, create_graph=True, vectorize=vectorize,
+        )  # fmt: skip
+        return t.autograd.grad(matrix.pow(2).sum(), x)
+
+    _assert_alike(gradient(ours), gradient(torch))
+
+
+def test_batched_gradients_are_differentiable() -> None:
+    """``is_grads_batched`` with ``create_graph``, an unused input, and materialised zeros."""
+
+    def gradients(t: Any) -> Any:
+        make = _source(t)
+        x, unused = make(3).requires_grad_(), make(2).requires_grad_()
+        rows = t.autograd.grad(
+            (x**3).sin(), [x, unused], make(4, 3), create_graph=True, is_grads_batched=True,
+            materialize_grads=True,
+        )  # fmt: skip
+        return rows, t.autograd.grad(rows[0].pow(2).sum(), x)
+
+    _assert_alike(gradients(ours), gradients(torch))
+
+
+@pytest.mark.parametrize("randomness", ["same", "different"])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        lambda t, x: x + t.rand(4),
+        lambda t, x: x + t.randn(3, 4).sum(0),
+        lambda t, x: t.nn.functional.dropout(x),
+        lambda t, x: x.clone().normal_(),
+        lambda t, x: x + t.randperm(4),
+        lambda t, x: t.randint(0, 9, (4,)) + x,
+        lambda t, x: x * t.zeros_like(x).bernoulli_(0.5),
+    ],
+    ids=["rand", "randn", "dropout", "normal_", "randperm", "randint", "bernoulli_"],
+)
+def test_draws_are_torchs(draw: Any, randomness: str) -> None:
+    """The same numbers from the same seed: one draw for all examples, or one for each."""
+
+    def drawn(t: Any, chunk_size: int | None) -> Any:
+        t.manual_seed(3)
+        run = t.vmap(lambda x: draw(t, x), randomness=randomness, chunk_size=chunk_size)
+        return run(_source(t)(5, 4, dtype="f4"))
+
+    for chunk_size in (None, 2):
+        _assert_alike(drawn(ours, chunk_size), drawn(torch, chunk_size), 1e-6)
+
+
+@pytest.mark.parametrize(
+    "draw", ["bernoulli", "multinomial", "normal", "poisson"]
+)
+def test_draws_from_mapped_parameters_are_torchs(draw: str) -> None:
+    """Probabilities, weights, means and rates of each example."""
+    calls: dict[str, Any] = {
+        "bernoulli": lambda t, x: t.bernoulli(x),
+        "multinomial": lambda t, x: t.multinomial(x, 3),
+        "normal": lambda t, x: t.normal(x, 2.0),
+        "poisson": lambda t, x: t.poisson(x),
+    }
+
+    def drawn(t: Any) -> Any:
+        t.manual_seed(3)
+        x = t.sigmoid(_source(t)(5, 4, dtype="f4"))
+        return t.vmap(lambda v: calls[draw](t, v), randomness="different")(x)
+
+    _assert_alike(drawn(ours), drawn(torch), 1e-6)
+
+
+class _Tied(ours.nn.Module):
+    """Two layers with one weight, and a buffer that the call replaces."""
+
+    calls: Any
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first = ours.nn.Linear(2, 2, bias=False)
+        self.second = ours.nn.Linear(2, 2, bias=False)
+        self.second.weight = self.first.weight
+        self.register_buffer("calls", ours.zeros(()))
+
+    def forward(self, x: Any) -> Any:
+        self.calls = self.calls + 1
+        return self.second(self.first(x))
+
+
+def test_functional_call_leaves_the_module_as_it_was() -> None:
+    """Given tensors are used, for tied names too; a replaced buffer is replaced in the dict."""
+    module = _Tied()
+    held = module.first.weight
+    given = {"first.weight": 2 * ours.eye(2), "calls": ours.zeros(())}
+    result = ours.func.functional_call(module, given, ours.ones(1, 2))
+    assert result.tolist() == [[4.0, 4.0]]
+    assert given["calls"].item() == 1
+    assert module.calls.item() == 0
+    assert module.first.weight is held and module.second.weight is held
+    with pytest.raises(ValueError, match=r"multiple values for keys \['first.weight', 'second"):
+        ours.func.functional_call(
+            module, {"first.weight": ours.eye(2), "second.weight": ours.ones(2, 2)}, ours.ones(1, 2)
+        )
+    apart = {"first.weight": ours.eye(2), "second.weight": 3 * ours.eye(2)}
+    result = ours.func.functional_call(module, apart, (ours.ones(1, 2),), tie_weights=False)
+    assert result.tolist() == [[3.0, 3.0]]
+
+
+def test_a_failing_call_puts_the_parameters_back() -> None:
+    """Otherwise an error would leave the module with somebody else's weights."""
+    module = ours.nn.Linear(2, 2)
+    held = dict(module.named_parameters())
+    with pytest.raises(RuntimeError):
+        ours.func.functional_call(module, {"weight": ours.ones(2, 2)}, ours.ones(1, 3))
+    assert all(module.get_parameter(name) is tensor for name, tensor in held.items())
+
+
+def _ensemble(t: Any) -> Any:
+    make = _source(t)
+    models = [
+        t.nn.Sequential(t.nn.Conv2d(2, 3, 3), t.nn.BatchNorm2d(3), t.nn.ReLU(), t.nn.Flatten(),
+                        t.nn.Linear(12, 4), t.nn.LayerNorm(4)).double().eval()
+        for _ in range(3)
+    ]  # fmt: skip
+    for model in models:
+        for p in (*model.parameters(), *model.buffers()):
+            if p.is_floating_point():
+                p.data.copy_(make(*p.shape) ** 2 + 0.1)
+    parameters, buffers = t.func.stack_module_state(models)
+    x = make(5, 2, 4, 4)
+
+    def run(p: Any, b: Any) -> Any:
+        return t.func.functional_call(models[0], (p, b), (x,))
+
+    result = t.vmap(run)(parameters, buffers)
+    return result, t.autograd.grad(result.pow(2).sum(), list(parameters.values()))
+
+
+def test_an_ensemble_is_torchs() -> None:
+    """stack_module_state, functional_call and vmap: outputs and gradients, without a loop."""
+    Vmap.fallbacks.clear()
+    mine = _ensemble(ours)
+    assert not Vmap.fallbacks
+    _assert_alike(mine, _ensemble(torch), 1e-10)
+
+
+def test_gradients_reach_tensors_that_are_closed_over() -> None:
+    """func.grad's result can be differentiated by a parameter that it did not take."""
+
+    def gradient(t: Any) -> Any:
+        make = _source(t)
+        w, x = make(3).requires_grad_(), make(3)
+        inner = t.func.grad(lambda v: (v * w).sin().sum())(x)
+        mapped = t.vmap(t.func.grad(lambda v: (v * w).cos().prod()))(make(2, 3))
+        return t.autograd.grad(inner.sum() + mapped.sum(), w)
+
+    _assert_alike(gradient(ours), gradient(torch))
+
+
+def test_results_without_outer_history_do_not_require_grad() -> None:
+    """The tape of a transformation is not seen outside of it."""
+    x = ours.ones(3)
+    gradient, value = ours.func.grad_and_value(lambda v: (v**2).sum())(x)
+    assert not (gradient.requires_grad or value.requires_grad or x.requires_grad)
+    assert not ours.vmap(ours.func.grad(lambda v: v**2))(x).requires_grad
+    assert ours.vmap(lambda v: v * 2)(x.requires_grad_()).requires_grad
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Any:
+    """torch's forward mode warns of its own deprecated scripts."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", module="torch")
+        warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*torch.jit")
+        warnings.filterwarnings("ignore", message="There is a performance drop because")
+        yield

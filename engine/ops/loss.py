@@ -7,7 +7,8 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..core import state
-from ..tensor import constant, from_array
+from ..tensor import constant
+from ..vmap import detach
 from .convolution import NetworkOp
 from .elementwise import add, divide, multiply, not_equal, where
 from .movement import expand, reshape, unsqueeze
@@ -96,7 +97,7 @@ def _cross_entropy_vjp(
             ),
             None, None,
         ]  # fmt: skip
-    slope = divide(g[0], from_array(out3.array())) if reduction == "mean" else g[0]
+    slope = divide(g[0], detach(out3)) if reduction == "mean" else g[0]
     slope = expand(slope, shape=target.aval.shape)
     logs = nll_gradient(
         scaled(slope, 1 - smoothing), target, weight, shape=x.aval.shape, ignore_index=ignore_index

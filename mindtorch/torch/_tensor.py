@@ -312,6 +312,8 @@ class Tensor(EngineTensor):
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Make the tensor a leaf that collects gradients, or one that does not."""
+        if vmap.is_mapped(self):
+            raise RuntimeError(vmap.REQUIRES_GRAD)
         if not tape.is_leaf(self):
             if requires_grad:
                 return self

@@ -16,6 +16,7 @@ from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement, reduction
 from mindtorch.engine.ops.families import normalize_axis
 from mindtorch.engine.tensor import constant, from_array, full_flat
+from mindtorch.engine.vmap import values_of_all
 
 from . import return_types
 
@@ -189,7 +190,7 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
     residuals = empty
     m, n = A.aval.shape[-2:]
     rank = matrix_rank(A)
-    if m > n and int(rank.flat[: rank.aval.size].min()) == n:
+    if m > n and (values_of_all(rank) == n).all():
         error = el.subtract(ops.matmul(A, solution), B)
         residuals = reduction.sum_(el.square(el.absolute(error)), axis=(error.aval.ndim - 2,),
                                    keepdims=False)  # fmt: skip
@@ -199,12 +200,16 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
 @_translated
 def matrix_rank(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:  # noqa: N803
     """How many singular values exceed ``max(atol, rtol * the greatest)``."""
-    values = svdvals(A).detach().array()
-    eps = np.finfo(A.aval.dtype.np).eps
+    values = svdvals(A).detach()
+    last = (values.aval.ndim - 1,)
+    if not values.aval.shape[-1]:
+        return reduction.sum_(el.greater(values, constant(0)), axis=last, keepdims=False)
     if rtol is None:
+        eps = float(np.finfo(A.aval.dtype.np).eps)
         rtol = 0.0 if atol is not None else eps * max(A.aval.shape[-2:])
-    limit = np.maximum(atol or 0.0, rtol * values.max(-1, keepdims=True, initial=0))
-    return from_array(np.asarray((values > limit).sum(-1), np.int64))
+    greatest = reduction.amax(values, axis=last, keepdims=True)
+    limit = el.maximum(el.multiply(greatest, constant(rtol)), constant(atol or 0.0))
+    return reduction.sum_(el.greater(values, limit), axis=last, keepdims=False)
 
 
 def matrix_power(A: Any, n: int) -> Any:  # noqa: N803

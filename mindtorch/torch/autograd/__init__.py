@@ -7,6 +7,8 @@ from typing import Any
 
 from mindtorch.engine import autodiff
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import full_flat
+from mindtorch.engine.vmap import Vmap
 
 from . import forward_ad as forward_ad
 from . import functional as functional
@@ -86,24 +88,66 @@ def grad(
     is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Any, ...]:
-    """The gradients of ``outputs`` (weighted by ``grad_outputs``) for each of ``inputs``."""
+    """The gradients of ``outputs`` (weighted by ``grad_outputs``) for each of ``inputs``.
+
+    With ``is_grads_batched`` axis 0 of each of ``grad_outputs`` is a batch, and so it is of each
+    result: one backward pass, mapped, for all of them.
+    """
     if materialize_grads and allow_unused is False:
         raise ValueError(
             "Expected allow_unused to be True or not passed when materialize_grads=True, but got: "
             "allow_unused=False."
         )
+    listed, leaves = _as_list(outputs), _as_list(inputs)
+    weights = _gradients_for(listed, grad_outputs)
+    unused = bool(allow_unused) or materialize_grads
     if is_grads_batched:
-        raise NotImplementedError("autograd.grad(is_grads_batched=True) is not supported yet")
-    results = autodiff.gradients(
-        _as_list(outputs),
-        _as_list(inputs),
-        _gradients_for(_as_list(outputs), grad_outputs),
-        retain_graph,
-        create_graph,
-        bool(allow_unused) or materialize_grads,
-        materialize_grads,
-    )
-    return tuple(results)
+        found = _mapped_gradients(listed, leaves, weights, retain_graph, create_graph, unused)
+    else:
+        found = autodiff.gradients(listed, leaves, weights, retain_graph, create_graph, unused)
+    if materialize_grads:
+        found = [
+            full_flat(x.aval.shape, x.aval.dtype, 0) if g is None else g
+            for g, x in zip(found, leaves, strict=True)
+        ]
+    return tuple(found)
+
+
+def _mapped_gradients(
+    outputs: list[Any], inputs: list[Any], weights: list[Any], retain_graph: bool | None,
+    create_graph: bool, unused: bool,
+) -> list[Any]:  # fmt: skip
+    """The gradients for each of a batch of weights, by vmap over the pass."""
+    sizes = set()
+    for position, (output, weight) in enumerate(zip(outputs, weights, strict=True)):
+        if weight is None:
+            continue
+        if weight.aval.shape[1:] != output.aval.shape:
+            raise RuntimeError(
+                "If `is_grads_batched=True`, we interpret the first dimension of each grad_output "
+                "as the batch dimension. The sizes of the remaining dimensions are expected to "
+                "match the shape of corresponding output, but a mismatch was detected: "
+                f"grad_output[{position}] has a shape of torch.Size({list(weight.aval.shape[2:])})"
+                f" and output[{position}] has a shape of torch.Size({list(output.aval.shape)}). If "
+                "you only want some tensors in `grad_output` to be considered batched, consider "
+                "using vmap."
+            )
+        sizes.add(weight.aval.shape[0])
+    if not sizes:
+        raise ValueError("vmap: Expected at least one Tensor to vmap over")
+    if len(sizes) > 1:
+        given = [w.aval.shape[0] for w in weights if w is not None]
+        raise ValueError(
+            "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
+            f"{given} for the mapped dimension"
+        )
+    level = Vmap(sizes.pop())
+    with level.active():
+        entered = [None if w is None else level.enter(w, 0) for w in weights]
+        found = autodiff.gradients(
+            outputs, inputs, entered, retain_graph, create_graph, unused
+        )
+    return [None if g is None else level.leave(g, 0) for g in found]
 
 
 def _sequence(value: Any) -> Sequence[Any]:

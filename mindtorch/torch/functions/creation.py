@@ -14,6 +14,7 @@ from mindtorch.engine.device import cpu, empty_on
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
+from mindtorch.engine.vmap import for_each_example
 
 from .._arguments import as_device, as_dtype, as_int, as_shape
 from .._registry import function
@@ -180,7 +181,7 @@ def _define_like(name: str, value: Any) -> None:
     ) -> Any:
         described = _like(input, dtype, device, memory_format)
         made = new_empty(described) if value is None else filled(described, value)
-        return finish(made, requires_grad, layout, pin_memory)
+        return finish(for_each_example(made, input), requires_grad, layout, pin_memory)
 
     function(method=False, name=name)(body)
 
@@ -203,7 +204,7 @@ def full_like(
     if isinstance(fill_value, EngineTensor):
         fill_value = fill_value.item()
     made = filled(_like(input, dtype, device, memory_format), fill_value)
-    return finish(made, requires_grad, layout)
+    return finish(for_each_example(made, input), requires_grad, layout)
 
 
 @function(method=False)
@@ -240,7 +241,7 @@ def _define_new(name: str, value: Any) -> None:
         place = self.aval.device if device is None else device
         described = _described(size, self.aval.dtype if dtype is None else dtype, place)
         made = new_empty(described) if value is None else filled(described, value)
-        return finish(made, requires_grad, layout, pin_memory)
+        return finish(for_each_example(made, self), requires_grad, layout, pin_memory)
 
     function(namespace=False, name=name)(body)
 
@@ -261,7 +262,7 @@ def new_full(
 ) -> Any:
     place = self.aval.device if device is None else device
     described = _described((size,), self.aval.dtype if dtype is None else dtype, place)
-    return finish(filled(described, fill_value), requires_grad)
+    return finish(for_each_example(filled(described, fill_value), self), requires_grad)
 
 
 @function(namespace=False)

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace
+from mindtorch.engine import dtypes, inplace, vmap
 from mindtorch.engine.ops import indexing as ops
 from mindtorch.engine.ops import movement
+from mindtorch.engine.ops.elementwise import equal
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
@@ -164,7 +165,7 @@ def masked_select(input: Any, mask: Any) -> Any:  # noqa: A002
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     shape = np.broadcast_shapes(input.aval.shape, mask.aval.shape)
     x, m = movement.expand(input, shape=shape), movement.expand(mask, shape=shape)
-    places = np.flatnonzero(m.detach().numpy())
+    places = np.flatnonzero(vmap.known_values(m, vmap.MASKED_SELECT))
     return ops.take(x, from_array(places.astype(np.int64)))
 
 
@@ -211,7 +212,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:  # 
 @function(out=True)
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
     """The coordinates of the elements that are not 0: one row each, or a tuple by axis."""
-    array = input.detach().array()
+    array = vmap.known_values(input, vmap.SHAPE.format("nonzero"))
     if as_tuple:
         found = np.nonzero(array if array.ndim else array.reshape(1))
         return tuple(from_array(p) for p in found)
@@ -232,7 +233,11 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         raise RuntimeError(
             "one_hot is only applicable to index tensor of type LongTensor."
         )
-    array = tensor.detach().array()
+    if vmap.is_mapped(tensor) and num_classes > 0:
+        classes = from_array(np.arange(num_classes, dtype=np.int64))
+        found = equal(movement.unsqueeze(tensor, axis=tensor.aval.ndim), classes)
+        return movement.cast(found, dtype=dtypes.int64)
+    array = vmap.known_values(tensor, vmap.ITEM)
     if not array.size and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")
     if array.size and array.min() < 0:

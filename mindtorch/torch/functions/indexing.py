@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace, tape
+from mindtorch.engine import dtypes, inplace, tape, vmap
 from mindtorch.engine.core import state
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -163,7 +163,7 @@ def _take_tensor(view: Any, axis: int, item: Any, indices: dict[int, Any]) -> in
                 )
         if not item.aval.shape:
             raise NotImplementedError("indexing with a 0-dim mask")
-        for i, places in enumerate(np.nonzero(item.detach().numpy())):
+        for i, places in enumerate(np.nonzero(vmap.known_values(item, vmap.MASK))):
             indices[axis + i] = from_array(places)
         return axis + item.aval.ndim
     if dtype.category != dtypes.INTEGER:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from mindtorch.engine import dtypes, tape
+from mindtorch.engine import dtypes, tape, vmap
 from mindtorch.engine.aval import broadcast_shapes, channels_last_strides, contiguous_strides
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -576,13 +576,28 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
     return ops.unfold(self, axis=axis, size=size, step=step)
 
 
+def _within_example(x: Any, shape: Any, strides: Any, offset: int, end: int) -> None:
+    """vmap: a view of one example reaches no other."""
+    first, last = x._offset, x._offset + x.aval.extent
+    if 0 not in shape and not first <= offset < end <= last:
+        raise RuntimeError(
+            f"result = tensor.as_strided({list(shape)}, {list(strides)}, {offset}) can access "
+            "memory outside of `tensor`. `result` can access some memory in range "
+            f"[{offset}, {end}], but `tensor` can only access some memory in range "
+            f"[{first}, {last}]. This is not supported inside of vmap, please try to rewrite the "
+            "`as_strided` call as a sequence of PyTorch view operations"
+        )
+
+
 @function()
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:  # noqa: A002
     """A view of the storage with the shape, strides and offset given."""
     offset = input._offset if storage_offset is None else storage_offset
     shape, strides = tuple(size), tuple(stride)
     need = offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    if 0 not in shape and need > input._shared.buffer.size:
+    if vmap.is_mapped(input):
+        _within_example(input, shape, strides, offset, need)
+    elif 0 not in shape and need > input._shared.buffer.size:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, "
             f"and itemsize {input.aval.dtype.itemsize} requiring a storage size of "

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, vmap
 from mindtorch.engine.ops import movement, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
@@ -65,8 +65,8 @@ def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  
     return return_types.kthvalue(*sorting.kthvalue(input, k=int(k), axis=axis, keepdims=keepdim))
 
 
-def _values(x: Any) -> Any:
-    return x.detach().numpy() if x.aval.dtype is not dtypes.bfloat16 else x.detach().array()
+def _values(x: Any, name: str) -> Any:
+    return vmap.known_values(x, vmap.SHAPE.format(name))
 
 
 @function()
@@ -78,7 +78,7 @@ def unique(
     dim: int | None = None,
 ) -> Any:
     """The distinct elements (slices along ``dim``) in ascending order."""
-    array = _values(input)
+    array = _values(input, "_unique2")
     found = np.unique(
         array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
@@ -100,7 +100,7 @@ def unique_consecutive(
     dim: int | None = None,
 ) -> Any:
     """Runs of equal elements (slices along ``dim``) made one."""
-    array = _values(input)
+    array = _values(input, "unique_consecutive")
     rows = array.reshape(-1, 1) if dim is None else np.moveaxis(array, dim, 0)
     n = rows.shape[0]
     flat = rows.reshape(n, -1)
@@ -162,24 +162,26 @@ def bucketize(
 
 
 @function()
+@vmap.by_example
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
     """How often (with what total weight) each whole number occurs."""
-    if input.aval.ndim != 1 or (input.aval.size and int(_values(input).min()) < 0):
+    if input.aval.ndim != 1 or (input.aval.size and int(_values(input, "bincount").min()) < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if input.aval.dtype.category != dtypes.INTEGER:
         kind = dtypes.scalar_type_name(input.aval.dtype)
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{kind}'")
-    given = None if weights is None else _values(weights)
-    counts = np.bincount(_values(input), given, minlength)
+    given = None if weights is None else _values(weights, "bincount")
+    counts = np.bincount(_values(input, "bincount"), given, minlength)
     if given is None:
         return from_array(counts.astype(np.int64))
     return from_array(counts.astype(np.float32 if given.dtype == np.float32 else np.float64))
 
 
 @function(out=True)
+@vmap.by_example
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  # noqa: A002
     """How many elements fall into each of ``bins`` bins of equal width."""
-    array = _values(input).reshape(-1)
+    array = _values(input, "histc").reshape(-1)
     low, high = float(min), float(max)
     if low == high and array.size:
         low, high = float(array.min()), float(array.max())

@@ -6,7 +6,7 @@ import math
 import warnings
 from typing import Any
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, vmap
 from mindtorch.engine.core import state
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import loss as ops
@@ -248,7 +248,7 @@ def binary_cross_entropy(
             f"Using a target size ({target.size()}) that is different to the input size "
             f"({input.size()}) is deprecated. Please ensure they have the same size."
         )
-    values = input.array()
+    values = vmap.values_of_all(input)
     if values.size and not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = (target - 1) * (-input).log1p().clamp(min=-100) - target * input.log().clamp(min=-100)
@@ -295,7 +295,7 @@ def gaussian_nll_loss(
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = var * input.new_ones(input.size())
-    elif (var.array() < 0).any():
+    elif (vmap.known_values(var, vmap.BRANCH) < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.size() != input.size():
         if input.size()[:-1] == var.size():

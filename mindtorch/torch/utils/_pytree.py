@@ -97,7 +97,7 @@ def _node_of(tree: Any) -> _Node | None:
     return _NAMED_TUPLE if node is None and _is_named_tuple(tree) else node
 
 
-@dataclass
+@dataclass(repr=False)
 class TreeSpec:
     """A tree without its leaves."""
 
@@ -110,6 +110,10 @@ class TreeSpec:
     def __post_init__(self) -> None:
         self.num_children = len(self.children_specs)
         self.num_leaves = sum(spec.num_leaves for spec in self.children_specs)
+
+    def __repr__(self) -> str:
+        parts = ",\n".join(repr(spec) for spec in self.children_specs).replace("\n", "\n  ")
+        return f"TreeSpec({self.type.__name__}, {self.context}, [{parts}])"
 
     def is_leaf(self) -> bool:
         return False
