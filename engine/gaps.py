@@ -71,6 +71,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("module", "parametrize, weight_norm, spectral_norm, prune", "all", "not written yet"),
     Gap("feature", "SparseAdam.step", "all", "takes sparse gradients only, and none exist yet"),
     Gap("argument", "Embedding(sparse=True)", "all", "only strided tensors exist"),
+    Gap("argument", "EmbeddingBag(scale_grad_by_freq=True) as in PyTorch's CPU kernel", "all",
+        "divides by the frequency of the row itself, as documented; that kernel takes another's"),
     Gap("argument", "optimizer(differentiable=True)", "all",
         "write the update as a function and differentiate that"),
     Gap("argument", "DataLoader(pin_memory=True)", "all", "warns, as torch does without a device"),
