@@ -71,6 +71,10 @@ ROWS = [
          lambda t, x, y: t.nn.functional.cross_entropy(x, y, ignore_index=2, label_smoothing=0.2),
          (A, integers(3, high=5)), (numbers(2, 5, 3), integers(2, 3, high=5)),
          label="cross_entropy_smoothed"),
+    call("ctc_loss ctc_loss_backward",
+         lambda t, x: t.nn.functional.ctc_loss(
+             x.log_softmax(-1), t.tensor([[1, 1], [2, 3]]), (6, 4), (2, 2), reduction="none"),
+         (numbers(6, 2, 5),), second=False, tolerance=1024),
     call("lstm lstm_backward", recurrent("LSTM"),
          (numbers(3, 2, 5), numbers(12, 5, seed=1), numbers(12, 3, seed=2)), tolerance=1024),
     call("gru gru_backward", recurrent("GRU"),
