@@ -91,6 +91,19 @@ def test_a_single_sequence_is_torchs() -> None:
     close(one(ours), one(torch), "float64")
 
 
+def test_impossible_classes_have_no_part_in_the_gradient() -> None:
+    """A log probability of -inf: other classes get what they get when it is very low."""
+
+    def one(low: float) -> Any:
+        values = logits("float64")[:, :1].copy()
+        values[:, 0, 3] = values[4, 0, 1] = low
+        x = ours.tensor(values, requires_grad=True)
+        ours.nn.functional.ctc_loss(x, ours.tensor([[1, 2, 2]]), (9,), (3,)).backward()
+        return x.grad.numpy()
+
+    np.testing.assert_allclose(one(-np.inf), one(-1e6), atol=1e-12)
+
+
 def test_second_derivatives_are_refused() -> None:
     """As torch does, when the second backward reaches the loss."""
 

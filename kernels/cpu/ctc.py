@@ -14,6 +14,7 @@ import numpy as np
 
 from mindtorch.kernels.compile import kernel
 
+from .bits import choose, greater
 from .half import flat
 from .math import exp32, log32
 from .math_double import exp64, log64
@@ -21,23 +22,40 @@ from .threads import parallel_for
 
 
 @kernel
-def _states(labels: Any, skips: Any, targets: Any, count: int, blank: int) -> None:
-    """The label of each state, and whether state s may follow state s - 2."""
+def _states(labels: Any, gates: Any, targets: Any, count: int, blank: int) -> None:
+    """The label of each state; 0 where state s may follow state s - 2, else -inf (2 more)."""
     for s in range(2 * count + 1):
         labels[s] = targets[s // 2] if s % 2 else blank
-    for s in range(2 * count + 1):
-        skips[s] = s > 1 and labels[s] != labels[s - 2]
+    gates[:] = -np.inf
+    for s in range(2, 2 * count + 1):
+        if labels[s] != labels[s - 2]:
+            gates[s] = 0
 
 
 def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
     """(forward, backward) for the samples ``first`` to ``last``."""
 
     @kernel
-    def log_sum(a: Any, b: Any, c: Any) -> Any:
-        top = max(a, b, c)
-        if top == -np.inf:
-            return top
-        return logarithm(exponential(a - top) + exponential(b - top) + exponential(c - top)) + top
+    def advance(now: Any, same: Any, one: Any, two: Any, gate: Any, own: Any) -> None:
+        for s in range(now.size):
+            a, b, c = same[s], one[s], two[s] + gate[s]
+            top = greater(a, greater(b, c))
+            top = choose(top == -np.inf, now.dtype.type(0), top)
+            sums = exponential(a - top) + exponential(b - top) + exponential(c - top)
+            now[s] = logarithm(sums) + top + own[s]
+
+    @kernel
+    def weights(out: Any, alpha: Any, beta: Any, own: Any, loss: Any) -> None:
+        """The share of all alignments that is in each state at a step."""
+        zero = out.dtype.type(0)
+        for s in range(out.size):
+            known = own[s] > -np.inf
+            out[s] = choose(known, exponential(alpha[s] + beta[s] + loss - own[s]), zero)
+
+    @kernel
+    def emissions(own: Any, row: Any, labels: Any) -> None:
+        for s in range(own.size):
+            own[s] = row[labels[s]]
 
     @kernel
     def forward(
@@ -46,7 +64,8 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
     ) -> None:  # fmt: skip
         none = x.dtype.type(-np.inf)
         states = alpha.shape[2]
-        labels, skips = np.empty(states, np.int64), np.empty(states, np.bool_)
+        labels, own = np.empty(states, np.int64), np.empty(states, x.dtype)
+        gates, held = np.empty(states + 2, x.dtype), np.empty(states + 2, x.dtype)
         for b in range(first, last):
             table = alpha[b]
             table[:] = none
@@ -54,17 +73,23 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
             if length == 0:
                 loss[b] = x.dtype.type(0) if count == 0 else -none
                 continue
-            _states(labels, skips, targets[starts[b] :], count, blank)
+            total = 2 * count + 1
+            _states(labels, gates, targets[starts[b] :], count, blank)
             table[0, 0] = x[0, b, blank]
             if count:
                 table[0, 1] = x[0, b, labels[1]]
+            held[:] = none
             for t in range(1, length):
-                for s in range(2 * count + 1):
-                    one = table[t - 1, s - 1] if s else none
-                    two = table[t - 1, s - 2] if skips[s] else none
-                    table[t, s] = log_sum(table[t - 1, s], one, two) + x[t, b, labels[s]]
+                for s in range(total):
+                    held[s + 2] = table[t - 1, s]
+                emissions(own[:total], x[t, b], labels)
+                advance(table[t, :total], held[2:], held[1:], held, gates, own)
             end = table[length - 1]
-            loss[b] = -log_sum(end[2 * count], end[2 * count - 1] if count else none, none)
+            held[0], held[1] = end[2 * count], end[2 * count - 1] if count else none
+            held[2] = none
+            own[0] = 0
+            advance(held[:1], held[:1], held[1:2], held[2:3], held[2:3], own)
+            loss[b] = -held[0]
 
     @kernel
     def backward(
@@ -73,36 +98,35 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
     ) -> None:  # fmt: skip
         none = x.dtype.type(-np.inf)
         states, classes = alpha.shape[2], x.shape[2]
-        labels, skips = np.empty(states, np.int64), np.empty(states, np.bool_)
-        held, beta = np.empty(states, x.dtype), np.empty(states, x.dtype)
-        shares = np.empty(classes, x.dtype)
+        labels, own = np.empty(states, np.int64), np.empty(states, x.dtype)
+        gates, held = np.empty(states + 2, x.dtype), np.empty(states + 2, x.dtype)
+        beta, shares = np.empty(states, x.dtype), np.empty(classes, x.dtype)
         for b in range(first, last):
             gx[:, b] = 0
-            if zero_infinity and loss[b] == np.inf:
-                continue
             count, length = counts[b], lengths[b]
-            _states(labels, skips, targets[starts[b] :], count, blank)
+            if loss[b] == np.inf:
+                if not zero_infinity:
+                    gx[:length, b] = np.nan
+                continue
             total = 2 * count + 1
+            _states(labels, gates, targets[starts[b] :], count, blank)
+            held[:] = none
             for t in range(length - 1, -1, -1):
+                row, target = x[t, b], gx[t, b]
+                emissions(own[:total], row, labels)
+                if t == length - 1:
+                    held[total - 1] = own[total - 1]
+                    if count:
+                        held[total - 2] = own[total - 2]
+                else:
+                    advance(beta[:total], held, held[1:], held[2:], gates[2:], own)
+                    held[:total] = beta[:total]
+                weights(beta[:total], alpha[b, t], held, own, loss[b])
+                shares[:] = 0
                 for s in range(total):
-                    own = x[t, b, labels[s]]
-                    if t == length - 1:
-                        beta[s] = own if s >= total - 2 else none
-                        continue
-                    one = held[s + 1] if s + 1 < total else none
-                    two = none
-                    if s + 2 < total and skips[s + 2]:
-                        two = held[s + 2]
-                    beta[s] = log_sum(held[s], one, two) + own
-                held, beta = beta, held
-                shares[:] = none
-                for s in range(total):
-                    k = labels[s]
-                    shares[k] = log_sum(shares[k], alpha[b, t, s] + held[s], none)
+                    shares[labels[s]] += beta[s]
                 for k in range(classes):
-                    value = x[t, b, k]
-                    part = exponential(shares[k] + loss[b] - value)
-                    gx[t, b, k] = (exponential(value) - part) * g[b]
+                    target[k] = (exponential(row[k]) - shares[k]) * g[b]
 
     return forward, backward
 
