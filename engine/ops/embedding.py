@@ -44,12 +44,17 @@ embedding = NetworkOp(
 )  # fmt: skip
 
 
-def _shared_evenly(g: Any, index: Any) -> Any:
-    """``g`` divided by how often each row is looked up."""
+def _shares(index: Any, dtype: Any) -> Any:
+    """For each place 1 / how often its row is looked up."""
     places = index.array()
     _, inverse, counts = np.unique(places, return_inverse=True, return_counts=True)
-    factor = (1.0 / counts)[inverse].reshape((*places.shape, 1)).astype(g.aval.dtype.np)
-    return multiply(g, from_array(factor))
+    return from_array((1.0 / counts)[inverse].reshape(places.shape).astype(dtype.np))
+
+
+def _shared_evenly(g: Any, index: Any) -> Any:
+    """``g`` divided by how often each row is looked up."""
+    shares = _shares(index, g.aval.dtype)
+    return multiply(g, reshape(shares, (*shares.aval.shape, 1)))
 
 
 def _second(g: Any, index: Any, padding_idx: int | None) -> Any:
@@ -66,5 +71,106 @@ embedding_gradient = NetworkOp(
     lambda y, index, *, rows, padding_idx: aval((rows, y.shape[-1]), y.dtype, None, y.device),
     "embedding.scatter_add_rows",
     vjp=(_second, None),
+    group="network",
+)
+
+
+# --- bags ----------------------------------------------------------------------------------------
+# bag b holds the places from starts[b] to starts[b + 1] of index
+
+
+def _bag_rows(weight: Aval, starts: Aval, dtype: Any = None) -> Aval:
+    return aval((starts.shape[0] - 1, weight.shape[1]), dtype or weight.dtype, None, weight.device)
+
+
+def _bag_factors_vjp(
+    g: Any, weight: Any, index: Any, starts: Any, factors: Any, needs: Any,
+    padding_idx: int | None, scale_by_frequency: bool, avals: Any,
+) -> list[Any]:  # fmt: skip
+    for_weight = for_factors = None
+    if needs[0]:
+        shares = _shares(index, avals[0].dtype) if scale_by_frequency else None
+        if shares is None or factors is None:
+            shares = factors if shares is None else shares
+        else:
+            shares = multiply(factors, shares)
+        for_weight = bag_scatter(
+            g, index, starts, shares, rows=avals[0].shape[0], padding_idx=padding_idx
+        )
+    if needs[3]:
+        for_factors = bag_products(g, weight, index, starts, padding_idx=padding_idx)
+    return [for_weight, None, None, for_factors]
+
+
+# the sum over the places i of each bag of factors[i] * weight[index[i]]
+bag_sum = NetworkOp(
+    "embedding_bag",
+    lambda weight, index, starts, factors, *, padding_idx, scale_by_frequency: _bag_rows(
+        weight, starts
+    ),
+    "embedding.bag_sum",
+    vjp=_bag_factors_vjp,
+    grad_name="EmbeddingBagBackward0",
+    group="network",
+)
+
+
+def _bag_scatter_vjp(
+    g: Any, y: Any, index: Any, starts: Any, factors: Any, needs: Any, padding_idx: int | None,
+) -> list[Any]:  # fmt: skip
+    for_y = for_factors = None
+    if needs[0]:
+        for_y = bag_sum(
+            g, index, starts, factors, padding_idx=padding_idx, scale_by_frequency=False
+        )
+    if needs[3]:
+        for_factors = bag_products(y, g, index, starts, padding_idx=padding_idx)
+    return [for_y, None, None, for_factors]
+
+
+# factors[i] * y[b] added at row index[i] for each place i of each bag b
+bag_scatter = NetworkOp(
+    "embedding_bag_dense_backward",
+    lambda y, index, starts, factors, *, rows, padding_idx: aval(
+        (rows, y.shape[1]), y.dtype, None, y.device
+    ),
+    "embedding.bag_scatter",
+    vjp=_bag_scatter_vjp,
+    group="network",
+)
+
+
+def _bag_products_vjp(
+    g: Any, y: Any, weight: Any, index: Any, starts: Any, needs: Any, padding_idx: int | None,
+    avals: Any,
+) -> list[Any]:
+    for_y = for_weight = None
+    if needs[0]:
+        for_y = bag_sum(
+            weight, index, starts, g, padding_idx=padding_idx, scale_by_frequency=False
+        )
+    if needs[1]:
+        for_weight = bag_scatter(
+            y, index, starts, g, rows=avals[1].shape[0], padding_idx=padding_idx
+        )
+    return [for_y, for_weight, None, None]
+
+
+# the inner product of y[b] and weight[index[i]] for each place i of each bag b
+bag_products = NetworkOp(
+    "embedding_bag_per_sample_weights_backward",
+    lambda y, weight, index, starts, *, padding_idx: aval(
+        index.shape, weight.dtype, None, weight.device
+    ),
+    "embedding.bag_products",
+    vjp=_bag_products_vjp,
+    group="network",
+)
+
+# for each bag and column the row of the largest element; -1 for an empty bag
+bag_largest = NetworkOp(
+    "embedding_bag_max_indices",
+    lambda weight, index, starts, *, padding_idx: _bag_rows(weight, starts, dtypes.int64),
+    "embedding.bag_largest",
     group="network",
 )

@@ -9,6 +9,7 @@ import numpy as np
 from mindtorch.kernels.compile import kernel
 
 from .half import flat, in_float32
+from .threads import parallel_for
 
 
 @kernel
@@ -63,3 +64,142 @@ def scatter_add_rows(
     n = out.size // max(out.shape[0], 1)
     skipped = -1 if padding_idx is None else padding_idx
     _scatter_add(out.reshape(-1), flat(g), flat(indices), n, skipped)
+
+
+# --- bags: bag ``b`` is places ``starts[b]`` to ``starts[b + 1]`` ---------------------------------
+
+
+@kernel
+def _bag_sum(
+    out: Any, weight: Any, indices: Any, starts: Any, factors: Any, n: int, skipped: int,
+    first: int, last: int,
+) -> None:  # fmt: skip
+    for b in range(first, last):
+        target = out[b * n : (b + 1) * n]
+        for j in range(n):
+            target[j] = 0
+        for i in range(starts[b], starts[b + 1]):
+            if indices[i] == skipped:
+                continue
+            source = weight[indices[i] * n : (indices[i] + 1) * n]
+            if factors.size:
+                factor = factors[i]
+                for j in range(n):
+                    target[j] += source[j] * factor
+            else:
+                for j in range(n):
+                    target[j] += source[j]
+
+
+@kernel
+def _bag_scatter(
+    out: Any, g: Any, indices: Any, starts: Any, factors: Any, n: int, skipped: int
+) -> None:
+    for i in range(out.size):
+        out[i] = 0
+    for b in range(starts.size - 1):
+        source = g[b * n : (b + 1) * n]
+        for i in range(starts[b], starts[b + 1]):
+            if indices[i] == skipped:
+                continue
+            target = out[indices[i] * n : (indices[i] + 1) * n]
+            factor = factors[i] if factors.size else out.dtype.type(1)
+            for j in range(n):
+                target[j] += source[j] * factor
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _bag_products(
+    out: Any, g: Any, weight: Any, indices: Any, starts: Any, n: int, skipped: int
+) -> None:
+    for i in range(out.size):
+        out[i] = 0
+    for b in range(starts.size - 1):
+        first = g[b * n : (b + 1) * n]
+        for i in range(starts[b], starts[b + 1]):
+            if indices[i] == skipped:
+                continue
+            second = weight[indices[i] * n : (indices[i] + 1) * n]
+            total = out.dtype.type(0)
+            for j in range(n):
+                total += first[j] * second[j]
+            out[i] = total
+
+
+@kernel
+def _bag_largest(
+    out: Any, weight: Any, indices: Any, starts: Any, n: int, skipped: int
+) -> None:
+    for b in range(starts.size - 1):
+        target = out[b * n : (b + 1) * n]
+        for j in range(n):
+            target[j] = -1
+        for i in range(starts[b], starts[b + 1]):
+            row = indices[i]
+            if row == skipped:
+                continue
+            for j in range(n):
+                held = target[j]
+                if held < 0 or weight[row * n + j] > weight[held * n + j]:
+                    target[j] = row
+
+
+def _skipped(padding_idx: int | None) -> int:
+    return -1 if padding_idx is None else padding_idx
+
+
+def _factors(array: Any, dtype: Any) -> Any:
+    return np.empty(0, dtype) if array is None else flat(array)
+
+
+def _checked(indices: Any, rows: int) -> Any:
+    """The indices flat; RuntimeError, as torch's, for one outside of ``range(rows)``."""
+    found = flat(indices)
+    wrong = np.flatnonzero((found < 0) | (found >= rows))
+    if wrong.size:
+        raise RuntimeError(
+            f"Index {wrong[0]} of input takes value {found[wrong[0]]} which is not in the valid "
+            f"range [0, {rows})"
+        )
+    return found
+
+
+@in_float32
+def bag_sum(
+    out: Any, weight: Any, indices: Any, starts: Any, factors: Any, *, padding_idx: int | None
+) -> None:
+    """``out[b]`` = the sum over places i of bag b of ``factors[i] * weight[indices[i]]``."""
+    places, n = _checked(indices, weight.shape[0]), out.shape[1]
+    arrays = (out.reshape(-1), flat(weight), places, flat(starts), _factors(factors, out.dtype))
+
+    def part(first: int, last: int) -> None:
+        _bag_sum(*arrays, n, _skipped(padding_idx), first, last)
+
+    parallel_for(out.shape[0], part, smallest=max(1, 65536 * out.shape[0] // (places.size * n + 1)))
+
+
+@in_float32
+def bag_scatter(
+    out: Any, g: Any, indices: Any, starts: Any, factors: Any, *, padding_idx: int | None
+) -> None:
+    """Zeros with ``factors[i] * g[b]`` added to row ``indices[i]`` for each place i of bag b."""
+    _bag_scatter(out.reshape(-1), flat(g), _checked(indices, out.shape[0]), flat(starts),
+                 _factors(factors, out.dtype), out.shape[1], _skipped(padding_idx))  # fmt: skip
+
+
+@in_float32
+def bag_products(
+    out: Any, g: Any, weight: Any, indices: Any, starts: Any, *, padding_idx: int | None
+) -> None:
+    """``out[i] = sum(g[b] * weight[indices[i]])`` for each place i of bag b; else 0."""
+    _bag_products(out, flat(g), flat(weight), _checked(indices, weight.shape[0]), flat(starts),
+                  weight.shape[1], _skipped(padding_idx))  # fmt: skip
+
+
+@in_float32
+def bag_largest(
+    out: Any, weight: Any, indices: Any, starts: Any, *, padding_idx: int | None
+) -> None:
+    """``out[b, j]`` = the row of bag b with the largest element j; -1 for an empty bag."""
+    _bag_largest(out.reshape(-1), flat(weight), _checked(indices, weight.shape[0]), flat(starts),
+                 out.shape[1], _skipped(padding_idx))  # fmt: skip

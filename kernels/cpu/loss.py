@@ -100,7 +100,7 @@ def nll_gradient(
 
 # --- cross entropy: log_softmax and nll at once, without the array of logarithms -------------
 
-_BLOCK = 256
+_BLOCK = 256  # elements whose exponentials wait to be added
 
 
 def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import warnings
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -176,18 +175,54 @@ def embedding_bag(
     if mode == "max" and (scale_grad_by_freq or sparse):
         option = "scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights"
         raise ValueError(f"max mode does not support {option}")
-    starts, flat, weights = _bags(input, offsets, per_sample_weights, include_last_offset)
-    rows = embedding(
-        flat, weight, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
-    )
-    if weights is not None:
-        rows = rows * weights.unsqueeze(1)
+    if sparse:
+        raise NotImplementedError("sparse gradients are not implemented in mindtorch")
     place = _padding_place(padding_idx, weight.aval.shape[0])
-    return _reduce_bags(rows, flat, starts, mode, place)
+    padding = None if place < 0 else place
+    flat, starts = _bags(input, offsets, include_last_offset)
+    if flat.aval.dtype not in (dtypes.int64, dtypes.int32):
+        raise RuntimeError(
+            "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
+            f"Long, Int; but got torch.{dtypes.scalar_type_name(flat.aval.dtype)}Tensor instead "
+            "(while checking arguments for embedding_bag)"
+        )
+    if max_norm is not None:
+        _renormalize(weight, flat, max_norm, norm_type)
+    ends = from_array(starts)
+    if mode == "max":
+        return _largest_of_bags(weight, flat, ends, padding)
+    factors = None
+    if per_sample_weights is not None:
+        factors = _same_type(per_sample_weights.reshape(-1), weight)
+    sums = embedding_ops.bag_sum(
+        weight, flat, ends, factors, padding_idx=padding,
+        scale_by_frequency=bool(scale_grad_by_freq),
+    )  # fmt: skip
+    if mode == "sum":
+        return sums
+    counted = np.concatenate([[0], np.cumsum(flat.array() != place)])
+    counts = np.maximum(counted[starts[1:]] - counted[starts[:-1]], 1)
+    return sums / from_array(counts.astype(np.float64)[:, None]).to(sums.dtype)
 
 
-def _bags(x: Any, offsets: Any, weights: Any, include_last: bool) -> tuple[Any, Any, Any]:
-    """Where each bag begins (and the end of the last), the flat indices and their factors."""
+def _same_type(factors: Any, weight: Any) -> Any:
+    if factors.aval.dtype is not weight.aval.dtype:
+        names = [dtypes.scalar_type_name(v.aval.dtype) for v in (weight, factors)]
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
+            f"#1 'per_sample_weights'; but type torch.{names[0]}Tensor does not equal "
+            f"torch.{names[1]}Tensor (while checking arguments for embedding_bag)"
+        )
+    return factors
+
+
+def _largest_of_bags(weight: Any, flat: Any, ends: Any, padding: int | None) -> Any:
+    rows = embedding_ops.bag_largest(weight, flat, ends, padding_idx=padding)
+    return weight.gather(0, rows.clamp_min(0)).masked_fill(rows < 0, 0.0)
+
+
+def _bags(x: Any, offsets: Any, include_last: bool) -> tuple[Any, Any]:
+    """The flat indices; where each bag begins and, last, where the last one ends."""
     if x.dim() == 2:
         if offsets is not None:
             raise ValueError(
@@ -196,8 +231,7 @@ def _bags(x: Any, offsets: Any, weights: Any, include_last: bool) -> tuple[Any, 
             )
         count, length = x.aval.shape
         starts = np.arange(count + 1, dtype=np.int64) * length
-        flat = movement.reshape(x, (count * length,))
-        return starts, flat, None if weights is None else weights.reshape(-1)
+        return movement.reshape(x, (count * length,)), starts
     if x.dim() != 1:
         raise ValueError(f"input has to be 1D or 2D Tensor, but got Tensor of dimension {x.dim()}")
     if offsets is None:
@@ -205,32 +239,21 @@ def _bags(x: Any, offsets: Any, weights: Any, include_last: bool) -> tuple[Any, 
     if offsets.dim() != 1:
         raise ValueError("offsets has to be a 1D Tensor")
     starts = offsets.array().astype(np.int64)
-    if not include_last:
-        starts = np.append(starts, x.aval.size)
-    return starts, x, weights
-
-
-def _reduce_bags(rows: Any, flat: Any, starts: Any, mode: str, padding: int) -> Any:
-    """Fold the rows of each bag; padding rows do not count."""
-    indices = flat.array()
-    parts = []
-    for begin, end in pairwise(starts):
-        keep = np.flatnonzero(indices[begin:end] != padding) + begin
-        if keep.size == 0:
-            parts.append(rows.new_zeros(rows.aval.shape[1]))
-            continue
-        bag = (
-            rows[from_array(keep.astype(np.int64))] if padding >= 0 else rows[int(begin) : int(end)]
+    if include_last and not starts.size:
+        raise RuntimeError("include_last_offset: number of offset should be at least 1")
+    if starts.size and starts[0] != 0:
+        raise RuntimeError(
+            "offsets[0] has to be 0, i.e., the first sequence in the mini-batch has to start from "
+            f"position 0. However, got {starts[0]}"
         )
-        if mode == "max":
-            parts.append(bag.max(0)[0])
-        else:
-            parts.append(bag.sum(0) if mode == "sum" else bag.mean(0))
-    from .. import stack
-
-    if not parts:
-        return rows.new_zeros((0, rows.aval.shape[1]))
-    return stack(parts)
+    if starts.size and starts[-1] > x.aval.size:
+        raise RuntimeError(
+            f"offsets[-1] can not be greater than input's length {x.aval.size} but got "
+            f"offsets[-1] of {starts[-1]}"
+        )
+    if (np.diff(starts) < 0).any():
+        raise RuntimeError("embedding_bag: offsets have to be in ascending order")
+    return x, starts if include_last else np.append(starts, x.aval.size)
 
 
 def normalize(

@@ -5,7 +5,9 @@ from __future__ import annotations
 from ._functional_activation import *  # noqa: F403
 from ._functional_attention import *  # noqa: F403
 from ._functional_convolution import *  # noqa: F403
+from ._functional_ctc import *  # noqa: F403
 from ._functional_dropout import *  # noqa: F403
+from ._functional_fractional import *  # noqa: F403
 from ._functional_linear import *  # noqa: F403
 from ._functional_loss import *  # noqa: F403
 from ._functional_normalization import *  # noqa: F403

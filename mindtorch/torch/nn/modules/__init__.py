@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from .activation import *  # noqa: F403
+from .adaptive import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
 from .dropout import *  # noqa: F403
+from .fractional import *  # noqa: F403
 from .linear import Bilinear as Bilinear
 from .linear import Identity as Identity
 from .linear import LazyLinear as LazyLinear

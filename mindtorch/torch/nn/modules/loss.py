@@ -11,6 +11,7 @@ from .module import Module
 __all__ = [
     "BCELoss",
     "BCEWithLogitsLoss",
+    "CTCLoss",
     "CosineEmbeddingLoss",
     "CrossEntropyLoss",
     "GaussianNLLLoss",
@@ -120,6 +121,31 @@ class CrossEntropyLoss(_WeightedLoss):
         return F.cross_entropy(
             input, target, self.weight, ignore_index=self.ignore_index,
             reduction=self.reduction, label_smoothing=self.label_smoothing,
+        )  # fmt: skip
+
+
+class CTCLoss(_Loss):
+    """-log of the probability of a label sequence, summed over its alignments with the steps.
+
+    Args:
+        blank: the class that stands for no label.
+        zero_infinity: infinite losses and their gradients are 0.
+    """
+
+    def __init__(
+        self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False
+    ) -> None:
+        super().__init__(reduction=reduction)
+        self.blank = blank
+        self.zero_infinity = zero_infinity
+
+    def forward(
+        self, log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any
+    ) -> Any:
+        """The loss, reduced."""
+        return F.ctc_loss(
+            log_probs, targets, input_lengths, target_lengths, self.blank, self.reduction,
+            self.zero_infinity,
         )  # fmt: skip
 
 
