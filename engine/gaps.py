@@ -68,7 +68,6 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "bit-equal nn.init.orthogonal_", "all", "values depend on the LAPACK library"),
     Gap("module", "CTCLoss, AdaptiveLogSoftmaxWithLoss, FractionalMaxPool, CrossMapLRN2d", "all",
         "not written yet"),
-    Gap("module", "parametrize, weight_norm, spectral_norm, prune", "all", "not written yet"),
     Gap("feature", "SparseAdam.step", "all", "takes sparse gradients only, and none exist yet"),
     Gap("argument", "Embedding(sparse=True)", "all", "only strided tensors exist"),
     Gap("argument", "optimizer(differentiable=True)", "all",
