@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import argparse
 import copy
+import dataclasses
 import inspect
 import re
 import sys
@@ -67,11 +68,12 @@ def convert(value: Any) -> Any:
         return type(value)(convert(v) for v in value)
     if isinstance(value, dict):
         return type(value)((k, convert(v)) for k, v in value.items())
+    if isinstance(value, torch.nn.LinearCrossEntropyOptions):
+        fields = {f.name: convert(getattr(value, f.name)) for f in dataclasses.fields(value)}
+        return ours.nn.LinearCrossEntropyOptions(**fields)
     home = getattr(value, "__module__", None) or getattr(type(value), "__module__", "")
     if callable(value) and (home or "").startswith("torch"):
         return find_function(value)
-    if home == "torch.nn.modules.linear_cross_entropy":
-        return getattr(ours.nn, type(value).__name__)(**vars(value))
     return value
 
 

@@ -245,3 +245,38 @@ def test_mistakes_have_torchs_errors(change: Any) -> None:
             change(namespace, namespace.nn.Linear(3, 2))
         errors.append((caught.type.__name__, str(caught.value)))
     assert errors[0] == errors[1]
+
+
+LAZY_NORMS = [
+    ("BatchNorm1d", (4, 3)), ("BatchNorm2d", (4, 3, 5, 5)), ("BatchNorm3d", (2, 3, 2, 2, 2)),
+    ("InstanceNorm1d", (4, 3, 5)), ("InstanceNorm2d", (4, 3, 5, 5)),
+    ("InstanceNorm3d", (2, 3, 2, 2, 2)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "shape"), LAZY_NORMS)
+def test_lazy_norms_take_their_size_from_the_first_input(
+    name: str, shape: tuple[int, ...]
+) -> None:
+    """Afterwards they are what they became, with torch's state."""
+    seen = []
+    for library in (torch, ours):
+        module = getattr(library.nn, "Lazy" + name)()
+        before = repr(module)
+        result = module(library.tensor(numbers(*shape)))
+        seen.append((before, repr(module), list(module.state_dict()), result.detach().numpy()))
+    assert seen[0][:3] == seen[1][:3]
+    np.testing.assert_allclose(seen[1][3], seen[0][3], rtol=1e-5, atol=1e-6)
+
+
+def test_sync_batch_norm_of_one_process_is_a_batch_norm() -> None:
+    """Models are converted before it is known how many processes there will be."""
+    results = []
+    for library in (torch, ours):
+        library.manual_seed(0)
+        nn = library.nn
+        net = nn.SyncBatchNorm.convert_sync_batchnorm(
+            nn.Sequential(nn.Conv2d(4, 3, 3), nn.BatchNorm2d(3)))
+        results.append((repr(net), net(library.tensor(IMAGE)).detach().numpy()))
+    assert results[0][0] == results[1][0]
+    np.testing.assert_allclose(results[1][1], results[0][1], rtol=1e-4, atol=1e-5)

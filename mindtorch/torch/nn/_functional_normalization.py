@@ -34,6 +34,10 @@ def batch_norm(
     In training the statistics are the batch's own, and the running ones are moved towards them by
     ``momentum``; else the running ones are used.
     """
+    if training and eps <= 0.0:
+        raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
+    if eps < 0.0:
+        raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
     shape = input.aval.shape
     if len(shape) < 2:
         raise IndexError(
@@ -58,7 +62,7 @@ def batch_norm(
     if not training:
         return _with_statistics(input, running_mean, running_var, weight, bias, eps)
     result, mean, invstd = ops.batch_norm_training(input, weight, bias, eps=float(eps))
-    if running_mean is not None:
+    if running_mean is not None and count > 0:
         _move_statistics(running_mean, running_var, mean, invstd, momentum, eps, count)
     return result
 

@@ -9,6 +9,7 @@ from ._functional_ctc import *  # noqa: F403
 from ._functional_dropout import *  # noqa: F403
 from ._functional_fractional import *  # noqa: F403
 from ._functional_linear import *  # noqa: F403
+from ._functional_linear_loss import *  # noqa: F403
 from ._functional_loss import *  # noqa: F403
 from ._functional_normalization import *  # noqa: F403
 from ._functional_pooling import *  # noqa: F403

@@ -13,6 +13,8 @@ from .linear import Bilinear as Bilinear
 from .linear import Identity as Identity
 from .linear import LazyLinear as LazyLinear
 from .linear import Linear as Linear
+from .linear import NonDynamicallyQuantizableLinear as NonDynamicallyQuantizableLinear
+from .linear_cross_entropy_options import LinearCrossEntropyOptions as LinearCrossEntropyOptions
 from .loss import *  # noqa: F403
 from .module import Module as Module
 from .normalization import *  # noqa: F403

@@ -8,12 +8,15 @@ from mindtorch.engine import dtypes
 
 from .. import functional as F  # noqa: N812
 from .. import init
+from ..parameter import UninitializedBuffer, UninitializedParameter
+from .lazy import LazyModuleMixin
 from .module import Module
 from .utils import empty_parameter
 
 __all__ = [
     "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "InstanceNorm1d", "InstanceNorm2d",
-    "InstanceNorm3d",
+    "InstanceNorm3d", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d",
+    "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "SyncBatchNorm",
 ]  # fmt: skip
 
 
@@ -191,3 +194,122 @@ class InstanceNorm3d(_InstanceNorm):
     """:class:`InstanceNorm1d` for (N, C, D, H, W) or (C, D, H, W)."""
 
     _dims = (4, 5)
+
+
+class SyncBatchNorm(_BatchNorm):
+    """Batch norm of (N, C, ...) over the batches of all processes; in one process, of its own.
+
+    Raises:
+        NotImplementedError: when made for a group of processes.
+    """
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1,
+        affine: bool = True, track_running_stats: bool = True, process_group: Any = None,
+        device: Any = None, dtype: Any = None, *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        if process_group is not None:
+            raise NotImplementedError("SyncBatchNorm over a group of processes is not available")
+        super().__init__(
+            num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
+        )
+        self.process_group = process_group
+
+    def _check_input_dim(self, input: Any) -> None:  # noqa: A002
+        if input.dim() < 2:
+            raise ValueError(f"expected at least 2D input (got {input.dim()}D input)")
+        if input.size(1) == 0:
+            raise ValueError("SyncBatchNorm number of input channels should be non-zero")
+
+    @classmethod
+    def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
+        """``module`` with every batch norm in it replaced by one of this class.
+
+        Parameters and buffers stay the same tensors.
+        """
+        result = module
+        if isinstance(module, _BatchNorm):
+            result = cls(
+                module.num_features, module.eps, module.momentum, module.affine,
+                module.track_running_stats, process_group,
+            )  # fmt: skip
+            result.weight, result.bias = module.weight, module.bias
+            for name in ("running_mean", "running_var", "num_batches_tracked"):
+                setattr(result, name, getattr(module, name))
+            result.training = module.training
+        for name, child in module.named_children():
+            result.add_module(name, cls.convert_sync_batchnorm(child, process_group))
+        return result
+
+
+class _LazyNorm(LazyModuleMixin):
+    """The number of features is the size of the first input's axis 1."""
+
+    def __init__(
+        self: Any, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,
+        track_running_stats: bool = True, device: Any = None, dtype: Any = None,
+        *, bias: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(0, eps, momentum, False, False, device, dtype)
+        place = {"device": device, "dtype": dtype}
+        self.affine, self.track_running_stats = affine, track_running_stats
+        if affine:
+            self.weight = UninitializedParameter(**place)
+            if bias:
+                self.bias = UninitializedParameter(**place)
+        if track_running_stats:
+            from ... import tensor
+
+            self.running_mean = UninitializedBuffer(**place)
+            self.running_var = UninitializedBuffer(**place)
+            self.num_batches_tracked = tensor(0, dtype=dtypes.int64)
+
+    def reset_parameters(self: Any) -> None:
+        """Draw the values once the shapes are known."""
+        if not self.has_uninitialized_params() and self.num_features != 0:
+            super().reset_parameters()  # type: ignore[misc]
+
+    def initialize_parameters(self: Any, input: Any) -> None:  # noqa: A002
+        """Take the number of features from ``input``."""
+        if self.has_uninitialized_params():
+            self.num_features = input.shape[1]
+            for value in (self.weight, self.bias, self.running_mean, self.running_var):
+                if value is not None:
+                    value.materialize((self.num_features,))
+            self.reset_parameters()
+
+
+class LazyBatchNorm1d(_LazyNorm, BatchNorm1d):
+    """A :class:`BatchNorm1d` that takes its number of features from its first input."""
+
+    cls_to_become = BatchNorm1d
+
+
+class LazyBatchNorm2d(_LazyNorm, BatchNorm2d):
+    """A :class:`BatchNorm2d` that takes its number of features from its first input."""
+
+    cls_to_become = BatchNorm2d
+
+
+class LazyBatchNorm3d(_LazyNorm, BatchNorm3d):
+    """A :class:`BatchNorm3d` that takes its number of features from its first input."""
+
+    cls_to_become = BatchNorm3d
+
+
+class LazyInstanceNorm1d(_LazyNorm, InstanceNorm1d):
+    """A :class:`InstanceNorm1d` that takes its number of features from its first input."""
+
+    cls_to_become = InstanceNorm1d
+
+
+class LazyInstanceNorm2d(_LazyNorm, InstanceNorm2d):
+    """A :class:`InstanceNorm2d` that takes its number of features from its first input."""
+
+    cls_to_become = InstanceNorm2d
+
+
+class LazyInstanceNorm3d(_LazyNorm, InstanceNorm3d):
+    """A :class:`InstanceNorm3d` that takes its number of features from its first input."""
+
+    cls_to_become = InstanceNorm3d

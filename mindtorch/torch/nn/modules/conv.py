@@ -15,6 +15,7 @@ from .utils import _ntuple, _reverse_repeat_tuple, empty_parameter
 __all__ = [
     "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d",
     "LazyConv1d", "LazyConv2d", "LazyConv3d",
+    "LazyConvTranspose1d", "LazyConvTranspose2d", "LazyConvTranspose3d",
 ]  # fmt: skip
 
 
@@ -243,17 +244,21 @@ class ConvTranspose3d(_ConvTransposeNd):
 
 
 class _LazyConv(LazyModuleMixin):
+    _names: tuple[str, ...] = (
+        "stride", "padding", "dilation", "groups", "bias", "padding_mode", "device", "dtype",
+    )  # fmt: skip
+
     def __init__(self: Any, out_channels: int, kernel_size: Any, *args: Any, **kwargs: Any) -> None:
-        names = ("stride", "padding", "dilation", "groups", "bias", "padding_mode")
-        options = dict(zip(names, args, strict=False)) | kwargs
+        options = dict(zip(self._names, args, strict=False)) | kwargs
         bias = options.pop("bias", True)
         groups = options.pop("groups", 1)
         super().__init__(0, 0, kernel_size, groups=1, bias=False, **options)
+        place: Any = {"device": options.get("device"), "dtype": options.get("dtype")}
         self.groups = groups
         self.out_channels = out_channels
-        self.weight = UninitializedParameter()
+        self.weight = UninitializedParameter(**place)
         if bias:
-            self.bias = UninitializedParameter()
+            self.bias = UninitializedParameter(**place)
 
     def reset_parameters(self: Any) -> None:
         if not self.has_uninitialized_params() and self.in_channels != 0:
@@ -267,9 +272,11 @@ class _LazyConv(LazyModuleMixin):
         self.in_channels = input.shape[1 if batched else 0]
         if self.in_channels % self.groups != 0:
             raise ValueError("in_channels must be divisible by groups")
-        self.weight.materialize(
-            (self.out_channels, self.in_channels // self.groups, *self.kernel_size)
-        )
+        if self.transposed:
+            channels = (self.in_channels, self.out_channels // self.groups)
+        else:
+            channels = (self.out_channels, self.in_channels // self.groups)
+        self.weight.materialize((*channels, *self.kernel_size))
         if self.bias is not None:
             self.bias.materialize((self.out_channels,))
         self.reset_parameters()
@@ -291,3 +298,28 @@ class LazyConv3d(_LazyConv, Conv3d):
     """A :class:`Conv3d` whose ``in_channels`` is that of its first input."""
 
     cls_to_become = Conv3d
+
+
+class _LazyConvTranspose(_LazyConv):
+    _names = (
+        "stride", "padding", "output_padding", "groups", "bias", "dilation", "padding_mode",
+        "device", "dtype",
+    )  # fmt: skip
+
+
+class LazyConvTranspose1d(_LazyConvTranspose, ConvTranspose1d):
+    """A :class:`ConvTranspose1d` whose ``in_channels`` is that of its first input."""
+
+    cls_to_become = ConvTranspose1d
+
+
+class LazyConvTranspose2d(_LazyConvTranspose, ConvTranspose2d):
+    """A :class:`ConvTranspose2d` whose ``in_channels`` is that of its first input."""
+
+    cls_to_become = ConvTranspose2d
+
+
+class LazyConvTranspose3d(_LazyConvTranspose, ConvTranspose3d):
+    """A :class:`ConvTranspose3d` whose ``in_channels`` is that of its first input."""
+
+    cls_to_become = ConvTranspose3d

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from .. import functional as F  # noqa: N812
 from .._reduction import legacy_get_string
+from .linear import Linear
 from .module import Module
 
 __all__ = [
@@ -19,6 +21,7 @@ __all__ = [
     "HuberLoss",
     "KLDivLoss",
     "L1Loss",
+    "LinearCrossEntropyLoss",
     "MSELoss",
     "MarginRankingLoss",
     "MultiLabelMarginLoss",
@@ -302,6 +305,61 @@ class HuberLoss(_Loss):
     def forward(self, input: Any, target: Any) -> Any:  # noqa: A002
         """The loss, reduced."""
         return F.huber_loss(input, target, reduction=self.reduction, delta=self.delta)
+
+
+class LinearCrossEntropyLoss(_WeightedLoss):
+    """The cross entropy of a linear map's results, with the map's weight as ``linear``.
+
+    Args:
+        in_features, num_classes: sizes of the input and of the logits.
+        out_features: further axes of the logits.
+        bias: whether the map has one.
+        weight, reduction, ignore_index, label_smoothing, options: of
+            :func:`torch.nn.functional.linear_cross_entropy`.
+    """
+
+    def __init__(
+        self, in_features: int, num_classes: int, *, out_features: tuple[int, ...] = (),
+        bias: bool = False, device: Any = None, dtype: Any = None, reduction: str = "mean",
+        weight: Any = None, ignore_index: int | None = None, label_smoothing: float = 0.0,
+        options: Any = None,
+    ) -> None:  # fmt: skip
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(
+                f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}"
+            )
+        if not 0.0 <= label_smoothing <= 1.0:
+            raise RuntimeError(
+                f"expected label_smoothing to be in range [0, 1], got {label_smoothing}"
+            )
+        super().__init__(weight=weight, reduction=reduction)
+        self.num_classes = num_classes
+        self.out_features = out_features
+        self.ignore_index = ignore_index
+        self.label_smoothing = label_smoothing
+        size = math.prod(out_features, start=num_classes)
+        self.linear = Linear(in_features, size, bias=bias, device=device, dtype=dtype)
+        self.options = options
+
+    def forward(self, input: Any, target: Any) -> Any:  # noqa: A002
+        """The loss, reduced."""
+        shape = (self.num_classes, *self.out_features)
+        bias = self.linear.bias
+        return F.linear_cross_entropy(
+            input, self.linear.weight.reshape(*shape, self.linear.in_features), target,
+            linear_bias=None if bias is None else bias.reshape(shape), weight=self.weight,
+            reduction=self.reduction, ignore_index=self.ignore_index,
+            label_smoothing=self.label_smoothing, options=self.options,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return (
+            f"in_features={self.linear.in_features}, num_classes={self.num_classes}, "
+            f"out_features={self.out_features}, bias={self.linear.bias is not None}, "
+            f"reduction={self.reduction}, ignore_index={self.ignore_index}, "
+            f"label_smoothing={self.label_smoothing}, options={self.options}"
+        )
 
 
 class GaussianNLLLoss(_Loss):

@@ -42,6 +42,15 @@ class _ConstantPadNd(_Pad):
         return f"padding={self.padding}, value={self.value}"
 
 
+class _CircularPadNd(_Pad):
+    def forward(self, input: Any) -> Any:  # noqa: A002
+        """The input continued from its other end."""
+        axes = self._spatial + 1
+        if input.dim() not in (axes, axes + 1):
+            raise ValueError(f"expected {axes}D or {axes + 1}D input (got {input.dim()}D input)")
+        return F.pad(input, self.padding, "circular")
+
+
 class _ZeroPadNd(_ConstantPadNd):
     def __init__(self, padding: Any) -> None:
         super().__init__(padding, 0.0)
@@ -56,7 +65,7 @@ def _define() -> list[str]:
     kinds = {
         "ConstantPad": (_ConstantPadNd, "constant"), "ZeroPad": (_ZeroPadNd, "constant"),
         "ReflectionPad": (_Pad, "reflect"), "ReplicationPad": (_Pad, "replicate"),
-        "CircularPad": (_Pad, "circular"),
+        "CircularPad": (_CircularPadNd, "circular"),
     }  # fmt: skip
     names = []
     for kind, (base, mode) in kinds.items():

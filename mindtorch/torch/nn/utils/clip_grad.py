@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from mindtorch.engine.optimizer import fits, global_norm, scale_all
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ...autograd.grad_mode import no_grad
@@ -27,7 +28,10 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return tensor(0.0)
-    total = stack([t.norm(norm_type) for t in tensors]).norm(norm_type)
+    if norm_type == 2.0 and fits(tensors):
+        total = tensor(global_norm(tensors), dtype=tensors[0].dtype)
+    else:
+        total = stack([t.norm(norm_type) for t in tensors]).norm(norm_type)
     if error_if_nonfinite and not bool(total.isfinite()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "
@@ -42,9 +46,12 @@ def clip_grads_with_norm_(
 ) -> None:
     """Multiply gradients by ``max_norm / (total_norm + 1e-6)`` where that is less than 1."""
     factor = (float(max_norm) / (total_norm + 1e-6)).clamp(max=1.0)
-    for p in _listed(parameters):
-        if p.grad is not None:
-            p.grad.mul_(factor)
+    gradients = [p.grad for p in _listed(parameters) if p.grad is not None]
+    if fits(gradients) and len({id(g) for g in gradients}) == len(gradients):
+        scale_all(gradients, float(factor))
+        return
+    for gradient in gradients:
+        gradient.mul_(factor)
 
 
 def clip_grad_norm_(
