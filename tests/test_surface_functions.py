@@ -117,3 +117,11 @@ def test_denormals_are_kept_and_the_answer_says_so() -> None:
     """set_flush_denormal answers False: the processor's mode stays as it is."""
     assert ours.set_flush_denormal(True) is False
     assert (ours.tensor([1e-40]) * 1).item() > 0
+
+
+def test_a_base_may_be_written_to_after_its_view() -> None:
+    """Writing through a view keeps nothing that a later write to the base would spoil."""
+    check(
+        "(lambda y: (y[0].mul_(3), y.add_(1), torch.autograd.grad(y.sum(), x))[2])(x * 2)",
+        "x.requires_grad_()",
+    )

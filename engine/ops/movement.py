@@ -388,8 +388,8 @@ def _view_update_aval(base: Aval, value: Aval, *, chain: Any) -> Aval:
     return base if not base.weak else aval(base.shape, base.dtype, base.strides, base.device)
 
 
-def _view_update_base(g: Any, value: Any, chain: Any) -> Any:
-    return view_update(g, zeros_like_aval(value.aval), chain=chain)
+def _view_update_base(g: Any, avals: Any, chain: Any) -> Any:
+    return view_update(g, zeros_like_aval(avals[1]), chain=chain)
 
 
 def _view_update_value(g: Any, chain: Any) -> Any:
