@@ -7,12 +7,16 @@ import time
 from typing import Any
 
 import pytest
-import torch
 
 import mindtorch.torch as ours
 from mindtorch.engine.core import state
 from mindtorch.torch import profiler
 from tests.surface import check
+
+# what PyTorch 2.13 prints; its own profiler is not run here, since ending it may crash the process
+TITLES = (
+    "Name Self CPU % Self CPU CPU total % CPU total CPU time avg CPU Mem Self CPU Mem # of Calls"
+)
 
 
 def _work(namespace: Any, **options: Any) -> Any:
@@ -27,10 +31,9 @@ def _work(namespace: Any, **options: Any) -> Any:
 def test_a_table_has_torchs_columns_and_ops() -> None:
     """Titles, rows of ops, nodes of backward and named blocks, and the total's line."""
     options: dict[str, Any] = {"profile_memory": True}
-    theirs = _work(torch, **options).key_averages().table(sort_by="cpu_time_total").splitlines()
     found = _work(ours, **options)
     mine = found.key_averages().table(sort_by="cpu_time_total").splitlines()
-    assert mine[1].split() == theirs[1].split()
+    assert " ".join(mine[1].split()) == TITLES
     assert mine[-1].startswith("Self CPU time total: ")
     keys = {event.key: event for event in found.key_averages()}
     assert {"mine", "aten::matmul", "aten::relu", "aten::sum"} <= keys.keys()
@@ -95,22 +98,22 @@ def test_shapes_group_calls() -> None:
 
 def test_a_schedule_records_the_steps_that_torch_records() -> None:
     """Which steps are recorded, when a cycle is ready, and the steps' names."""
-    for namespace in (ours, torch):
-        ready: list[Any] = []
-        x = namespace.ones(3)
-        plan = namespace.profiler.schedule(wait=1, warmup=1, active=2, repeat=2)
-        with namespace.profiler.profile(
-            schedule=plan, on_trace_ready=lambda p, ready=ready: ready.append(
-                (p.step_num, sorted({e.name for e in p.events() if "Step" in e.name}))
-            ),
-        ) as found:  # fmt: skip
-            for _ in range(9):
-                x.exp()
-                found.step()
-        steps = [("ProfilerStep#2", "ProfilerStep#3"), ("ProfilerStep#6", "ProfilerStep#7")]
-        assert [(n, tuple(names)) for n, names in ready] == [(4, steps[0]), (8, steps[1])]
-        counts = {e.key: e.count for e in found.key_averages()}
-        assert counts["aten::exp"] == 2 and counts["ProfilerStep*"] == 2
+    ready: list[Any] = []
+    x = ours.ones(3)
+    plan = profiler.schedule(wait=1, warmup=1, active=2, repeat=2)
+    with profiler.profile(
+        schedule=plan,
+        on_trace_ready=lambda p: ready.append(
+            (p.step_num, sorted({e.name for e in p.events() if "Step" in e.name}))
+        ),
+    ) as found:
+        for _ in range(9):
+            x.exp()
+            found.step()
+    steps = [["ProfilerStep#2", "ProfilerStep#3"], ["ProfilerStep#6", "ProfilerStep#7"]]
+    assert ready == [(4, steps[0]), (8, steps[1])]
+    counts = {e.key: e.count for e in found.key_averages()}
+    assert counts["aten::exp"] == 2 and counts["ProfilerStep*"] == 2
 
 
 @pytest.mark.parametrize("arguments", [
