@@ -117,3 +117,19 @@ def test_denormals_are_kept_and_the_answer_says_so() -> None:
     """set_flush_denormal answers False: the processor's mode stays as it is."""
     assert ours.set_flush_denormal(True) is False
     assert (ours.tensor([1e-40]) * 1).item() > 0
+
+
+def test_a_base_may_be_written_to_after_its_view() -> None:
+    """Writing through a view keeps nothing that a later write to the base would spoil."""
+    check(
+        "(lambda y: (y[0].mul_(3), y.add_(1), torch.autograd.grad(y.sum(), x))[2])(x * 2)",
+        "x.requires_grad_()",
+    )
+
+
+def test_a_gradient_that_shares_elements_is_not_written_through() -> None:
+    """The expanded gradient of a sum keeps its ones where a view of the base was overwritten."""
+    check(
+        "(lambda y: (y[0].mul_(3), torch.autograd.grad(y.sum(), x))[1])(x * 2)",
+        "x.requires_grad_()",
+    )

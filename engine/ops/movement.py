@@ -385,11 +385,14 @@ def apply_chain(x: Tensor, chain: Any) -> Tensor:
 
 
 def _view_update_aval(base: Aval, value: Aval, *, chain: Any) -> Aval:
-    return base if not base.weak else aval(base.shape, base.dtype, base.strides, base.device)
+    # an expanded gradient has elements that share memory: the result gets memory of its own
+    strides = base.strides if base.dense else None
+    same = base.dense and not base.weak
+    return base if same else aval(base.shape, base.dtype, strides, base.device)
 
 
-def _view_update_base(g: Any, value: Any, chain: Any) -> Any:
-    return view_update(g, zeros_like_aval(value.aval), chain=chain)
+def _view_update_base(g: Any, avals: Any, chain: Any) -> Any:
+    return view_update(g, zeros_like_aval(avals[1]), chain=chain)
 
 
 def _view_update_value(g: Any, chain: Any) -> Any:

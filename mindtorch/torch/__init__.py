@@ -120,15 +120,19 @@ def set_default_dtype(d: dtype) -> None:
 
 
 _LAZY = (
-    "_C", "_custom_ops", "_dynamo", "_ops", "amp", "ao", "backends", "compiler", "distributed",
-    "distributions", "func", "fft", "fx", "hub", "jit", "library", "linalg", "masked",
-    "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler", "serialization",
-    "signal", "sparse", "special", "storage", "testing", "types", "utils",
+    "_C", "_custom_ops", "_dynamo", "_ops", "accelerator", "amp", "ao", "backends", "compiler",
+    "cpu", "distributed", "distributions", "func", "fft", "futures", "fx", "hub", "jit", "library",
+    "linalg", "masked", "mps", "mtia", "multiprocessing", "nn", "onnx", "ops", "optim",
+    "overrides", "profiler", "serialization", "signal", "sparse", "special", "storage", "testing",
+    "torch_version", "types", "utils", "xpu",
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "compile": "compiler._compile",
     "UntypedStorage": "storage", "TypedStorage": "storage", "autocast": "amp",
-    "vmap": "func", "GradScaler": "amp",
+    "vmap": "func", "GradScaler": "amp", "Stream": "_streams",
+    "Event": "_streams", "from_dlpack": "utils.dlpack", "to_dlpack": "utils.dlpack",
+    "Future": "futures", "OutOfMemoryError": "cuda", "AcceleratorError": "cuda",
+    "DisableTorchFunctionSubclass": "_C",
 }  # fmt: skip
 _LAZY_NAMES |= dict.fromkeys((
     "adaptive_avg_pool1d", "avg_pool1d", "bilinear", "channel_shuffle", "conv1d", "conv2d",

@@ -563,11 +563,18 @@ class Tensor(EngineTensor):
             array = array.astype(np.uint8).view(np.bool_)
         return from_array(np.ascontiguousarray(array))
 
-    def __dlpack__(self, **options: Any) -> Any:
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        """A capsule over this memory, for other libraries."""
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if stream is not None:
+            raise AssertionError("stream should be None on cpu.")
         return self.numpy().__dlpack__(**options)
 
     def __dlpack_device__(self) -> Any:
-        return self.numpy().__dlpack_device__()
+        from .utils.dlpack import DLDeviceType
+
+        return (DLDeviceType.kDLCPU, 0)
 
     def asnumpy(self) -> Any:
         """The elements as a numpy array of their own (MindSpore's name)."""

@@ -1,1 +1,95 @@
-"""Names of torch._dynamo that packages import; torch.compile is what compiles."""
+"""Names of torch._dynamo that packages use; everything runs eagerly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .. import _absent
+from . import config as config
+from . import exc as exc
+from .eval_frame import OptimizedModule as OptimizedModule
+
+_DEBUGGING = ("aot_eager", "aot_eager_decomp_partition", "aot_ts", "eager", "eager_noexcept")
+_BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")
+
+
+def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
+    """Names that ``torch.compile(backend=...)`` takes; all of them run eagerly."""
+    hidden = () if "debug" in (exclude_tags or ()) else _DEBUGGING
+    return sorted((*_BACKENDS, *hidden))
+
+
+def check_backend(backend: Any) -> None:
+    """Raise for a backend that is not known, or is a function that wants a graph."""
+    if callable(backend):
+        _absent.refuse("torch.compile(backend=<function>)", "no graphs are made for backends yet")
+    if backend not in (*_BACKENDS, *_DEBUGGING):
+        raise exc.InvalidBackend(backend)
+
+
+def is_compiling() -> bool:
+    """False: nothing is compiled."""
+    return False
+
+
+def reset() -> None:
+    """Forget compiled code; there is none."""
+
+
+def graph_break(msg: str = "") -> None:
+    """End a graph here; there is none."""
+
+
+def mark_dynamic(t: Any, index: Any, *, min: int | None = None, max: int | None = None) -> None:  # noqa: A002
+    """Say that a length will change; lengths may always change in eager runs."""
+
+
+maybe_mark_dynamic = mark_static = mark_dynamic
+
+
+def mark_static_address(t: Any, guard: bool = True) -> None:
+    """Say that a tensor stays where it is; eager runs do not rely on it."""
+
+
+def allow_in_graph(fn: Any) -> Any:
+    """``fn``; there is no graph it could be kept out of."""
+    if isinstance(fn, (list, tuple)):
+        return [allow_in_graph(each) for each in fn]
+    assert callable(fn), "allow_in_graph expects a callable"
+    return fn
+
+
+disallow_in_graph = forbid_in_graph = allow_in_graph
+
+
+def assume_constant_result(fn: Any) -> Any:
+    """``fn``: it is called each time."""
+    return fn
+
+
+def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
+    """``fn`` as something that is never compiled; a decorator when ``fn`` is None."""
+    from ..nn.modules.module import Module
+    from .eval_frame import eager_function
+
+    if fn is None:
+        return lambda each: disable(each, recursive, reason=reason)
+    if isinstance(fn, Module):
+        return OptimizedModule(fn)
+    assert callable(fn), f"A callable function is expected, but {type(fn)} is provided."
+    return fn if isinstance(fn, type) else eager_function(fn)
+
+
+def optimize(backend: Any = "inductor", *, nopython: bool = False, **options: Any) -> Any:
+    """``torch.compile`` as a decorator, by its old name."""
+    from ..compiler import _compile
+
+    def wrap(fn: Callable[..., Any]) -> Any:
+        return _compile.compile(fn, fullgraph=nopython, backend=backend, **options)
+
+    return wrap
+
+
+explain = _absent.absent_function("torch._dynamo", "explain", "no graphs are made yet")
+export = _absent.absent_function("torch._dynamo", "export", "no graphs are made yet")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-_MODULES = ("_pytree", "checkpoint", "data", "model_zoo")
+_MODULES = ("_pytree", "checkpoint", "data", "dlpack", "hooks", "model_zoo")
 
 
 def __getattr__(name: str) -> Any:

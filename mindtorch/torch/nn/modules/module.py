@@ -607,7 +607,7 @@ class Module(StateMixin, TreeMixin):
         """Compile this module's forward in place."""
         from ... import compiler
 
-        self.__dict__["forward"] = compiler._compile.compile(self.forward, *args, **kwargs)
+        compiler._compile.compile(self, *args, **kwargs)
 
     # --- showing -----------------------------------------------------------------------------
 

@@ -1,0 +1,67 @@
+"""What torch.compile returns: a module or a function that runs what it was given, eagerly."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from ..nn.modules.module import Module
+
+__all__ = ["OptimizedModule", "eager_function"]
+
+
+class OptimizedModule(Module):
+    """A module around another one: calls run it, attributes are read from it and set on it.
+
+    Its parameters are those of ``_orig_mod``, so the keys of its ``state_dict`` begin with that
+    name, as they do in torch.
+    """
+
+    _own = frozenset({"_orig_mod", "training"})
+
+    def __init__(self, mod: Module) -> None:
+        super().__init__()
+        self._orig_mod = mod
+        self.training = mod.training
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        return self._orig_mod(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "_orig_mod":
+            return self.__dict__["_modules"]["_orig_mod"]
+        return getattr(self._orig_mod, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        ready = "_orig_mod" in self.__dict__.get("_modules", {})
+        if not ready or name in self._own or name in self.__dict__:
+            super().__setattr__(name, value)
+        else:
+            setattr(self._orig_mod, name, value)
+
+    def __delattr__(self, name: str) -> None:
+        if name in self._own or name in self.__dict__:
+            super().__delattr__(name)
+        else:
+            delattr(self._orig_mod, name)
+
+    def __len__(self) -> int:
+        return len(self._orig_mod)
+
+    def __bool__(self) -> bool:
+        return True
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *self._orig_mod.__dir__()})
+
+
+def eager_function(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function that calls ``function``, and carries its name, signature and documentation."""
+
+    @functools.wraps(function)
+    def compiled(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    compiled._torchdynamo_orig_callable = function  # type: ignore[attr-defined]
+    return compiled

@@ -1,0 +1,21 @@
+"""Errors of torch.compile."""
+
+from __future__ import annotations
+
+
+class TorchDynamoException(RuntimeError):
+    """What torch.compile raises."""
+
+
+class InvalidBackend(TorchDynamoException):
+    """A backend's name that nobody registered."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Invalid backend: {name!r}, see `torch._dynamo.list_backends()` for available "
+            "backends."
+        )
+
+
+class Unsupported(TorchDynamoException):
+    """Code that cannot be compiled; nothing raises it while everything runs eagerly."""

@@ -1,0 +1,128 @@
+"""Switches of the CUDA libraries: remembered; there is no CUDA device."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+from ._flags import PRECISIONS
+
+_REDUCTIONS = {
+    "allow_fp16_reduced_precision_reduction": "set_allow_fp16_reduction_cublas",
+    "allow_bf16_reduced_precision_reduction": "set_allow_bf16_reduction_cublas",
+    "allow_fp16_accumulation": "set_allow_fp16_accumulation_cublas",
+}  # fmt: skip
+
+
+class cuBLASModule:  # noqa: N801
+    """How products may be computed on a device."""
+
+    allow_fp16_reduced_precision_reduction = True
+    allow_bf16_reduced_precision_reduction = True
+    allow_fp16_accumulation = False
+    fp32_precision = "none"
+
+    @property
+    def allow_tf32(self) -> bool:
+        from ..settings import get_float32_matmul_precision
+
+        return get_float32_matmul_precision() != "highest"
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "allow_tf32" or name in _REDUCTIONS:
+            setter = _REDUCTIONS.get(name, "set_allow_tf32_cublas")
+            if not isinstance(value, bool):
+                raise RuntimeError(f"{setter} expects a bool, but got {type(value).__name__}")
+        elif name == "fp32_precision":
+            if value not in PRECISIONS:
+                raise RuntimeError(f"Unknown precision: {value}")
+        else:
+            raise AttributeError(f"Unknown attribute {name}")
+        if name == "allow_tf32":
+            from ..settings import set_float32_matmul_precision
+
+            set_float32_matmul_precision("high" if value else "highest")
+        else:
+            self.__dict__[name] = value
+
+
+class _PlanCache:
+    """cuFFT's plans: there are none, and asking says why."""
+
+    def __getattr__(self, name: str) -> Any:
+        from ..cuda import require_cuda
+
+        require_cuda()
+
+
+matmul = cuBLASModule()
+cufft_plan_cache = _PlanCache()
+_attention = {"flash": True, "mem_efficient": True, "math": True, "cudnn": True}
+
+
+def is_built() -> bool:
+    """False: this is no CUDA build."""
+    return False
+
+
+def is_flash_attention_available() -> bool:
+    return False
+
+
+def flash_sdp_enabled() -> bool:
+    return _attention["flash"]
+
+
+def enable_flash_sdp(enabled: bool) -> None:
+    _attention["flash"] = bool(enabled)
+
+
+def mem_efficient_sdp_enabled() -> bool:
+    return _attention["mem_efficient"]
+
+
+def enable_mem_efficient_sdp(enabled: bool) -> None:
+    _attention["mem_efficient"] = bool(enabled)
+
+
+def math_sdp_enabled() -> bool:
+    return _attention["math"]
+
+
+def enable_math_sdp(enabled: bool) -> None:
+    _attention["math"] = bool(enabled)
+
+
+def cudnn_sdp_enabled() -> bool:
+    return _attention["cudnn"]
+
+
+def enable_cudnn_sdp(enabled: bool) -> None:
+    _attention["cudnn"] = bool(enabled)
+
+
+@contextlib.contextmanager
+def _chosen(flash: bool, math: bool, mem_efficient: bool, cudnn: bool) -> Iterator[dict[Any, Any]]:
+    before = dict(_attention)
+    _attention.update(flash=flash, math=math, mem_efficient=mem_efficient, cudnn=cudnn)
+    try:
+        yield {}
+    finally:
+        _attention.update(before)
+
+
+def sdp_kernel(
+    enable_flash: bool = True, enable_math: bool = True, enable_mem_efficient: bool = True,
+    enable_cudnn: bool = True,
+) -> Any:  # fmt: skip
+    """A block that allows these kernels of attention on a device (deprecated)."""
+    warnings.warn(
+        "`torch.backends.cuda.sdp_kernel()` is deprecated. In the future, this context manager "
+        "will be removed. Please see `torch.nn.attention.sdpa_kernel()` for the new context "
+        "manager, with updated signature.",
+        FutureWarning,
+        stacklevel=2,
+    )
+    return _chosen(enable_flash, enable_math, enable_mem_efficient, enable_cudnn)

@@ -1,0 +1,7 @@
+"""torch.mtia: Meta's accelerators, which are not here."""
+
+from __future__ import annotations
+
+from ._no_device import fill
+
+fill(globals(), "Torch not compiled with MTIA enabled.")

@@ -1,0 +1,83 @@
+"""Exchange of tensors with other libraries by the DLPack protocol, without a copy."""
+
+from __future__ import annotations
+
+import ctypes
+import enum
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array
+
+__all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
+
+
+class DLDeviceType(enum.IntEnum):
+    """Kinds of devices, by DLPack's numbers."""
+
+    kDLCPU = 1
+    kDLCUDA = 2
+    kDLCUDAHost = 3
+    kDLOpenCL = 4
+    kDLVulkan = 7
+    kDLMetal = 8
+    kDLVPI = 9
+    kDLROCM = 10
+    kDLROCMHost = 11
+    kDLExtDev = 12
+    kDLCUDAManaged = 13
+    kDLOneAPI = 14
+
+
+class _Capsule:
+    """Lends a capsule the methods through which numpy takes one."""
+
+    def __init__(self, capsule: Any) -> None:
+        self.capsule = capsule
+
+    def __dlpack__(self, **options: Any) -> Any:
+        return self.capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return DLDeviceType.kDLCPU, 0
+
+
+_INVALID = (
+    "from_dlpack received an invalid capsule. Note that DLTensor capsules can be consumed only "
+    "once, so you might have already constructed a tensor from it once."
+)
+
+
+def _is_capsule(value: Any) -> bool:
+    check = ctypes.pythonapi.PyCapsule_IsValid
+    check.restype, check.argtypes = ctypes.c_int, [ctypes.py_object, ctypes.c_char_p]
+    return any(check(value, name) for name in (b"dltensor", b"dltensor_versioned"))
+
+
+def to_dlpack(tensor: Any) -> Any:
+    """A capsule over the memory of ``tensor``."""
+    return tensor.__dlpack__()
+
+
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
+    """A tensor over the memory of ``ext_tensor``, an array of any library or a capsule.
+
+    Args:
+        device: None, or the CPU.
+        copy: True takes memory of its own; None and False share that of ``ext_tensor``.
+    """
+    if device is not None:
+        from .._arguments import as_device
+
+        as_device(device)
+    if isinstance(ext_tensor, EngineTensor):
+        result: Any = ext_tensor.detach()
+    elif hasattr(ext_tensor, "__dlpack__"):
+        result = from_array(np.from_dlpack(ext_tensor))
+    elif _is_capsule(ext_tensor):
+        result = from_array(np.from_dlpack(_Capsule(ext_tensor)))
+    else:
+        raise RuntimeError(_INVALID)
+    return result.clone() if copy else result

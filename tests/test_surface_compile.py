@@ -1,0 +1,93 @@
+"""torch.compile: arguments as torch checks them; results run eagerly and equal the original."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from typing import Any
+
+import pytest
+import torch
+
+import mindtorch.torch as ours
+from mindtorch.torch._dynamo import OptimizedModule
+from tests.surface import check, quiet
+
+with quiet():  # PyTorch's compiler warns while it is loaded
+    torch.compile(torch.nn.Linear(1, 1))
+PREPARE = "m = torch.nn.Sequential(torch.nn.Linear(4, 2)); m.tag = 'here'"
+SAME = [
+    "list(torch.compile(m).state_dict())", "torch.compile(m)._orig_mod is m",
+    "type(torch.compile(m)).__name__", "torch.compile(m).tag", "torch.compile(m).training",
+    "[n for n, _ in torch.compile(m).named_modules()]", "len(torch.compile(m))",
+    "isinstance(torch.compile(m), torch.nn.Module)", "torch.compile(m).nothing",
+    "torch.compile(m, backend='foo')", "torch.compile(m, mode='foo')", "torch.compile(m, mode=3)",
+    "torch.compile(m, mode='default', options={})", "torch.compile(3)",
+    "torch.compile(m, disable=True) is m", "torch.compile(torch.nn.Linear) is torch.nn.Linear",
+    "torch.compile(lambda a: a, backend='foo')", "torch.compile(m, dynamic='x', backend='eager')",
+    "(lambda c: (c.eval(), m.training, m[0].training))(torch.compile(m))[1:]",
+    "(lambda c: (setattr(c, 'tag', 'there'), m.tag))(torch.compile(m))[1]",
+    "torch.compile(m).load_state_dict(m.state_dict())", "m.compile(backend='foo')",
+    "torch.compiler.list_backends()", "torch.compiler.is_compiling()", "torch.compiler.reset()",
+    "torch.compiler.get_default_backend()", "torch.compiler.allow_in_graph(3)",
+    "torch.compiler.is_exporting()", "torch.compiler.cudagraph_mark_step_begin()",
+]  # fmt: skip
+RUNS = [
+    "torch.compile(m, backend='eager')(x)", "torch.compile(backend='eager')(lambda a: a + 1)(x)",
+    "torch.compiler.disable(m)(x)", "torch.compiler.disable(lambda a: a * 2)(x)",
+    "(m.compile(backend='eager'), m(x))[1]",
+    "torch.compiler.set_stance('force_eager')(lambda a: a)(x)",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("code", SAME + RUNS)
+def test_compile_is_torchs(code: str) -> None:
+    """Wrappers, names, values and errors."""
+    check(code, PREPARE)
+
+
+def test_a_compiled_module_trains_the_original() -> None:
+    """Gradients arrive at the parameters of the module that was given."""
+    module = ours.nn.Linear(3, 1)
+    compiled = ours.compile(module, mode="reduce-overhead", fullgraph=True, dynamic=False)
+    optimizer = ours.optim.SGD(compiled.parameters(), lr=0.1)
+    before = module.weight.detach().clone()
+    compiled(ours.ones(2, 3)).sum().backward()
+    optimizer.step()
+    assert not ours.equal(module.weight, before)
+    again = ours.nn.Linear(3, 1)
+    ours.compile(again).load_state_dict(compiled.state_dict())
+    assert ours.equal(again.weight, module.weight)
+    twin = copy.deepcopy(compiled)
+    assert isinstance(twin, OptimizedModule) and twin._orig_mod is not module
+
+
+def test_a_compiled_function_is_documented_as_before() -> None:
+    """Name, documentation and signature are those of the function."""
+
+    @ours.compile
+    def twice(a: Any, *, factor: int = 2) -> Any:
+        """Double."""
+        return a * factor
+
+    assert twice.__name__ == "twice" and twice.__doc__ == "Double."
+    assert "factor" in inspect.signature(twice).parameters
+    assert twice(ours.ones(1), factor=3).item() == 3
+
+
+def test_what_needs_graphs_is_refused() -> None:
+    """A backend function would get a graph, and explain() would show one: neither pretends."""
+    with pytest.raises(NotImplementedError, match="no graphs"):
+        ours.compile(ours.nn.Linear(1, 1), backend=lambda graph, inputs: graph)
+    with pytest.raises(NotImplementedError, match="no graphs"):
+        ours._dynamo.explain(abs)
+
+
+def test_settings_of_dynamo_are_known_names() -> None:
+    """A setting is remembered; a misspelt one is an error, as in torch."""
+    ours._dynamo.config.suppress_errors = True
+    assert ours._dynamo.config.suppress_errors
+    ours._dynamo.config.suppress_errors = False
+    check("torch._dynamo.config.foo", "import importlib; importlib.import_module('torch._dynamo')")
+    with pytest.raises(AttributeError, match="does not exist"):
+        setattr(ours._dynamo.config, "fo" + "o", 1)
