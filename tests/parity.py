@@ -148,10 +148,10 @@ def counterpart(value: Any) -> Any:
 
 def rebound(function: Any) -> Any:
     """A helper of torch's table with our namespace in the place of ``torch``."""
-    known = {**function.__globals__, "torch": ours}
+    known = {**function.__globals__, "torch": ours, "freeze_rng_state": ours.random.fork_rng}
     for name in function.__code__.co_names:
-        value = function.__globals__.get(name)
-        if isinstance(value, types.FunctionType) and value.__module__ == function.__module__:
+        value = None if name == "freeze_rng_state" else function.__globals__.get(name)
+        if isinstance(value, types.FunctionType) and value.__module__.startswith("torch.testing"):
             known[name] = value if value is function else rebound(value)
     cells = function.__closure__ or ()
     made = types.FunctionType(
