@@ -10,6 +10,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from mindtorch.engine import dtypes, inplace
 from mindtorch.engine.core import Op, fast_binary, fast_unary
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -18,6 +20,7 @@ from mindtorch.engine.tensor import constant
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 _NUMBERS = (float, int, bool, complex)
+_SCALARS = (*_NUMBERS, np.generic)
 
 
 def function(
@@ -142,19 +145,70 @@ def elementwise(
     return body
 
 
+def check_numbers(
+    name: str, numbers: str, first: Any, second: Any, word: str = "other", left_out: bool = False
+) -> None:
+    """TypeError, as torch words it, where an argument may not be what it is.
+
+    Args:
+        numbers: as :func:`binary` has it.
+        word: what the second argument is called.
+        left_out: the form with a number on the left takes ``out`` too.
+    """
+    given = [isinstance(x, EngineTensor) for x in (first, second)]
+    if numbers in ("none", "both"):
+        for x, tensor, each, place in zip(
+            (first, second), given, ("input", word), (1, 2), strict=True
+        ):
+            if not tensor and (numbers == "none" or not isinstance(x, _SCALARS)):
+                raise TypeError(
+                    f"{name}(): argument '{each}' (position {place}) must be Tensor, not "
+                    f"{type(x).__name__}"
+                )
+        return
+    known = all(t or isinstance(x, _SCALARS) for x, t in zip((first, second), given, strict=True))
+    if known and (given[0] or (numbers == "one" and given[1])):
+        return
+    kinds = ", ".join(
+        "Tensor" if t else type(x).__name__ for x, t in zip((first, second), given, strict=True)
+    )
+    forms = [f"(Tensor input, Tensor {word}, *, Tensor out = None)"]
+    if numbers == "one" and left_out:
+        forms.append(f"(Number self, Tensor {word}, *, Tensor out = None)")
+    elif numbers == "one":
+        marked = ", ".join(f"!{kind}!" for kind in kinds.split(", "))
+        forms.append(
+            f"(Number self, Tensor {word})\n      didn't match because some of the arguments have "
+            f"invalid types: ({marked})"
+        )
+    forms.append(f"(Tensor input, Number {word}, *, Tensor out = None)")
+    lines = "".join(f" * {form}\n" for form in forms)
+    raise TypeError(
+        f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one "
+        f"of:\n{lines}"
+    )
+
+
 def binary(
-    name: str, op: Op, *, aliases: tuple[str, ...] = (), in_place: bool = True
+    name: str,
+    op: Op,
+    *,
+    aliases: tuple[str, ...] = (),
+    in_place: bool = True,
+    numbers: str = "both",
 ) -> Callable[..., Any]:
-    """Register a two-input elementwise op; either input may be a number."""
+    """Register a two-input elementwise op.
+
+    Args:
+        numbers: which input may be a number: "none", "other", "one" of them, or "both".
+    """
     call = fast_binary(op)
 
     def body(input: Any, other: Any, *, out: Any = None) -> Any:  # noqa: A002
-        if type(other) in _NUMBERS:
-            other = constant(other)
-        elif not isinstance(other, EngineTensor):
-            other = operand(other, name, "other")
-        if not isinstance(input, EngineTensor):
+        if not isinstance(other, EngineTensor) or not isinstance(input, EngineTensor):
+            check_numbers(name, numbers, input, other)
             input = operand(input, name, "input")  # noqa: A001
+            other = operand(other, name, "other")
         result = call(input, other)
         return result if out is None else store_out(result, out, name)
 

@@ -30,7 +30,8 @@ for _name, _op, _aliases in (
     ("bitwise_left_shift", ops.shift_left, ()),
     ("bitwise_right_shift", ops.shift_right, ()),
 ):
-    binary(_name, _op, aliases=_aliases)
+    _numbers = "none" if _name.startswith("logical") else "one" if "bitwise" in _name else "other"
+    binary(_name, _op, aliases=_aliases, numbers=_numbers)
 
 elementwise("logical_not", ops.logical_not)
 elementwise("bitwise_not", ops.bitwise_not)

@@ -15,7 +15,16 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 
 from .._arguments import require_tensor
-from .._registry import FUNCTIONS, METHODS, binary, elementwise, function, operand, store_out
+from .._registry import (
+    FUNCTIONS,
+    METHODS,
+    binary,
+    check_numbers,
+    elementwise,
+    function,
+    operand,
+    store_out,
+)
 
 _NUMBERS = (float, int, bool, complex)
 
@@ -64,20 +73,20 @@ for _name, _op, _aliases in (
     elementwise(_name, _op, aliases=_aliases)
 elementwise("signbit", ops.signbit, in_place=False)
 
-for _name, _op, _aliases in (
-    ("fmod", ops.fmod, ()),
-    ("remainder", ops.remainder, ()),
-    ("atan2", ops.atan2, ("arctan2",)),
-    ("hypot", ops.hypot, ()),
-    ("copysign", ops.copysign, ()),
-    ("nextafter", ops.nextafter, ()),
-    ("floor_divide", ops.floor_divide, ()),
-    ("xlogy", special.xlogy, ()),
-    ("gcd", ops.gcd, ()),
-    ("lcm", ops.lcm, ()),
-    ("mul", ops.multiply, ("multiply",)),
+for _name, _op, _aliases, _numbers in (
+    ("fmod", ops.fmod, (), "other"),
+    ("remainder", ops.remainder, (), "one"),
+    ("atan2", ops.atan2, ("arctan2",), "none"),
+    ("hypot", ops.hypot, (), "none"),
+    ("copysign", ops.copysign, (), "other"),
+    ("nextafter", ops.nextafter, (), "none"),
+    ("floor_divide", ops.floor_divide, (), "both"),
+    ("xlogy", special.xlogy, (), "one"),
+    ("gcd", ops.gcd, (), "none"),
+    ("lcm", ops.lcm, (), "none"),
+    ("mul", ops.multiply, ("multiply",), "both"),
 ):
-    binary(_name, _op, aliases=_aliases)
+    binary(_name, _op, aliases=_aliases, numbers=_numbers)
 
 for _name, _op in (
     ("maximum", ops.maximum),
@@ -87,7 +96,7 @@ for _name, _op in (
     ("logaddexp", special.logaddexp),
     ("logaddexp2", special.logaddexp2),
 ):
-    binary(_name, _op, in_place=False)
+    binary(_name, _op, in_place=False, numbers="none")
 
 
 # --- sums and differences --------------------------------------------------------------------
@@ -143,6 +152,7 @@ METHODS.update({"add_": _add_, "sub_": _sub_, "subtract_": _sub_})
 @function()
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """``other - alpha * input``."""
+    require_tensor(input, "rsub", "input", 1)
     return ops.subtract(operand(other, "rsub", "other"), scaled_operand(input, alpha, "rsub"))
 
 
@@ -184,9 +194,11 @@ def true_divide(input: Any, other: Any) -> Any:  # noqa: A002
 @function(out=True)
 def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     """``input ** exponent``."""
+    if not isinstance(input, EngineTensor):
+        check_numbers("pow", "one", input, exponent, "exponent", left_out=True)
     if exponent.__class__ in _NUMBERS:
         if exponent == 2:
-            return ops.power_two(operand(input, "pow", "input"))
+            return ops.power_two(input)
         if exponent == 0.5 and input.aval.dtype.category == dtypes.FLOAT:
             return ops.sqrt(input)
         if (
@@ -209,9 +221,10 @@ def _pow_(self: Any, exponent: Any) -> Any:
 METHODS["pow_"] = _pow_
 
 
-@function(out=True)
+@function(out=True, in_place=True)
 def float_power(input: Any, exponent: Any) -> Any:  # noqa: A002
     """``input ** exponent`` in double precision."""
+    check_numbers("float_power", "one", input, exponent, "exponent", left_out=True)
     base, power = operand(input, "float_power", "input"), operand(exponent, "float_power", "exp")
     is_complex = base.aval.dtype.is_complex or power.aval.dtype.is_complex
     wide = dtypes.complex128 if is_complex else dtypes.float64
@@ -266,12 +279,14 @@ FUNCTIONS.update({"clamp_": _clamp_, "clip_": _clamp_})
 @function(out=True, in_place=True)
 def clamp_min(input: Any, min: Any) -> Any:  # noqa: A002
     """``input`` not below ``min``."""
+    check_numbers("clamp_min", "other", input, min, "min")
     return ops.clamp_min(input, operand(min, "clamp_min", "min"))
 
 
 @function(out=True, in_place=True)
 def clamp_max(input: Any, max: Any) -> Any:  # noqa: A002
     """``input`` not above ``max``."""
+    check_numbers("clamp_max", "other", input, max, "max")
     return ops.clamp_max(input, operand(max, "clamp_max", "max"))
 
 
