@@ -53,8 +53,8 @@ GAPS: tuple[Gap, ...] = (
         "no dual numbers: torch.func.jvp transposes the transposed product instead"),
     Gap("feature", "torch.func.functionalize, rearrange and debug_unwrap", "all",
         "graphs are traced without views and writes; einops' patterns are not parsed"),
-    Gap("feature", "vmap rules of lstm, gru, rnn, lstsq, masked_scatter and searchsorted", "all",
-        "these ops run on one example after another"),
+    Gap("feature", "vmap rules of recurrent layers, ctc_loss, embedding_bag, lstsq, "
+        "masked_scatter and searchsorted", "all", "these ops run on one example after another"),
     Gap("feature", "embedding(scale_grad_by_freq=True) inside vmap(grad(...))", "all",
         "the frequencies are counted on the host"),
     Gap("feature", "a kernel for LSTM(proj_size=...)", "all",
