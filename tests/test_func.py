@@ -582,6 +582,23 @@ def test_user_functions_without_a_rule_are_refused() -> None:
     assert _error_of(case, ours) == _error_of(case, torch)
 
 
+def test_mapped_tensors_print_all_examples() -> None:
+    """Printing is how people look into a mapped function."""
+
+    def printed(t: Any) -> list[str]:
+        texts: list[str] = []
+
+        def noted(x: Any) -> Any:
+            texts.append(repr(x))
+            return x
+
+        t.vmap(t.vmap(noted))(t.zeros(2, 1, 1))
+        t.vmap(noted)(t.ones(2, requires_grad=True))
+        return texts
+
+    assert printed(ours) == printed(torch)
+
+
 def test_results_without_outer_history_do_not_require_grad() -> None:
     """The tape of a transformation is not seen outside of it."""
     x = ours.ones(3)
