@@ -9,6 +9,7 @@ examples (gradients around it). Rules of single ops are in :mod:`.batch_rules`.
 from __future__ import annotations
 
 import functools
+import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, NoReturn
@@ -112,6 +113,17 @@ def refuse_branch(tensor: Tensor) -> None:
     """Raise torch's error when the truth of a mapped tensor is asked for."""
     if type(tensor.flat) is Batch:
         raise RuntimeError(BRANCH)
+
+
+def shown(tensor: Tensor) -> str:
+    """What a tensor of a mapped function prints as: the one of all examples, and its level."""
+    held = tensor.flat
+    value = repr(held.tensor)
+    if not held.batched:
+        return value
+    depth = 1 + sum(isinstance(level, Vmap) for level in held.level.outer)
+    indented = textwrap.indent(value, "    ")
+    return f"BatchedTensor(lvl={depth}, bdim=0, value=\n{indented}\n)"
 
 
 def for_each_example(made: Tensor, like: Tensor) -> Tensor:

@@ -418,6 +418,18 @@ class _Tied(ours.nn.Module):
         return self.second(self.first(x))
 
 
+def test_batch_norms_lose_their_running_statistics() -> None:
+    """vmap cannot write one tensor for all examples; without statistics the layer can be mapped."""
+    model = ours.nn.Sequential(ours.nn.Linear(3, 2), ours.nn.BatchNorm1d(2))
+    x = ours.randn(4, 5, 3)
+    with pytest.raises(RuntimeError, match="inplace arithmetic"):
+        ours.vmap(model)(x)
+    assert ours.func.replace_all_batch_norm_modules_(model) is model
+    assert model[1].running_mean is None and model[1].track_running_stats is False
+    mapped, looped = ours.vmap(model)(x), ours.stack([model(v) for v in x])
+    np.testing.assert_allclose(mapped.detach(), looped.detach(), rtol=1e-5, atol=1e-5)
+
+
 def test_functional_call_leaves_the_module_as_it_was() -> None:
     """Given tensors are used, for tied names too; a replaced buffer is replaced in the dict."""
     module = _Tied()
@@ -486,6 +498,105 @@ def test_gradients_reach_tensors_that_are_closed_over() -> None:
         return t.autograd.grad(inner.sum() + mapped.sum(), w)
 
     _assert_alike(gradient(ours), gradient(torch))
+
+
+def _functions(t: Any) -> tuple[Any, Any, Any]:
+    """Functions with a wrong gradient on purpose: generated rule, own rule, none."""
+
+    class Generated(t.autograd.Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(x: Any, w: Any) -> Any:
+            return x * w, x.sin()
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any, h: Any) -> Any:
+            x, w = ctx.saved_tensors
+            return 3 * g * w + h * x.cos(), 5 * g * x
+
+    class Own(t.autograd.Function):
+        @staticmethod
+        def forward(x: Any, w: Any) -> Any:
+            return x * w
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.save_for_backward(*inputs)
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            x, w = ctx.saved_tensors
+            return 3 * g * w, 5 * g * x
+
+        @staticmethod
+        def vmap(info: Any, in_dims: Any, x: Any, w: Any) -> Any:
+            assert info.batch_size == 4
+            x = x if in_dims[0] is None else x.movedim(in_dims[0], -1)
+            w = w.unsqueeze(-1) if in_dims[1] is None else w.movedim(in_dims[1], -1)
+            return Own.apply(x, w), -1
+
+    class Neither(t.autograd.Function):
+        @staticmethod
+        def forward(x: Any) -> Any:
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            """Nothing is saved."""
+
+    return Generated, Own, Neither
+
+
+@pytest.mark.parametrize("which", [0, 1], ids=["generated", "own"])
+def test_user_functions_keep_their_gradient_in_vmap(which: int) -> None:
+    """Inside of the mapped function, around it, and with one argument for all examples."""
+
+    def results(t: Any) -> Any:
+        function, make = _functions(t)[which], _source(t)
+        x, w = make(4, 3).requires_grad_(), make(3).requires_grad_()
+
+        def first(a: Any, b: Any) -> Any:
+            found = function.apply(a, b)
+            return sum(found) if which == 0 else found
+
+        value = t.vmap(first, (0, None))(x, w)
+        around = t.autograd.grad(value.pow(2).sum(), [x, w], create_graph=True)
+        inside = t.vmap(t.func.grad(lambda a, b: first(a, b).pow(2).sum(), (0, 1)), (0, None))(x, w)
+        second = t.autograd.grad(around[0].sum() + inside[1].sum(), [x, w])
+        return value, around, inside, second
+
+    _assert_alike(results(ours), results(torch))
+
+
+def test_user_functions_without_a_rule_are_refused() -> None:
+    """torch's error, instead of a gradient that is not the user's."""
+
+    def case(t: Any, m: Any) -> Any:
+        return t.vmap(_functions(t)[2].apply)(m(3))
+
+    assert _error_of(case, ours) == _error_of(case, torch)
+
+
+def test_mapped_tensors_print_all_examples() -> None:
+    """Printing is how people look into a mapped function."""
+
+    def printed(t: Any) -> list[str]:
+        texts: list[str] = []
+
+        def noted(x: Any) -> Any:
+            texts.append(repr(x))
+            return x
+
+        t.vmap(t.vmap(noted))(t.zeros(2, 1, 1))
+        t.vmap(noted)(t.ones(2, requires_grad=True))
+        return texts
+
+    assert printed(ours) == printed(torch)
 
 
 def test_results_without_outer_history_do_not_require_grad() -> None:

@@ -745,6 +745,8 @@ class Tensor(EngineTensor):
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         from ._tensor_str import tensor_repr
 
+        if vmap.is_mapped(self):
+            return vmap.shown(self)
         device = self.aval.device
         node = tape.node_of(self)
         leaf = node is None or type(node) is tape.AccumulateGrad

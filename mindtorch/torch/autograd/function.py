@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from mindtorch.engine import autodiff, tape
 from mindtorch.engine.core import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import alias, full_flat
+from mindtorch.engine.vmap import innermost
+
+from ._mapped_function import check_function, outputs_of
 
 
 class FunctionCtx:
@@ -48,13 +51,20 @@ class FunctionCtx:
         self.materialize_grads = value
 
 
+class _Plan(NamedTuple):
+    """What the tape asks of a node's plan."""
+
+    in_avals: tuple[Any, ...]
+
+
 class FunctionNode:
     """The tape's node of one application of a Function."""
 
-    plan = None
-
-    def __init__(self, function: Any, ctx: FunctionCtx, edges: Any, outputs: Any) -> None:
+    def __init__(
+        self, function: Any, ctx: FunctionCtx, edges: Any, inputs: Any, outputs: Any
+    ) -> None:
         self.function = function
+        self.plan = _Plan(tuple(None if x is None else x.aval for x in inputs))
         self.ctx = ctx
         self.edges = edges
         self.out_avals = tuple(x.aval for x in outputs)
@@ -135,7 +145,21 @@ class FunctionNode:
                 f"function {self.name()} returned an incorrect number of gradients (expected "
                 f"{count}, got {len(results)})"
             )
+        for index, (g, wanted) in enumerate(zip(results, self.plan.in_avals, strict=True)):
+            if isinstance(g, EngineTensor) and needed[index]:
+                self._check_shape(index, g.aval.shape, wanted.shape)
         return results
+
+    def _check_shape(self, index: int, shape: Any, wanted: Any) -> None:
+        """A gradient may be that of the input broadcast: it is summed."""
+        tail = shape[len(shape) - len(wanted) :]
+        if len(wanted) > len(shape) or any(
+            m not in (1, n) for n, m in zip(tail, wanted, strict=True)
+        ):
+            raise RuntimeError(
+                f"Function {self.name()} returned an invalid gradient at index {index} - got "
+                f"{list(shape)} but expected shape compatible with {list(wanted)}"
+            )
 
 
 class _FunctionMeta(type):
@@ -143,7 +167,13 @@ class _FunctionMeta(type):
 
 
 class Function(metaclass=_FunctionMeta):
-    """Base of user functions: static ``forward(ctx, ...)`` and ``backward(ctx, *grads)``."""
+    """Base of user functions: static ``forward(ctx, ...)`` and ``backward(ctx, *grads)``.
+
+    Attributes:
+        generate_vmap_rule: vmap maps forward, ``setup_context`` and backward.
+    """
+
+    generate_vmap_rule = False
 
     @staticmethod
     def forward(*args: Any, **kwargs: Any) -> Any:
@@ -162,6 +192,14 @@ class Function(metaclass=_FunctionMeta):
             "autograd.Function to use it with backward mode AD."
         )
 
+    @staticmethod
+    def vmap(info: Any, in_dims: tuple[Any, ...], *args: Any) -> Any:
+        """(outputs, their batch axes) for ``args`` whose batch axes are ``in_dims``."""
+        raise NotImplementedError(
+            "To use autograd.Function with vmap, you must either override the vmap staticmethod or "
+            "set generate_vmap_rule=True."
+        )
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         raise RuntimeError(
             "Legacy autograd function with non-static forward method is deprecated. Please use "
@@ -173,14 +211,23 @@ class Function(metaclass=_FunctionMeta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` and put ``backward`` on the tape."""
         ctx = FunctionCtx()
+        level = innermost()
+        if level is not None:
+            check_function(cls, Function)
+            if not any(isinstance(x, EngineTensor) and level.owns(x) for x in args):
+                return level.outside(cls.apply, *args, **kwargs)
         tensors = [x if isinstance(x, EngineTensor) else None for x in args]
+        if level is not None:
+            tensors = [level.lift(x) for x in tensors]
         nodes = [None if x is None else tape.node_of(x) for x in tensors]
         ctx.needs_input_grad = tuple(n is not None for n in nodes)
         separate = cls.setup_context is not Function.setup_context
+        outputs = None if level is None else outputs_of(cls, level, args, kwargs)
         with autodiff.grad_mode(False):
-            outputs = (
-                cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
-            )
+            if level is None:
+                outputs = (
+                    cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
+                )
             if separate:
                 cls.setup_context(ctx, args, outputs)
         if not state.grad_enabled or not any(ctx.needs_input_grad):
@@ -202,7 +249,7 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
         None if n is None else (n, x._output_index)
         for n, x in zip(nodes, tensors, strict=True)
     )
-    node = FunctionNode(function, ctx, edges, produced)
+    node = FunctionNode(function, ctx, edges, tensors, produced)
     ctx._node = node
     node.keep(produced)
     for index, x in enumerate(produced):

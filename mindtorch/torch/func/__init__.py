@@ -1,7 +1,7 @@
 """Transformations of functions: derivatives, one call over a batch, modules as functions."""
 
 from ._derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, linearize, vjp
-from ._modules import functional_call, stack_module_state
+from ._modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
 from ._vmap import vmap
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "jacrev",
     "jvp",
     "linearize",
+    "replace_all_batch_norm_modules_",
     "stack_module_state",
     "vjp",
     "vmap",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -168,3 +169,13 @@ def _stacked(states: list[dict[str, Any]]) -> dict[str, Any]:
         result = stack(tensors)
         stacked[name] = result.detach().requires_grad_() if tracked == {True} else result
     return stacked
+
+
+def replace_all_batch_norm_modules_(root: Any) -> Any:
+    """``root``, its batch normalisations without running statistics, which vmap cannot update."""
+    kind = importlib.import_module("mindtorch.torch.nn.modules.batchnorm")._BatchNorm
+    for module in root.modules():
+        if isinstance(module, kind) and module.track_running_stats:
+            module.running_mean = module.running_var = module.num_batches_tracked = None
+            module.track_running_stats = False
+    return root

@@ -1,0 +1,127 @@
+"""User functions inside of vmap: their own rule, or one generated from forward and backward."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.vmap import Vmap
+
+_MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
+
+
+class VmapInfo(NamedTuple):
+    """What a ``vmap`` staticmethod is told of the call."""
+
+    batch_size: int
+    randomness: str
+
+
+def check_function(function: Any, base: Any) -> None:
+    """torch's errors for functions that vmap cannot run."""
+    if function.setup_context is base.setup_context:
+        raise RuntimeError(
+            "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
+            "jacrev, ...), it must override the setup_context staticmethod. For more details, "
+            "please see https://pytorch.org/docs/main/notes/extending.func.html"
+        )
+    own = function.vmap is not base.vmap
+    if function.generate_vmap_rule and own:
+        raise RuntimeError(
+            f"You tried to vmap over {function.__name__}, but it has both generate_vmap_rule=True "
+            "and an overridden vmap staticmethod. Please set generate_vmap_rule=False or delete "
+            f"the overridden vmap staticmethod to avoid ambiguity. {_MORE}"
+        )
+    if not (function.generate_vmap_rule or own):
+        raise RuntimeError(
+            f"You tried to vmap over {function.__name__}, but it does not have vmap support. "
+            "Please override and implement the vmap staticmethod or set generate_vmap_rule=True. "
+            f"{_MORE}"
+        )
+
+
+def outputs_of(function: Any, level: Vmap, args: tuple[Any, ...], kwargs: Any) -> Any:
+    """The function's outputs as tensors of the mapped function; a node is made around it."""
+    tensors = [isinstance(x, EngineTensor) for x in args]
+    wholes = tuple(level.whole(x) if t else x for x, t in zip(args, tensors, strict=True))
+    in_dims = tuple(0 if t and level.batched(x) else None
+                    for x, t in zip(args, tensors, strict=True))  # fmt: skip
+    if all(d is None for d in in_dims):
+        return _entered(level, level.outside(function.apply, *wholes, **kwargs), None)
+    if function.generate_vmap_rule:
+        generated = _generated(function, in_dims, level)
+        return _entered(level, level.outside(generated.apply, *wholes, **kwargs), 0)
+    info = VmapInfo(level.size, level.randomness)
+    found = level.outside(function.vmap, info, in_dims, *wholes, **kwargs)
+    if not (isinstance(found, tuple) and len(found) == 2):
+        what = f"{len(found)} returns" if isinstance(found, tuple) else f"a {type(found)}"
+        raise RuntimeError(
+            "Expected the vmap staticmethod to have two returns, an output and out_dims with "
+            f"pytree structure compatible with the output. Got {what} instead"
+        )
+    return _entered(level, *found)
+
+
+def _entered(level: Vmap, outputs: Any, out_dims: Any) -> Any:
+    """Outputs of the level around as those of the mapped function."""
+    if isinstance(outputs, (tuple, list)):
+        dims = out_dims if isinstance(out_dims, (tuple, list)) else [out_dims] * len(outputs)
+        return tuple(_entered(level, o, d) for o, d in zip(outputs, dims, strict=True))
+    if not isinstance(outputs, EngineTensor):
+        return outputs
+    if out_dims is None:
+        return level.lift(outputs)
+    return level.outside(level.enter, outputs, out_dims % outputs.aval.ndim)
+
+
+def _generated(function: Any, in_dims: tuple[Any, ...], around: Vmap) -> Any:
+    """``function`` on tensors of all examples: forward and backward of each example, mapped."""
+    from ..func import vmap
+    from .function import Function, FunctionCtx
+
+    size, randomness = around.size, around.randomness
+
+    class Mapped(Function):
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(*wholes: Any) -> Any:
+            return vmap(function.forward, in_dims, 0, randomness)(*wholes)
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            level = Vmap(size, randomness)
+            several = isinstance(output, tuple)
+            results = output if several else (output,)
+            given = tuple(
+                x if d is None else level.wrap(x) for x, d in zip(inputs, in_dims, strict=True)
+            )
+            made = tuple(level.wrap(x) for x in results)
+            inner = ctx.inner = FunctionCtx()
+            inner.needs_input_grad = ctx.needs_input_grad
+            with level.active():
+                function.setup_context(inner, given, made if several else made[0])
+            ctx.saved_flags = tuple(x is not None and level.batched(x) for x in inner.to_save)
+            ctx.save_for_backward(*[None if x is None else level.whole(x) for x in inner.to_save])
+            ctx.mark_non_differentiable(*[level.whole(x) for x in inner.non_differentiable])
+            ctx.set_materialize_grads(inner.materialize_grads)
+
+        @staticmethod
+        def backward(ctx: Any, *gradients: Any) -> Any:
+            level = Vmap(size, randomness)
+            inner = ctx.inner
+            inner.to_save = tuple(
+                level.wrap(x) if batched else x
+                for x, batched in zip(ctx.saved_tensors, ctx.saved_flags, strict=True)
+            )
+            given = [None if g is None else level.wrap(g) for g in gradients]
+            with level.active():
+                found = function.backward(inner, *given)
+            found = found if isinstance(found, tuple) else (found,)
+            return tuple(
+                None if g is None else level.leave(g, 0) if d == 0 else level.leave(g, 0).sum(0)
+                for g, d in zip(found, in_dims, strict=False)
+            )
+
+    Mapped.__name__ = Mapped.__qualname__ = function.__name__
+    return Mapped
