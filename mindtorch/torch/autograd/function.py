@@ -58,6 +58,7 @@ class FunctionNode:
         self.ctx = ctx
         self.edges = edges
         self.out_avals = tuple(x.aval for x in outputs)
+        self.in_avals: tuple[Any, ...] = ()
         self.hooks: Any = None
         self.metadata: dict[Any, Any] = {}
         self.sequence = next(tape._sequence)
@@ -135,7 +136,27 @@ class FunctionNode:
                 f"function {self.name()} returned an incorrect number of gradients (expected "
                 f"{count}, got {len(results)})"
             )
-        return results
+        return tuple(
+            None if g is None or e is None else self._fitted(g, a, i)
+            for i, (g, e, a) in enumerate(zip(results, self.edges, self.in_avals, strict=True))
+        )
+
+    def _fitted(self, gradient: Any, target: Any, index: int) -> Any:
+        """``gradient`` in the shape and type of the input, where it can be brought there."""
+        if not isinstance(gradient, EngineTensor):
+            raise RuntimeError(f"expected Variable or None (got {type(gradient).__name__})")
+        given, wanted = gradient.aval.shape, target.shape
+        if given == wanted and gradient.aval.dtype is target.dtype:
+            return gradient
+        behind = given[len(given) - len(wanted) :]
+        if len(given) < len(wanted) or any(
+            w not in (1, n) for n, w in zip(behind, wanted, strict=True)
+        ):
+            raise RuntimeError(
+                f"Function {self.name()} returned an invalid gradient at index {index} - got "
+                f"{list(given)} but expected shape compatible with {list(wanted)}"
+            )
+        return tape.fit(gradient, target)
 
 
 class _FunctionMeta(type):
@@ -203,6 +224,7 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
         for n, x in zip(nodes, tensors, strict=True)
     )
     node = FunctionNode(function, ctx, edges, produced)
+    node.in_avals = tuple(None if x is None else x.aval for x in tensors)
     ctx._node = node
     node.keep(produced)
     for index, x in enumerate(produced):
