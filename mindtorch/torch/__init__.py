@@ -24,6 +24,8 @@ from mindtorch.engine.dtypes import uint32 as uint32
 from mindtorch.engine.dtypes import uint64 as uint64
 
 from . import version as version
+from ._autocast import NAMESPACE as _AUTOCAST_POLICIES
+from ._autocast import cast_whole as _cast_whole
 from ._constants import e as e
 from ._constants import inf as inf
 from ._constants import nan as nan
@@ -73,6 +75,8 @@ cdouble = complex128
 legacy_contiguous_format = contiguous_format
 
 _load_functions()
+_cast_whole(FUNCTIONS, _AUTOCAST_POLICIES)
+_cast_whole(METHODS, _AUTOCAST_POLICIES)
 _attach_methods(METHODS)
 globals().update({name: entry for name, entry in FUNCTIONS.items() if name not in globals()})
 
@@ -134,6 +138,13 @@ _LAZY_NAMES = {
     "Future": "futures", "OutOfMemoryError": "cuda", "AcceleratorError": "cuda",
     "DisableTorchFunctionSubclass": "_C",
 }  # fmt: skip
+_LAZY_NAMES |= dict.fromkeys((
+    "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
+    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
+    "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
+    "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
+    "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+), "amp.autocast_mode")  # fmt: skip
 _LAZY_NAMES |= dict.fromkeys((
     "adaptive_avg_pool1d", "avg_pool1d", "bilinear", "channel_shuffle", "conv1d", "conv2d",
     "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d", "cosine_similarity",

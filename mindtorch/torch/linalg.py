@@ -19,6 +19,8 @@ from mindtorch.engine.tensor import constant, from_array, full_flat
 from mindtorch.engine.vmap import values_of_all
 
 from . import return_types
+from ._autocast import LINALG as _AUTOCAST_POLICIES
+from ._autocast import cast_whole as _cast_whole
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",
@@ -408,3 +410,6 @@ def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
     count = x.aval.shape[-1] if N is None else N
     powers = from_array(np.arange(count, dtype=np.int64))
     return el.power(movement.unsqueeze(x, axis=x.aval.ndim), powers)
+
+
+_cast_whole(globals(), _AUTOCAST_POLICIES)

@@ -78,3 +78,11 @@ def current_stream(device: Any = None) -> Stream:
 def stream(stream: Any) -> StreamContext:
     """A block on ``stream``."""
     return StreamContext(stream)
+
+
+def __getattr__(name: str) -> Any:
+    if name == "amp":
+        import importlib
+
+        return importlib.import_module(f"{__name__}.amp")
+    raise AttributeError(f"module 'torch.cpu' has no attribute '{name}'")

@@ -6,7 +6,7 @@ import importlib
 
 SUBJECTS = (
     "creation", "shape", "indexing", "random", "gathering", "pointwise", "comparison", "reduction",
-    "sorting", "scan", "linear_algebra", "operators", "queries",
+    "sorting", "scan", "linear_algebra", "operators", "queries", "foreach",
 )  # fmt: skip
 
 

@@ -162,6 +162,8 @@ def inner(input: Any, other: Any) -> Any:  # noqa: A002
             "inner() the last dimension must match on both input tensors but got shapes "
             f"{list(input.aval.shape)} and {list(other.aval.shape)}"
         )
+    if input.aval.ndim == other.aval.ndim == 1:
+        return FUNCTIONS["dot"](input, other)
     return tensordot(input, other, ([-1], [-1]))
 
 

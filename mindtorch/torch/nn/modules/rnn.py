@@ -8,6 +8,7 @@ from typing import Any
 
 from mindtorch.engine.ops import recurrent
 
+from ..._autocast import full_precision
 from .. import functional as F  # noqa: N812
 from .. import init
 from .module import Module
@@ -226,6 +227,7 @@ class RNNBase(Module):
                 )
         return states
 
+    @full_precision
     def forward(self, input: Any, hx: Any = None) -> Any:  # noqa: A002
         """(L, N, input) or (L, input) or a packed sequence -> outputs of the last layer, states."""
         from ..utils.rnn import PackedSequence
