@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from mindtorch.engine import autodiff
@@ -78,7 +79,7 @@ def backward(
     )
 
 
-def grad(
+def _gradients_of(
     outputs: Any,
     inputs: Any,
     grad_outputs: Any = None,
@@ -148,6 +149,46 @@ def _mapped_gradients(
             outputs, inputs, entered, retain_graph, create_graph, unused
         )
     return [None if g is None else level.leave(g, 0) for g in found]
+
+
+def grad(
+    outputs: Any,
+    inputs: Any,
+    grad_outputs: Any = None,
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    only_inputs: bool = True,
+    allow_unused: bool | None = None,
+    is_grads_batched: bool = False,
+    materialize_grads: bool = False,
+) -> Any:
+    """The gradients of ``outputs`` (weighted by ``grad_outputs``) for each of ``inputs``.
+
+    A tuple; for a dict of inputs a dict with the same keys. ``only_inputs`` is always true.
+    """
+    if isinstance(inputs, Mapping) and type(inputs) is not dict:
+        raise TypeError(
+            f"`inputs` argument to `grad()` must be a dict, not {type(inputs).__name__}. "
+            "Other Mapping types are not supported."
+        )
+    sources = list(inputs.values()) if type(inputs) is dict else _as_list(inputs)
+    if not sources:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    if not only_inputs:
+        warnings.warn(
+            "only_inputs argument is deprecated and is ignored now (defaults to True). To "
+            "accumulate gradient for other parts of the graph, please use "
+            "torch.autograd.backward.",
+            FutureWarning,
+            stacklevel=2,
+        )
+    results = _gradients_of(
+        outputs, sources, grad_outputs, retain_graph, create_graph, allow_unused,
+        is_grads_batched, materialize_grads,
+    )  # fmt: skip
+    if type(inputs) is dict:
+        return dict(zip(inputs, results, strict=True))
+    return results
 
 
 def _sequence(value: Any) -> Sequence[Any]:

@@ -1,0 +1,109 @@
+"""The programs in migration_examples print the same numbers under PyTorch and under mindtorch."""
+
+import ast
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+RTOL = 1e-4
+NUMBER = re.compile(r"-?\b(?:\d+\.?\d*(?:e[+-]?\d+)?|nan|inf)\b")
+EXAMPLES = Path("migration_examples")
+
+# Every program with the arguments that keep it short; several runs where it has several models.
+RUNS = [
+    "row_rnn --epochs 1",
+    "vae --epochs 1",
+    "wgan_gp --iterations 6",
+    "word_language_model --epochs 1 --model LSTM --tied",
+    "word_language_model --epochs 1 --model GRU",
+    "word_language_model --epochs 1 --model RNN_TANH",
+    "word_language_model --epochs 1 --model Transformer",
+    "time_sequence --steps 2",
+    "siamese --epochs 1",
+    "super_resolution --epochs 1",
+    "gcn --epochs 12",
+    "gcn --epochs 12 --dense",
+    "gat --epochs 8",
+    "dqn --episodes 8",
+]
+
+
+def script_of(name: str, repository: Path) -> Path:
+    """The file of an example: one file, or a folder with a train.py."""
+    single = repository / EXAMPLES / f"{name}.py"
+    return single if single.exists() else repository / EXAMPLES / name / "train.py"
+
+
+def output_of(command: list[str], repository: Path) -> str:
+    """What a program prints; it must end well. One thread: a test runs beside others."""
+    result = subprocess.run(
+        [sys.executable, *command],
+        env={**os.environ, "PYTHONPATH": str(repository), "OMP_NUM_THREADS": "1"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    return result.stdout
+
+
+def same_number(mine: str, theirs: str) -> bool:
+    """Equal to RTOL, or to one unit of the last digit that was printed."""
+    a, b = float(mine), float(theirs)
+    digits = len(theirs.partition(".")[2].partition("e")[0]) if "." in theirs else 0
+    unit = 0.0 if "e" in theirs or not digits else 1.01 * 10.0**-digits
+    return (math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=RTOL, abs_tol=unit)
+
+
+def assert_same_lines(mine: str, theirs: str) -> None:
+    """Line for line the same text, but for numbers within the tolerance."""
+    assert len(mine.splitlines()) == len(theirs.splitlines()) > 0, mine
+    for m, t in zip(mine.splitlines(), theirs.splitlines(), strict=True):
+        assert NUMBER.sub("#", m) == NUMBER.sub("#", t)
+        pairs = zip(NUMBER.findall(m), NUMBER.findall(t), strict=True)
+        assert all(same_number(*pair) for pair in pairs), f"mindtorch: {m}\n  PyTorch: {t}"
+
+
+@pytest.mark.parametrize("run", RUNS)
+def test_a_program_prints_what_it_prints_under_pytorch(run: str, repository: Path) -> None:
+    """The whole way, from seed and data to the losses, through whatever the program calls."""
+    name, *arguments = run.split()
+    script = str(script_of(name, repository))
+    theirs = output_of([script, *arguments], repository)
+    mine = output_of(["-m", "mindtorch", "run", script, *arguments], repository)
+    assert "." in theirs  # a loss was printed
+    assert_same_lines(mine, theirs)
+
+
+def imported(script: Path) -> set[str]:
+    """The top-level packages that a script imports."""
+    names = set()
+    for node in ast.walk(ast.parse(script.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.partition(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom):
+            names.add((node.module or "").partition(".")[0])
+    return names
+
+
+def test_no_program_knows_of_mindtorch(repository: Path) -> None:
+    """What the examples show is that nothing in them had to change."""
+    scripts = sorted((repository / EXAMPLES).glob("**/*.py"))
+    assert len(scripts) > len({run.split()[0] for run in RUNS})
+    for script in scripts:
+        assert "mindtorch" not in script.read_text(), script
+        foreign = imported(script) - set(sys.stdlib_module_names)
+        assert foreign <= {"torch", "torchvision", "numpy", "sklearn"}, script
+
+
+def test_a_difference_does_not_pass() -> None:
+    """The comparison sees a wrong digit, a missing line, other words, and nan for a number."""
+    assert_same_lines("a 1: loss 2.00001", "a 1: loss 2.00002")
+    for mine in ("a 1: loss 2.0005", "a 2: loss 2.0000", "b 1: loss 2.0", "a 1: loss nan", ""):
+        with pytest.raises(AssertionError):
+            assert_same_lines(mine, "a 1: loss 2.0000")
