@@ -167,7 +167,7 @@ def test_parametrizations_are_registered_assigned_and_removed_as_in_torch() -> N
 
 def refusals(library: Any) -> list[str]:
     """The texts of everything that parametrizations refuse."""
-    nn, parametrize = library.nn, library.nn.utils.parametrize
+    parametrize = library.nn.utils.parametrize
     kinds = Halves(library)
 
     class Wrong(nn.Module):  # type: ignore[name-defined]

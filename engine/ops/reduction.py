@@ -24,7 +24,7 @@ from .elementwise import (
     where,
 )
 from .families import Reduction, reduced_shape
-from .movement import expand, permute, reshape, view
+from .movement import expand, permute, reshape
 
 
 def restore_axes(g: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
@@ -250,7 +250,7 @@ def sum_to(x: Tensor, shape: Shape) -> Tensor:
     if axis:
         x = sum_(x, axis=axis, keepdims=False)
     if x.aval.shape != shape:
-        x = view(x, shape=shape)
+        x = reshape(x, shape)
     return x
 
 

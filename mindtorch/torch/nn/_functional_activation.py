@@ -5,6 +5,9 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
+from mindtorch.engine import dtypes
 from mindtorch.engine import inplace as writing
 from mindtorch.engine.aval import aval
 from mindtorch.engine.generator import default_generator
@@ -76,6 +79,9 @@ def hardtanh(
     """min(max(x, min_val), max_val)."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
+    if not input.is_floating_point() and input.aval.dtype is not dtypes.bool_:
+        # The bounds are converted to the integers' type, as torch does.
+        min_val, max_val = int(min_val), int(max_val)
     return _run(activations.hardtanh, inplace, input, min_val, max_val)
 
 
@@ -167,8 +173,10 @@ def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
 def softshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     """x moved by lambd towards 0."""
     if lambd < 0:
+        dtype = input.aval.dtype
         raise RuntimeError(
-            f"lambda must be greater or equal to 0, but found to be {lambd:g}."
+            f"lambda must be in range [0, {float(np.finfo(dtype.np).max):g}] for input dtype "
+            f"{dtypes.scalar_type_name(dtype)}, but found {lambd:g}"
         )
     return _run(activations.softshrink, False, input, lambd)
 
@@ -235,6 +243,8 @@ def rrelu(
     inplace: bool = False,
 ) -> Any:
     """x where x >= 0, else x times a slope drawn from [lower, upper) (their mean in evaluation)."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
 

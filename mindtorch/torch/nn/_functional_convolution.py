@@ -68,6 +68,15 @@ def _convolve(
 ) -> Any:  # fmt: skip
     x, batched = _batched(x, spatial, name)
     require_tensor(weight, name, "weight", 2)
+    if weight.aval.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    if weight.aval.ndim != x.aval.ndim:
+        rank = weight.aval.ndim
+        raise RuntimeError(
+            f"Expected {rank}-dimensional input for {rank}-dimensional weight "
+            f"{list(weight.aval.shape)}, but got {x.aval.ndim}-dimensional input of size "
+            f"{list(x.aval.shape)} instead"
+        )
     stride = as_ints(stride, spatial, "stride")
     dilation = as_ints(dilation, spatial, "dilation")
     if isinstance(padding, str):
@@ -131,6 +140,15 @@ def _convolve_transposed(
 ) -> Any:  # fmt: skip
     x, batched = _batched(x, spatial, name)
     require_tensor(weight, name, "weight", 2)
+    if weight.aval.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    if weight.aval.ndim != x.aval.ndim:
+        rank = weight.aval.ndim
+        raise RuntimeError(
+            f"Expected {rank}-dimensional input for {rank}-dimensional weight "
+            f"{list(weight.aval.shape)}, but got {x.aval.ndim}-dimensional input of size "
+            f"{list(x.aval.shape)} instead"
+        )
     stride = as_ints(stride, spatial, "stride")
     padding = as_ints(padding, spatial, "padding")
     output_padding = as_ints(output_padding, spatial, "output_padding")

@@ -41,6 +41,46 @@ def _ints(value: Any, count: int, name: str, function: str) -> tuple[int, ...]:
 _WORDS = {2: "two", 3: "three"}
 
 
+def _windows(
+    kernel_size: Any, stride: Any, spatial: int, name: str
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and steps of windows; without steps they stand side by side."""
+    kernel = _ints(kernel_size, spatial, "kernel_size", name)
+    if stride is None or (isinstance(stride, (list, tuple)) and not stride):
+        return kernel, kernel
+    return kernel, _ints(stride, spatial, "stride", name)
+
+
+def _check_line(kernel: int, stride: int, padding: int, dilation: int, length: int) -> None:
+    """torch's own checks of max_pool1d."""
+    for what, value in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
+        if value <= 0:
+            raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {value}")
+    if padding >= 0 and 2 * padding <= dilation * (kernel - 1) + 1:
+        size = (length + 2 * padding - dilation * (kernel - 1) - 1) // stride + 1
+        if size < 1:
+            raise RuntimeError(f"max_pool1d() Invalid computed output size: {size}")
+
+
+def _check_full(spatial: int, shape: tuple[int, ...]) -> None:
+    """Only the batch may be empty."""
+    if spatial == 3 and len(shape) in (4, 5):
+        for i, n in enumerate(shape[-4:]):
+            if n == 0:
+                raise RuntimeError(
+                    "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch "
+                    f"dimensions to have positive length, but input has a shape of {list(shape)} "
+                    f"and non-batch dimension {i} has length zero!"
+                )
+    batched = len(shape) == spatial + 2
+    if spatial < 3 and (batched or len(shape) == spatial + 1) and 0 in shape[int(batched) :]:
+        name = "max_pool1d: " if spatial == 1 else ""
+        raise RuntimeError(
+            f"{name}Expected {spatial + 1}D or {spatial + 2}D (batch mode) tensor with optional 0 "
+            f"dim batch size for input, but got:{list(shape)}"
+        )
+
+
 def _batched(x: Any, spatial: int, message: str) -> tuple[Any, bool]:
     if x.aval.ndim == spatial + 2:
         return x, True
@@ -59,18 +99,24 @@ def _max_pool(
 ) -> tuple[Any, Any]:  # fmt: skip
     name = f"max_pool{spatial}d"
     require_tensor(x, name, "input", 1)
-    kernel = _ints(kernel_size, spatial, "kernel_size", name)
-    strides = kernel if stride is None or stride == [] else _ints(stride, spatial, "stride", name)
+    kernel, strides = _windows(kernel_size, stride, spatial, name)
     message = f"non-empty {spatial + 1}D or {spatial + 2}D (batch mode) tensor expected for input"
     if spatial == 1:
         message = (
             "max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim batch size for "
             f"input, but got:{list(x.aval.shape)}"
         )
+    pads = _ints(padding, spatial, "padding", name)
+    dilations = _ints(dilation, spatial, "dilation", name)
+    around = zip(pads, kernel, dilations, strict=True)
+    if all(0 <= 2 * p <= d * (k - 1) + 1 for p, k, d in around):
+        _check_full(spatial, x.aval.shape)
     x, batched = _batched(x, spatial, message)
+    if spatial == 1 and not ceil_mode:
+        _check_line(kernel[0], strides[0], pads[0], dilations[0], x.aval.shape[-1])
     values, places = ops.max_pool(
-        x, kernel_size=kernel, stride=strides, padding=_ints(padding, spatial, "padding", name),
-        dilation=_ints(dilation, spatial, "dilation", name), ceil_mode=bool(ceil_mode),
+        x, kernel_size=kernel, stride=strides, padding=pads, dilation=dilations,
+        ceil_mode=bool(ceil_mode),
     )  # fmt: skip
     return _unbatch(values, batched), _unbatch(places, batched)
 
@@ -111,8 +157,7 @@ def _avg_pool(
 ) -> Any:  # fmt: skip
     name = f"avg_pool{spatial}d"
     require_tensor(x, name, "input", 1)
-    kernel = _ints(kernel_size, spatial, "kernel_size", name)
-    strides = kernel if stride is None or stride == [] else _ints(stride, spatial, "stride", name)
+    kernel, strides = _windows(kernel_size, stride, spatial, name)
     if spatial == 1 and x.aval.ndim not in (2, 3):
         raise RuntimeError(
             f"Expected 2 to 3 dimensions, but got {x.aval.ndim}-dimensional tensor for argument "
@@ -158,11 +203,22 @@ def avg_pool3d(
     )
 
 
+def _check_output_size(name: str, spatial: int, output_size: Any, x: Any) -> None:
+    if spatial == 1 and len(output_size) != 1:
+        raise RuntimeError(
+            f"{name}() argument 'output_size' should contain one int (got {len(output_size)})"
+        )
+    if spatial > 1 and x.aval.ndim <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    if len(output_size) != spatial:
+        what = "internal error: output_size.size()" if "max" in name else "output_size"
+        raise RuntimeError(f"{name}: {what} must be {spatial}")
+
+
 def _adaptive(op: Any, name: str, spatial: int, x: Any, output_size: Any) -> tuple[Any, bool]:
     require_tensor(x, name, "input", 1)
     if isinstance(output_size, (tuple, list)):
-        if len(output_size) != spatial:
-            raise RuntimeError(f"{name}: output_size must be {spatial}")
+        _check_output_size(name, spatial, output_size, x)
         wanted: Any = output_size
     else:
         wanted = (output_size,) * spatial
@@ -185,6 +241,18 @@ def _adaptive(op: Any, name: str, spatial: int, x: Any, output_size: Any) -> tup
     x, batched = _batched(x, spatial, message)
     lengths = zip(wanted, x.aval.shape[2:], strict=True)
     size = tuple(n if w is None else operator.index(w) for w, n in lengths)
+    if any(n < 0 for n in size):
+        if "max" in name:
+            full = (*(x.aval.shape if batched else x.aval.shape[1:])[:-spatial], *size)
+            first = next(n for n in size if n < 0)
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {first}: {list(full)}"
+            )
+        listed = ", ".join(map(str, size))
+        raise RuntimeError(
+            f"{name}: elements of output_size must be greater than or equal to 0 but received "
+            f"{{{listed}}}"
+        )
     return op(x, output_size=size), batched
 
 
@@ -298,6 +366,12 @@ def _unpool(
     kernel = _ints(kernel_size, spatial, "kernel_size", name)
     strides = kernel if stride is None else _ints(stride, spatial, "stride", name)
     pads = _ints(padding, spatial, "padding", name)
+    if indices.aval.shape != x.aval.shape:
+        raise RuntimeError(
+            "Expected shape of indices to be same as that of the input tensor "
+            f"({list(x.aval.shape)}) but got indices tensor with shape: "
+            f"{list(indices.aval.shape)}"
+        )
     size = _unpool_size(x, kernel, strides, pads, output_size)
     if indices.aval.dtype is not dtypes.int64:
         raise RuntimeError(

@@ -74,7 +74,9 @@ def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
     elif mode == "circular":
         if before > n or after > n:
             raise RuntimeError("Padding value causes wrapping around more than once.")
-        places = places % n
+        # What a negative end cuts off does not come back at the other end.
+        left = np.arange(max(-before, 0), n - max(-after, 0))
+        places = left[np.arange(-max(before, 0), left.size + max(after, 0)) % left.size]
     else:
         if before >= n or after >= n:
             raise RuntimeError(
