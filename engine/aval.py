@@ -146,7 +146,7 @@ def broadcast_two(a: Shape, b: Shape) -> Shape:
         return a
     ndim = max(len(a), len(b))
     result = []
-    for i in range(ndim):
+    for i in range(ndim - 1, -1, -1):
         m = a[i - ndim + len(a)] if i >= ndim - len(a) else 1
         n = b[i - ndim + len(b)] if i >= ndim - len(b) else 1
         if m != n and m != 1 and n != 1:
@@ -155,7 +155,7 @@ def broadcast_two(a: Shape, b: Shape) -> Shape:
                 f"non-singleton dimension {i}"
             )
         result.append(n if m == 1 else m)
-    return tuple(result)
+    return tuple(result[::-1])
 
 
 def broadcast_shapes(*shapes: Shape) -> Shape:

@@ -16,7 +16,7 @@ from typing import Any
 from . import dtypes, gaps, memory, tape
 from .aval import Aval
 from .device import cpu, empty_on
-from .tensor import Tensor, as_array, make, result_types
+from .tensor import Tensor, as_array, make, result_types, typed_buffer
 
 memory.keep_freed_memory()
 NO_GRAD, GRAD, INTERPRETED = 0, 1, 2
@@ -220,11 +220,19 @@ class Op:
         result._storage = storage
         # kernels take a flat array's length for the number of elements, so it ends with the view
         flat = source.flat
-        if offset or plan.size != flat.size:
+        start = source._offset
+        if plan.aval.dtype is not source.aval.dtype:
+            flat = typed_buffer(storage, plan.aval.dtype)
+            start = start * source.aval.dtype.itemsize // plan.aval.dtype.itemsize
+            flat = flat[start + offset : start + offset + plan.size]
+        elif offset < 0 or offset + plan.size > flat.size:
+            flat = typed_buffer(storage, plan.aval.dtype)
+            flat = flat[start + offset : start + offset + plan.size]
+        elif offset or plan.size != flat.size:
             flat = flat[offset : offset + plan.size]
         result.flat = flat
-        if offset or source._offset:
-            result._offset = source._offset + offset
+        if offset or start:
+            result._offset = start + offset
         tape.record_view(self, plan, mode, inputs, params, result)
         return result
 

@@ -37,10 +37,26 @@ def copy_data(target: Tensor, source: Tensor) -> None:
 _copies: dict[Any, Any] = {}
 
 
+_NO_GRAD_VIEW = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+    "code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+    "tracked)."
+)
+
+
 def check_writable(target: Tensor) -> None:
     """torch's errors for writing to a leaf, or to a tensor that was expanded."""
-    if state.grad_enabled and target._node is not None and tape.requires_grad(target):
-        history = target._node
+    history = target._node
+    if not state.grad_enabled or history is None:
+        return
+    if type(history) is tape.ViewHistory and not history.in_grad_mode:
+        if history.one_of is None and tape.requires_grad(history.parent):
+            raise RuntimeError(_NO_GRAD_VIEW)
+    if tape.requires_grad(target):
+        if type(history) is tape.ViewHistory and history.one_of is not None:
+            raise tape.multiple_views(history, "is being")
         if tape.is_leaf(target):
             raise RuntimeError(
                 "a leaf Variable that requires grad is being used in an in-place operation."
@@ -54,12 +70,41 @@ def check_writable(target: Tensor) -> None:
 
 def check_overlap(target: Tensor) -> None:
     for n, s in zip(target.aval.shape, target.aval.strides, strict=True):
-        if s == 0 and n > 1:
+        if s == 0 and n > 1 and target.aval.size:
             raise RuntimeError(
                 "unsupported operation: more than one element of the written-to tensor refers to "
                 "a single memory location. Please clone() the tensor before performing the "
                 "operation."
             )
+
+
+def check_partial_overlap(target: Tensor, source: Tensor) -> None:
+    """torch's error for reading, in another layout, the memory that is written to."""
+    storage = target._storage
+    if storage is None or source is target or source._storage is not storage:
+        return
+    a, b = target.aval, source.aval
+    if not (a.dense and b.dense and a.size and b.size) or a.dtype is not b.dtype:
+        return
+    first, second = target._offset, source._offset
+    if first == second and a.size == b.size:
+        if a.strides == b.strides:
+            return
+    elif first >= second + b.size or second >= first + a.size:
+        return
+    raise RuntimeError(
+        "unsupported operation: some elements of the input tensor and the written-to tensor refer "
+        "to a single memory location. Please clone() the tensor before performing the operation."
+    )
+
+
+def _check_target(target: Tensor, inputs: Any) -> None:
+    """The checks of an op in place that torch makes before those of shapes and types."""
+    check_writable(target)
+    check_overlap(target)
+    for x in inputs:
+        if x is not None:
+            check_partial_overlap(target, x)
 
 
 def check_result(target: Tensor, shape: Any, dtype: dtypes.DType) -> None:
@@ -81,7 +126,11 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
     mode = state.mode
     if mode != GRAD and mode != 0:
         return state.interpreters[-1].apply_in_place(op, target, inputs, params)
-    plan = op.plan_for(inputs, params)
+    try:
+        plan = op.plan_for(inputs, params)
+    except Exception:
+        _check_target(target, inputs)
+        raise
     tracked = mode == GRAD and (
         target._node is not None or any(x is not None and x._node is not None for x in inputs)
     )
@@ -90,9 +139,8 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
         target._shared.version += 1
         return target
     result_aval = plan.aval
+    _check_target(target, inputs)
     check_result(target, result_aval.shape, result_aval.dtype)
-    check_overlap(target)
-    check_writable(target)
     if tracked:
         inputs = _keep_old_value(op, target, inputs)
     if op.in_place_safe and result_aval is target.aval and _aligned(target, inputs):
@@ -190,15 +238,13 @@ def rebase(target: Tensor, value: Tensor) -> None:
     base = history.base
     if node is None and not tape.requires_grad(base):
         return
+    if history.one_of is not None:
+        raise tape.multiple_views(history, "is being")
     if not history.in_grad_mode:
-        raise RuntimeError(
-            "A view was created in no_grad mode and is being modified inplace with grad mode "
-            "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. You "
-            "can clarify your code by moving both the view and the inplace either both inside the "
-            "no_grad block (if you don't want the inplace to be tracked) or both outside (if you "
-            "want the inplace to be tracked)."
-        )
+        raise RuntimeError(_NO_GRAD_VIEW)
     chain = view_chain(target)
+    if any(op.rules is None for op, _ in chain):
+        return  # seen as another type, which is not differentiable
     params = {"chain": chain}
     plan = view_update.plan_for((base, value), params)
     stand_in = tape._detached(base)
@@ -234,8 +280,25 @@ def copy_(target: Tensor, source: Tensor) -> Tensor:
         if tape.requires_grad(source) or tape.requires_grad(target) or (
             type(target._node) is tape.ViewHistory and tape.requires_grad(target._node.base)
         ):
-            rebase(target, source)
+            if type(target._node) is tape.ViewHistory:
+                rebase(target, source)
+            else:
+                _replace(target, source)
     return target
+
+
+def _replace(target: Tensor, value: Tensor) -> None:
+    """Make ``target`` derive from ``value``, and from what it was before with a gradient of 0."""
+    from .ops.movement import cast, expand, overwrite
+
+    if value.aval.shape != target.aval.shape:
+        value = expand(value, shape=target.aval.shape)
+    if value.aval.dtype is not target.aval.dtype:
+        value = cast(value, dtype=target.aval.dtype)
+    stand_in = tape._detached(target)
+    plan = overwrite.plan_for((target, value), {})
+    tape.record(overwrite, plan, (target, value), {}, (stand_in,))
+    rebase(target, stand_in)
 
 
 def fill_(target: Tensor, value: Any) -> Tensor:

@@ -116,7 +116,8 @@ class Node:
         return self.plan.avals
 
     def name(self) -> str:
-        return str(self.op.grad_name)
+        name = str(self.op.grad_name)
+        return f"torch::autograd::{name}" if name.startswith("Copy") else name
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
@@ -196,7 +197,7 @@ class Node:
             if isinstance(item, PackedTensor):
                 tensor = item.unpack()
             if tensor is not None and version >= 0 and tensor._version != version:
-                raise _modified(tensor, version, self, index)
+                raise _modified(tensor, version, self if kind == "out" else None, index)
             if kind == "out":
                 tensor = alias(tensor)
                 tensor._node = self
@@ -208,20 +209,29 @@ class Node:
         return inputs, outs
 
 
-def _modified(tensor: Tensor, version: int, node: Node, index: int) -> RuntimeError:
+def _modified(tensor: Tensor, version: int, node: Node | None, index: int) -> RuntimeError:
+    """The error for a saved tensor that was written to; ``node`` is what it is a result of."""
     kind = tensor_type_name(tensor)
     producer = tensor._node
     made_by = ""
-    if producer is not None and not isinstance(producer, AccumulateGrad):
-        name = (node_of(tensor) or node).name()
-        made_by = f", which is output {tensor._output_index} of {name},"
+    if node is not None:
+        made_by = f", which is output {index} of {short_name(node)},"
+    elif producer is not None and not isinstance(producer, AccumulateGrad):
+        source = node_of(tensor)
+        if source is not None:
+            made_by = f", which is output {tensor._output_index} of {short_name(source)},"
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{kind} {list(tensor.aval.shape)}]{made_by} is at version {tensor._version}; "
         f"expected version {version} instead. Hint: enable anomaly detection to find the "
         "operation that failed to compute its gradient, with "
-        "torch.autograd.set_detect_anomaly(True)."
+        "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
+
+
+def short_name(node: Any) -> str:
+    """A node's name as error messages have it, without Backward0."""
+    return re.sub(r"Backward\d*$", "", node.name())
 
 
 def tensor_type_name(tensor: Tensor) -> str:
@@ -287,7 +297,7 @@ class AccumulateGrad:
 class ViewHistory:
     """A view's place on the tape: how it is derived from its parent, and the node for it."""
 
-    __slots__ = ("in_grad_mode", "node", "op", "params", "parent", "plan", "stamp")
+    __slots__ = ("in_grad_mode", "node", "one_of", "op", "params", "parent", "plan", "stamp")
 
     def __init__(self, parent: Tensor, op: Any, plan: Any, params: Any, stamp: int) -> None:
         self.parent = parent
@@ -296,6 +306,10 @@ class ViewHistory:
         self.params = params
         self.node: Node | None = None
         self.in_grad_mode = True
+        above = parent._node
+        self.one_of: str | None = None
+        if type(above) is ViewHistory and above.one_of is not None:
+            self.one_of = f"Output 0 of {re.sub('Backward0$', '', op.grad_name)}"
         self.stamp = stamp
 
     @property
@@ -313,11 +327,35 @@ class ViewHistory:
             self.stamp = stamp
             source = node_of(self.parent)
             self.node = None
-            if source is not None:
+            if self.one_of is not None and source is not None:
+                raise multiple_views(self, "its base or another view of its base has been")
+            if source is not None and self.op.rules is not None:
                 self.node = Node(
                     self.op, self.plan, self.params, ((source, self.parent._output_index),)
                 )
         return self.node
+
+
+def mark_outputs(views: Sequence[Tensor], name: str) -> None:
+    """Note that ``views`` are the results of one function, so that writes to them are refused."""
+    for index, view in enumerate(views):
+        if type(view._node) is ViewHistory:
+            view._node.one_of = f"Output {index} of {name}"
+
+
+def multiple_views(history: ViewHistory, modified: str) -> RuntimeError:
+    """torch's error for a write in place to one of several views that one function made."""
+    what = f"{history.one_of} is a view and {modified} modified inplace."
+    if (history.node is None and modified == "is being") or not history.in_grad_mode:
+        what = (
+            "A view was created in no_grad mode and is being modified inplace with grad mode "
+            "enabled."
+        )
+    return RuntimeError(
+        f"{what} This view is the output of a function that returns multiple views. Such "
+        "functions do not allow the output views to be modified inplace. You should replace the "
+        "inplace operation by an out-of-place one."
+    )
 
 
 def node_of(tensor: Tensor) -> Node | AccumulateGrad | None:
@@ -329,7 +367,10 @@ def node_of(tensor: Tensor) -> Node | AccumulateGrad | None:
 
 
 def requires_grad(tensor: Tensor) -> bool:
-    return tensor._node is not None and node_of(tensor) is not None
+    node = tensor._node
+    if type(node) is ViewHistory and node.one_of is not None:
+        return requires_grad(node.parent)  # without an error for a base that was written to
+    return node is not None and node_of(tensor) is not None
 
 
 def is_leaf(tensor: Tensor) -> bool:
@@ -415,7 +456,7 @@ def record_view(
     result._node = history
     if source._node is not None:
         node = node_of(source)
-        if node is not None and plan.differentiable[0]:
+        if node is not None and plan.differentiable[0] and op.rules is not None:
             if mode:
                 history.node = Node(op, plan, params, ((node, source._output_index),))
             else:

@@ -36,6 +36,17 @@ class Storage:
         self.resizable = True
 
 
+def typed_buffer(storage: Storage, dtype: dtypes.DType) -> Any:
+    """The storage's memory seen as elements of ``dtype``; trailing bytes are left out."""
+    buffer = storage.buffer
+    if buffer.dtype == dtype.np:
+        return buffer
+    count = buffer.size * buffer.dtype.itemsize // dtype.itemsize
+    if storage.device.type == "meta":
+        return np.broadcast_to(np.zeros((), dtype.np), (count,))
+    return buffer.view(np.uint8)[: count * dtype.itemsize].view(dtype.np)
+
+
 class Tensor:
     """A strided array with a place in the autodiff graph.
 

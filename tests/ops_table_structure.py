@@ -211,7 +211,9 @@ ROWS: list[Row] = [
          (numbers(3, 4), numbers(3, 4, seed=1))),
     call("conj angle", lambda t, x, y: t.angle(t.complex(x, y).conj()),
          (numbers(3, 4), numbers(3, 4, seed=1)), tolerance=64),
-    call("view_as_real view_as_complex",
+    call("view_dtype", lambda t, x: x.view(t.int16), (numbers(3, 4),), gradient=False,
+         second=False),
+    call("view_as_real view_as_complex view_as_real_copy view_as_complex_copy",
          lambda t, x: t.view_as_real(t.view_as_complex(x) * t.view_as_complex(x)),
          (numbers(3, 2),), tolerance=64),
 ]  # fmt: skip

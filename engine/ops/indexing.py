@@ -24,6 +24,8 @@ def _indexed_shape(x: Aval, indices: tuple[Aval | None, ...]) -> Shape:
         raise IndexError(
             f"shape mismatch: indexing tensors could not be broadcast together with shapes {shapes}"
         ) from None
+    if 0 not in common and any(x.shape[i] == 0 for i in given):
+        raise IndexError("index is out of bounds for dimension with size 0")
     rest = [n for i, n in enumerate(x.shape) if i not in given]
     adjacent = given == list(range(given[0], given[0] + len(given)))
     before = given[0] if adjacent else 0

@@ -53,7 +53,8 @@ def transpose(x: Tensor, first: int, second: int) -> Tensor:
 def _expand_aval(x: Aval, *, shape: Shape) -> Aval:
     extra = len(shape) - x.ndim
     strides = [0] * len(shape)
-    for i, (n, s) in enumerate(zip(x.shape, x.strides, strict=True)):
+    for i in range(x.ndim - 1, -1, -1):
+        n, s = x.shape[i], x.strides[i]
         if n != shape[i + extra] and n != 1:
             raise RuntimeError(
                 f"The expanded size of the tensor ({shape[i + extra]}) must match the existing "
@@ -61,7 +62,7 @@ def _expand_aval(x: Aval, *, shape: Shape) -> Aval:
                 f"{list(shape)}.  Tensor sizes: {list(x.shape)}"
             )
         strides[i + extra] = s if n == shape[i + extra] else 0
-    for i in range(extra - 1, -1, -1):
+    for i in range(extra - 1, -1, -1) if x.ndim else ():
         following = strides[i + 1] * shape[i + 1] if i + 1 < len(shape) else 1
         strides[i] = following if shape[i] == 1 else 0
     return _view_aval(x, shape, tuple(strides))
@@ -80,34 +81,25 @@ expand = Op(
 
 def view_strides(shape: Shape, strides: Shape, target: Shape) -> Shape | None:
     """Strides for seeing a layout as ``target`` without a copy; None where it needs one."""
-    if 0 in target:
-        return contiguous_strides(target)
-    chunks = []  # type: ignore[var-annotated]
-    for n, s in zip(shape, strides, strict=True):
-        if n == 1:
-            continue
-        if chunks and chunks[-1][1] == n * s:
-            chunks[-1] = (chunks[-1][0] * n, s)
-        else:
-            chunks.append((n, s))
-    if not chunks:
-        chunks = [(1, 1)]
-    result = [0] * len(target)
-    at = len(chunks) - 1
-    left, step = chunks[at]
-    for i in range(len(target) - 1, -1, -1):
-        n = target[i]
-        if left == 1 and n != 1:
+    if 0 in shape:
+        return strides if shape == target else contiguous_strides(target)
+    result = [1] * len(target)
+    at = len(target) - 1
+    step = strides[-1] if strides else 1
+    held = seen = 1
+    for axis in range(len(shape) - 1, -1, -1):
+        held *= shape[axis]
+        if axis and (shape[axis - 1] == 1 or strides[axis - 1] == held * step):
+            continue  # the axes up to here lie in memory as one
+        while at >= 0 and (seen < held or target[at] == 1):
+            result[at] = seen * step
+            seen *= target[at]
             at -= 1
-            if at < 0:
-                return None
-            left, step = chunks[at]
-        if left % n:
+        if seen != held:
             return None
-        result[i] = step
-        step *= n
-        left //= n
-    return tuple(result)
+        if axis:
+            step, held, seen = strides[axis - 1], 1, 1
+    return tuple(result) if at < 0 or not shape else None
 
 
 def _view_as_aval(x: Aval, *, shape: Shape) -> Aval:
@@ -170,7 +162,7 @@ def _slice_aval(x: Aval, *, axis: int, start: int, length: int, step: int = 1) -
 
 
 def _slice_offset(x: Aval, *, axis: int, start: int, length: int, step: int = 1) -> int:
-    return start * x.strides[axis] if length else 0
+    return start * x.strides[axis]
 
 
 def _slice_vjp(g: Any, avals: Any, axis: int, start: int, length: int, step: int) -> Any:
@@ -405,7 +397,7 @@ class _ViewUpdate(Op):
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
         from ..tensor import make
 
-        chain = params["chain"]
+        chain = params.get("chain", ())
 
         def run(out: Any, base: Any, value: Any) -> None:
             from ..inplace import copy_data
@@ -424,6 +416,17 @@ view_update = _ViewUpdate(
     "elementwise.copy",
     vjp=(_view_update_base, _view_update_value),
     grad_name="CopySlices",
+    group="movement",
+)
+
+
+# a write over all of ``base``
+overwrite = _ViewUpdate(
+    "copy_",
+    lambda base, value: _view_update_aval(base, value, chain=()),
+    "elementwise.copy",
+    vjp=(lambda g: zeros_like_aval(g.aval), lambda g: g),
+    grad_name="CopyBackwards",
     group="movement",
 )
 

@@ -13,16 +13,20 @@ def _checked(index: Any, size: int, axis: int, error: type[Exception] = IndexErr
         return index
     low, high = index.min(), index.max()
     if high >= size or low < -size:
-        wrong = high if high >= size else low
+        wrong = index[(index >= size) | (index < -size)][0]
         raise error(f"index {wrong} is out of bounds for dimension {axis} with size {size}")
     return index if low >= 0 else np.where(index < 0, index + size, index)
 
 
 def _places(x: Any, indices: Any) -> Any:
-    return tuple(
-        slice(None) if index is None else _checked(index, x.shape[axis], axis)
-        for axis, index in enumerate(indices)
-    )
+    count = 0  # torch's message counts the index tensors, not the axes
+    places: list[Any] = []
+    for axis, index in enumerate(indices):
+        places.append(slice(None))
+        if index is not None:
+            places[-1] = _checked(index, x.shape[axis], count)
+            count += 1
+    return tuple(places)
 
 
 def index(out: Any, x: Any, *indices: Any) -> None:
@@ -51,12 +55,12 @@ def index_put(out: Any, x: Any, value: Any, *indices: Any, accumulate: bool) -> 
 
 def add_rows(out: Any, rows: Any, value: Any, shape: Any) -> None:
     """``out[rows[i]] += value[i]``, repeated rows summed: sorted, then summed by segments."""
+    if not rows.size or not out.size:
+        return
     value = np.broadcast_to(value, shape).reshape(rows.size, -1)
     target = out.reshape(out.shape[0], -1)
     if not np.may_share_memory(target, out):
         np.add.at(out, rows, value.reshape(rows.size, *out.shape[1:]))
-        return
-    if rows.size == 0:
         return
     if target.shape[1] == 1 and out.dtype.kind in "fiu":
         np.add.at(target[:, 0], rows, value[:, 0])

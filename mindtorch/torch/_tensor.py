@@ -22,7 +22,14 @@ from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import alias, constant, from_array, make, set_result_type
+from mindtorch.engine.tensor import (
+    alias,
+    constant,
+    from_array,
+    make,
+    set_result_type,
+    typed_buffer,
+)
 
 from ._arguments import as_device, as_dtype, as_int, as_shape, normalize_axis
 from ._types import (
@@ -288,17 +295,15 @@ class Tensor(EngineTensor):
 
     @property
     def real(self) -> Any:
-        from mindtorch.engine.ops import complex as complex_ops
+        from .functions.pointwise import real
 
-        return complex_ops.real(self) if self.aval.dtype.is_complex else self
+        return real(self)
 
     @property
     def imag(self) -> Any:
-        from mindtorch.engine.ops import complex as complex_ops
+        from .functions.pointwise import imag
 
-        if not self.aval.dtype.is_complex:
-            raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-        return complex_ops.imag(self)
+        return imag(self)
 
     # --- autodiff ----------------------------------------------------------------------------
 
@@ -646,8 +651,6 @@ class Tensor(EngineTensor):
         if source is None:
             source = make(np.empty(0, self.aval.dtype.np), aval((0,), self.aval.dtype))
         elif not isinstance(source, EngineTensor):
-            from .storage import typed_buffer
-
             storage = getattr(source, "_storage", source)
             storage = getattr(storage, "_storage", storage)
             buffer = typed_buffer(storage, self.aval.dtype)
@@ -660,7 +663,7 @@ class Tensor(EngineTensor):
         elif size is not None:
             shape = tuple(size)
             steps = contiguous_strides(shape) if stride is None else tuple(stride)
-            whole = source._shared.buffer
+            whole = typed_buffer(source._shared, self.aval.dtype)
             source = make(
                 whole[storage_offset:], aval(shape, self.aval.dtype, steps), source._shared,
                 storage_offset,
@@ -706,9 +709,7 @@ class Tensor(EngineTensor):
     def __iter__(self) -> Iterator[Any]:
         if not self.aval.shape:
             raise TypeError("iteration over a 0-d tensor")
-        return iter(
-            [movement.select(self, axis=0, index=i) for i in range(self.aval.shape[0])]
-        )
+        return iter(self.unbind(0))
 
     def __contains__(self, element: Any) -> bool:
         if isinstance(element, (EngineTensor, *_NUMBERS)):
@@ -782,8 +783,6 @@ class Tensor(EngineTensor):
         storage = copy.deepcopy(self.untyped_storage(), memo)._storage
         buffer = storage.buffer
         if buffer.dtype != self.aval.dtype.np:
-            from .storage import typed_buffer
-
             buffer = typed_buffer(storage, self.aval.dtype)
         result = object.__new__(type(self))
         result.flat, result.aval, result._node = buffer[self._offset :], self.aval, None

@@ -18,7 +18,7 @@ from mindtorch.engine import tensor as engine
 from mindtorch.engine.aval import aval
 from mindtorch.engine.dtypes import DType
 
-from .storage import UNTYPED_IN_FILES, TypedStorage, UntypedStorage, typed_buffer
+from .storage import UNTYPED_IN_FILES, TypedStorage, UntypedStorage
 
 _MAX_INT64 = 2**63 - 1
 
@@ -45,7 +45,7 @@ def _tensor_from_storage(
             f"{list(strides)}"
         )
     described = aval(shape, dtype, strides, storage.device)
-    buffer = typed_buffer(storage, dtype)
+    buffer = engine.typed_buffer(storage, dtype)
     if described.extent and offset + described.extent > buffer.size:
         needed = (offset + described.extent) * dtype.itemsize
         raise RuntimeError(

@@ -11,7 +11,7 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.device import Device, cpu, empty_on
 from mindtorch.engine.dtypes import DType
-from mindtorch.engine.tensor import Storage
+from mindtorch.engine.tensor import Storage, typed_buffer
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -37,17 +37,6 @@ def allocate(nbytes: int, device: Device = cpu, dtype: DType = dtypes.uint8) -> 
     buffer = empty_on(device)(count, dtype.np)
     buffer[...] = 0
     return Storage(buffer, device)
-
-
-def typed_buffer(storage: Storage, dtype: DType) -> Any:
-    """The storage's memory seen as elements of ``dtype``; trailing bytes are left out."""
-    buffer = storage.buffer
-    if buffer.dtype == dtype.np:
-        return buffer
-    count = buffer.size * buffer.dtype.itemsize // dtype.itemsize
-    if storage.device.type == "meta":
-        return np.broadcast_to(np.zeros((), dtype.np), (count,))
-    return buffer.view(np.uint8)[: count * dtype.itemsize].view(dtype.np)
 
 
 class UntypedStorage:

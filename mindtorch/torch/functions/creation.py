@@ -429,7 +429,11 @@ def from_numpy(ndarray: Any) -> Any:
             "given numpy array has byte order different from the native byte order. Conversion "
             "between byte orders is currently not supported."
         )
-    return from_array(ndarray)
+    result = from_array(ndarray)
+    if not ndarray.size:  # numpy's strides of an empty array are kept
+        strides = tuple(s // ndarray.dtype.itemsize for s in ndarray.strides)
+        result.aval = aval(ndarray.shape, result.aval.dtype, strides)
+    return result
 
 
 @function(method=False, aliases=("asarray",))

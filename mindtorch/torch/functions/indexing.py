@@ -49,7 +49,9 @@ def select_first(x: Any, index: int) -> Any:
 def _slice(x: Any, axis: int, item: slice, alias: bool = False) -> Any:
     size = x.aval.shape[axis]
     step = 1 if item.step is None else operator.index(item.step)
-    if step <= 0:
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    if step < 0:
         raise ValueError("step must be greater than zero")
     bounds = slice(
         None if item.start is None else operator.index(item.start),
@@ -95,7 +97,8 @@ def _basic(x: Any, item: Any) -> tuple[Any, list[Any] | None]:
     axis = 0
     indices: dict[int, Any] = {}
     changed = False
-    for each in items:
+    masks: list[tuple[int, Any]] = []
+    for place, each in enumerate(items):
         if each is Ellipsis:
             axis += x.aval.ndim - used
             changed = True
@@ -112,12 +115,14 @@ def _basic(x: Any, item: Any) -> tuple[Any, list[Any] | None]:
             axis += 1
             changed = True
         elif _is_integer(each):
-            view = _select(view, axis, operator.index(each), x)
+            view = _select(view, axis, operator.index(each), place)
             changed = True
         else:
-            axis = _take_tensor(view, axis, each, indices)
+            axis = _take_tensor(axis, each, indices, masks)
     if not indices:
         return (ops.alias_view(x) if view is x or not changed else view), None
+    for start, mask in masks:
+        _read_mask(view, start, mask, indices)
     return view, [indices.get(i) for i in range(max(indices) + 1)]
 
 
@@ -134,15 +139,15 @@ def _is_integer(item: Any) -> bool:
     return hasattr(item, "__index__")
 
 
-def _select(view: Any, axis: int, index: int, x: Any) -> Any:
+def _select(view: Any, axis: int, index: int, place: int) -> Any:
     n = view.aval.shape[axis]
     if not -n <= index < n:
-        raise IndexError(f"index {index} is out of bounds for dimension {axis} with size {n}")
+        raise IndexError(f"index {index} is out of bounds for dimension {place} with size {n}")
     return ops.select(view, axis=axis, index=index + n if index < 0 else index)
 
 
-def _take_tensor(view: Any, axis: int, item: Any, indices: dict[int, Any]) -> int:
-    """Enter an index tensor (a mask as its coordinates); the axis after it."""
+def _take_tensor(axis: int, item: Any, indices: dict[int, Any], masks: list[Any]) -> int:
+    """Enter an index tensor; the axis after it. Masks are read when all views are taken."""
     if not isinstance(item, EngineTensor):
         array = np.asarray(item)
         if array.size == 0 and not isinstance(item, np.ndarray):
@@ -155,21 +160,28 @@ def _take_tensor(view: Any, axis: int, item: Any, indices: dict[int, Any]) -> in
         item = from_array(array)
     dtype = item.aval.dtype
     if dtype in (dtypes.bool_, dtypes.uint8):
-        for i, n in enumerate(item.aval.shape):
-            if n != view.aval.shape[axis + i]:
-                raise IndexError(
-                    f"The shape of the mask {list(item.aval.shape)} at index {i} does not match "
-                    f"the shape of the indexed tensor {list(view.aval.shape)} at index {axis + i}"
-                )
         if not item.aval.shape:
             raise NotImplementedError("indexing with a 0-dim mask")
-        for i, places in enumerate(np.nonzero(vmap.known_values(item, vmap.MASK))):
-            indices[axis + i] = from_array(places)
+        masks.append((axis, item))
+        for i in range(item.aval.ndim):
+            indices[axis + i] = None
         return axis + item.aval.ndim
     if dtype.category != dtypes.INTEGER:
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     indices[axis] = item
     return axis + 1
+
+
+def _read_mask(view: Any, axis: int, mask: Any, indices: dict[int, Any]) -> None:
+    """Enter the coordinates of a mask's true elements."""
+    for i, n in enumerate(mask.aval.shape):
+        if n != view.aval.shape[axis + i]:
+            raise IndexError(
+                f"The shape of the mask {list(mask.aval.shape)} at index {i} does not match "
+                f"the shape of the indexed tensor {list(view.aval.shape)} at index {axis + i}"
+            )
+    for i, places in enumerate(np.nonzero(vmap.known_values(mask, vmap.MASK))):
+        indices[axis + i] = from_array(places)
 
 
 def set_item(x: Any, item: Any, value: Any) -> None:
@@ -185,7 +197,11 @@ def set_item(x: Any, item: Any, value: Any) -> None:
         if item.aval.shape == x.aval.shape and not tape.requires_grad(value):
             x.masked_fill_(item, value)
             return
-    if type(item) is int:
+    if item is False:
+        return
+    if item is True:
+        view, indices = ops.unsqueeze(x, axis=0), None
+    elif type(item) is int:
         view, indices = select_first(x, item), None
     else:
         view, indices = _basic(x, item)
@@ -195,17 +211,18 @@ def set_item(x: Any, item: Any, value: Any) -> None:
             if not value.aval.shape else "can't convert complex to real"
         )
     if indices is None:
-        inplace.copy_(view, _drop_leading(value, view.aval.ndim))
+        same = value.aval.shape == view.aval.shape
+        inplace.copy_(view, value if same else _drop_leading(value))
         return
     from mindtorch.engine.ops import indexing
 
-    index_put_(view, indices, value, indexing)
+    index_put_(view, indices, _drop_leading(value), indexing)
 
 
-def _drop_leading(value: Any, ndim: int) -> Any:
-    """``value`` without surplus leading axes of length 1."""
+def _drop_leading(value: Any) -> Any:
+    """``value`` without its leading axes of length 1."""
     shape = value.aval.shape
-    while len(shape) > ndim and shape[0] == 1:
+    while shape and shape[0] == 1:
         shape = shape[1:]
     if shape != value.aval.shape:
         return ops.reshape(value, shape)

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from mindtorch.engine import dtypes, inplace
+from mindtorch.engine.core import state
 from mindtorch.engine.ops import activations as act
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import elementwise as ops
@@ -459,14 +460,18 @@ def resolve_neg(input: Any) -> Any:  # noqa: A002
 
 @function(method=False)
 def real(input: Any) -> Any:  # noqa: A002
-    """The real part."""
-    return complex_ops.real(input)
+    """The real part: a view of a complex tensor, a real one itself."""
+    if not input.aval.dtype.is_complex or state.interpreters:
+        return complex_ops.real(input)
+    return movement.select(complex_ops.view_as_real(input), axis=input.aval.ndim, index=0)
 
 
 @function(method=False)
 def imag(input: Any) -> Any:  # noqa: A002
-    """The imaginary part."""
-    return complex_ops.imag(input)
+    """The imaginary part of a complex tensor, as a view."""
+    if not input.aval.dtype.is_complex or state.interpreters:
+        return complex_ops.imag(input)
+    return movement.select(complex_ops.view_as_real(input), axis=input.aval.ndim, index=1)
 
 
 @function(out=True)
@@ -480,13 +485,20 @@ def angle(input: Any) -> Any:  # noqa: A002
 @function(method=False)
 def view_as_real(input: Any) -> Any:  # noqa: A002
     """Real and imaginary parts along a last axis of length 2."""
+    if state.interpreters:
+        return complex_ops.view_as_real_copy(input)
     return complex_ops.view_as_real(input)
 
 
 @function(method=False)
 def view_as_complex(input: Any) -> Any:  # noqa: A002
     """The complex numbers whose parts lie along the last axis, of length 2."""
-    return complex_ops.view_as_complex(input)
+    if state.interpreters:
+        return complex_ops.view_as_complex_copy(input)
+    result = complex_ops.view_as_complex(input)
+    if input._offset % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return result
 
 
 @function(method=False)

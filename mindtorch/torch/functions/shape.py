@@ -7,8 +7,12 @@ from typing import Any
 
 from mindtorch.engine import dtypes, tape, vmap
 from mindtorch.engine.aval import broadcast_shapes, channels_last_strides, contiguous_strides
+from mindtorch.engine.core import state
+from mindtorch.engine.dtypes import scalar_type_name
+from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import typed_buffer
 
 from .._arguments import as_int, as_shape, infer_shape, normalize_axis
 from .._registry import METHODS, function
@@ -29,34 +33,17 @@ def view(self: Any, *shape: Any, dtype: Any = None) -> Any:
 
 def view_as_dtype(x: Any, dtype: dtypes.DType) -> Any:
     """The bytes of ``x`` read as ``dtype``; the last axis grows or shrinks by the ratio."""
-    from mindtorch.engine.aval import aval
-    from mindtorch.engine.tensor import Storage, make
-
-    old, new = x.aval.dtype.itemsize, dtype.itemsize
-    shape, strides = x.aval.shape, x.aval.strides
-    if old != new:
-        if not shape:
-            raise RuntimeError(
-                f"self.dim() cannot be 0 to view {x.aval.dtype!r} as {dtype!r} (different element "
-                "sizes)"
-            )
-        if strides[-1] != 1:
-            raise RuntimeError(
-                f"self.stride(-1) must be 1 to view {x.aval.dtype!r} as {dtype!r} (different "
-                f"element sizes), but got {strides[-1]}"
-            )
-        bytes_ = shape[-1] * old
-        if bytes_ % new:
-            raise RuntimeError(
-                f"self.size(-1) must be divisible by {new // old} to view {x.aval.dtype!r} as "
-                f"{dtype!r} (different element sizes), but got {shape[-1]}"
-            )
-        shape = (*shape[:-1], bytes_ // new)
-        strides = (*[s * old // new for s in strides[:-1]], 1)
-    usable = x.flat.nbytes // new * new
-    data = x.flat.view("u1")[:usable].view(dtype.np)
-    storage = Storage(data, x.aval.device)
-    return make(data, aval(shape, dtype, strides, x.aval.device), storage)
+    if state.interpreters:
+        raise NotImplementedError("view(dtype) in a graph or under vmap")
+    ratio = dtype.itemsize // x.aval.dtype.itemsize
+    result = complex_ops.view_dtype(x, dtype=dtype)
+    if ratio > 1 and x._offset % ratio:
+        raise RuntimeError(
+            f"self.storage_offset() must be divisible by {ratio} to view "
+            f"{scalar_type_name(x.aval.dtype)} as {scalar_type_name(dtype)} (different "
+            f"element sizes), but got {x._offset}"
+        )
+    return result
 
 
 @function()
@@ -135,6 +122,8 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:  # noqa: A002
         raise RuntimeError(f"movedim: repeated dim in `source` ({src})")
     if len(set(dst)) != len(dst):
         raise RuntimeError(f"movedim: repeated dim in `destination` ({dst})")
+    if not ndim:
+        return ops.alias_view(input)
     order = [i for i in range(ndim) if i not in src]
     for place, axis in sorted(zip(dst, src, strict=True)):
         order.insert(place, axis)
@@ -263,9 +252,18 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:  # noqa: A002
     axis = normalize_axis(dim, input.aval.ndim)
     shape = input.aval.shape
     inner = as_shape((sizes,))
+    if not inner:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    if not shape:
+        raise RuntimeError(
+            "unflatten got an unexpected error:\n"
+            "Dimension specified as 0 but tensor has no dimensions"
+        )
     try:
         inner = infer_shape(inner, shape[axis])
-    except RuntimeError:
+    except RuntimeError as error:
+        if "is invalid for input of size" not in str(error):
+            raise RuntimeError(f"unflatten got an unexpected error:\n{error}") from None
         raise RuntimeError(
             f"unflatten: Provided sizes {list(inner)} don't multiply up to the size of dim {axis} "
             f"({shape[axis]}) in the input tensor"
@@ -318,19 +316,28 @@ def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
     axis = normalize_axis(dim, input.aval.ndim)
     if not input.aval.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
-    return tuple(
+    views = tuple([
         ops.select(input, axis=axis, index=i) for i in range(input.aval.shape[axis])
-    )
+    ])
+    tape.mark_outputs(views, "Unbind")
+    return views
 
 
 @function()
 def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
     """Pieces along ``dim`` of one size (the last may be smaller), or of the sizes given."""
+    if not tensor.aval.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = normalize_axis(dim, tensor.aval.ndim)
     size = tensor.aval.shape[axis]
     given = split_size_or_sections
     if isinstance(given, (tuple, list)):
         sizes = [as_int(n) for n in given]
+        if any(n < 0 for n in sizes):
+            raise RuntimeError(
+                "split_with_sizes expects split_sizes have only non-negative entries, but got "
+                f"split_sizes={sizes}"
+            )
         if sum(sizes) != size:
             raise RuntimeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's "
@@ -348,9 +355,16 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
                 f"{size}"
             )
         sizes = [min(step, size - i) for i in range(0, size, step)] if size else [0]
+    views = _slices(tensor, axis, sizes)
+    tape.mark_outputs(views, "SplitWithSizes" if isinstance(given, (tuple, list)) else "Split")
+    return views
+
+
+def _slices(x: Any, axis: int, sizes: list[int]) -> tuple[Any, ...]:
+    """Pieces of ``sizes``, one after another."""
     pieces, start = [], 0
     for n in sizes:
-        pieces.append(ops.slice_(tensor, axis=axis, start=start, length=n))
+        pieces.append(ops.slice_(x, axis=axis, start=start, length=n))
         start += n
     return tuple(pieces)
 
@@ -365,6 +379,8 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:  # noqa: A002
     """At most ``chunks`` pieces of one size along ``dim``."""
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    if not input.aval.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     axis = normalize_axis(dim, input.aval.ndim)
     size = input.aval.shape[axis]
     step = -(-size // chunks)
@@ -376,6 +392,10 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:  # noqa: A002
 @function()
 def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:  # noqa: A002
     """Pieces along ``dim`` of sizes as equal as can be, or cut at the indices."""
+    if not input.aval.ndim:
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
     axis = normalize_axis(dim, input.aval.ndim)
     size = input.aval.shape[axis]
     given = indices_or_sections
@@ -385,7 +405,7 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:  # 
         if given <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {given}")
         base, extra = divmod(size, given)
-        return split(input, [base + (i < extra) for i in range(given)], axis)
+        return _slices(input, axis, [base + (i < extra) for i in range(given)])
     cuts = [0, *[min(max(i + size if i < 0 else i, 0), size) for i in given], size]
     return tuple(
         ops.slice_(input, axis=axis, start=a, length=max(b - a, 0))
@@ -594,18 +614,28 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
     """A view of the storage with the shape, strides and offset given."""
     offset = input._offset if storage_offset is None else storage_offset
     shape, strides = tuple(size), tuple(stride)
+    if len(shape) != len(strides):
+        raise RuntimeError(
+            "mismatch in length of strides and shape"
+        )
+    if any(s < 0 for s in strides):
+        raise RuntimeError(
+            "as_strided: Negative strides are not supported at the moment, got strides: "
+            f"{list(strides)}"
+        )
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     need = offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    whole = typed_buffer(input._shared, input.aval.dtype)
     if vmap.is_mapped(input):
         _within_example(input, shape, strides, offset, need)
-    elif 0 not in shape and need > input._shared.buffer.size:
+    elif 0 not in shape and need > whole.size:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, "
             f"and itemsize {input.aval.dtype.itemsize} requiring a storage size of "
             f"{need * input.aval.dtype.itemsize} are out of bounds for storage of size "
             f"{input._shared.buffer.nbytes}"
         )
-    if offset < input._offset:
-        raise NotImplementedError("as_strided() before the tensor's own first element")
     return ops.as_strided(input, shape=shape, strides=strides, offset=offset - input._offset)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.aval import aval
-from mindtorch.engine.tensor import Storage, make
+from mindtorch.engine.tensor import Storage, make, typed_buffer
 from mindtorch.torch._tensor import Tensor
 from mindtorch.torch.nn.parameter import Parameter
 
@@ -38,7 +38,7 @@ def share_memory(tensor: Any) -> Any:
     storage.buffer[...] = old
     storage.resizable = False
     offset, size = tensor._offset, tensor.flat.size
-    tensor.flat = storage.buffer[offset : offset + size]
+    tensor.flat = typed_buffer(storage, tensor.aval.dtype)[offset : offset + size]
     storage.version += 1
     return tensor
 
@@ -90,7 +90,7 @@ def _rebuild(
     else:
         os.close(descriptor)
     shape, strides, element, offset = layout
-    flat = storage.buffer[offset : offset + extent]
+    flat = typed_buffer(storage, element)[offset : offset + extent]
     tensor: Any = make(flat, aval(shape, element, strides), storage, offset)
     if kind is not Tensor:
         return kind(tensor, requires_grad)
