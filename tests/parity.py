@@ -30,6 +30,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import mindtorch.torch as ours
+from tests.parity_families import FAMILIES, family
 
 CLAIMED = ("float32", "float64", "bfloat16", "float16", "int64", "bool", "complex64")
 SECONDS = 20
@@ -479,13 +480,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--dtype", default="first", help="comma-separated; 'first', or 'all'")
     parser.add_argument("--only", default="", help="a regular expression on the entry's name")
+    parser.add_argument("--family", choices=FAMILIES, action="append", help="these families alone")
     parser.add_argument("--shard", default="0/1", help="i/n: every n-th entry, from the i-th on")
     parser.add_argument("--samples", type=int, default=60, help="sample inputs for each entry")
     parser.add_argument("--errors", action="store_true", help="erroneous inputs too")
     parser.add_argument("--report", help="write the records as JSON")
     options = parser.parse_args()
     index, shards = map(int, options.shard.split("/"))
-    infos = [x for x in op_db if re.search(options.only, title(x))][index::shards]
+    infos = [x for x in op_db if re.search(options.only, title(x))]
+    infos = [x for x in infos if not options.family or family(x) in options.family][index::shards]
     wanted = CLAIMED if options.dtype == "all" else options.dtype.split(",")
     torch.set_num_threads(1)
     records = []
