@@ -12,10 +12,10 @@ import json
 from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
 
 from tests import parity
 from tests.parity_families import FAMILIES, family
+
 
 def families() -> dict[str, str]:
     """The family of each entry, by its title."""
@@ -65,12 +65,12 @@ def coverage(records: list[dict[str, str]]) -> str:
     for r in records:
         passed = r["status"] == "pass"
         if r["stage"] == "errors":
-            column = (r["entry"], "errors")
+            place = (r["entry"], "errors")
         elif r["stage"] == "variants":
-            column = (r["entry"], "variants")
+            place = (r["entry"], "variants")
         else:
-            column = (r["entry"], r["dtype"])
-        worst[column] = worst.get(column, True) and passed
+            place = (r["entry"], r["dtype"])
+        worst[place] = worst.get(place, True) and passed
     for (entry, column), passed in worst.items():
         for row in (known[entry], "all"):
             good[row, column][0] += passed

@@ -146,8 +146,11 @@ class FunctionNode:
                 f"{count}, got {len(results)})"
             )
         for index, (g, wanted) in enumerate(zip(results, self.plan.in_avals, strict=True)):
-            if isinstance(g, EngineTensor) and needed[index]:
-                self._check_shape(index, g.aval.shape, wanted.shape)
+            if not needed[index] or g is None:
+                continue
+            if not isinstance(g, EngineTensor):
+                raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
+            self._check_shape(index, g.aval.shape, wanted.shape)
         return results
 
     def _check_shape(self, index: int, shape: Any, wanted: Any) -> None:
