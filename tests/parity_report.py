@@ -13,13 +13,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
+from torch.testing._internal.common_methods_invocations import op_db
+
 from tests import parity
 from tests.parity_families import FAMILIES, family
 
 
 def families() -> dict[str, str]:
     """The family of each entry, by its title."""
-    return {parity.title(info): family(info) for info in parity.op_db}
+    return {parity.title(info): family(info) for info in op_db}
 
 
 def read(paths: Iterable[str]) -> list[dict[str, str]]:

@@ -170,7 +170,7 @@ def refusals(library: Any) -> list[str]:
     parametrize = library.nn.utils.parametrize
     kinds = Halves(library)
 
-    class Wrong(library.nn.Module):  # type: ignore[name-defined]
+    class Wrong(library.nn.Module):
         def __init__(self, forward: Any, inverse: Any = None) -> None:
             super().__init__()
             self.function = forward
