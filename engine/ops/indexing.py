@@ -122,6 +122,10 @@ gather = Op("gather", _gather_aval, "indexing.gather", vjp=(_gather_vjp, None))
 
 
 def _scatter_aval(x: Aval, index: Aval, source: Aval, *, axis: int) -> Aval:
+    if index.size and source.shape and index.ndim and index.ndim != source.ndim:
+        raise RuntimeError(
+            "Index tensor must have the same number of dimensions as src tensor"
+        )
     if index.size:
         _check_gather("scatter", x, index, axis)
     if source.shape and any(n > m for n, m in zip(index.shape, source.shape, strict=False)):

@@ -56,7 +56,7 @@ def infer_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
             known *= n
     if unknown >= 0 and known > 0 and size % known == 0:
         return (*shape[:unknown], size // known, *shape[unknown + 1 :])
-    if unknown >= 0 and known == 0:
+    if unknown >= 0 and known == 0 and size == 0:
         raise RuntimeError(
             f"cannot reshape tensor of 0 elements into shape {list(shape)} because the "
             "unspecified dimension size -1 can be any value and is ambiguous"

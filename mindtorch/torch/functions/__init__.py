@@ -5,8 +5,9 @@ from __future__ import annotations
 import importlib
 
 SUBJECTS = (
-    "creation", "shape", "indexing", "random", "gathering", "pointwise", "comparison", "reduction",
-    "sorting", "scan", "linear_algebra", "operators", "queries", "foreach",
+    "creation", "shape", "copies", "indexing", "random", "gathering", "pointwise", "comparison",
+    "reduction", "sorting", "scan", "linear_algebra", "operators", "queries", "foreach",
+    "statistics",
 )  # fmt: skip
 
 

@@ -15,7 +15,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
 from .._arguments import normalize_axis
-from .._registry import function, operand
+from .._registry import FUNCTIONS, function, operand
 from .reduction import numpy_names
 
 
@@ -28,7 +28,9 @@ def _axis(x: Any, dim: Any) -> int:
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:  # noqa: A002
     """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0."""
     if index.aval.dtype is not dtypes.int64 and index.aval.dtype is not dtypes.int32:
-        raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+        if index.aval.size:
+            raise RuntimeError("gather(): Expected dtype int32/int64 for index")
+        index = index.long()
     return ops.gather(input, index, axis=_axis(input, dim))
 
 
@@ -87,6 +89,59 @@ def scatter_reduce(
     )
 
 
+@function(out=True, in_place=True)
+@numpy_names
+def index_reduce(
+    input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True  # noqa: A002
+) -> Any:
+    """``input`` with the slices of ``source`` that meet at a slice folded by ``reduce``."""
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(
+            f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin but got "
+            f"{reduce}."
+        )
+    if source.aval.dtype is not input.aval.dtype:
+        raise RuntimeError(
+            "index_reduce(): self and source expected to have the same dtype, but got (self) "
+            f"{dtypes.scalar_type_name(input.aval.dtype)} and (source) "
+            f"{dtypes.scalar_type_name(source.aval.dtype)}"
+        )
+    axis = _axis(input, dim)
+    if not input.aval.ndim:
+        whole = (input.reshape(1), index.reshape(-1), source.reshape(-1))
+        return ops.scatter_reduce(
+            *whole, axis=0, reduce=reduce, include_self=include_self
+        ).reshape(())
+    shape = tuple(index.aval.size if i == axis else 1 for i in range(input.aval.ndim))
+    places = index.reshape(shape).expand(source.aval.shape)
+    return ops.scatter_reduce(
+        input, places, source, axis=axis, reduce=reduce, include_self=include_self
+    )
+
+
+@function(method=False, out=True)
+def unravel_index(indices: Any, shape: Any) -> Any:
+    """The coordinates, in a tensor of ``shape``, of places in it written as a line."""
+    if indices.aval.dtype.category >= dtypes.FLOAT or indices.aval.dtype is dtypes.bool_:
+        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    rest, coordinates = indices, []
+    for n in reversed(sizes):
+        coordinates.append(rest % n if n else rest)
+        rest = rest.div(max(n, 1), rounding_mode="floor")
+    return tuple(reversed(coordinates))
+
+
+@function(out=True)
+def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:  # noqa: A002
+    """The first ``size`` rows of ``nonzero``, filled up with ``fill_value``."""
+    if size < 0:
+        raise RuntimeError(f"nonzero_static: 'size' must be an non-negative integer, got {size}")
+    found = input.nonzero()[:size]
+    missing = size - found.aval.shape[0]
+    return FUNCTIONS["cat"]([found, found.new_full((missing, input.aval.ndim), fill_value)])
+
+
 @function(out=True)
 @numpy_names
 def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
@@ -105,8 +160,18 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
             f"index_add_(): self ({dtypes.scalar_type_name(input.aval.dtype)}) and source "
             f"({dtypes.scalar_type_name(source.aval.dtype)}) must have the same scalar type"
         )
+    axis = _axis(input, dim)
+    if input.aval.ndim and source.aval.ndim:
+        own, given = list(input.aval.shape), list(source.aval.shape)
+        if [n for i, n in enumerate(own) if i != axis] != [
+            n for i, n in enumerate(given) if i != axis
+        ]:
+            raise RuntimeError(
+                "source tensor shape must match self tensor shape, excluding the specified "
+                f"dimension. Got self.shape = {own} source.shape = {given}"
+            )
     scaled = scaled_operand(source, alpha, "index_add")
-    return ops.index_add(input, index, scaled, axis=_axis(input, dim))
+    return ops.index_add(input, index, scaled, axis=axis)
 
 
 @function(out=True, in_place=True)
@@ -172,6 +237,11 @@ def masked_select(input: Any, mask: Any) -> Any:  # noqa: A002
 @function(in_place=True)
 def masked_scatter(input: Any, mask: Any, source: Any) -> Any:  # noqa: A002
     """``input`` with the elements of ``source``, in order, where ``mask``."""
+    if mask.aval.dtype is not dtypes.bool_:
+        raise RuntimeError(
+            "masked_scatter_ only supports boolean masks, but got mask with dtype "
+            f"{dtypes.scalar_type_name(mask.aval.dtype)}"
+        )
     return ops.masked_scatter(input, mask, source)
 
 

@@ -251,7 +251,11 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
     for d, e in zip(left, right, strict=True):
-        if a.aval.shape[d] != b.aval.shape[e]:
+        if a.aval.shape[d] == 1:
+            b = b.sum(e, keepdim=True)
+        elif b.aval.shape[e] == 1:
+            a = a.sum(d, keepdim=True)
+        elif a.aval.shape[d] != b.aval.shape[e]:
             raise RuntimeError(
                 "contracted dimensions need to match, but first has size "
                 f"{a.aval.shape[d]} in dim {d} and second has size {b.aval.shape[e]} in dim {e}"

@@ -120,7 +120,8 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     if r == 0:
         return input.new_empty((0,))
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
-    rows = np.array(list(choose(range(input.aval.shape[0]), r)), np.int64).reshape(-1, r)
+    chosen = list(choose(range(input.aval.shape[0]), r))
+    rows = np.array(chosen, np.int64).reshape(len(chosen), r)
     return input[from_array(rows)]
 
 

@@ -9,7 +9,7 @@ from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import movement, scan
 
 from .. import return_types
-from .._registry import function
+from .._registry import function, operand
 from .reduction import _single, _typed, numpy_names
 
 
@@ -61,6 +61,10 @@ def diff(
     if not input.aval.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     axis = _single(input, dim)
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    if n == 0:
+        return movement.clone(input)
     parts = [x for x in (prepend, input, append) if x is not None]
     x = movement.cat(*parts, axis=axis) if len(parts) > 1 else input
     for _ in range(n):
@@ -76,23 +80,44 @@ def diff(
     return x
 
 
-@function(method=False)
-def trapezoid(y: Any, x: Any = None, *, dx: float = 1, dim: int = -1) -> Any:
-    """The integral of ``y`` along ``dim`` by the trapezoidal rule."""
-    from mindtorch.engine.ops.reduction import sum_
+def _trapezoids(y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
+    """The areas between neighbours along ``dim``, and the axis."""
     from mindtorch.engine.tensor import constant
 
     axis = _single(y, dim)
-    length = y.aval.shape[axis]
+    length = y.aval.shape[axis] if y.aval.ndim else 1
     later = movement.slice_(y, axis=axis, start=1, length=length - 1, step=1)
     earlier = movement.slice_(y, axis=axis, start=0, length=length - 1, step=1)
     middle = el.divide(el.add(later, earlier), constant(2))
     if x is None:
-        width: Any = constant(dx)
-    else:
-        width = diff(x, 1, -1 if x.aval.ndim == 1 else dim)
-        if x.aval.ndim == 1 and y.aval.ndim > 1:
-            shape = tuple(-1 if i == axis else 1 for i in range(y.aval.ndim))
-            shape = tuple(width.aval.size if n == -1 else n for n in shape)
-            width = movement.reshape(width, shape)
-    return sum_(el.multiply(middle, width), axis=(axis,), keepdims=False)
+        return el.multiply(middle, operand(dx, "trapezoid", "dx")), axis
+    if x.aval.ndim == 1:
+        if x.aval.size != length:
+            raise RuntimeError(
+                "trapezoid: There must be one `x` value for each sample point"
+            )
+        width = diff(x)
+        shape = tuple(width.aval.size if i == axis else 1 for i in range(y.aval.ndim))
+        return el.multiply(middle, movement.reshape(width, shape)), axis
+    missing = y.aval.ndim - x.aval.ndim
+    if missing > 0:
+        x = movement.reshape(x, (*[1] * missing, *x.aval.shape))
+    return el.multiply(middle, diff(x, 1, dim)), axis
+
+
+@function(method=False, aliases=("trapz",))
+def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+    """The integral of ``y`` along ``dim`` by the trapezoidal rule."""
+    from mindtorch.engine.ops.reduction import sum_
+
+    if y.aval.ndim and y.aval.shape[_single(y, dim)] == 0:
+        return sum_(y.to(el.divide(y, y).aval.dtype), axis=(_single(y, dim),), keepdims=False)
+    areas, axis = _trapezoids(y, x, dx, dim)
+    return sum_(areas, axis=(axis,), keepdims=False)
+
+
+@function(method=False)
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
+    """The integrals of ``y`` from the beginning up to every place along ``dim``."""
+    areas, axis = _trapezoids(y, x, dx, dim)
+    return areas.cumsum(axis)

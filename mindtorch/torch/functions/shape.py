@@ -274,6 +274,10 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:  # noqa: A002
 @function()
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
     """``length`` places of axis ``dim`` from ``start``."""
+    if isinstance(start, EngineTensor) and (
+        start.aval.ndim or start.aval.dtype.category >= dtypes.FLOAT
+    ):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
     axis = normalize_axis(dim, input.aval.ndim)
     if not input.aval.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
@@ -283,8 +287,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -size <= start <= size:
         raise IndexError(
-            f"Dimension out of range (expected to be in range of [{-size}, {size}], "
-            f"but got {start})"
+            f"start out of range (expected to be in range of [{-size}, {size}], but got {start})"
         )
     begin = start + size if start < 0 else start
     if begin + length > size:
@@ -698,7 +701,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
         own = tuple(x.aval.size if j == i else 1 for j in range(len(many)))
         grids.append(ops.expand(ops.reshape(x, own), shape=shape))
     if swap:
-        grids = [ops.transpose(x, 0, 1) for x in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 

@@ -86,7 +86,7 @@ def unique(
     inverse = inverse.reshape(array.shape if dim is None else -1)
     results = [from_array(np.ascontiguousarray(values))]
     if return_inverse:
-        results.append(from_array(np.ascontiguousarray(inverse.astype(np.int64))))
+        results.append(from_array(np.array(inverse, np.int64, order="C")))
     if return_counts:
         results.append(from_array(counts.astype(np.int64)))
     return results[0] if len(results) == 1 else tuple(results)

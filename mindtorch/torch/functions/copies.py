@@ -1,0 +1,153 @@
+"""Copies of views (``*_copy``), tensors with a view's part replaced (``*_scatter``), and the
+further names torch has for splitting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine import inplace
+from mindtorch.engine.ops import movement as ops
+from mindtorch.engine.ops.families import normalize_axis
+
+from .._arguments import require_tensor
+from .._registry import FUNCTIONS, METHODS, function, store_out
+from .shape import as_strided, chunk, diagonal, select, split, split_with_sizes
+
+
+def _fresh(view: Any) -> Any:
+    return ops.clone(ops.contiguous(view)) if view.aval.contiguous else ops.contiguous(view)
+
+
+def _define_copy(name: str, of: str, is_method: bool) -> None:
+    def body(input: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:  # noqa: A002
+        require_tensor(input, f"{name}_copy", "input", 1)
+        made = getattr(input, of)(*args, **kwargs) if is_method else FUNCTIONS[of](
+            input, *args, **kwargs
+        )
+        if isinstance(made, tuple):
+            copies = tuple(_fresh(x) for x in made)
+            if out is None:
+                return copies
+            for copy, target in zip(copies, out, strict=True):
+                store_out(copy, target, f"{name}_copy")
+            return None
+        result = _fresh(made)
+        return result if out is None else store_out(result, out, f"{name}_copy")
+
+    body.__name__ = body.__qualname__ = f"{name}_copy"
+    body.__doc__ = f"What ``{of}`` views, as a tensor of its own."
+    FUNCTIONS[f"{name}_copy"] = body
+    if name == "narrow":
+        METHODS["narrow_copy"] = body
+
+
+for _name, _of, _is_method in (
+    ("as_strided", "as_strided", False), ("alias", "view_as", True), ("detach", "detach", False),
+    ("diagonal", "diagonal", False), ("expand", "expand", True), ("narrow", "narrow", False),
+    ("permute", "permute", False), ("select", "select", False), ("squeeze", "squeeze", False),
+    ("split", "split", False), ("split_with_sizes", "split_with_sizes", True), ("t", "t", False),
+    ("transpose", "transpose", False), ("unbind", "unbind", False), ("unfold", "unfold", True),
+    ("unsqueeze", "unsqueeze", False), ("view", "view", True),
+    ("view_as_real", "view_as_real", False), ("view_as_complex", "view_as_complex", False),
+):  # fmt: skip
+    if _name != "alias":
+        _define_copy(_name, _of, _is_method)
+
+
+@function(method=False, out=True)
+def alias_copy(input: Any) -> Any:  # noqa: A002
+    """A tensor of its own with the elements of ``input``."""
+    return _fresh(input)
+
+
+@function(method=False, out=True)
+def slice_copy(
+    input: Any,  # noqa: A002
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Any:
+    """``input[start:end:step]`` along ``dim``, as a tensor of its own."""
+    return _fresh(_sliced(input, dim, start, end, step))
+
+
+def _sliced(x: Any, dim: int, start: Any, end: Any, step: int) -> Any:
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    axis = normalize_axis(dim, x.aval.ndim)
+    first, last, _ = slice(start, end).indices(x.aval.shape[axis])
+    length = max(-(-(last - first) // step), 0)
+    return ops.slice_(x, axis=axis, start=first, length=length, step=step)
+
+
+def _replaced(name: str, x: Any, src: Any, view_of: Any) -> Any:
+    """A copy of ``x`` whose view ``view_of(copy)`` holds ``src``."""
+    whole = ops.clone(x)
+    view = view_of(whole)
+    if view.aval.shape != src.aval.shape:
+        raise RuntimeError(
+            f"expected src to have a size equal to the slice of self. src size = "
+            f"{list(src.aval.shape)}, slice size = {list(view.aval.shape)}"
+        )
+    inplace.copy_(view, src)
+    return whole
+
+
+@function()
+def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:  # noqa: A002
+    """``input`` with ``src`` in the place of its slice ``index`` along ``dim``."""
+    return _replaced("select_scatter", input, src, lambda x: select(x, dim, index))
+
+
+@function()
+def slice_scatter(
+    input: Any,  # noqa: A002
+    src: Any,
+    dim: int = 0,
+    start: int | None = None,
+    end: int | None = None,
+    step: int = 1,
+) -> Any:
+    """``input`` with ``src`` in the place of ``input[start:end:step]`` along ``dim``."""
+    return _replaced("slice_scatter", input, src, lambda x: _sliced(x, dim, start, end, step))
+
+
+@function()
+def diagonal_scatter(
+    input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1  # noqa: A002
+) -> Any:
+    """``input`` with ``src`` in the place of a diagonal."""
+    return _replaced("diagonal_scatter", input, src, lambda x: diagonal(x, offset, dim1, dim2))
+
+
+@function()
+def as_strided_scatter(
+    input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None  # noqa: A002
+) -> Any:
+    """``input`` with ``src`` in the place of a view with these strides."""
+
+    def view_of(x: Any) -> Any:
+        return as_strided(x, size, stride, 0 if storage_offset is None else storage_offset)
+
+    return _replaced("as_strided_scatter", input, src, view_of)
+
+
+@function()
+def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:  # noqa: A002
+    """:func:`chunk`."""
+    return chunk(input, chunks, dim)
+
+
+@function()
+def unsafe_split(tensor: Any, split_size: int, dim: int = 0) -> Any:
+    """:func:`split`."""
+    return split(tensor, split_size, dim)
+
+
+@function()
+def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:  # noqa: A002
+    """:func:`split_with_sizes`."""
+    return split_with_sizes(input, split_sizes, dim)
+
+
