@@ -116,7 +116,7 @@ def _targets(inputs: Sequence[Tensor], allow_unused: bool) -> list[tuple[Any, in
 
 
 _UNUSED = (
-    "One of the differentiated Tensors appears to not have been used in the graph. Set "
+    "The differentiated Tensor at index {} appears to not have been used in the graph. Set "
     "allow_unused=True if this is the desired behavior."
 )
 
@@ -144,7 +144,7 @@ def gradients(
             if materialize:
                 found = full_flat(x.aval.shape, x.aval.dtype, 0)
             elif not allow_unused:
-                raise RuntimeError(_UNUSED)
+                raise RuntimeError(_UNUSED.format(len(results)))
         results.append(found)
     return results
 

@@ -90,7 +90,7 @@ def _axes_shifted(op: Op, batched: Any, inputs: Any, params: dict[str, Any], siz
 
 
 @rules(
-    "alias", "_to_copy", "tril", "triu", "view_as_real_copy",
+    "alias", "_to_copy", "tril", "triu", "view_dtype", "view_as_real_copy",
     "view_as_complex_copy", "linalg_inv_ex",
     "cofactors", "linalg_det", "linalg_slogdet", "linalg_cholesky_ex", "linalg_qr", "linalg_eigh",
     "linalg_svd", "linalg_eig", "linalg_pinv",

@@ -205,6 +205,19 @@ def scalar_type_name(dtype: DType) -> str:
     return _SCALAR_TYPE_NAMES[dtype.name]
 
 
+_C_NAMES = {
+    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "int64": "long int", "int32": "int", "int16": "short", "int8": "signed char",
+    "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>",
+    "complex128": "c10::complex<double>",
+}  # fmt: skip
+
+
+def c_name(dtype: DType) -> str:
+    """The C++ name that some of torch's error messages use: float, long int."""
+    return _C_NAMES.get(dtype.name, dtype.name)
+
+
 def can_cast(source: DType, target: DType) -> bool:
     """Whether an in-place result of type ``source`` may be stored as ``target``."""
     return source.category <= target.category

@@ -78,7 +78,7 @@ GAPS: tuple[Gap, ...] = (
         "backward refuses a saved tensor that was written to through .data, as through detach()"),
     Gap("feature", "views made under no_grad as new leaves", "all",
         "torch says that they require gradients; here they do not"),
-    Gap("feature", "view(dtype) in a graph or under vmap", "all",
+    Gap("feature", "view(dtype) in a graph", "all",
         "raises; a graph's tensors have one type each"),
     Gap("feature", "derivative of linalg.eig", "all", "not written yet; eigh has one"),
     Gap("feature", "order of exact ties in multinomial without replacement", "all",

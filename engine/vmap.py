@@ -366,7 +366,8 @@ class Vmap:
     ) -> Tensor:
         source = inputs[0]
         described = _example_of(found.aval) if batched else found.aval
-        offset = source._offset + op.view(source.aval, **params)  # type: ignore[misc]
+        start = source._offset * source.aval.dtype.itemsize // described.dtype.itemsize
+        offset = start + op.view(source.aval, **params)  # type: ignore[misc]
         result = make(Batch(self, found, batched), described, source._shared, offset)
         mode = GRAD if state.grad_enabled else 0
         tape.record_view(op, plan, mode, inputs, params, result)

@@ -90,7 +90,8 @@ index_put = Op(
 def check_index(name: str, index: Aval) -> None:
     """The index tensor is of type int64 (or int32)."""
     if index.dtype is not dtypes.int64 and index.dtype is not dtypes.int32:
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+        either = "int32 or int64" if name == "index_select" else "int32/int64"
+        raise RuntimeError(f"{name}(): Expected dtype {either} for index")
 
 
 def _check_gather(name: str, x: Aval, index: Aval, axis: int, in_x: bool = True) -> None:
@@ -130,8 +131,8 @@ def _scatter_aval(x: Aval, index: Aval, source: Aval, *, axis: int) -> Aval:
         _check_gather("scatter", x, index, axis)
     if source.shape and any(n > m for n, m in zip(index.shape, source.shape, strict=False)):
         raise RuntimeError(
-            f"Expected index {list(index.shape)} to be no larger than src {list(source.shape)} "
-            f"in all dimensions"
+            f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart "
+            f"from dimension {axis} and to be no larger size than src {list(source.shape)}"
         )
     return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
 
@@ -267,8 +268,8 @@ def _index_write_aval(x: Aval, index: Aval, source: Aval, *, axis: int) -> Aval:
         )
     if source.ndim and source.shape[axis] != index.size:
         raise RuntimeError(
-            f"index_add_(): Number of indices ({index.size}) should be equal to source.size(dim) "
-            f"({source.shape[axis]}) for dim: {axis}"
+            f"index_add_(): Number of indices ({index.size}) should be equal to "
+            f"source.size(dim): ({source.shape[axis]}), for dim: {axis}"
         )
     return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
 
@@ -340,7 +341,7 @@ def _masked_fill_aval(x: Aval, mask: Aval, value: Aval) -> Aval:
     if mask.dtype is not dtypes.bool_:
         raise RuntimeError(
             "masked_fill_ only supports boolean masks, but got mask with dtype "
-            f"{mask.dtype.np.name if mask.dtype is not dtypes.uint8 else 'unsigned char'}"
+            f"{dtypes.c_name(mask.dtype)}"
         )
     if value.ndim:
         raise RuntimeError(

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..aval import Aval, Shape, aval, broadcast_two
 from ..core import Op
-from ..dtypes import scalar_type_name
+from ..dtypes import c_name, scalar_type_name
 from ..tensor import Tensor, constant
 from .complex import conj
 from .elementwise import add, divide, equal, multiply, negative, subtract, where
@@ -39,20 +39,8 @@ def check_same_type(x: Aval, y: Aval) -> None:
     if x.dtype is not y.dtype:
         raise RuntimeError(
             "expected m1 and m2 to have the same dtype, but got: "
-            f"{_c_name(x)} != {_c_name(y)}"
+            f"{c_name(x.dtype)} != {c_name(y.dtype)}"
         )
-
-
-_C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "int64": "long", "int32": "int", "int16": "short", "int8": "signed char",
-    "uint8": "unsigned char", "complex64": "c10::complex<float>",
-    "complex128": "c10::complex<double>",
-}  # fmt: skip
-
-
-def _c_name(x: Aval) -> str:
-    return _C_NAMES.get(x.dtype.name, x.dtype.name)
 
 
 def swapped(x: Any) -> Any:
@@ -91,6 +79,8 @@ def _linear_aval(x: Aval, weight: Aval, bias: Aval | None) -> Aval:
     if weight.ndim != 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {weight.ndim}D")
     if x.dtype is not weight.dtype:
+        if bias is None:
+            check_same_type(x, weight)
         raise RuntimeError(
             f"mat1 and mat2 must have the same dtype, but got {scalar_type_name(x.dtype)} and "
             f"{scalar_type_name(weight.dtype)}"
@@ -109,7 +99,8 @@ def _linear_aval(x: Aval, weight: Aval, bias: Aval | None) -> Aval:
     if bias is not None and bias.shape != (weight.shape[0],):
         raise RuntimeError(
             f"The expanded size of the tensor ({weight.shape[0]}) must match the existing size "
-            f"({bias.shape[-1] if bias.ndim else 1}) at non-singleton dimension 1"
+            f"({bias.shape[-1] if bias.ndim else 1}) at non-singleton dimension {x.ndim - 1}.  "
+            f"Target sizes: {[*x.shape[:-1], weight.shape[0]]}.  Tensor sizes: {list(bias.shape)}"
         )
     return aval((*x.shape[:-1], weight.shape[0]), x.dtype, None, x.device)
 

@@ -501,10 +501,7 @@ def _pad_aval(x: Aval, value: Aval, *, padding: tuple[tuple[int, int], ...]) -> 
     shape = []
     for n, (before, after) in zip(x.shape, padding, strict=True):
         if n + before + after < 0:
-            raise RuntimeError(
-                f"The input size {n}, plus negative padding {before} and {after}, resulted in a "
-                "negative output size, which is invalid."
-            )
+            raise RuntimeError("narrow(): length must be non-negative.")
         shape.append(n + before + after)
     return aval(tuple(shape), x.dtype, None, x.device)
 

@@ -51,7 +51,9 @@ def infer_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
                 raise RuntimeError("only one dimension can be inferred")
             unknown = i
         elif n < 0:
-            raise RuntimeError(f"invalid shape dimension {n}")
+            raise RuntimeError(
+                f"invalid shape dimension {n} at index {i} of shape {list(shape)}"
+            )
         else:
             known *= n
     if unknown >= 0 and known > 0 and size % known == 0:

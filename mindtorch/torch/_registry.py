@@ -119,7 +119,8 @@ def operand(value: Any, name: str, position: str, dtype_name: str = "Tensor") ->
         return constant(value)
     except TypeError:
         raise TypeError(
-            f"{name}(): argument '{position}' must be {dtype_name}, not {type(value).__name__}"
+            f"{name}(): argument '{position}'{' (position 2)' if position == 'other' else ''} must "
+            f"be {dtype_name}, not {type(value).__name__}"
         ) from None
 
 

@@ -313,12 +313,18 @@ class Tensor(EngineTensor):
 
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
+        if value and self.aval.dtype.category < dtypes.FLOAT:
+            raise RuntimeError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
         self.requires_grad_(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Make the tensor a leaf that collects gradients, or one that does not."""
         if vmap.is_mapped(self):
             raise RuntimeError(vmap.REQUIRES_GRAD)
+        if requires_grad and self.aval.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if not tape.is_leaf(self):
             if requires_grad:
                 return self
@@ -379,7 +385,11 @@ class Tensor(EngineTensor):
                     "assigned grad has data of a different type"
                 )
             if value.aval.shape != self.aval.shape:
-                raise RuntimeError("assigned grad has data of a different size")
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size '{list(value.aval.shape)}' to a "
+                    f"tensor of size '{list(self.aval.shape)}'. Please ensure that the gradient "
+                    "and the tensor are the same size"
+                )
         self._grad = value
 
     @grad.deleter
@@ -727,13 +737,13 @@ class Tensor(EngineTensor):
         return bool(self.item())
 
     def __int__(self) -> int:
-        return int(self.item())
+        return int(_only_element(self))
 
     def __float__(self) -> float:
-        return float(self.item())
+        return float(_only_element(self))
 
     def __complex__(self) -> complex:
-        return complex(self.item())
+        return complex(_only_element(self))
 
     def __index__(self) -> int:
         if self.aval.size != 1 or self.aval.dtype.category > dtypes.INTEGER:
@@ -843,6 +853,13 @@ class Tensor(EngineTensor):
 _OWN_FIELDS = {
     "_storage", "_offset", "_output_index", "_grad", "_hooks", "_interpreter", "_retains_grad",
 }  # fmt: skip
+
+
+def _only_element(x: Any) -> Any:
+    """The only element; torch's error of float(x) and int(x) otherwise."""
+    if x.aval.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return x.item()
 
 
 def _python_number(value: Any) -> Any:

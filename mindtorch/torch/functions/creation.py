@@ -31,6 +31,8 @@ def finish(
         from ..cuda import require_cuda
 
         require_cuda()
+    if requires_grad and tensor.aval.dtype.category < dtypes.FLOAT:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return autodiff.track(tensor) if requires_grad else tensor
 
 

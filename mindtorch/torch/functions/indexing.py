@@ -152,8 +152,10 @@ def _take_tensor(axis: int, item: Any, indices: dict[int, Any], masks: list[Any]
         array = np.asarray(item)
         if array.size == 0 and not isinstance(item, np.ndarray):
             array = array.astype(np.int64)
+        if array.dtype.kind in "US":
+            raise TypeError("new(): invalid data type 'str'")
         if array.dtype.kind not in "biu":
-            raise TypeError(
+            raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables "
                 f"are valid indices (got {type(item).__name__})"
             )
@@ -187,12 +189,14 @@ def _read_mask(view: Any, axis: int, mask: Any, indices: dict[int, Any]) -> None
 def set_item(x: Any, item: Any, value: Any) -> None:
     """``x[item] = value``."""
     if not isinstance(value, EngineTensor):
-        if isinstance(value, (int, float, bool, complex)):
-            value = constant(value)
-        else:
-            from .creation import tensor
-
-            value = tensor(value, dtype=x.aval.dtype)
+        if not isinstance(value, (int, float, bool, complex, np.generic)):
+            kind = type(value)
+            package = "numpy." if kind.__module__ == "numpy" else ""
+            raise TypeError(
+                f"can't assign a {package}{kind.__name__} to a "
+                f"{tape.tensor_type_name(x)}"
+            )
+        value = constant(value)
     if isinstance(item, EngineTensor) and item.aval.dtype is dtypes.bool_ and not value.aval.shape:
         if item.aval.shape == x.aval.shape and not tape.requires_grad(value):
             x.masked_fill_(item, value)

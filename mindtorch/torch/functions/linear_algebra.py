@@ -5,6 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
@@ -133,7 +134,7 @@ def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
     if input.aval.dtype is not tensor.aval.dtype:
         raise RuntimeError(
             "dot : expected both vectors to have same dtype, but found "
-            f"{ops._c_name(input.aval).capitalize()} and {ops._c_name(tensor.aval).capitalize()}"
+            f"{scalar_type_name(input.aval.dtype)} and {scalar_type_name(tensor.aval.dtype)}"
         )
     if input.aval.size != tensor.aval.size:
         raise RuntimeError(
@@ -192,7 +193,9 @@ def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
 @function(out=True, in_place=True)
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat1 @ mat2``."""
-    return _combined(input, mm(mat1, mat2), beta, alpha)
+    product = mm(mat1, mat2)
+    movement._expand_aval(input.aval, shape=product.aval.shape)
+    return _combined(input, product, beta, alpha)
 
 
 @function(out=True, in_place=True)

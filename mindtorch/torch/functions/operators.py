@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine import inplace
+from mindtorch.engine import dtypes, inplace
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
@@ -60,6 +60,10 @@ def _in_place_matmul(self: Any, other: Any) -> Any:
 
 def _invert(self: Any) -> Any:
     """``~self``."""
+    if self.aval.dtype.category > dtypes.INTEGER:
+        raise TypeError(
+            "~ (operator.invert) is only implemented on integer and Boolean-type tensors"
+        )
     return el.bitwise_not(self)
 
 

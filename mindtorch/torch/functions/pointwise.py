@@ -323,14 +323,9 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:  # noqa: A002
 def _same_dtype(name: str, first: Any, second: Any, argument: str) -> None:
     if second.aval.dtype is not first.aval.dtype:
         raise RuntimeError(
-            f"expected dtype {_c_name(first)} for `{argument}` but got dtype {_c_name(second)}"
+            f"expected dtype {dtypes.c_name(first.aval.dtype)} for `{argument}` but got dtype "
+            f"{dtypes.c_name(second.aval.dtype)}"
         )
-
-
-def _c_name(x: Any) -> str:
-    from mindtorch.engine.ops.linear_algebra import _C_NAMES
-
-    return _C_NAMES.get(x.aval.dtype.name, x.aval.dtype.name)
 
 
 def _lerp_(self: Any, end: Any, weight: Any) -> Any:

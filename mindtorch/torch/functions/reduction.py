@@ -205,8 +205,7 @@ def _place(name: str, op: Any) -> None:
         if dim is None:
             if input.aval.size == 0:
                 raise IndexError(
-                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0. "
-                    "Specify the reduction dim with the 'dim' argument."
+                    f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
                 )
             return op(input, axis=None, keepdims=keepdim)
         axis = _single(input, dim)
@@ -236,7 +235,7 @@ def _spread(name: str, op: Any) -> Callable[..., Any]:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         if input.aval.dtype.category < dtypes.FLOAT:
-            raise RuntimeError(f"{name} only support floating point and complex dtypes")
+            raise RuntimeError("std and var only support floating point and complex dtypes")
         if correction is None:
             correction = 1 if unbiased is None else int(unbiased)
         return op(input, axis=_axes(input, dim), correction=correction, keepdims=keepdim)

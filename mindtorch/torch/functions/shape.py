@@ -33,8 +33,8 @@ def view(self: Any, *shape: Any, dtype: Any = None) -> Any:
 
 def view_as_dtype(x: Any, dtype: dtypes.DType) -> Any:
     """The bytes of ``x`` read as ``dtype``; the last axis grows or shrinks by the ratio."""
-    if state.interpreters:
-        raise NotImplementedError("view(dtype) in a graph or under vmap")
+    if state.interpreters and not vmap.is_mapped(x):
+        raise NotImplementedError("view(dtype) in a graph")
     ratio = dtype.itemsize // x.aval.dtype.itemsize
     result = complex_ops.view_dtype(x, dtype=dtype)
     if ratio > 1 and x._offset % ratio:
@@ -431,12 +431,21 @@ def dsplit(input: Any, indices_or_sections: Any) -> Any:  # noqa: A002
     return tensor_split(input, indices_or_sections, 2)
 
 
+def _require_tensors(name: str, tensors: Any) -> None:
+    if isinstance(tensors, EngineTensor) or not hasattr(tensors, "__iter__"):
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+            f"{'Tensor' if isinstance(tensors, EngineTensor) else type(tensors).__name__}"
+        )
+
+
 @function(method=False, out=True, aliases=("concat", "concatenate"))
 def cat(tensors: Any, dim: int = 0) -> Any:
     """The tensors one after another along ``dim``."""
+    _require_tensors("cat", tensors)
     tensors = tuple(tensors)
     if not tensors:
-        raise RuntimeError("torch.cat(): expected a non-empty list of Tensors")
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for i, x in enumerate(tensors):
         if not isinstance(x, EngineTensor):
             raise TypeError(
@@ -454,6 +463,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
 @function(method=False, out=True)
 def stack(tensors: Any, dim: int = 0) -> Any:
     """The tensors, all of one shape, along a new axis ``dim``."""
+    _require_tensors("stack", tensors)
     tensors = tuple(tensors)
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
@@ -679,6 +689,11 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     """The coordinates of a grid, one tensor for each axis ("ij" or "xy" order)."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
+    for x in tensors:
+        if x.aval.ndim > 1:
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x}"
+            )
     if indexing is None:
         import warnings
 
