@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+from typing import Any
+
 from . import functional as functional
 from . import init as init
 from . import modules as modules
@@ -17,3 +20,14 @@ from .parameter import Buffer as Buffer
 from .parameter import Parameter as Parameter
 from .parameter import UninitializedBuffer as UninitializedBuffer
 from .parameter import UninitializedParameter as UninitializedParameter
+
+
+def __getattr__(name: str) -> Any:
+    """What needs processes is imported when first used."""
+    if name == "parallel":
+        return importlib.import_module(f"{__name__}.parallel")
+    if name == "DataParallel":
+        from .parallel import DataParallel
+
+        return DataParallel
+    raise AttributeError(f"module 'torch.nn' has no attribute '{name}'")

@@ -1,0 +1,32 @@
+"""torch.distributed: several processes that compute together."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from . import distributed_c10d as distributed_c10d
+from ._bucket import GradBucket as GradBucket
+from ._group import ProcessGroup as ProcessGroup
+from ._objects import all_gather_object as all_gather_object
+from ._objects import broadcast_object_list as broadcast_object_list
+from ._objects import gather_object as gather_object
+from ._objects import recv_object_list as recv_object_list
+from ._objects import scatter_object_list as scatter_object_list
+from ._objects import send_object_list as send_object_list
+from ._store import FileStore as FileStore
+from ._store import HashStore as HashStore
+from ._store import PrefixStore as PrefixStore
+from ._store import Store as Store
+from ._store import TCPStore as TCPStore
+from .distributed_c10d import *  # noqa: F403
+from .rendezvous import rendezvous as rendezvous
+
+_LATER = (
+    "algorithms", "autograd", "checkpoint", "device_mesh", "elastic", "fsdp", "launcher", "nn",
+    "optim", "pipelining", "rpc", "run", "tensor",
+)  # fmt: skip
+
+
+def __getattr__(name: str) -> Any:
+    why = ": it is not available in mindtorch (see docs/gaps.md)" if name in _LATER else ""
+    raise AttributeError(f"module 'torch.distributed' has no attribute '{name}'{why}")

@@ -1,0 +1,181 @@
+"""Collective operations of a group of processes, on flat numpy arrays."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine.dtypes import DType
+
+from ._mesh import Mesh
+
+_COLLECTIVE = -1
+_SMALL = 16384
+
+
+class ProcessGroup:
+    """Some of the processes, numbered from 0 within the group.
+
+    Args:
+        mesh: the connections of this process.
+        number: the group's, the same in all processes.
+        ranks: the global numbers of its processes, in the group's order.
+    """
+
+    def __init__(self, mesh: Mesh, number: int, ranks: list[int], name: str, backend: str) -> None:
+        self.mesh = mesh
+        self.number = number
+        self.ranks = ranks
+        self.group_name = name
+        self.backend = backend
+        self.own = ranks.index(mesh.rank)
+        self._executor: ThreadPoolExecutor | None = None
+        self._lock = threading.Lock()
+
+    def rank(self) -> int:
+        """This process's number within the group."""
+        return self.own
+
+    def size(self) -> int:
+        """How many processes the group has."""
+        return len(self.ranks)
+
+    def name(self) -> str:
+        return self.backend
+
+    def run(self, function: Callable[[], Any]) -> Future[Any]:
+        """Do something after everything that was asked of the group before."""
+        with self._lock:
+            if self._executor is None:
+                self._executor = ThreadPoolExecutor(1, thread_name_prefix=self.group_name)
+        return self._executor.submit(function)
+
+    def pending(self) -> bool:
+        """Whether anything was ever started in the background."""
+        return self._executor is not None
+
+    def close(self) -> None:
+        if self._executor is not None:
+            self._executor.shutdown(wait=True)
+
+    # --- bytes -------------------------------------------------------------------------------
+
+    def send(self, place: int, data: Any, tag: int = _COLLECTIVE) -> None:
+        self.mesh.send(self.ranks[place], self.number, tag, data)
+
+    def receive(self, place: int, tag: int = _COLLECTIVE) -> bytearray:
+        return self.mesh.receive(self.ranks[place], self.number, tag)
+
+    def broadcast_bytes(self, data: bytes | None, root: int) -> bytes:
+        """What ``root`` has, in all processes; along a binary tree."""
+        size = self.size()
+        place = (self.own - root) % size
+        if place:
+            data = bytes(self.receive(((place - 1) // 2 + root) % size))
+        assert data is not None
+        for child in (2 * place + 1, 2 * place + 2):
+            if child < size:
+                self.send((child + root) % size, data)
+        return data
+
+    def gather_bytes(self, data: Any, root: int) -> list[Any]:
+        """What every process has, in ``root``; an empty list in the others."""
+        if self.own != root:
+            self.send(root, data)
+            return []
+        return [data if i == root else self.receive(i) for i in range(self.size())]
+
+    def all_gather_bytes(self, data: Any) -> list[Any]:
+        """What every process has, in all of them."""
+        others = [i for i in range(self.size()) if i != self.own]
+        for i in others:
+            self.send(i, data)
+        return [data if i == self.own else self.receive(i) for i in range(self.size())]
+
+    def exchange_bytes(self, parts: list[Any]) -> list[Any]:
+        """Part ``i`` goes to process ``i``; what all of them sent here."""
+        for i, part in enumerate(parts):
+            if i != self.own:
+                self.send(i, part)
+        return [parts[i] if i == self.own else self.receive(i) for i in range(self.size())]
+
+    def scatter_bytes(self, parts: list[Any] | None, root: int) -> Any:
+        """Part ``i`` of ``root``'s list, in process ``i``."""
+        if self.own != root:
+            return self.receive(root)
+        assert parts is not None
+        for i, part in enumerate(parts):
+            if i != root:
+                self.send(i, part)
+        return parts[root]
+
+    def barrier(self) -> None:
+        """Return when all processes have come here."""
+        self.all_gather_bytes(b"")
+
+    # --- numbers -----------------------------------------------------------------------------
+
+    def reduce_to(self, array: Any, operation: str, root: int) -> None:
+        """Combine the arrays of all processes into that of ``root``, in the order of ranks."""
+        found = self.gather_bytes(as_bytes(array), root)
+        if found:
+            array[...] = combine([from_bytes(f, array) for f in found], operation)
+
+    def all_reduce(self, array: Any, operation: str) -> None:
+        """Combine the arrays of all processes into each of them, with the same bits in all."""
+        if array.size * self.size() <= _SMALL:
+            found = self.all_gather_bytes(as_bytes(array))
+            array[...] = combine([from_bytes(f, array) for f in found], operation)
+            return
+        parts = np.array_split(array, self.size())
+        mine = parts[self.own]
+        got = self.exchange_bytes([as_bytes(part) for part in parts])
+        mine[...] = combine([from_bytes(g, mine) for g in got], operation)
+        whole = self.all_gather_bytes(as_bytes(mine))
+        for part, data in zip(parts, whole, strict=True):
+            part[...] = from_bytes(data, part)
+
+    def reduce_scatter(self, parts: list[Any], operation: str) -> Any:
+        """The combination of all processes' parts for this one."""
+        got = self.exchange_bytes([as_bytes(part) for part in parts])
+        mine = parts[self.own]
+        return combine([from_bytes(g, mine) for g in got], operation)
+
+
+def as_bytes(array: Any) -> Any:
+    """The elements as bytes, in C order; shares the array's memory where it can."""
+    return np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+
+
+def from_bytes(data: Any, like: Any) -> Any:
+    """Bytes as an array like another one."""
+    return np.frombuffer(data, np.uint8).view(like.dtype).reshape(like.shape)
+
+
+_FUNCTIONS: dict[str, Any] = {
+    "SUM": np.add, "AVG": np.add, "PRODUCT": np.multiply, "MIN": np.minimum, "MAX": np.maximum,
+    "BAND": np.bitwise_and, "BOR": np.bitwise_or, "BXOR": np.bitwise_xor,
+}  # fmt: skip
+
+
+def check_operation(operation: str, dtype: DType) -> None:
+    """Raise for operations that a type does not have."""
+    if operation.startswith("B") and (dtype.is_floating_point or dtype.is_complex):
+        raise RuntimeError(f"Cannot use ReduceOp.{operation} with non-integral dtype")
+    if operation not in _FUNCTIONS:
+        raise RuntimeError(f"Cannot use ReduceOp.{operation} with Gloo")
+
+
+def combine(arrays: list[Any], operation: str) -> Any:
+    """The arrays combined in their order."""
+    total = np.array(arrays[0])
+    for array in arrays[1:]:
+        total = _FUNCTIONS[operation](total, array).astype(total.dtype, copy=False)
+    if operation == "AVG":
+        exact = total.dtype.kind in "iub"
+        total = total // len(arrays) if exact else total / total.dtype.type(len(arrays))
+    return total

@@ -1,0 +1,153 @@
+"""A connection between every two processes, over which bytes go under tags.
+
+A thread for each peer takes what arrives into queues, so that a process may send without anybody
+waiting at the other end.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import socket
+import struct
+import threading
+import time
+from collections import defaultdict, deque
+from datetime import timedelta
+from typing import Any
+
+from ._store import Store, TCPStore, read_exactly
+
+_HEADER = struct.Struct("<IiQ")
+
+
+class Mesh:
+    """The connections of one process to all others.
+
+    Args:
+        store: where processes find each other.
+        rank, size: this process's number, and how many there are.
+        timeout: how long to wait for a peer or for data.
+    """
+
+    def __init__(self, store: Store, rank: int, size: int, timeout: timedelta) -> None:
+        self.rank = rank
+        self.size = size
+        self.timeout = timeout
+        self.peers: dict[int, socket.socket] = {}
+        self.send_locks: dict[int, threading.Lock] = {}
+        self.arrived: dict[tuple[int, int, int], deque[bytearray]] = defaultdict(deque)
+        self.changed = threading.Condition()
+        self.lost: dict[int, str] = {}
+        self.closed = False
+        if size > 1:
+            self._connect_all(store)
+
+    def _connect_all(self, store: Store) -> None:
+        host = store.own_address if isinstance(store, TCPStore) else _own_address()
+        if self.rank == 0:
+            store.set("secret", secrets.token_hex(16))
+        secret = store.get("secret")
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        with socket.create_server((host, 0), family=family, backlog=self.size) as listener:
+            listener.settimeout(self.timeout.total_seconds())
+            store.set(f"address/{self.rank}", f"{host} {listener.getsockname()[1]}")
+            for peer in range(self.rank):
+                other, port = store.get(f"address/{peer}").decode().split()
+                connection = socket.create_connection(
+                    (other, int(port)), timeout=self.timeout.total_seconds()
+                )
+                connection.sendall(secret + struct.pack("<I", self.rank))
+                self._take(peer, connection)
+            missing = self.size - 1 - self.rank
+            while missing:
+                connection, _ = listener.accept()
+                told = read_exactly(connection, len(secret) + 4)
+                if not secrets.compare_digest(bytes(told[:-4]), secret):
+                    connection.close()
+                    continue
+                self._take(struct.unpack("<I", told[-4:])[0], connection)
+                missing -= 1
+
+    def _take(self, peer: int, connection: socket.socket) -> None:
+        connection.settimeout(None)
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.peers[peer] = connection
+        self.send_locks[peer] = threading.Lock()
+        threading.Thread(target=self._read, args=(peer, connection), daemon=True).start()
+
+    def _read(self, peer: int, connection: socket.socket) -> None:
+        try:
+            while True:
+                group, tag, count = _HEADER.unpack(read_exactly(connection, _HEADER.size))
+                data = read_exactly(connection, count)
+                with self.changed:
+                    self.arrived[peer, group, tag].append(data)
+                    self.changed.notify_all()
+        except OSError as error:
+            with self.changed:
+                self.lost[peer] = str(error)
+                self.changed.notify_all()
+                if self.closed:
+                    connection.close()
+
+    def send(self, peer: int, group: int, tag: int, data: Any) -> None:
+        """Send bytes, or what has a buffer of bytes, to ``peer`` under a group and a tag."""
+        view = memoryview(data).cast("B") if len(data) else memoryview(b"")
+        try:
+            with self.send_locks[peer]:
+                connection = self.peers[peer]
+                connection.sendall(_HEADER.pack(group, tag, len(view)))
+                connection.sendall(view)
+        except OSError as error:
+            raise RuntimeError(f"Connection closed by peer {peer}: {error}") from error
+
+    def receive(self, peer: int, group: int, tag: int) -> bytearray:
+        """The oldest bytes from ``peer`` under a group and a tag, waited for."""
+        return self.receive_any([peer], group, tag)[1]
+
+    def receive_any(self, peers: list[int], group: int, tag: int) -> tuple[int, bytearray]:
+        """The next bytes of any of the peers, and whose they are."""
+        end = time.monotonic() + self.timeout.total_seconds()
+        with self.changed:
+            while True:
+                for peer in peers:
+                    queue = self.arrived.get((peer, group, tag))
+                    if queue:
+                        return peer, queue.popleft()
+                gone = [peer for peer in peers if peer in self.lost]
+                if self.closed or len(gone) == len(peers):
+                    why = self.lost.get(gone[0]) if gone else "the process group was destroyed"
+                    raise RuntimeError(f"Connection closed by peer {peers}: {why}")
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise RuntimeError(
+                        f"Timed out waiting {int(self.timeout.total_seconds() * 1000)}ms for recv "
+                        "operation to complete"
+                    )
+                self.changed.wait(left)
+
+    def has_arrived(self, peer: int, group: int, tag: int) -> bool:
+        """Whether :meth:`receive` would not wait."""
+        with self.changed:
+            return bool(self.arrived.get((peer, group, tag)))
+
+    def close(self) -> None:
+        """End all connections; what was sent still arrives."""
+        with self.changed:
+            self.closed = True
+            self.changed.notify_all()
+            for peer, connection in self.peers.items():
+                if peer in self.lost:
+                    connection.close()
+                else:
+                    with contextlib.suppress(OSError):
+                        connection.shutdown(socket.SHUT_WR)
+
+
+def _own_address() -> str:
+    """An address of this machine that its own processes can reach."""
+    try:
+        return socket.gethostbyname(socket.gethostname())
+    except OSError:
+        return "127.0.0.1"
