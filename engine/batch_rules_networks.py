@@ -109,15 +109,27 @@ def _convolution_weight(
 @rules("native_batch_norm")
 def _batch_norm(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     x, weight, bias = _all(batched, inputs, size)
-    out, mean, deviation = op(
+    out, *statistics = op(
         _channels(x),
         None if weight is None else _samples(weight),
         None if bias is None else _samples(bias),
         **params,
     )
-    return (
-        _from_channels(out, size), _from_samples(mean, size), _from_samples(deviation, size)
-    )  # fmt: skip
+    return (_from_channels(out, size), *[_from_samples(each, size) for each in statistics])
+
+
+@rules("batch_norm_inference")
+def _batch_norm_inference(
+    op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
+) -> Any:
+    x, *parameters = _all(batched, inputs, size)
+    given = [None if p is None else _samples(p) for p in parameters]
+    return _from_channels(op(_channels(x), *given, **params), size)
+
+
+@rules("move_average")
+def _move_average(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
+    return op(*_all(batched, inputs, size), **params)
 
 
 @rules("native_batch_norm_backward")

@@ -280,3 +280,25 @@ def test_sync_batch_norm_of_one_process_is_a_batch_norm() -> None:
         results.append((repr(net), net(library.tensor(IMAGE)).detach().numpy()))
     assert results[0][0] == results[1][0]
     np.testing.assert_allclose(results[1][1], results[0][1], rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("kind", ["BatchNorm1d", "BatchNorm2d"])
+def test_statistics_of_batches_have_torchs_bits(kind: str) -> None:
+    """Sums, variances and running averages are rounded where torch's kernels round them."""
+    shape = (24, 16) if kind == "BatchNorm1d" else (6, 16, 7, 9)
+    found = []
+    for library in (torch, ours):
+        threads = library.get_num_threads()
+        library.set_num_threads(1)
+        module = getattr(library.nn, kind)(16)
+        for step in range(4):
+            x = library.tensor(numbers(*shape, seed=step) * (step + 1)).requires_grad_()
+            out = module(x)
+            out.backward(library.tensor(numbers(*shape, seed=9)))
+        made = (out, x.grad, module.weight.grad, module.running_mean, module.running_var)
+        found.append([v.detach().numpy() for v in made] + [module.eval()(x).detach().numpy()])
+        library.set_num_threads(threads)
+    exact = torch.backends.cpu.get_cpu_capability() == "AVX2"
+    for theirs, mine in zip(*found, strict=True):
+        limit = 0 if exact else 1e-6 * max(np.abs(theirs).max(), 1)
+        assert np.abs(theirs - mine).max() <= limit

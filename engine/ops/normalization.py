@@ -65,7 +65,7 @@ def _batch_norm_aval(
     x: Aval, weight: Aval | None, bias: Aval | None, *, eps: float
 ) -> tuple[Aval, ...]:
     channels = (x.shape[1],)
-    return _like(x), _like(x, channels), _like(x, channels)
+    return _like(x), _like(x, channels), _like(x, channels), _like(x, channels)
 
 
 def _batch_norm_vjp(
@@ -80,8 +80,8 @@ def _batch_norm_vjp(
     return _given((gradient, _total(slope, (1,)), _total(g[0], (1,))), needs)
 
 
-# (x - mean) / sqrt(variance + eps) * weight + bias over all axes but 1, the mean, and the inverse
-# standard deviation
+# (x - mean) / sqrt(variance + eps) * weight + bias over all axes but 1, the mean, the inverse
+# standard deviation, and the sum of squared deviations
 batch_norm_training = NetworkOp(
     "native_batch_norm",
     _batch_norm_aval,
@@ -97,6 +97,42 @@ batch_norm_gradient = NetworkOp(
     "normalization.batch_norm_gradient",
     group="network",
 )  # fmt: skip
+
+def _batch_norm_inference_vjp(
+    g: Any, x: Any, weight: Any, mean: Any, variance: Any, needs: Any, eps: float
+) -> Any:
+    """Statistics that are given have no gradient, as in torch."""
+    shape = (x.aval.shape[1], *[1] * (x.aval.ndim - 2))
+    scale = reshape(pointwise.rsqrt(pointwise.add(variance, constant(eps))), shape)
+    factor = scale if weight is None else pointwise.multiply(scale, reshape(weight, shape))
+    normal = pointwise.multiply(pointwise.subtract(x, reshape(mean, shape)), scale)
+    gradients = (
+        lambda: pointwise.multiply(g, factor),
+        lambda: _total(pointwise.multiply(g, normal), (1,)),
+        lambda: _total(g, (1,)),
+        lambda: None,
+        lambda: None,
+    )
+    return [made() if need else None for made, need in zip(gradients, needs, strict=True)]
+
+
+# the same by a mean and a variance that are given
+batch_norm_inference = NetworkOp(
+    "batch_norm_inference",
+    lambda x, weight, bias, mean, variance, *, eps: _like(x),
+    "normalization.batch_norm_inference",
+    vjp=_batch_norm_inference_vjp,
+    grad_name="NativeBatchNormBackward0",
+    group="network",
+)
+
+# momentum * new / divisor + (1 - momentum) * old
+move_average = NetworkOp(
+    "move_average",
+    lambda old, new, *, momentum, divisor: old,
+    "normalization.move_average",
+    group="network",
+)
 
 # --- over the last axes ----------------------------------------------------------------------
 

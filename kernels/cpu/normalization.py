@@ -145,7 +145,8 @@ def _gradient_sums(sums: Any, g: Any, x: Any, mean: Any) -> Any:
         first = size // _LANES * _LANES
         for i in range(first, size):
             sums[i - first] += g[i]
-            sums[_LANES + i - first] += (x[i] - mean) * g[i]
+            at = _LANES + i - first
+            sums[at] = fma(x[i] - mean, g[i], sums[at])
         return _lanes_total(sums), _lanes_total(sums[_LANES:])
     for i in range(size):
         total += g[i]
@@ -198,17 +199,17 @@ def _column_statistics(mean: Any, spread: Any, x: Any, n: int, c: int, share: in
 
 @kernel
 def _batch_training(
-    y: Any, mean: Any, invstd: Any, x: Any, weight: Any, bias: Any, n: int, c: int, eps: float,
-    share: int,
+    y: Any, mean: Any, invstd: Any, spread: Any, x: Any, weight: Any, bias: Any, n: int, c: int,
+    eps: float, share: int,
 ) -> None:  # fmt: skip
     size = x.size // (n * c)
     kind = x.dtype.type
     if size == 1:
-        _column_statistics(mean, invstd, x, n, c, share)
+        _column_statistics(mean, spread, x, n, c, share)
     else:
-        _statistics(mean, invstd, x, n, c)
+        _statistics(mean, spread, x, n, c)
     for k in range(c):
-        variance = np.float64(invstd[k] / kind(n * size))
+        variance = np.float64(spread[k] / kind(n * size))
         invstd[k] = kind(1.0 / np.sqrt(variance + eps))
     _scale(y, x, weight, bias, mean, invstd, n, c)
 
@@ -323,12 +324,24 @@ def _optional(array: Any, dtype: Any) -> Any:
 
 @in_float32
 def batch_norm_training(outs: Any, x: Any, weight: Any, bias: Any, *, eps: float) -> None:
-    """``outs`` = (normalised by the batch's own statistics, means, inverse deviations)."""
-    y, mean, invstd = outs
+    """``outs`` = (normalised by the batch's own statistics, means, inverse deviations, spreads)."""
+    y, mean, invstd, spread = outs
     _batch_training(
-        y.reshape(-1), mean, invstd, flat(x), _optional(weight, x.dtype), _optional(bias, x.dtype),
-        x.shape[0], x.shape[1], eps, _share(x.shape[0]),
+        y.reshape(-1), mean, invstd, spread, flat(x), _optional(weight, x.dtype),
+        _optional(bias, x.dtype), x.shape[0], x.shape[1], eps, _share(x.shape[0]),
     )  # fmt: skip
+
+
+@in_float32
+def move_average(out: Any, old: Any, new: Any, *, momentum: float, divisor: int) -> None:
+    """``out = momentum * new / divisor + (1 - momentum) * old``.
+
+    As compiled in PyTorch: a variance's product (divisor above 1) is not rounded before the sum.
+    """
+    kind = new.dtype.type
+    with np.errstate(all="ignore"):
+        share = np.float64(kind(momentum)) * (new / kind(divisor))
+        out[...] = (share if divisor > 1 else share.astype(kind)) + kind(1 - momentum) * old
 
 
 @in_float32

@@ -60,34 +60,24 @@ def batch_norm(
                 f"{name} should contain {shape[1]} elements not {value.aval.size}"
             )
     if not training:
-        return _with_statistics(input, running_mean, running_var, weight, bias, eps)
-    result, mean, invstd = ops.batch_norm_training(input, weight, bias, eps=float(eps))
-    if running_mean is not None and count > 0:
-        _move_statistics(running_mean, running_var, mean, invstd, momentum, eps, count)
+        return ops.batch_norm_inference(
+            input, weight, bias, running_mean, running_var, eps=float(eps)
+        )
+    result, mean, _, spread = ops.batch_norm_training(input, weight, bias, eps=float(eps))
+    if count > 0:
+        _move(running_mean, mean, momentum, 1)
+        _move(running_var, spread, momentum, count - 1)
     return result
 
 
-def _with_statistics(x: Any, mean: Any, var: Any, weight: Any, bias: Any, eps: float) -> Any:
-    shape = (1, x.aval.shape[1], *[1] * (x.aval.ndim - 2))
-    factor = pointwise.rsqrt(pointwise.add(var, c(float(eps))))
-    if weight is not None:
-        factor = pointwise.multiply(factor, weight)
-    shift = pointwise.negative(pointwise.multiply(mean, factor))
-    if bias is not None:
-        shift = pointwise.add(shift, bias)
-    scaled = pointwise.multiply(x, movement.reshape(factor, shape))
-    return pointwise.add(scaled, movement.reshape(shift, shape))
-
-
-def _move_statistics(
-    running_mean: Any, running_var: Any, mean: Any, invstd: Any, momentum: float, eps: float,
-    count: int,
-) -> None:  # fmt: skip
-    with no_grad():
-        var = (invstd * invstd).reciprocal() - eps
-        unbiased = var * (count / (count - 1))
-        running_mean.copy_(running_mean * (1 - momentum) + mean.detach() * momentum)
-        running_var.copy_(running_var * (1 - momentum) + unbiased * momentum)
+def _move(running: Any, new: Any, momentum: float, divisor: int) -> None:
+    """Move a running statistic towards ``new / divisor``."""
+    if running is not None:
+        with no_grad():
+            moved = ops.move_average(
+                running, new.detach(), momentum=float(momentum), divisor=divisor
+            )
+            running.copy_(moved)
 
 
 def instance_norm(
@@ -110,15 +100,14 @@ def instance_norm(
             f"{input.shape}"
         )
     flat = movement.reshape(input, (1, n * channels, *spatial))
-    result, mean, invstd = ops.batch_norm_training(flat, None, None, eps=float(eps))
-    if running_mean is not None:
-        count = math.prod(spatial)
-        with no_grad():
-            var = ((invstd * invstd).reciprocal() - eps) * (count / (count - 1))
-            mean_now = mean.detach().reshape(n, channels).mean(0)
-            var_now = var.reshape(n, channels).mean(0)
-            running_mean.copy_(running_mean * (1 - momentum) + mean_now * momentum)
-            running_var.copy_(running_var * (1 - momentum) + var_now * momentum)
+    result, mean, _, spread = ops.batch_norm_training(flat, None, None, eps=float(eps))
+    for running, new, divisor in (
+        (running_mean, mean, 1), (running_var, spread, math.prod(spatial) - 1)
+    ):  # fmt: skip
+        if running is not None:
+            repeated = running.detach().repeat(n)
+            _move(repeated, new, momentum, divisor)
+            running.copy_(repeated.view(n, channels).mean(0))
     result = movement.reshape(result, input.aval.shape)
     shape = (1, channels, *[1] * len(spatial))
     if weight is not None:
