@@ -138,6 +138,9 @@ _LAZY_NAMES = {
     "Future": "futures", "OutOfMemoryError": "cuda", "AcceleratorError": "cuda",
     "DisableTorchFunctionSubclass": "_C",
 }  # fmt: skip
+_LAZY_NAMES |= dict.fromkeys(
+    ("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"), "sparse._creation"
+)
 _LAZY_NAMES |= dict.fromkeys((
     "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
     "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
