@@ -91,3 +91,12 @@ def test_settings_of_dynamo_are_known_names() -> None:
     check("torch._dynamo.config.foo", "import importlib; importlib.import_module('torch._dynamo')")
     with pytest.raises(AttributeError, match="does not exist"):
         setattr(ours._dynamo.config, "fo" + "o", 1)
+
+
+def test_switches_of_torchscript_answer_what_they_were() -> None:
+    """Packages switch the executor off and restore it; the answer is the value before."""
+    from mindtorch.torch import _C
+
+    assert _C._jit_set_profiling_executor(False) is True
+    assert _C._jit_set_profiling_executor(True) is False
+    assert _C._get_default_device() == torch._C._get_default_device()

@@ -77,6 +77,15 @@ VALUES = [
     "torch.triplet_margin_loss(x, x + 1, x - 1, 1.0, 2.0, 1e-6, True, 0)",
     "torch.cosine_embedding_loss(x, x + 1, torch.tensor([1., -1., 1.]))",
     "torch.grid_sampler(x[None, None], torch.zeros(1, 2, 2, 2), 0, 1, True)",
+    "torch.lstm_cell(x, (x, x), *(torch.ones(16, 4) * 0.1, torch.ones(16, 4) * 0.2))",
+    "torch.gru_cell(x, x, torch.ones(12, 4) * 0.1, torch.ones(12, 4) * 0.2, torch.ones(12))",
+    "torch.rnn_tanh_cell(x, x, torch.ones(4, 4) * 0.1, torch.ones(4, 4) * 0.2)",
+    "torch.rnn_relu_cell(x, x, torch.ones(4, 4) * 0.1, torch.ones(4, 4) * 0.2)",
+    "torch.native_layer_norm(x, (4,), None, None, 1e-5)", "torch.norm_except_dim(x, 2, 1)",
+    "torch.norm_except_dim(x, 2, 0)", "torch.norm_except_dim(x, 2, -1)",
+    "torch.native_dropout(x, 0.5, True)", "torch.native_dropout(x, 0.0, True)",
+    "torch.ctc_loss(x[:, None].log_softmax(2), torch.tensor([[1]]), [3], [1])",
+    "torch.ctc_loss(x[:, None].log_softmax(2), torch.tensor([[1]]), [3], [1], 0, 0)",
     "torch.affine_grid_generator(torch.ones(1, 2, 3), (1, 1, 2, 2), False)",
 ]  # fmt: skip
 
@@ -133,3 +142,31 @@ def test_a_gradient_that_shares_elements_is_not_written_through() -> None:
         "(lambda y: (y[0].mul_(3), torch.autograd.grad(y.sum(), x))[1])(x * 2)",
         "x.requires_grad_()",
     )
+
+
+@pytest.mark.parametrize("backends", [
+    "MATH", "FLASH_ATTENTION", "EFFICIENT_ATTENTION", "CUDNN_ATTENTION",
+])  # fmt: skip
+def test_kernels_of_attention_can_be_chosen(backends: str) -> None:
+    """Where PyTorch's CPU has none of the allowed kernels, both refuse."""
+    prepare = (
+        "import importlib; A = importlib.import_module(torch.__name__ + '.nn.attention')\n"
+        "def run(b, s=(1, 3)):\n    with A.sdpa_kernel(b):\n"
+        "        return F.scaled_dot_product_attention(*[x.view(1, *s, 4)] * 3)\n"
+    )
+    check(f"run(A.SDPBackend.{backends})", prepare)
+    check(f"run([A.SDPBackend.{backends}, A.SDPBackend.MATH])", prepare)
+    check("run([])", prepare)
+    check("run(3)", prepare)
+    check("F.scaled_dot_product_attention(x[None], x[None], x[None])", prepare)
+
+
+def test_flash_attention_alone_wants_four_axes() -> None:
+    """As in PyTorch, which also warns why."""
+    attention = ours.nn.attention
+    x = ours.ones(3, 2, 4)
+    with (
+        attention.sdpa_kernel(attention.SDPBackend.FLASH_ATTENTION),
+        pytest.raises(RuntimeError, match="No available kernel"),
+    ):
+        ours.nn.functional.scaled_dot_product_attention(x, x, x)

@@ -177,3 +177,13 @@ def test_the_old_profiler_counts_too() -> None:
     assert nothing is None
     with pytest.warns(UserWarning, match="with_flops"):
         ours.autograd.profiler.profile(with_flops=True)
+
+
+def test_steps_of_optimizers_are_shown() -> None:
+    """A step stands in the table under torch's name for it."""
+    weight = ours.ones(2, requires_grad=True)
+    optimizer = ours.optim.SGD([weight], lr=0.1)
+    weight.sum().backward()
+    with profiler.profile() as found:
+        optimizer.step()
+    assert [e.count for e in found.key_averages() if e.key == "Optimizer.step#SGD.step"] == [1]

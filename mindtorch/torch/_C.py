@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 __all__ = ["DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet"]
 
@@ -48,3 +49,34 @@ class DisableTorchFunctionSubclass:
 
     def __exit__(self, *exception: object) -> None:
         DisableTorchFunctionSubclass.depth -= 1
+
+
+def _get_default_device() -> str:
+    """The type of device that new tensors go to."""
+    from ._defaults import default_device
+
+    return default_device().type
+
+
+_jit_switches: dict[str, bool] = {}
+
+
+def _jit_switch(name: str, first: bool) -> Any:
+    """A switch of TorchScript's executor: answers what it was; scripts run as Python here."""
+
+    def switch(value: bool) -> bool:
+        before = _jit_switches.get(name, first)
+        _jit_switches[name] = bool(value)
+        return before
+
+    switch.__name__ = switch.__qualname__ = name
+    switch.__doc__ = "Remember the value and return the one before; there is no such executor."
+    return switch
+
+
+_jit_set_profiling_executor = _jit_switch("_jit_set_profiling_executor", True)
+_jit_set_profiling_mode = _jit_switch("_jit_set_profiling_mode", True)
+_jit_set_texpr_fuser_enabled = _jit_switch("_jit_set_texpr_fuser_enabled", True)
+_jit_set_nvfuser_enabled = _jit_switch("_jit_set_nvfuser_enabled", False)
+_jit_override_can_fuse_on_cpu = _jit_switch("_jit_override_can_fuse_on_cpu", False)
+_jit_override_can_fuse_on_gpu = _jit_switch("_jit_override_can_fuse_on_gpu", False)

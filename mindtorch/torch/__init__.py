@@ -138,6 +138,9 @@ _LAZY_NAMES = {
     "Future": "futures", "OutOfMemoryError": "cuda", "AcceleratorError": "cuda",
     "DisableTorchFunctionSubclass": "_C",
 }  # fmt: skip
+_LAZY_NAMES |= dict.fromkeys(
+    ("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"), "sparse._creation"
+)
 _LAZY_NAMES |= dict.fromkeys((
     "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
     "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
@@ -158,7 +161,8 @@ _LAZY_NAMES |= dict.fromkeys((
     "feature_dropout", "feature_dropout_", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
     "group_norm", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
     "margin_ranking_loss", "poisson_nll_loss", "rms_norm", "rrelu", "rrelu_",
-    "triplet_margin_loss",
+    "ctc_loss", "gru_cell", "lstm_cell", "native_dropout", "native_layer_norm",
+    "norm_except_dim", "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss",
 ), "_neural")  # fmt: skip
 
 

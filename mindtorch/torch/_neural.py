@@ -11,14 +11,17 @@ from typing import Any
 from ._arguments import require_tensor
 from .nn import functional as F  # noqa: N812
 from .nn._functional_dropout import _drop
+from .nn.modules.rnn import gru_step, lstm_step
 
 __all__ = [
     "adaptive_max_pool1d", "affine_grid_generator", "alpha_dropout", "alpha_dropout_",
     "batch_norm", "binary_cross_entropy_with_logits", "constant_pad_nd", "cosine_embedding_loss",
-    "dropout", "dropout_", "embedding", "feature_alpha_dropout", "feature_alpha_dropout_",
-    "feature_dropout", "feature_dropout_", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
-    "group_norm", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
-    "margin_ranking_loss", "poisson_nll_loss", "rms_norm", "rrelu", "rrelu_",
+    "ctc_loss", "dropout", "dropout_", "embedding", "feature_alpha_dropout",
+    "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "grid_sampler",
+    "grid_sampler_2d", "grid_sampler_3d",
+    "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
+    "lstm_cell", "margin_ranking_loss", "native_dropout", "native_layer_norm", "norm_except_dim",
+    "poisson_nll_loss", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell", "rrelu", "rrelu_",
     "triplet_margin_loss",
 ]  # fmt: skip
 
@@ -240,3 +243,69 @@ def triplet_margin_loss(
     return F.triplet_margin_loss(
         anchor, positive, negative, margin, p, eps, swap, reduction=_reduction(reduction)
     )
+
+
+def ctc_loss(
+    log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
+    reduction: int = 0, zero_infinity: bool = False,
+) -> Any:  # fmt: skip
+    """-log of the probability of the targets, summed over all alignments with the steps."""
+    return F.ctc_loss(
+        log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction),
+        zero_infinity,
+    )  # fmt: skip
+
+
+def lstm_cell(
+    input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None  # noqa: A002
+) -> tuple[Any, Any]:
+    """h and c after one step of an LSTM from ``hx = (h, c)``."""
+    return lstm_step(F.linear(input, w_ih, b_ih) + F.linear(hx[0], w_hh, b_hh), hx[1])
+
+
+def gru_cell(
+    input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None  # noqa: A002
+) -> Any:
+    """h after one step of gated recurrent units."""
+    return gru_step(F.linear(input, w_ih, b_ih), F.linear(hx, w_hh, b_hh), hx)
+
+
+def rnn_tanh_cell(
+    input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None  # noqa: A002
+) -> Any:
+    """``tanh(W_ih x + b_ih + W_hh h + b_hh)``."""
+    return (F.linear(input, w_ih, b_ih) + F.linear(hx, w_hh, b_hh)).tanh()
+
+
+def rnn_relu_cell(
+    input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None  # noqa: A002
+) -> Any:
+    """``relu(W_ih x + b_ih + W_hh h + b_hh)``."""
+    return (F.linear(input, w_ih, b_ih) + F.linear(hx, w_hh, b_hh)).relu()
+
+
+def native_layer_norm(
+    input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float  # noqa: A002
+) -> tuple[Any, Any, Any]:
+    """(:func:`layer_norm`, the means, ``1 / sqrt(variance + eps)``)."""
+    axes = tuple(range(-len(normalized_shape), 0))
+    mean = input.mean(axes, keepdim=True)
+    spread = (input.var(axes, correction=0, keepdim=True) + eps).rsqrt()
+    return F.layer_norm(input, normalized_shape, weight, bias, eps), mean, spread
+
+
+def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:  # noqa: A002
+    """(:func:`dropout`, which elements were kept)."""
+    if train is False or p == 0:
+        return input.clone(), input.new_ones(input.shape).bool()
+    kept = input.new_empty(input.shape).bernoulli_(1 - p)
+    factor = 0 if p == 1 else 1 / (1 - p)
+    return input * kept * factor, kept.bool()
+
+
+def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:  # noqa: A002
+    """The ``pow``-norm of each slice along axis ``dim``, shaped to divide ``v``."""
+    if dim == -1:
+        return v.norm(pow)
+    rows = v.transpose(0, dim).reshape(v.shape[dim], -1).norm(pow, 1)
+    return rows.view([-1 if i == dim % v.dim() else 1 for i in range(v.dim())])

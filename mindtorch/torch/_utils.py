@@ -181,12 +181,28 @@ def _rebuild_device_tensor_from_cpu_tensor(
     return tensor
 
 
+def _rebuild_sparse_tensor(layout: Any, data: Any) -> Any:
+    """A sparse tensor from its layout and its parts, which are checked to fit together."""
+    from .sparse import _creation
+
+    if repr(layout) == "torch.sparse_coo":
+        places, held, size, *unique = data
+        return _creation.sparse_coo_tensor(
+            places, held, size, is_coalesced=bool(unique and unique[0])
+        )
+    makers = {"torch.sparse_csr": _creation.sparse_csr_tensor,
+              "torch.sparse_csc": _creation.sparse_csc_tensor}  # fmt: skip
+    if repr(layout) not in makers:
+        raise NotImplementedError(f"rebuilding sparse tensor for layout {layout}")
+    return makers[repr(layout)](*data)
+
+
 REBUILDERS = {
     function.__name__: function
     for function in (
         _rebuild_tensor, _rebuild_tensor_v2, _rebuild_tensor_v3, _rebuild_parameter,
         _rebuild_parameter_with_state, _rebuild_meta_tensor_no_storage,
-        _rebuild_device_tensor_from_cpu_tensor,
+        _rebuild_device_tensor_from_cpu_tensor, _rebuild_sparse_tensor,
     )
 }  # fmt: skip
 
@@ -272,6 +288,8 @@ def _warn_of_hooks(tensor: Any) -> None:
 
 def reduce_tensor(tensor: Any) -> tuple[Any, tuple[Any, ...]]:
     """What ``Tensor.__reduce_ex__`` gives: a rebuilding function and its arguments."""
+    if hasattr(type(tensor), "sparse_parts"):
+        return _rebuild_sparse_tensor, (tensor.layout, tensor.sparse_parts())
     function, args = _reduce_plain(tensor)
     state = _user_state(tensor)
     if type(tensor) is engine.result_class() and not state:

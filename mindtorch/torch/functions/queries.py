@@ -17,7 +17,7 @@ from mindtorch.engine.tensor import constant, from_array
 
 from .._arguments import as_dtype, as_shape, normalize_axis, require_tensor
 from .._registry import FUNCTIONS, METHODS, function, store_out
-from .._types import Size
+from .._types import Size, sparse_coo, sparse_csc, sparse_csr
 
 
 def _define_namesakes() -> None:
@@ -333,6 +333,62 @@ def module_load(self: Any, other: Any, assign: bool = False) -> Any:
 def record_stream(self: Any, s: Any) -> None:
     """Only tensors on a device have streams."""
     raise RuntimeError("unknown parameter type")
+
+
+@function(namespace=False)
+def to_dense(self: Any, dtype: Any = None, *, masked_grad: Any = None) -> Any:
+    """The tensor itself, cast to ``dtype``: it is dense."""
+    return self if dtype is None else self.to(as_dtype(dtype))
+
+
+@function(namespace=False)
+def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None) -> Any:
+    """The elements that are not 0, as a sparse tensor (COO, CSR or CSC)."""
+    from ..sparse._creation import from_dense
+
+    return from_dense(self, sparse_dim, sparse_coo if layout is None else layout)
+
+
+@function(namespace=False)
+def to_sparse_coo(self: Any) -> Any:
+    """:meth:`to_sparse` with COO's layout."""
+    return to_sparse(self)
+
+
+@function(namespace=False)
+def to_sparse_csr(self: Any, dense_dim: Any = None) -> Any:
+    """:meth:`to_sparse` with CSR's layout."""
+    return to_sparse(self, layout=sparse_csr)
+
+
+@function(namespace=False)
+def to_sparse_csc(self: Any, dense_dim: Any = None) -> Any:
+    """:meth:`to_sparse` with CSC's layout."""
+    return to_sparse(self, layout=sparse_csc)
+
+
+@function(namespace=False)
+def sparse_mask(self: Any, mask: Any) -> Any:
+    """The elements of this tensor at the places of a sparse one."""
+    return mask.like(self[tuple(mask.places.unbind(0))])
+
+
+def _needs_sparse(name: str, text: str) -> None:
+    def method(self: Any) -> Any:
+        raise RuntimeError(f"{name} expected sparse {text}tensor layout but got Strided")
+
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = "Only of sparse tensors."
+    METHODS[name] = method
+
+
+for _name, _text in (
+    ("indices", "coordinate "), ("values", ""), ("coalesce", "coordinate "),
+    ("is_coalesced", "coordinate "), ("crow_indices", "row compressed "),
+    ("col_indices", "row compressed "), ("ccol_indices", "column compressed "),
+    ("row_indices", "column compressed "),
+):  # fmt: skip
+    _needs_sparse(_name, _text)
 
 
 @function(namespace=False)

@@ -23,9 +23,9 @@ from .parameter import UninitializedParameter as UninitializedParameter
 
 
 def __getattr__(name: str) -> Any:
-    """What needs processes is imported when first used."""
-    if name == "parallel":
-        return importlib.import_module(f"{__name__}.parallel")
+    """What few programs use is imported when first used."""
+    if name in ("attention", "parallel"):
+        return importlib.import_module(f"{__name__}.{name}")
     if name == "DataParallel":
         from .parallel import DataParallel
 

@@ -8,6 +8,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import attention as ops
 
+from ..backends.cuda import _attention as kernels
 from ._functional_activation import softmax
 from ._functional_dropout import dropout
 from ._functional_linear import linear
@@ -39,6 +40,13 @@ def scaled_dot_product_attention(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "
             "is_causal=True"
         )
+    if not (kernels["math"] or kernels["flash"]):
+        raise RuntimeError(
+            "No viable backend for scaled_dot_product_attention was found. This is likely due to "
+            "turning off both the math kernel and the fused kernels."
+        )
+    if not kernels["math"] and (query.dim() != 4 or dropout_p):
+        raise RuntimeError("No available kernel.  Aborting execution.")
     if min(query.dim(), key.dim(), value.dim()) < 2:
         raise RuntimeError(
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "

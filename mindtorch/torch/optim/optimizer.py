@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import itertools
 from collections import OrderedDict, defaultdict
@@ -11,6 +12,7 @@ from typing import Any
 
 from mindtorch.engine import autodiff
 from mindtorch.engine.optimizer import Fused
+from mindtorch.engine.profiling import Recorder
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch.autograd.grad_mode import enable_grad
 
@@ -317,6 +319,15 @@ def _hook(hooks: OrderedDict[int, Any], hook: Any, prepend: bool) -> HookHandle:
     return handle
 
 
+def _named_step(optimizer: Optimizer) -> Any:
+    """The block under which a running profiler shows the step."""
+    if not Recorder.active:
+        return contextlib.nullcontext()
+    from ..autograd.profiler import record_function
+
+    return record_function(f"Optimizer.step#{type(optimizer).__name__}.step")
+
+
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     """``step`` with hooks around it, outside of autodiff."""
     if getattr(step, "hooked", False):
@@ -334,7 +345,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
                         f"{changed}."
                     )
                 args, kwargs = changed
-        with autodiff.grad_mode(False):
+        with autodiff.grad_mode(False), _named_step(self):
             result = step(self, *args, **kwargs)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_hooks["post"].values()):
             hook(self, args, kwargs)

@@ -1,0 +1,123 @@
+"""Functions of the namespace that sparse tensors have, too: led to their methods.
+
+The wrappers are put in place when torch.sparse is first used, so that dense tensors pay nothing
+in programs without sparse ones.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine.tensor import from_array
+
+from .._arguments import normalize_axis
+from .._registry import FUNCTIONS
+from .._tensor import Tensor
+from ._products import matmul
+from ._tensor import SparseTensor, missing
+
+_METHODS = (
+    "abs", "add", "asin", "atan", "ceil", "clone", "div", "erf", "expm1", "floor", "log1p", "mul",
+    "neg", "norm", "pow", "relu", "round", "sign", "sin", "sinh", "sqrt", "square", "sub", "sum",
+    "t", "tan", "tanh", "transpose", "trunc", "unsqueeze",
+)  # fmt: skip
+_PRODUCTS = ("matmul", "mm", "mv")
+_LIKE = ("empty_like", "full_like", "ones_like", "rand_like", "randn_like")
+
+
+def _to_method(name: str, function: Any) -> Any:
+    @functools.wraps(function)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if args and isinstance(args[0], SparseTensor):
+            return getattr(args[0], name)(*args[1:], **kwargs)
+        if len(args) > 1 and isinstance(args[1], SparseTensor):
+            return function(args[0], args[1].to_dense(), *args[2:], **kwargs)
+        return function(*args, **kwargs)
+
+    return wrapped
+
+
+def _to_product(function: Any) -> Any:
+    @functools.wraps(function)
+    def wrapped(input: Any, other: Any, **kwargs: Any) -> Any:  # noqa: A002
+        if isinstance(input, SparseTensor) or isinstance(other, SparseTensor):
+            if kwargs:
+                missing("products with out=")
+            return matmul(input, other)
+        return function(input, other, **kwargs)
+
+    return wrapped
+
+
+def _to_join(function: Any, stacked: bool) -> Any:
+    @functools.wraps(function)
+    def wrapped(tensors: Any, dim: int = 0, **kwargs: Any) -> Any:
+        if tensors and all(isinstance(x, SparseTensor) for x in tensors):
+            parts = [x.unsqueeze(dim) for x in tensors] if stacked else list(tensors)
+            return _joined(parts, dim)
+        return function(tensors, dim, **kwargs)
+
+    return wrapped
+
+
+def _joined(parts: list[SparseTensor], dim: int) -> SparseTensor:
+    """Tensors one after another along a sparse axis."""
+    from .. import cat
+
+    axis = normalize_axis(dim, parts[0].aval.ndim)
+    if axis >= parts[0].sparse_dim():
+        missing("cat along dense axes")
+    moved, begin = [], 0
+    for part in parts:
+        places = part.places.array().copy()
+        places[axis] += begin
+        begin += part.aval.shape[axis]
+        moved.append(from_array(places))
+    shape = list(parts[0].aval.shape)
+    shape[axis] = begin
+    return SparseTensor(cat(moved, 1), cat([p.held for p in parts]), shape)
+
+
+def _zeros_like(function: Any) -> Any:
+    @functools.wraps(function)
+    def wrapped(input: Any, **kwargs: Any) -> Any:  # noqa: A002
+        if not isinstance(input, SparseTensor):
+            return function(input, **kwargs)
+        places = np.zeros((input.sparse_dim(), 0), np.int64)
+        held = input.held.detach().new_zeros((0, *input.held.aval.shape[1:]))
+        return SparseTensor(from_array(places), held, input.aval.shape, True)
+
+    return wrapped
+
+
+def _refusing(name: str, function: Any) -> Any:
+    @functools.wraps(function)
+    def wrapped(input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
+        if isinstance(input, SparseTensor):
+            missing(name)
+        return function(input, *args, **kwargs)
+
+    return wrapped
+
+
+def install() -> None:
+    """Put the wrappers into the namespace, and products of dense with sparse into the class."""
+    namespace = sys.modules[__package__.rpartition(".")[0]].__dict__
+    made: dict[str, Any] = {}
+    for name in _METHODS:
+        made[name] = _to_method(name, FUNCTIONS[name])
+    for name in _PRODUCTS:
+        made[name] = _to_product(FUNCTIONS[name])
+        setattr(Tensor, name, _to_product(Tensor.__dict__[name]))
+    for name in _LIKE:
+        made[name] = _refusing(name, FUNCTIONS[name])
+    made["zeros_like"] = _zeros_like(FUNCTIONS["zeros_like"])
+    made["cat"] = _to_join(FUNCTIONS["cat"], False)
+    made["stack"] = _to_join(FUNCTIONS["stack"], True)
+    for name, wrapped in made.items():
+        FUNCTIONS[name] = wrapped
+        namespace[name] = wrapped

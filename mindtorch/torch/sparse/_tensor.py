@@ -1,0 +1,573 @@
+"""Sparse tensors: the places of some elements, and their values, which autodiff knows.
+
+A sparse tensor has no derivation of its own: its values are an ordinary tensor, and everything
+that is computed from a sparse tensor is computed from them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any, NoReturn
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.aval import aval
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array
+
+from .._arguments import as_dtype, normalize_axis
+from .._tensor import Tensor
+from .._types import layout, sparse_coo, sparse_csc, sparse_csr
+
+_COMPRESSED = {sparse_csr: ("crow", "col"), sparse_csc: ("ccol", "row")}
+
+
+def missing(name: str) -> NoReturn:
+    """Raise for an op that sparse tensors do not have here."""
+    raise NotImplementedError(
+        f"Could not run 'aten::{name}' with arguments from the 'SparseCPU' backend: mindtorch does "
+        "not have it for sparse tensors. Use Tensor.to_dense() first."
+    )
+
+
+class SparseTensor(Tensor):
+    """A tensor of which only some elements are stored; the others are 0.
+
+    Attributes:
+        places: (sparse axes, nnz), the index of each stored element.
+        held: (nnz, ...) the stored elements, with autodiff's history.
+        unique: whether each index is there once, in order.
+        compressed: for CSR and CSC, where each row or column begins; None for COO.
+    """
+
+    places: Any
+    held: Any
+    unique: bool
+    compressed: Any
+
+    def __new__(
+        cls, places: Any, held: Any, shape: Any, unique: bool = False, kind: layout = sparse_coo,
+        compressed: Any = None,
+    ) -> SparseTensor:  # fmt: skip
+        made: SparseTensor = object.__new__(cls)
+        made.aval = aval(tuple(shape), held.aval.dtype, None, held.aval.device)
+        made._node = None
+        made.places, made.held, made.unique = places, held, unique
+        made.compressed = compressed
+        made.__dict__["_kind"] = kind
+        return made
+
+    @property
+    def flat(self) -> Any:
+        missing("op")
+
+    def array(self) -> Any:
+        raise TypeError("can't convert Sparse layout tensor to numpy. Use Tensor.to_dense() first.")
+
+    def numpy(self, *, force: bool = False) -> Any:
+        return self.array()
+
+    # --- description -------------------------------------------------------------------------
+
+    @property
+    def layout(self) -> Any:
+        return self.__dict__["_kind"]
+
+    @property
+    def is_sparse(self) -> bool:  # type: ignore[override]
+        return self.layout is sparse_coo
+
+    @property
+    def is_sparse_csr(self) -> bool:  # type: ignore[override]
+        return self.layout is sparse_csr
+
+    @property
+    def requires_grad(self) -> bool:
+        return bool(self.held.requires_grad)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        self.held.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
+        self.held.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return bool(self.held.is_leaf)
+
+    @property
+    def grad_fn(self) -> Any:
+        return self.held.grad_fn
+
+    @property
+    def grad(self) -> Any:
+        """The gradient at the stored places."""
+        gradient = self.held.grad
+        return None if gradient is None else self.like(gradient)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        self.held.grad = None if value is None else value.held
+
+    def _nnz(self) -> int:
+        return int(self.held.aval.shape[0])
+
+    def sparse_dim(self) -> int:
+        return int(self.places.aval.shape[0])
+
+    def dense_dim(self) -> int:
+        return self.aval.ndim - self.sparse_dim()
+
+    def is_coalesced(self) -> bool:
+        self._only_coo("is_coalesced")
+        return self.unique
+
+    def _only_coo(self, name: str) -> None:
+        if self.layout is not sparse_coo:
+            kind = {"sparse_csr": "SparseCsr", "sparse_csc": "SparseCsc"}[self.layout._name]
+            raise RuntimeError(
+                f"{name} expected sparse coordinate tensor layout but got {kind}"
+            )
+
+    def _indices(self) -> Any:
+        self._only_coo("_indices")
+        return self.places
+
+    def _values(self) -> Any:
+        self._only_coo("_values")
+        return self.held
+
+    def indices(self) -> Any:
+        """(sparse axes, nnz); only of a coalesced tensor."""
+        self._only_coo("indices")
+        if not self.unique:
+            raise RuntimeError(
+                "Cannot get indices on an uncoalesced tensor, please call .coalesce() first"
+            )
+        return self.places
+
+    def values(self) -> Any:
+        """(nnz, ...); of a COO tensor only when it is coalesced."""
+        if self.layout is sparse_coo and not self.unique:
+            raise RuntimeError(
+                "Cannot get values on an uncoalesced tensor, please call .coalesce() first"
+            )
+        return self.held
+
+    def _compressed_part(self, name: str, kind: Any, place: int | None) -> Any:
+        if self.layout is not kind:
+            raise RuntimeError(
+                f"{name} expected sparse {'row' if kind is sparse_csr else 'column'} compressed "
+                f"tensor layout but got {self.layout._name}"
+            )
+        return self.compressed if place is None else self.places[place]
+
+    def crow_indices(self) -> Any:
+        """Where each row begins in the values, and the end."""
+        return self._compressed_part("crow_indices", sparse_csr, None)
+
+    def col_indices(self) -> Any:
+        """The column of each value."""
+        return self._compressed_part("col_indices", sparse_csr, 1)
+
+    def ccol_indices(self) -> Any:
+        """Where each column begins in the values, and the end."""
+        return self._compressed_part("ccol_indices", sparse_csc, None)
+
+    def row_indices(self) -> Any:
+        """The row of each value."""
+        return self._compressed_part("row_indices", sparse_csc, 0)
+
+    # --- other forms -------------------------------------------------------------------------
+
+    def like(self, values: Any, unique: bool | None = None) -> SparseTensor:
+        """Other values at the same places."""
+        same = self.unique if unique is None else unique
+        return SparseTensor(
+            self.places, values, self.aval.shape, same, self.layout, self.compressed
+        )
+
+    def to_dense(self, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+        """All elements, those that are not stored as 0; repeated ones added up."""
+        held = self.held if dtype is None else self.held.to(as_dtype(dtype))
+        zeros = held.new_zeros(self.aval.shape)
+        return zeros.index_put(tuple(self.places.unbind(0)), held, accumulate=True)
+
+    def coalesce(self) -> SparseTensor:
+        """Each index once and in order, the values of repeated ones added up."""
+        self._only_coo("coalesce")
+        if self.unique:
+            return self
+        places = self.places.array()
+        shape = self.aval.shape[: places.shape[0]]
+        keys = np.ravel_multi_index(tuple(places), shape) if places.size else np.zeros(0, np.int64)
+        kept, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        order = from_array(np.ascontiguousarray(inverse.reshape(-1)).astype(np.int64))
+        total = self.held.new_zeros((len(kept), *self.held.aval.shape[1:]))
+        held = total.index_add(0, order, self.held)
+        found = from_array(np.ascontiguousarray(places[:, first]))
+        return SparseTensor(found, held, self.aval.shape, True)
+
+    def to_sparse(self, sparse_dim: Any = None, **options: Any) -> SparseTensor:
+        """The tensor in another layout; COO when none is named."""
+        kind = options.pop("layout", sparse_coo)
+        if options or sparse_dim is not None:
+            missing("to_sparse")
+        if kind is self.layout:
+            return self
+        if kind is sparse_coo:
+            return SparseTensor(self.places, self.held, self.aval.shape, self.layout is sparse_csr)
+        return compress(self, kind)
+
+    def to_sparse_coo(self) -> SparseTensor:
+        return self.to_sparse()
+
+    def to_sparse_csr(self, dense_dim: int | None = None) -> SparseTensor:
+        return self.to_sparse(layout=sparse_csr)
+
+    def to_sparse_csc(self, dense_dim: int | None = None) -> SparseTensor:
+        return self.to_sparse(layout=sparse_csc)
+
+    def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
+        held = self.held.to(*args, **kwargs)
+        return self if held is self.held else self.like(held)
+
+    def type(self, dtype: Any = None, non_blocking: bool = False, **kwargs: Any) -> Any:
+        if dtype is None:
+            return self.held.type().replace("torch.", "torch.sparse.")
+        return self.like(self.held.type(dtype))
+
+    def detach(self) -> SparseTensor:
+        return self.like(self.held.detach())
+
+    def clone(self, *, memory_format: Any = None) -> SparseTensor:
+        return SparseTensor(
+            self.places.clone(), self.held.clone(), self.aval.shape, self.unique, self.layout,
+            self.compressed,
+        )  # fmt: skip
+
+    def cpu(self, memory_format: Any = None) -> SparseTensor:
+        return self
+
+    # --- shape -------------------------------------------------------------------------------
+
+    def transpose(self, dim0: int, dim1: int) -> SparseTensor:
+        """Two sparse axes exchanged; CSR becomes CSC."""
+        first, second = (normalize_axis(d, self.aval.ndim) for d in (dim0, dim1))
+        if max(first, second) >= self.sparse_dim():
+            missing("transpose of dense axes")
+        order = list(range(self.sparse_dim()))
+        order[first], order[second] = order[second], order[first]
+        shape = list(self.aval.shape)
+        shape[first], shape[second] = shape[second], shape[first]
+        places = self.places[from_array(np.array(order, np.int64))]
+        other = {sparse_csr: sparse_csc, sparse_csc: sparse_csr}.get(self.layout, sparse_coo)
+        same = self.unique and first == second
+        return SparseTensor(places, self.held, shape, same, other, self.compressed)
+
+    def t(self) -> SparseTensor:
+        return self.transpose(0, 1) if self.aval.ndim == 2 else self
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        return self.t()
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        return self.t()
+
+    def unsqueeze(self, dim: int) -> SparseTensor:
+        """A sparse axis of length 1."""
+        self._only_coo("unsqueeze")
+        axis = normalize_axis(dim, self.aval.ndim + 1)
+        if axis > self.sparse_dim():
+            missing("unsqueeze of dense axes")
+        places = self.places.array()
+        row = np.zeros((1, places.shape[1]), np.int64)
+        joined = np.concatenate([places[:axis], row, places[axis:]])
+        shape = list(self.aval.shape)
+        shape.insert(axis, 1)
+        return SparseTensor(from_array(joined), self.held, shape, self.unique)
+
+    # --- arithmetic --------------------------------------------------------------------------
+
+    def _unary(self, name: str) -> SparseTensor:
+        source = self if self.layout is not sparse_coo else self.coalesce()
+        return source.like(getattr(source.held, name)())
+
+    def __neg__(self) -> SparseTensor:
+        return self.like(-self.held)
+
+    def _scaled(self, other: Any, divide: bool) -> Any:
+        number = other.aval.ndim == 0 if isinstance(other, EngineTensor) else (
+            isinstance(other, (int, float, complex))
+        )
+        if not number:
+            return None
+        return self.like(self.held / other if divide else self.held * other)
+
+    def mul(self, other: Any) -> SparseTensor:
+        """Times a number, or elementwise times a tensor, at the places of this one."""
+        scaled = self._scaled(other, False)
+        if scaled is not None:
+            return scaled
+        source = self.coalesce()
+        places = tuple(source.places.unbind(0))
+        factor = other.to_dense() if isinstance(other, SparseTensor) else other
+        product = source.like(source.held * factor.expand(self.aval.shape)[places])
+        if not isinstance(other, SparseTensor):
+            return product
+        return _kept(product, other.coalesce())
+
+    def div(self, other: Any, *, rounding_mode: Any = None) -> SparseTensor:
+        """Over a number."""
+        if rounding_mode is not None:
+            missing("div with a rounding mode")
+        scaled = self._scaled(other, True)
+        if scaled is None:
+            raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor")
+        return scaled
+
+    def add(self, other: Any, *, alpha: Any = 1) -> SparseTensor:
+        """Plus another sparse tensor: the places of both."""
+        if not isinstance(other, SparseTensor):
+            raise RuntimeError(
+                "add(sparse, dense) is not supported. Use add(dense, sparse) instead."
+            )
+        self._only_coo("add")
+        if self.aval.shape != other.aval.shape:
+            raise RuntimeError(
+                "add: expected sizes of 'self' and 'other' to match, but "
+                f"{list(self.aval.shape)} != {list(other.aval.shape)}"
+            )
+        values = other.held if alpha == 1 else other.held * alpha
+        kind = dtypes.promote(self.aval.dtype, values.aval.dtype)
+        both = SparseTensor(
+            _joined([self.places, other.places], 1),
+            _joined([self.held.to(kind), values.to(kind)], 0),
+            self.aval.shape,
+        )  # fmt: skip
+        return both.coalesce()
+
+    def sub(self, other: Any, *, alpha: Any = 1) -> SparseTensor:
+        return self.add(other, alpha=-alpha)
+
+    __mul__ = __rmul__ = mul
+    __add__ = add
+    __sub__ = sub
+    __truediv__ = div
+    multiply = mul
+
+    def __radd__(self, other: Any) -> Any:
+        """``dense + sparse`` is dense."""
+        return other + self.to_dense()
+
+    def __rsub__(self, other: Any) -> Any:
+        return other - self.to_dense()
+
+    def __matmul__(self, other: Any) -> Any:
+        from ._products import matmul
+
+        return matmul(self, other)
+
+    def __rmatmul__(self, other: Any) -> Any:
+        from ._products import matmul
+
+        return matmul(other, self)
+
+    def matmul(self, other: Any) -> Any:
+        return self @ other
+
+    def sparse_mask(self, mask: Any) -> Any:
+        """The elements of this tensor at the places of another sparse one."""
+        return self.to_dense().sparse_mask(mask)
+
+    def index_select(self, dim: int, index: Any) -> Any:
+        """Some indices along an axis."""
+        return self.to_dense().index_select(dim, index).to_sparse(layout=self.layout)
+
+    def item(self) -> Any:
+        if self.aval.size != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.aval.size} elements cannot be converted to Scalar"
+            )
+        return self.to_dense().item()
+
+    def data_ptr(self) -> Any:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    tolist = data_ptr
+
+    def storage(self) -> Any:
+        raise NotImplementedError("Cannot access storage of SparseTensorImpl")
+
+    mm = mv = matmul
+
+    def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+        """The sum of all stored elements."""
+        if dim is not None:
+            missing("sum along axes (use torch.sparse.sum)")
+        return self.held.sum(dtype=dtype)
+
+    def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Any:
+        """The 2-norm of all elements."""
+        if p not in ("fro", 2) or dim is not None:
+            missing("norm")
+        return self.coalesce().held.norm()
+
+    # --- Python's protocols ------------------------------------------------------------------
+
+    def __getitem__(self, index: Any) -> Any:
+        """One index along the first axis, or one for each axis."""
+        given = index if isinstance(index, tuple) else (index,)
+        if not all(isinstance(i, int) for i in given):
+            missing("slicing")
+        found: Any = self.coalesce() if self.layout is sparse_coo else self.to_sparse()
+        if len(given) == self.aval.ndim:
+            return found.to_dense()[tuple(given)]
+        for i in given:
+            length = found.aval.shape[0]
+            keep = np.flatnonzero(found.places.array()[0] == (i + length if i < 0 else i))
+            chosen = from_array(keep)
+            found = SparseTensor(
+                found.places[1:][:, chosen], found.held[chosen], found.aval.shape[1:], True
+            )
+        return found
+
+    def __iter__(self) -> Any:
+        return iter([self[i] for i in range(self.aval.shape[0])])
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
+        def inner(name: str, tensor: Any) -> str:
+            text = re.sub(r", dtype=[\w.]+", "", repr(tensor.detach()))
+            text = "tensor([], size=(0,))" if text == "tensor([])" else text
+            return f"{name}={text}".replace("\n", "\n" + " " * (len("tensor(") + len(name) + 1))
+
+        own = _suffix(self)
+        size = f"size={tuple(self.aval.shape)}, nnz={self._nnz()}"
+        if self.layout is sparse_coo:
+            parts = [inner("indices", self.places), inner("values", self.held), f"{size}{own}"]
+            return f"tensor({(',' + chr(10) + ' ' * 7).join(parts)})"
+        first, second = _COMPRESSED[self.layout]
+        plain = self.places[1 if self.layout is sparse_csr else 0]
+        lines = [inner(f"{first}_indices", self.compressed), inner(f"{second}_indices", plain)]
+        last = f"{inner('values', self.held)}, {size}"
+        return f"tensor({(',' + chr(10) + ' ' * 7).join([*lines, last])}{own})".replace(
+            ", layout=", ",\n       layout="
+        )
+
+    def __deepcopy__(self, memo: Any) -> SparseTensor:
+        import copy
+
+        found = self.like(copy.deepcopy(self.held, memo))
+        memo[id(self)] = found
+        return found
+
+    def sparse_parts(self) -> tuple[Any, ...]:
+        """What files hold of it."""
+        if self.layout is sparse_coo:
+            return self.places, self.held, self.size(), self.unique
+        plain = self.places[1 if self.layout is sparse_csr else 0]
+        return self.compressed, plain, self.held, self.size()
+
+
+def _joined(tensors: list[Any], dim: int) -> Any:
+    from ..functions.shape import cat
+
+    return cat(tensors, dim)
+
+
+def _suffix(x: SparseTensor) -> str:
+    """What comes after the size: type, layout and history."""
+    own = ""
+    usual = (dtypes.default, dtypes.int64, dtypes.bool_, dtypes.complex64)
+    if x.aval.dtype not in usual:
+        own += f", dtype={x.aval.dtype!r}"
+    own += f", layout={x.layout!r}"
+    if x.held.grad_fn is not None:
+        own += f", grad_fn=<{x.held.grad_fn.name()}>"
+    elif x.requires_grad:
+        own += ", requires_grad=True"
+    return own
+
+
+def _kept(x: SparseTensor, mask: SparseTensor) -> SparseTensor:
+    """Those elements of a coalesced tensor whose places another one has, too."""
+    shape = x.aval.shape[: x.sparse_dim()]
+    mine, others = (
+        np.ravel_multi_index(tuple(s.places.array()), shape) for s in (x, mask)
+    )
+    keep = from_array(np.flatnonzero(np.isin(mine, others)))
+    return SparseTensor(x.places[:, keep], x.held[keep], x.aval.shape, True)
+
+
+def compress(x: SparseTensor, kind: Any) -> SparseTensor:
+    """A matrix of COO, CSR or CSC in CSR or CSC."""
+    if x.aval.ndim != 2 or x.sparse_dim() != 2:
+        missing(f"to {kind!r} of other than matrices")
+    source = (x if x.layout is sparse_coo else x.to_sparse()).coalesce()
+    rows, columns = source.places.array()
+    lead, length = (rows, x.aval.shape[0]) if kind is sparse_csr else (columns, x.aval.shape[1])
+    order = np.lexsort((columns, rows) if kind is sparse_csr else (rows, columns))
+    starts = np.concatenate([[0], np.cumsum(np.bincount(lead, minlength=length))]).astype(np.int64)
+    chosen = from_array(order.astype(np.int64))
+    return SparseTensor(
+        source.places[:, chosen], source.held[chosen], x.aval.shape, True, kind, from_array(starts)
+    )
+
+
+_KEPT = {
+    "dim", "size", "numel", "nelement", "element_size", "is_floating_point", "is_complex",
+    "is_signed", "get_device", "ndimension", "as_subclass", "is_conj", "is_neg", "is_inference",
+    "register_hook", "is_same_size", "is_pinned", "float", "double", "half", "bfloat16", "int",
+    "long", "short", "char", "byte", "bool", "cfloat", "cdouble", "cuda", "xpu", "ipu", "mtia",
+    "retain_grad", "cast", "backward",
+}  # fmt: skip
+_UNARY = (
+    "abs", "asin", "atan", "ceil", "erf", "expm1", "floor", "log1p", "neg", "relu", "round",
+    "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "asinh", "square", "conj",
+)  # fmt: skip
+
+
+_REFUSED = ("__eq__", "__ne__", "__lt__", "__gt__", "__le__", "__ge__", "__setitem__")
+
+
+def _define_methods() -> None:
+    """Elementwise functions that keep 0, casts of the values, and refusals of everything else."""
+
+    def unary(name: str) -> Any:
+        return lambda self: self._unary(name)
+
+    def casting(name: str) -> Any:
+        def method(self: Any, memory_format: Any = None) -> Any:
+            held = getattr(self.held, name)()
+            return self if held is self.held else self.like(held)
+
+        return method
+
+    def refusing(name: str) -> Any:
+        return lambda self, *args, **kwargs: missing(name)
+
+    def power(self: Any, exponent: Any) -> Any:
+        source = self.coalesce()
+        return source.like(source.held**exponent)
+
+    own: Any = SparseTensor
+    for name in _UNARY:
+        setattr(own, name, unary(name))
+    own.pow = own.__pow__ = power
+    for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte",
+                 "bool", "cfloat", "cdouble"):  # fmt: skip
+        setattr(own, name, casting(name))
+    for name in dir(Tensor):
+        public = not name.startswith("_") or name in _REFUSED
+        defined = name in SparseTensor.__dict__ or name in _KEPT
+        if public and not defined and callable(getattr(Tensor, name)):
+            setattr(own, name, refusing(name.strip("_")))
+    own.__hash__ = lambda self: id(self)
+
+
+_define_methods()
