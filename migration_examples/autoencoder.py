@@ -1,4 +1,4 @@
-"""A denoising autoencoder on handwritten digits, with tied weights and a linear probe at the end."""
+"""A denoising autoencoder on handwritten digits: tied weights, and a linear probe at the end."""
 
 import argparse
 

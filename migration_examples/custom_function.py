@@ -1,4 +1,4 @@
-"""Rules of one's own: a binarised network whose layers are autograd functions, checked by gradcheck."""
+"""Rules of one's own: a binarised network of autograd functions, checked by gradcheck."""
 
 import argparse
 
@@ -56,30 +56,32 @@ class SoftClamp(Function):
 
     @staticmethod
     def forward(ctx, x: torch.Tensor, limit: float) -> torch.Tensor:
-        result = torch.tanh(x / limit)
         ctx.limit = limit
-        ctx.save_for_backward(result)
+        ctx.save_for_backward(x)
         ctx.set_materialize_grads(False)
-        return result * limit
+        return limit * torch.tanh(x / limit)
 
     @staticmethod
     def backward(ctx, grad_output):
         if grad_output is None:
             return None, None
-        (result,) = ctx.saved_tensors
-        return ClampSlope.apply(result) * grad_output, None
+        (x,) = ctx.saved_tensors
+        return ClampSlope.apply(x / ctx.limit) * grad_output, None
 
 
 class ClampSlope(Function):
+    """`1 - tanh(x)**2`, which keeps its own result for its gradient."""
+
     @staticmethod
-    def forward(ctx, result: torch.Tensor) -> torch.Tensor:
-        ctx.save_for_backward(result)
-        return 1 - result**2
+    def forward(ctx, x: torch.Tensor) -> torch.Tensor:
+        slope = 1 - torch.tanh(x) ** 2
+        ctx.save_for_backward(x, slope)
+        return slope
 
     @staticmethod
     def backward(ctx, grad_output: torch.Tensor) -> torch.Tensor:
-        (result,) = ctx.saved_tensors
-        return -2 * result * grad_output
+        x, slope = ctx.saved_tensors
+        return -2 * torch.tanh(x) * slope * grad_output
 
 
 class Linear(nn.Module):

@@ -41,7 +41,7 @@ class Lion(Optimizer):
 
 
 class Lookahead(Optimizer):
-    """Every `k` steps of the inner optimizer, slow weights move by `alpha` towards the fast ones."""
+    """Every `k` inner steps, slow weights move by `alpha` towards the fast ones."""
 
     def __init__(self, optimizer: Optimizer, k: int = 5, alpha: float = 0.5) -> None:
         self.optimizer, self.k, self.alpha = optimizer, k, alpha

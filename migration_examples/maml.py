@@ -1,4 +1,4 @@
-"""Model-agnostic meta-learning on sine waves: gradients of gradient steps, and a Hessian at last."""
+"""Model-agnostic meta-learning on sine waves: gradients of gradient steps, and a Hessian."""
 
 import argparse
 import math

@@ -128,7 +128,7 @@ class GPT(nn.Module):
         return torch.optim.AdamW(groups, lr=config.learning_rate, betas=(0.9, 0.95))
 
     def forward(self, idx: torch.Tensor, targets: torch.Tensor | None = None):
-        b, t = idx.size()
+        _, t = idx.size()
         pos = torch.arange(0, t, dtype=torch.long, device=idx.device).unsqueeze(0)
         x = self.drop(self.wte(idx) + self.wpe(pos))
         for block in self.h:
