@@ -79,8 +79,6 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "DistributedDataParallel: join, mixed_precision, delay_all_reduce_named_params",
         "all", "gradients are averaged in one buffer for each type, after backward"),
     Gap("feature", "torch.distributions", "all", "comes with the breadth of the namespace"),
-    Gap("feature", "a version counter of its own for Tensor.data", "all",
-        "backward refuses a saved tensor that was written to through .data, as through detach()"),
     Gap("feature", "views made under no_grad as new leaves", "all",
         "torch says that they require gradients; here they do not"),
     Gap("feature", "view(dtype) in a graph", "all",

@@ -7,7 +7,7 @@ from typing import Any
 from . import dtypes, tape
 from .aval import aval
 from .core import GRAD, Op, state
-from .tensor import Storage, Tensor, constant
+from .tensor import Storage, Tensor, Twin, constant
 
 
 def copy_data(target: Tensor, source: Tensor) -> None:
@@ -176,7 +176,10 @@ def _aligned(target: Tensor, inputs: Any) -> bool:
     for x in inputs:
         if x is None or x is target:
             continue
-        if storage is not None and x._storage is storage and not (
+        other = x._storage
+        if storage is None or other is None:
+            continue
+        if (other is storage or other.memory is storage.memory) and not (
             x.aval is target.aval and x._offset == target._offset
         ):
             return False
@@ -331,5 +334,7 @@ def set_data(target: Tensor, source: Tensor) -> None:
     target.aval = source.aval if not source.aval.weak else aval(
         source.aval.shape, source.aval.dtype, source.aval.strides, source.aval.device
     )
-    target._storage = source._shared
+    twin = Twin(source._shared)
+    twin.version, twin.history = target._version, target._shared.history
+    target._storage = twin
     target._offset = source._offset

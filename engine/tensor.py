@@ -35,6 +35,47 @@ class Storage:
         self.history = 0
         self.resizable = True
 
+    @property
+    def memory(self) -> Storage:
+        """What tells whether two tensors share memory: the same object for twins of a storage."""
+        return self
+
+
+class Twin(Storage):
+    """The memory of another storage with counters of its own: what ``Tensor.data`` writes is not
+    seen by autodiff."""
+
+    __slots__ = ("_memory",)
+
+    def __init__(self, storage: Storage) -> None:
+        self._memory = storage.memory
+        self.version = 0
+        self.history = 0
+
+    @property
+    def memory(self) -> Storage:
+        return self._memory
+
+    @property
+    def buffer(self) -> Any:
+        return self._memory.buffer
+
+    @buffer.setter
+    def buffer(self, value: Any) -> None:
+        self._memory.buffer = value
+
+    @property
+    def device(self) -> Device:  # type: ignore[override]
+        return self._memory.device
+
+    @property
+    def resizable(self) -> bool:
+        return self._memory.resizable
+
+    @resizable.setter
+    def resizable(self, value: bool) -> None:
+        self._memory.resizable = value
+
 
 def typed_buffer(storage: Storage, dtype: dtypes.DType) -> Any:
     """The storage's memory seen as elements of ``dtype``; trailing bytes are left out."""

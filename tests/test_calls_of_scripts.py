@@ -2,6 +2,7 @@
 
 import pytest
 
+import mindtorch.torch as ours
 from tests.surface import check
 
 
@@ -20,3 +21,132 @@ from tests.surface import check
 def test_gradients_are_asked_for_as_in_torch(prepare: str, code: str) -> None:
     """Deprecated and newer arguments of ``autograd.grad``: WGAN-GP scripts pass ``only_inputs``."""
     check(code, prepare)
+
+
+OPTIMIZERS = """
+class Old(torch.optim.Optimizer):
+    def __init__(self, params): super().__init__(params, {})
+    def step(self, closure=None):
+        loss = closure() if closure else None
+        for p in self.param_groups[0]["params"]: p.data.add_(p.grad, alpha=-0.1)
+        return loss
+class Around(torch.optim.Optimizer):
+    def __init__(self, inner): self.inner, self.param_groups = inner, inner.param_groups
+    def step(self, closure=None): return self.inner.step(closure), torch.is_grad_enabled()
+x.requires_grad_()
+def closure():
+    x.grad = None
+    loss = (x * x).sum()
+    loss.backward()
+    return loss
+closure()
+calls = []
+old = Old([x]); sgd = torch.optim.SGD([x], 0.1)
+old.register_step_post_hook(lambda *each: calls.append(len(each)))
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "old.step(closure), x, calls", "old.step(), x", "Around(old).step(closure)",
+        "Around(sgd).step(closure)", "Around(sgd).step()", "sgd.step(closure), x",
+    ],
+)  # fmt: skip
+def test_the_step_of_an_optimizer_of_ones_own_is_left_as_it_is(code: str) -> None:
+    """Gradients stay recorded in it, also in a closure; without ``__init__`` there are no hooks."""
+    check(code, OPTIMIZERS)
+
+
+RULES = """
+class Wrong(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x * x
+    @staticmethod
+    def backward(ctx, g): return 3 * g
+class Unscaled(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x): return x + 1
+    @staticmethod
+    def backward(ctx, g): return torch.ones_like(g)
+gradcheck, gradgradcheck = torch.autograd.gradcheck, torch.autograd.gradgradcheck
+d = torch.arange(1, 5, dtype=torch.double).view(2, 2).requires_grad_()
+z = torch.tensor([1 + 2j, -0.5j], requires_grad=True)
+z = z.detach().to(torch.complex128).requires_grad_()
+torch.manual_seed(3)
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "gradcheck(torch.sin, d)", "gradcheck(torch.sin, (d,), fast_mode=True)",
+        "gradcheck(lambda a, b: (a @ b, a.sum()), (d, (d + 1).detach().requires_grad_()))",
+        "gradcheck(Wrong.apply, d)", "gradcheck(Wrong.apply, d, raise_exception=False)",
+        "gradcheck(Wrong.apply, d, atol=10)", "gradcheck(Unscaled.apply, d)",
+        "gradcheck(lambda x: x.detach(), d)", "gradcheck(lambda x: x.round().detach(), d)",
+        "gradcheck(lambda x: x * z.abs(), z)", "gradcheck(lambda x: x * x.conj(), z)",
+        "gradcheck(torch.abs, z)", "gradcheck(torch.sin, x)", "gradcheck(torch.sin, d.detach())",
+        "gradcheck(torch.sin, d.detach()[0].expand(3, 2).requires_grad_())",
+        "gradcheck(torch.sin, d, check_batched_grad=True)",
+        "gradcheck(torch.sin, d, check_backward_ad=False)",
+        "gradgradcheck(torch.sin, d)", "gradgradcheck(lambda x: x ** 3, d, d.detach())",
+        "gradgradcheck(torch.sin, d, gen_non_contig_grad_outputs=True), torch.rand(2)",
+        "gradgradcheck(lambda x: x * x * x.conj(), z), torch.rand(2)",
+        "gradgradcheck(Wrong.apply, d)", "gradgradcheck(torch.relu, d), torch.rand(2)",
+        "gradgradcheck(torch.sin, d, check_rev_over_rev=False)",
+    ],
+)  # fmt: skip
+def test_gradients_are_checked_as_in_torch(code: str) -> None:
+    """The verdict, the Jacobians in the message of a failure, and the random numbers used."""
+    check(code, RULES)
+
+
+def test_a_rule_that_cannot_do_without_gradients_is_found() -> None:
+    """An output without a gradient counts as zeros; a rule that got None and failed is told of."""
+    check(
+        "torch.autograd.gradcheck(lambda x: Pair.apply(x), d)",
+        RULES
+        + """
+class Pair(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return x * 2, x * 3
+    @staticmethod
+    def backward(ctx, g, h):
+        if g is None or h is None:
+            raise RuntimeError("no gradient")
+        return 2 * g + 3 * h
+""",
+    )
+
+
+WRITES = "w = torch.ones(2, 3, requires_grad=True); y = (w * w).sum(); v = w.detach().view(-1)"
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "w.data.mul_(2), w._version, w", "w.data[0].add_(1), w.data.t()[0, 1].fill_(3), w._version",
+        "w.data.add_(1), y.backward(), w.grad", "w.data.copy_(w.data.t().reshape(2, 3)), w",
+        "v.add_(1), y.backward()", "v.add_(1), w._version, w.data._version",
+        "v.data.add_(1), v._version, w", "w.data.is_set_to(w), w.data.is_set_to(w.data)",
+        "w.data.untyped_storage().data_ptr() == w.untyped_storage().data_ptr()",
+        "setattr(w, 'data', torch.zeros(4)), w._version, w, w.detach().add_(1), w._version",
+        "v.add_(1), setattr(w, 'data', torch.zeros(4).add_(1)), w._version",
+        "torch.nn.init.ones_(w), w.data.t().data.sub_(1), w, w._version",
+    ],
+)  # fmt: skip
+def test_writes_through_data_are_not_counted(code: str) -> None:
+    """``.data`` has a version counter of its own, ``detach()`` the tensor's; the memory is one."""
+    check(code, WRITES)
+
+
+def test_a_write_through_data_sees_where_its_operand_overlaps() -> None:
+    """Memory is compared, not counters: the operand is read before it is overwritten, where
+    PyTorch refuses."""
+    q = ours.arange(16.0).view(4, 4)
+    expected = q + q.t()
+    q.data.add_(q.t())
+    assert ours.equal(q, expected)

@@ -52,7 +52,7 @@ def _whole(tensor: Tensor, value: Any) -> Tensor:
 
 
 def _write(tensor: Tensor, result: Tensor) -> None:
-    if result._storage is not None and result._storage is tensor._storage:
+    if result._storage is not None and result._storage.memory is tensor._shared.memory:
         from ..ops.movement import clone
 
         result = clone.evaluate(0, (result,), {})

@@ -95,7 +95,7 @@ class Trace:
 
     def value_of(self, tensor: Tensor) -> Value:
         """The value that ``tensor`` has now."""
-        storage = tensor._shared
+        storage = tensor._shared.memory
         record = self.storages.get(id(storage))
         if record is None:
             record = self._capture(tensor)
@@ -126,7 +126,7 @@ class Trace:
 
     def _capture(self, tensor: Tensor) -> _Written:
         """Make a tensor that the function found by itself an input of the graph."""
-        storage = tensor._shared
+        storage = tensor._shared.memory
         whole = tensor.aval.dense and tensor.aval.size == storage.buffer.size
         described = _strong(tensor.aval) if whole else aval(
             (storage.buffer.size,), tensor.aval.dtype, None, tensor.aval.device
@@ -172,7 +172,7 @@ class Trace:
         source = inputs[0]
         offset = op.view(*[x.aval for x in inputs], **params)  # type: ignore[misc]
         result = make(value, value.aval, source._shared, source._offset + offset)
-        result.__dict__["_trace_stamp"] = self.storages[id(source._shared)].count
+        result.__dict__["_trace_stamp"] = self.storages[id(source._shared.memory)].count
         if mode:
             self._remember_leaves(inputs)
         tape.record_view(op, plan, mode, inputs, params, result)
@@ -207,7 +207,7 @@ class Trace:
             source = cast(source, dtype=target.aval.dtype)
         value = self.value_of(source)
         self.value_of(target)
-        record = self.storages[id(target._shared)]
+        record = self.storages[id(target._shared.memory)]
         place = tuple(sorted(self._place(target, record).items()))
         chain = ((as_strided, place),)
         record.value = self.emit(

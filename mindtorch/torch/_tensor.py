@@ -23,6 +23,7 @@ from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import (
+    Twin,
     alias,
     constant,
     from_array,
@@ -468,8 +469,7 @@ class Tensor(EngineTensor):
     @property
     def data(self) -> Any:
         """The same memory without history and with a version counter of its own."""
-        result = make(self.flat, self.aval, self._shared, self._offset)
-        return result
+        return make(self.flat, self.aval, Twin(self._shared), self._offset)
 
     @data.setter
     def data(self, value: Any) -> None:

@@ -68,7 +68,7 @@ def _integers(values: Any, name: str) -> tuple[int, ...]:
 
 def _storage_of(tensor: engine.Tensor) -> engine.Storage:
     """The storage object behind ``tensor``; tensors that share memory share it."""
-    return tensor._shared
+    return tensor._shared.memory
 
 
 def _set_requires_grad(tensor: Any, requires_grad: Any) -> None:

@@ -58,7 +58,7 @@ class UntypedStorage:
     @classmethod
     def _wrap(cls, storage: Storage) -> UntypedStorage:
         result = object.__new__(cls)
-        result._storage = storage
+        result._storage = storage.memory
         return result
 
     @classmethod

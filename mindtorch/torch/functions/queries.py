@@ -234,7 +234,7 @@ def is_set_to(self: Any, tensor: Any) -> bool:
     """Whether both have the same memory, shape and strides."""
     require_tensor(tensor, "is_set_to", "tensor", 1)
     return bool(
-        self._shared is tensor._shared
+        self._shared.memory is tensor._shared.memory
         and self._offset == tensor._offset
         and self.aval.shape == tensor.aval.shape
         and self.aval.strides == tensor.aval.strides

@@ -20,7 +20,7 @@ _descriptors: weakref.WeakKeyDictionary[Storage, int] = weakref.WeakKeyDictionar
 
 def is_shared(tensor: Any) -> bool:
     """Whether the tensor's storage lies in shared memory."""
-    return tensor._shared in _descriptors
+    return tensor._shared.memory in _descriptors
 
 
 def share_memory(tensor: Any) -> Any:
@@ -28,7 +28,7 @@ def share_memory(tensor: Any) -> Any:
 
     The tensor keeps its identity. Views made of it earlier stay with the old memory.
     """
-    storage = tensor._shared
+    storage = tensor._shared.memory
     if storage in _descriptors or not storage.buffer.nbytes:
         return tensor
     old = storage.buffer
@@ -53,7 +53,7 @@ def _map(storage: Storage, descriptor: int, nbytes: int, dtype: Any) -> Any:
 
 def _reduce(tensor: Any) -> Any:
     """How a tensor travels to another process: by descriptor when its memory is shared."""
-    descriptor = _descriptors.get(tensor._shared)
+    descriptor = _descriptors.get(tensor._shared.memory)
     if descriptor is None:
         return tensor.__reduce_ex__(2)
     if tensor.requires_grad and not tensor.is_leaf:

@@ -10,6 +10,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops.movement import clone
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat, make
+from mindtorch.torch.autograd.grad_mode import no_grad
 
 from .optimizer import Optimizer, to_scalar
 
@@ -73,6 +74,7 @@ class ParameterwiseOptimizer(Optimizer):
     """Subclasses define ``_init_state`` and ``_update``; gradients arrive already negated when
     the group maximizes."""
 
+    @no_grad()
     def step(self, closure: Any = None, grads: Any = None) -> Any:
         """Update every parameter that has a gradient; returns the closure's loss.
 

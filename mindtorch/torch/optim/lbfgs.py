@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.torch.autograd.grad_mode import enable_grad
+from mindtorch.torch.autograd.grad_mode import enable_grad, no_grad
 
 from ._line_search import strong_wolfe
 from ._parameterwise import check_rate
@@ -65,7 +65,8 @@ class LBFGS(Optimizer):
             p.add_(part, alpha=to_scalar(length))
             start += p.numel()
 
-    def step(self, closure: Any) -> Any:  # type: ignore[override]
+    @no_grad()
+    def step(self, closure: Any) -> Any:
         """Minimise for up to ``max_iter`` iterations; returns the first loss."""
 
         def evaluate() -> Any:

@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any
 
-from mindtorch.engine import autodiff
 from mindtorch.engine.optimizer import Fused
 from mindtorch.engine.profiling import Recorder
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -70,6 +69,7 @@ class Optimizer:
     def __init__(self, params: Params, defaults: dict[str, Any]) -> None:
         self.defaults = defaults
         self._reset_hooks()
+        self._patch_step_function()
         if isinstance(params, EngineTensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or dicts, "
@@ -93,10 +93,12 @@ class Optimizer:
         self._optimizer_load_state_dict_pre_hooks: OrderedDict[int, Any] = OrderedDict()
         self._optimizer_load_state_dict_post_hooks: OrderedDict[int, Any] = OrderedDict()
 
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "step" in cls.__dict__:
-            cls.step = _hooked(cls.__dict__["step"])  # type: ignore[method-assign]
+    def _patch_step_function(self) -> None:
+        """Put hooks around the class's ``step``, once: a class that is never initialised as an
+        optimizer (it may wrap another one) keeps its own, as in torch."""
+        cls = type(self)
+        if not getattr(cls.step, "hooked", False):
+            cls.step = _hooked(cls.step)  # type: ignore[method-assign]
 
     def __getstate__(self) -> dict[str, Any]:
         return {
@@ -108,6 +110,7 @@ class Optimizer:
         self.__dict__.pop("_updates", None)
         if "_optimizer_step_pre_hooks" not in self.__dict__:
             self._reset_hooks()
+        self._patch_step_function()
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self) -> str:
@@ -329,9 +332,7 @@ def _named_step(optimizer: Optimizer) -> Any:
 
 
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
-    """``step`` with hooks around it, outside of autodiff."""
-    if getattr(step, "hooked", False):
-        return step
+    """``step`` with hooks around it."""
 
     @functools.wraps(step)
     def wrapper(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
@@ -345,7 +346,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
                         f"{changed}."
                     )
                 args, kwargs = changed
-        with autodiff.grad_mode(False), _named_step(self):
+        with _named_step(self):
             result = step(self, *args, **kwargs)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_hooks["post"].values()):
             hook(self, args, kwargs)
