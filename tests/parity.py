@@ -67,6 +67,14 @@ def numpy_of(tensor: torch.Tensor) -> Any:
     return tensor.contiguous().numpy()
 
 
+def numpy_of_ours(tensor: Any) -> Any:
+    """The elements of one of our tensors as a numpy array, bfloat16 included."""
+    tensor = tensor.detach().resolve_conj()
+    if tensor.dtype is ours.bfloat16:
+        return tensor.contiguous().view(ours.int16).numpy().view(ml_dtypes.bfloat16)
+    return tensor.numpy()
+
+
 def tensor_to_ours(tensor: torch.Tensor) -> Any:
     if tensor.layout is not torch.strided or tensor.device.type != "cpu":
         raise MissingError(f"{tensor.layout} on {tensor.device}")
@@ -226,7 +234,7 @@ def same_number(a: Any, b: Any) -> bool:
 
 def check_close(info: Any, a: torch.Tensor, b: Any, what: str) -> None:
     relative, absolute = tolerances(info, a.dtype)
-    x, y = numpy_of(a), b.detach().resolve_conj().numpy()
+    x, y = numpy_of(a), numpy_of_ours(b)
     wide = np.complex128 if x.dtype.kind == "c" else np.float64
     if x.dtype.kind in "biu":
         same = np.array_equal(x, y)
