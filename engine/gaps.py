@@ -59,6 +59,8 @@ GAPS: tuple[Gap, ...] = (
         "the frequencies are counted on the host"),
     Gap("feature", "a kernel for LSTM(proj_size=...)", "all",
         "projected layers are composed of ops, with a Python loop over time: right, but slow"),
+    Gap("feature", "torch.masked.MaskedTensor", "all",
+        "the functions of torch.masked take tensors and masks; the wrapper class is not written"),
     Gap("feature", "sparse layouts", "all", "only strided tensors exist"),
     Gap("feature", "profiles of devices, of floating-point operations and of modules", "all",
         "torch.profiler times ops, nodes and named blocks on the CPU, with shapes, bytes, stacks"),

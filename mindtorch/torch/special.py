@@ -42,7 +42,7 @@ def _fill() -> None:
     for name in _UNARY:
         space[name] = unary_function(f"special_{name}", getattr(ops, name))
     for own, name in {**_POLYNOMIALS, "xlog1py": "xlog1py", "zeta": "zeta"}.items():
-        space[own] = binary_function(f"special_{own}", getattr(ops, name), "one")
+        space[own] = binary_function(f"special_{own}", getattr(ops, name), "one", True)
 
 
 _fill()
