@@ -61,6 +61,8 @@ GAPS: tuple[Gap, ...] = (
         "projected layers are composed of ops, with a Python loop over time: right, but slow"),
     Gap("feature", "sparse tensors: slices, writes in place, BSR and BSC, most other functions",
         "all", "COO, CSR and CSC are made, converted, added, multiplied and saved; others raise"),
+    Gap("feature", "torch.masked.MaskedTensor", "all",
+        "the functions of torch.masked take tensors and masks; the wrapper class is not written"),
     Gap("feature", "profiles of devices, of floating-point operations and of modules", "all",
         "torch.profiler times ops, nodes and named blocks on the CPU, with shapes, bytes, stacks"),
     Gap("feature", "torch.compile that compiles", "all",

@@ -138,7 +138,12 @@ def _references(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
     """The globals and closure cells that the code of ``function`` names."""
     names = set(_names(function.__code__))
     for name in sorted(names & function.__globals__.keys()):
-        yield name, function.__globals__[name]
+        value = function.__globals__[name]
+        yield name, value
+        if isinstance(value, types.ModuleType) and value.__name__.startswith("mindtorch."):
+            for attribute in sorted(names & vars(value).keys()):
+                if callable(vars(value)[attribute]):  # not state, such as addresses
+                    yield f"{name}.{attribute}", vars(value)[attribute]
     for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
         yield name, cell.cell_contents
 

@@ -1,7 +1,8 @@
 """Scalar functions for an element type: the step that the drivers of all devices share.
 
-``kernels.scalar`` is plain Python on numbers. A driver gets the source of a function in which every
-constant has the element type, together with what it calls, and compiles it for its device.
+``kernels.scalar`` and ``scalar_special`` are plain Python on numbers. A driver gets the source of a
+function in which every constant has the element type, together with what it calls, and compiles it
+for its device.
 """
 
 from __future__ import annotations
@@ -13,12 +14,14 @@ from typing import Any
 
 import numpy as np
 
-from . import scalar
+from . import scalar, scalar_special
 
 _BOOL = np.dtype(np.bool_)
 # what rounding means for a type that holds whole numbers only
 _WHOLE = ("floor", "ceil", "trunc", "round", "round_", "conj")
 _module: dict[str, ast.FunctionDef] = {}
+# functions too large to be part of every loop that calls them
+_large: set[str] = set()
 
 
 class _TypedConstants(ast.NodeTransformer):
@@ -31,10 +34,14 @@ class _TypedConstants(ast.NodeTransformer):
 
 
 def definitions() -> dict[str, ast.FunctionDef]:
-    """The functions of the scalar module, by name."""
+    """The functions of the scalar modules, by name."""
     if not _module:
-        tree = ast.parse(inspect.getsource(scalar))
-        _module.update({f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)})
+        for module in (scalar, scalar_special):
+            tree = ast.parse(inspect.getsource(module))
+            found = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
+            _module.update(found)
+            if module is scalar_special:
+                _large.update(found)
     return _module
 
 
@@ -57,7 +64,7 @@ class TypedScalars:
 
     Args:
         mathematics: the device's ``exp``, ``log``, ... for an element type, by name.
-        build: compiles (source, name, namespace, whether it has a loop).
+        build: compiles (source, name, namespace, whether it stays a function of its own).
     """
 
     def __init__(
@@ -99,4 +106,4 @@ class TypedScalars:
         indented = "\n".join("    " + line for line in source.splitlines())
         text = f"def {name}({', '.join(arguments)}):\n{indented}\n"
         loops = any(isinstance(node, (ast.While, ast.For)) for node in ast.walk(definition))
-        return self._build(text, name, space, loops)
+        return self._build(text, name, space, loops or name in _large)

@@ -66,17 +66,12 @@ def coverage(records: list[dict[str, str]]) -> str:
     worst: dict[tuple[str, str], bool] = {}
     for r in records:
         passed = r["status"] == "pass"
-        if r["stage"] == "errors":
-            place = (r["entry"], "errors")
-        elif r["stage"] == "variants":
-            place = (r["entry"], "variants")
-        else:
-            place = (r["entry"], r["dtype"])
-        worst[place] = worst.get(place, True) and passed
-    for (entry, column), passed in worst.items():
+        column = (r["entry"], r["stage"] if r["stage"] in ("errors", "variants") else r["dtype"])
+        worst[column] = worst.get(column, True) and passed
+    for (entry, name), passed in worst.items():
         for row in (known[entry], "all"):
-            good[row, column][0] += passed
-            good[row, column][1] += 1
+            good[row, name][0] += passed
+            good[row, name][1] += 1
     columns = [c for c in (*parity.CLAIMED, "variants", "errors") if ("all", c) in good]
     lines = [
         "# Coverage of PyTorch's table of ops", "",

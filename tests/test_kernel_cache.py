@@ -72,3 +72,16 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     place.write_text("")
     compiled, _, _ = run(place)
     assert compiled > 0
+
+
+def test_a_kernels_name_depends_on_what_it_calls_in_modules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A mended helper must not be hidden by kernels that were compiled with the old one."""
+    from mindtorch.kernels import compile as compiling
+    from mindtorch.kernels.cpu import math as mathematics
+    from mindtorch.kernels.cpu import math_double
+
+    before = compiling.digest(mathematics._fmod32)
+    monkeypatch.setattr(math_double, "fmod_short", math_double.atan2_short)
+    assert compiling.digest(mathematics._fmod32) != before

@@ -18,6 +18,8 @@ from .elementwise import (
     logical_and,
     multiply,
     negative,
+    reciprocal,
+    sgn,
     sigmoid,
     sin,
     subtract,
@@ -48,9 +50,9 @@ erfinv = _library(
     ),
 )
 lgamma = _function("lgamma", lambda g, x: multiply(g, digamma(x)))
-digamma = _library("digamma", lambda g, x: multiply(g, trigamma(x)))
+digamma = _function("digamma", lambda g, x: multiply(g, trigamma(x)))
 # the derivative of digamma
-trigamma = _library(
+trigamma = _function(
     "trigamma", lambda g, x: negative(multiply(g, multiply(c(2), zeta(c(3.0), x))))
 )
 # the sum of (y + k)^-x over k >= 0
@@ -65,6 +67,102 @@ i1 = _library(
         g, where(equal(x, c(0)), c(0.5), subtract(i0(x), divide(out, x)))
     ),
 )
+i0e = _library("i0e", lambda g, x, out: multiply(g, subtract(i1e(x), multiply(sgn(x), out))))
+i1e = _library(
+    "i1e",
+    lambda g, x, out: multiply(
+        g,
+        where(
+            equal(x, c(0)),
+            c(0.5),
+            subtract(i0e(x), multiply(out, add(sgn(x), reciprocal(x)))),
+        ),
+    ),
+)
+erfcx = _library(
+    "erfcx",
+    lambda g, x, out: multiply(
+        g, subtract(multiply(multiply(c(2.0), x), out), c(2 / math.sqrt(math.pi)))
+    ),
+)
+ndtr = _library(
+    "ndtr",
+    lambda g, x: multiply(
+        g, multiply(c(1 / math.sqrt(2 * math.pi)), exp(multiply(c(-0.5), multiply(x, x))))
+    ),
+)
+log_ndtr = _library(
+    "log_ndtr",
+    lambda g, x: multiply(
+        divide(g, erfcx(multiply(x, c(-math.sqrt(0.5))))), c(math.sqrt(2 / math.pi))
+    ),
+)
+ndtri = _library(
+    "ndtri",
+    lambda g, out: multiply(
+        multiply(g, c(math.sqrt(2 * math.pi))), exp(multiply(c(0.5), multiply(out, out)))
+    ),
+)
+entr = _library("entr", lambda g, x: multiply(g, negative(add(c(1), log(x)))))
+
+
+def _gamma_density(g: Any, x: Any, y: Any) -> Any:
+    """``y^(x - 1) exp(-y) / gamma(x)``."""
+    exponent = subtract(multiply(subtract(x, c(1)), log(y)), add(y, lgamma(x)))
+    return multiply(g, exp(exponent))
+
+
+def _no_slope_of_shape(name: str) -> Any:
+    def rule(g: Any) -> Any:
+        raise RuntimeError(f"the derivative for '{name}: input' is not implemented.")
+
+    return rule
+
+
+# the regularised incomplete gamma functions of shape x at y
+igamma = LibraryElementwise(
+    "igamma", (_no_slope_of_shape("igamma"), _gamma_density), result="float"
+)
+igammac = LibraryElementwise(
+    "igammac",
+    (_no_slope_of_shape("igammac"), lambda g, x, y: negative(_gamma_density(g, x, y))),
+    result="float",
+)
+
+# without derivatives, as in torch
+airy_ai = LibraryElementwise("airy_ai", arity=1, result="float")
+bessel_j0 = LibraryElementwise("bessel_j0", arity=1, result="float")
+bessel_j1 = LibraryElementwise("bessel_j1", arity=1, result="float")
+bessel_y0 = LibraryElementwise("bessel_y0", arity=1, result="float")
+bessel_y1 = LibraryElementwise("bessel_y1", arity=1, result="float")
+modified_bessel_i0 = LibraryElementwise(
+    "modified_bessel_i0", arity=1, result="float", scalar="i0"
+)
+modified_bessel_i1 = LibraryElementwise(
+    "modified_bessel_i1", arity=1, result="float", scalar="i1"
+)
+modified_bessel_k0 = LibraryElementwise("modified_bessel_k0", arity=1, result="float")
+modified_bessel_k1 = LibraryElementwise("modified_bessel_k1", arity=1, result="float")
+scaled_modified_bessel_k0 = LibraryElementwise(
+    "scaled_modified_bessel_k0", arity=1, result="float"
+)
+scaled_modified_bessel_k1 = LibraryElementwise(
+    "scaled_modified_bessel_k1", arity=1, result="float"
+)
+spherical_bessel_j0 = LibraryElementwise("spherical_bessel_j0", arity=1, result="float")
+# polynomials in x of degree y
+chebyshev_t = Elementwise("chebyshev_t", arity=2, result="float")
+chebyshev_u = Elementwise("chebyshev_u", arity=2, result="float")
+chebyshev_v = Elementwise("chebyshev_v", arity=2, result="float")
+chebyshev_w = Elementwise("chebyshev_w", arity=2, result="float")
+shifted_chebyshev_t = Elementwise("shifted_chebyshev_t", arity=2, result="float")
+shifted_chebyshev_u = Elementwise("shifted_chebyshev_u", arity=2, result="float")
+shifted_chebyshev_v = Elementwise("shifted_chebyshev_v", arity=2, result="float")
+shifted_chebyshev_w = Elementwise("shifted_chebyshev_w", arity=2, result="float")
+hermite_h = Elementwise("hermite_h", arity=2, result="float")
+hermite_he = Elementwise("hermite_he", arity=2, result="float")
+laguerre_l = Elementwise("laguerre_l", arity=2, result="float")
+legendre_p = Elementwise("legendre_p", arity=2, result="float")
 
 
 def _sinc_slope(g: Any, x: Any) -> Any:

@@ -20,8 +20,8 @@ from .bits import (
     float_bits,
     fma,
     magnitude,
-    with_sign,
 )
+from .bits import with_sign as float32_with_sign
 
 _ROUNDER = 6755399441055744.0  # 1.5 * 2^52: adding it leaves a whole number in the low bits
 _ROUNDER_BITS = np.int64(0x4338000000000000)
@@ -36,6 +36,17 @@ _LN2_LOW = 5.497923018708371e-14
 _PI_2 = 1.5707963267948966
 _PI_4 = 0.7853981633974483
 _PI = 3.141592653589793
+
+
+@kernel(inline="always")
+def with_sign(x: Any, y: Any) -> Any:
+    """``x`` with the sign of ``y``.
+
+    LLVM's copysign would be narrowed into a rounding to float16, for which it calls a library
+    function (``__truncdfhf2``) that may not be there.
+    """
+    size = magnitude(x)
+    return choose(double_bits(y) < 0, -size, size)
 
 
 # --- exponentials ----------------------------------------------------------------------------
@@ -342,7 +353,7 @@ def sin_short(x: Any) -> Any:
     q, r = _quarter(x)
     value = choose(q & np.int64(1) != 0, _cosine(r), _sine(r))
     value = choose(q & np.int64(2) != 0, -value, value)
-    return choose(with_sign(np.float32(1.0), x) < 0, -value, value)
+    return choose(float32_with_sign(np.float32(1.0), x) < 0, -value, value)
 
 
 @kernel(inline="always")
@@ -358,7 +369,7 @@ def tan_short(x: Any) -> Any:
     s, c = _sine(r), _cosine(r)
     odd = q & np.int64(1) != 0
     value = choose(odd, -c, s) / choose(odd, s, c)
-    return choose(with_sign(np.float32(1.0), x) < 0, -value, value)
+    return choose(float32_with_sign(np.float32(1.0), x) < 0, -value, value)
 
 
 @kernel(inline="always")

@@ -21,37 +21,61 @@ def erfinv(out: Any, x: Any) -> None:
     _apply(out, "erfinv", x)
 
 
-def digamma(out: Any, x: Any) -> None:
-    """The derivative of log gamma; -inf (inf at -0) at 0, nan at negative whole numbers."""
-    _apply(out, "digamma", x)
-    zero = x == 0
-    if zero.any():
-        out[zero] = np.where(np.signbit(x[zero]), np.inf, -np.inf).astype(out.dtype)
-
-
-def trigamma(out: Any, x: Any) -> None:
-    """The derivative of digamma: zeta(2, x), reflected for negative x."""
-    import scipy.special
-
-    wide = x.astype(np.float64)
-    with np.errstate(all="ignore"):
-        reflected = (np.pi / np.sin(np.pi * wide)) ** 2 - scipy.special.zeta(2.0, 1 - wide)
-        out[...] = np.where(wide > 0, scipy.special.zeta(2.0, wide), reflected).astype(out.dtype)
-
-
 def zeta(out: Any, x: Any, y: Any) -> None:
     """The sum of ``(y + k) ** -x`` over k = 0, 1, ..."""
     _apply(out, "zeta", x, y)
 
 
-def i0(out: Any, x: Any) -> None:
-    """The modified Bessel function of order 0."""
-    _apply(out, "i0", x)
+def spherical_bessel_j0(out: Any, x: Any) -> None:
+    """``sin(x) / x``, 1 at 0 and 0 at infinity."""
+    wide = x.astype(np.float64)
+    with np.errstate(all="ignore"):
+        value = np.where(wide == 0, 1.0, np.sin(wide) / wide)
+        out[...] = np.where(np.isinf(wide), 0.0, value).astype(out.dtype)
 
 
-def i1(out: Any, x: Any) -> None:
-    """The modified Bessel function of order 1."""
-    _apply(out, "i1", x)
+def airy_ai(out: Any, x: Any) -> None:
+    """Airy's function Ai; nan at infinity."""
+    import scipy.special
+
+    with np.errstate(all="ignore"):
+        value = scipy.special.airy(x.astype(np.float64))[0]
+    out[...] = np.where(np.isinf(x), np.nan, value).astype(out.dtype)
+
+
+def _from_scipy(own: str, name: str, meaning: str) -> None:
+    """Make the array function ``own`` of scipy's ``name``."""
+
+    def function(out: Any, *arrays: Any) -> None:
+        _apply(out, name, *arrays)
+
+    function.__name__ = function.__qualname__ = own
+    function.__doc__ = meaning
+    globals()[own] = function
+
+
+for _own, _name, _meaning in (
+    ("i0", "i0", "The modified Bessel function of the first kind and order 0."),
+    ("i1", "i1", "The modified Bessel function of the first kind and order 1."),
+    ("i0e", "i0e", "``exp(-abs(x)) i0(x)``."),
+    ("i1e", "i1e", "``exp(-abs(x)) i1(x)``."),
+    ("bessel_j0", "j0", "The Bessel function of the first kind and order 0."),
+    ("bessel_j1", "j1", "The Bessel function of the first kind and order 1."),
+    ("bessel_y0", "y0", "The Bessel function of the second kind and order 0."),
+    ("bessel_y1", "y1", "The Bessel function of the second kind and order 1."),
+    ("modified_bessel_k0", "k0", "The modified Bessel function of the second kind and order 0."),
+    ("modified_bessel_k1", "k1", "The modified Bessel function of the second kind and order 1."),
+    ("scaled_modified_bessel_k0", "k0e", "``exp(x) k0(x)``."),
+    ("scaled_modified_bessel_k1", "k1e", "``exp(x) k1(x)``."),
+    ("erfcx", "erfcx", "``exp(x^2) erfc(x)``."),
+    ("ndtr", "ndtr", "The normal distribution's function."),
+    ("log_ndtr", "log_ndtr", "The logarithm of the normal distribution's function."),
+    ("ndtri", "ndtri", "The inverse of the normal distribution's function."),
+    ("entr", "entr", "``-x log(x)``, 0 at 0, -inf below."),
+    ("igamma", "gammainc", "The regularised lower incomplete gamma function."),
+    ("igammac", "gammaincc", "The regularised upper incomplete gamma function."),
+):
+    _from_scipy(_own, _name, _meaning)
 
 
 def conj(out: Any, x: Any) -> None:

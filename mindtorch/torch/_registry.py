@@ -124,10 +124,8 @@ def operand(value: Any, name: str, position: str, dtype_name: str = "Tensor") ->
         ) from None
 
 
-def elementwise(
-    name: str, op: Op, *, aliases: tuple[str, ...] = (), in_place: bool = True, method: bool = True
-) -> Callable[..., Any]:
-    """Register a one-input elementwise op as ``torch.<name>``, ``Tensor.<name>``, ``<name>_``."""
+def unary_function(name: str, op: Op) -> Callable[..., Any]:
+    """``name(input, *, out=None)`` for a one-input elementwise op."""
     call = fast_unary(op)
 
     def body(input: Any, *, out: Any = None) -> Any:  # noqa: A002
@@ -138,6 +136,16 @@ def elementwise(
             )
         result = call(input)
         return result if out is None else store_out(result, out, name)
+
+    body.__name__ = body.__qualname__ = name
+    return body
+
+
+def elementwise(
+    name: str, op: Op, *, aliases: tuple[str, ...] = (), in_place: bool = True, method: bool = True
+) -> Callable[..., Any]:
+    """Register a one-input elementwise op as ``torch.<name>``, ``Tensor.<name>``, ``<name>_``."""
+    body = unary_function(name, op)
 
     def variant(self: Any) -> Any:
         return inplace.apply_in_place(op, self, self)
@@ -190,6 +198,24 @@ def check_numbers(
     )
 
 
+def binary_function(
+    name: str, op: Op, numbers: str = "both", left_out: bool = False
+) -> Callable[..., Any]:
+    """``name(input, other, *, out=None)`` for a two-input elementwise op; see ``binary``."""
+    call = fast_binary(op)
+
+    def body(input: Any, other: Any, *, out: Any = None) -> Any:  # noqa: A002
+        if not isinstance(other, EngineTensor) or not isinstance(input, EngineTensor):
+            check_numbers(name, numbers, input, other, left_out=left_out)
+            input = operand(input, name, "input")  # noqa: A001
+            other = operand(other, name, "other")
+        result = call(input, other)
+        return result if out is None else store_out(result, out, name)
+
+    body.__name__ = body.__qualname__ = name
+    return body
+
+
 def binary(
     name: str,
     op: Op,
@@ -203,15 +229,7 @@ def binary(
     Args:
         numbers: which input may be a number: "none", "other", "one" of them, or "both".
     """
-    call = fast_binary(op)
-
-    def body(input: Any, other: Any, *, out: Any = None) -> Any:  # noqa: A002
-        if not isinstance(other, EngineTensor) or not isinstance(input, EngineTensor):
-            check_numbers(name, numbers, input, other)
-            input = operand(input, name, "input")  # noqa: A001
-            other = operand(other, name, "other")
-        result = call(input, other)
-        return result if out is None else store_out(result, out, name)
+    body = binary_function(name, op, numbers)
 
     def variant(self: Any, other: Any) -> Any:
         return inplace.apply_in_place(op, self, self, operand(other, name + "_", "other"))
@@ -223,7 +241,6 @@ def binary(
 def _publish(
     body: Any, variant: Any, name: str, aliases: tuple[str, ...], in_place: bool, method: bool
 ) -> None:
-    body.__name__ = body.__qualname__ = name
     variant.__name__ = variant.__qualname__ = name + "_"
     for each in (name, *aliases):
         FUNCTIONS[each] = body

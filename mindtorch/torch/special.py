@@ -6,27 +6,53 @@ from typing import Any
 
 from mindtorch.engine.ops import elementwise_special as ops
 
-from ._registry import FUNCTIONS, operand
+from ._registry import FUNCTIONS, binary_function, unary_function
 
 _NAMES = {
     "digamma": "digamma", "psi": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv",
     "exp2": "exp2", "expit": "sigmoid", "expm1": "expm1", "gammaln": "lgamma", "i0": "i0",
-    "log1p": "log1p", "logit": "logit", "logsumexp": "logsumexp", "multigammaln": "mvlgamma",
-    "polygamma": "polygamma", "round": "round", "sinc": "sinc", "xlogy": "xlogy",
+    "gammainc": "igamma", "gammaincc": "igammac", "log1p": "log1p", "logit": "logit",
+    "logsumexp": "logsumexp", "multigammaln": "mvlgamma", "polygamma": "polygamma",
+    "round": "round", "sinc": "sinc", "xlogy": "xlogy",
 }  # fmt: skip
-globals().update({own: FUNCTIONS[name] for own, name in _NAMES.items()})
+# functions of one number that are here alone
+_UNARY = (
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "entr", "erfcx", "i0e", "i1",
+    "i1e", "log_ndtr", "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0",
+    "modified_bessel_k1", "ndtr", "ndtri", "scaled_modified_bessel_k0",
+    "scaled_modified_bessel_k1", "spherical_bessel_j0",
+)  # fmt: skip
+# polynomials(x, degree), by the names of the ops
+_POLYNOMIALS = {
+    "chebyshev_polynomial_t": "chebyshev_t", "chebyshev_polynomial_u": "chebyshev_u",
+    "chebyshev_polynomial_v": "chebyshev_v", "chebyshev_polynomial_w": "chebyshev_w",
+    "hermite_polynomial_h": "hermite_h", "hermite_polynomial_he": "hermite_he",
+    "laguerre_polynomial_l": "laguerre_l", "legendre_polynomial_p": "legendre_p",
+    "shifted_chebyshev_polynomial_t": "shifted_chebyshev_t",
+    "shifted_chebyshev_polynomial_u": "shifted_chebyshev_u",
+    "shifted_chebyshev_polynomial_v": "shifted_chebyshev_v",
+    "shifted_chebyshev_polynomial_w": "shifted_chebyshev_w",
+}  # fmt: skip
 
 
-def xlog1py(input: Any, other: Any) -> Any:  # noqa: A002
-    """``input * log(1 + other)``, 0 where ``input`` is 0."""
-    return ops.xlog1py(operand(input, "xlog1py", "input"), operand(other, "xlog1py", "other"))
+def _fill() -> None:
+    space = globals()
+    for own, name in _NAMES.items():
+        space[own] = FUNCTIONS[name]
+    for name in _UNARY:
+        space[name] = unary_function(f"special_{name}", getattr(ops, name))
+    for own, name in {**_POLYNOMIALS, "xlog1py": "xlog1py", "zeta": "zeta"}.items():
+        space[own] = binary_function(f"special_{own}", getattr(ops, name), "one", True)
 
 
-def zeta(input: Any, other: Any) -> Any:  # noqa: A002
-    """The sum of ``(other + k) ** -input`` over k = 0, 1, ..."""
-    return ops.zeta(operand(input, "zeta", "input"), operand(other, "zeta", "other"))
+_fill()
 
 
-def i1(input: Any) -> Any:  # noqa: A002
-    """The modified Bessel function of order 1."""
-    return ops.i1(input)
+def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
+    """``exp(x) / sum(exp(x))`` along ``dim``."""
+    return FUNCTIONS["softmax"](input, dim, dtype=dtype)
+
+
+def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
+    """``x - log(sum(exp(x)))`` along ``dim``."""
+    return FUNCTIONS["log_softmax"](input, dim, dtype=dtype)

@@ -85,6 +85,8 @@ for _name, _op, _aliases, _numbers in (
     ("xlogy", special.xlogy, (), "one"),
     ("gcd", ops.gcd, (), "none"),
     ("lcm", ops.lcm, (), "none"),
+    ("igamma", special.igamma, (), "none"),
+    ("igammac", special.igammac, (), "none"),
     ("mul", ops.multiply, ("multiply",), "both"),
 ):
     binary(_name, _op, aliases=_aliases, numbers=_numbers)
@@ -435,7 +437,7 @@ def conj(input: Any) -> Any:  # noqa: A002
     return complex_ops.conj(input)
 
 
-@function(out=True, name="conj_physical")
+@function(out=True, in_place=True, name="conj_physical")
 def conj_physical(input: Any) -> Any:  # noqa: A002
     """The complex conjugate."""
     return complex_ops.conj(input)
