@@ -81,7 +81,10 @@ def _shift(value: Any) -> Any:
     return value + 1 if isinstance(value, int) else tuple(a + 1 for a in value)
 
 
-@rules("unsqueeze", "squeeze", "slice", "select", "diagonal", "diag_embed", "flip")
+@rules(
+    "unsqueeze", "squeeze", "slice", "select", "diagonal", "diag_embed", "flip", "_fft_c2c",
+    "_fft_r2c", "_fft_c2r",
+)
 def _axes_shifted(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Axes count from the batch on."""
     names = ("axis", "axes", "first", "second")

@@ -34,6 +34,7 @@ GAPS: tuple[Gap, ...] = (
     Gap("kernel", "embedding.*", "cuda", _LATER),
     Gap("kernel", "indexing.*", "cuda", _LATER),
     Gap("kernel", "factorization.*", "cuda", _LIBRARY),
+    Gap("kernel", "fft.*", "cuda", _LIBRARY),
     Gap("kernel", "linear_algebra.*", "cuda", _LIBRARY),
     Gap("kernel", "loss.*", "cuda", _LATER),
     Gap("kernel", "movement.*", "cuda", _LATER),
