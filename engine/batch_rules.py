@@ -81,7 +81,10 @@ def _shift(value: Any) -> Any:
     return value + 1 if isinstance(value, int) else tuple(a + 1 for a in value)
 
 
-@rules("unsqueeze", "squeeze", "slice", "select", "diagonal", "diag_embed", "flip")
+@rules(
+    "unsqueeze", "squeeze", "slice", "select", "diagonal", "diag_embed", "flip", "_fft_c2c",
+    "_fft_r2c", "_fft_c2r",
+)
 def _axes_shifted(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Axes count from the batch on."""
     names = ("axis", "axes", "first", "second")
@@ -93,7 +96,8 @@ def _axes_shifted(op: Op, batched: Any, inputs: Any, params: dict[str, Any], siz
     "alias", "_to_copy", "tril", "triu", "view_dtype", "view_as_real_copy",
     "view_as_complex_copy", "linalg_inv_ex",
     "cofactors", "linalg_det", "linalg_slogdet", "linalg_cholesky_ex", "linalg_qr", "linalg_eigh",
-    "linalg_svd", "linalg_eig", "linalg_pinv",
+    "linalg_svd", "linalg_eig", "linalg_lu_factor_ex", "lu_permutation", "linalg_ldl_factor_ex",
+    "geqrf",
 )  # fmt: skip
 def _unchanged(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Axes count from the end, or do not matter."""
@@ -371,13 +375,33 @@ def _take(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) 
 # --- products and networks ----------------------------------------------------------------------
 
 
-@rules("matmul", "linalg_solve_ex", "linalg_solve_triangular")
+@rules("matmul", "linalg_solve_triangular", "cholesky_solve")
 def _matrices(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Axes before the last two are broadcast: they are aligned behind the batch."""
     ranks = [_rank(x, b) for x, b in zip(inputs, batched, strict=True)]
     return op(*[
         with_rank(x, max(ranks)) if b else x for x, b in zip(inputs, batched, strict=True)
     ], **params)
+
+
+@rules("linalg_solve_ex", "linalg_ldl_solve", "linalg_householder_product", "linalg_lstsq")
+def _same_batch(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
+    """Both inputs get the batch, so that all results have it."""
+    inputs = [everywhere(x, b, size) for x, b in zip(inputs, batched, strict=True)]
+    if op.name in ("linalg_solve_ex", "linalg_ldl_solve"):
+        rank = max(x.aval.ndim - 1 for x in inputs)
+        # pivots, which are integers, have one axis less than matrices
+        inputs = [with_rank(x, rank - (x.aval.dtype.category < 2)) for x in inputs]
+    return op(*inputs, **params)
+
+
+@rules("linalg_pinv")
+def _pinv(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
+    """The limits belong to matrices: theirs are the axes before the last two."""
+    x = everywhere(inputs[0], batched[0], size)
+    limits = [with_rank(each, x.aval.ndim - 3) if b else each
+              for each, b in zip(inputs[1:], batched[1:], strict=True)]  # fmt: skip
+    return op(x, *limits, **params)
 
 
 @rules("linear")

@@ -33,6 +33,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("kernel", "ctc.*", "cuda", _LATER),
     Gap("kernel", "embedding.*", "cuda", _LATER),
     Gap("kernel", "indexing.*", "cuda", _LATER),
+    Gap("kernel", "factorization.*", "cuda", _LIBRARY),
+    Gap("kernel", "fft.*", "cuda", _LIBRARY),
     Gap("kernel", "linear_algebra.*", "cuda", _LIBRARY),
     Gap("kernel", "loss.*", "cuda", _LATER),
     Gap("kernel", "movement.*", "cuda", _LATER),
@@ -53,7 +55,7 @@ GAPS: tuple[Gap, ...] = (
         "no dual numbers: torch.func.jvp transposes the transposed product instead"),
     Gap("feature", "torch.func.functionalize, rearrange and debug_unwrap", "all",
         "graphs are traced without views and writes; einops' patterns are not parsed"),
-    Gap("feature", "vmap rules of recurrent layers, ctc_loss, embedding_bag, lstsq, "
+    Gap("feature", "vmap rules of recurrent layers, ctc_loss, embedding_bag, "
         "masked_scatter and searchsorted", "all", "these ops run on one example after another"),
     Gap("feature", "embedding(scale_grad_by_freq=True) inside vmap(grad(...))", "all",
         "the frequencies are counted on the host"),
@@ -85,7 +87,6 @@ GAPS: tuple[Gap, ...] = (
         "torch says that they require gradients; here they do not"),
     Gap("feature", "view(dtype) in a graph", "all",
         "raises; a graph's tensors have one type each"),
-    Gap("feature", "derivative of linalg.eig", "all", "not written yet; eigh has one"),
     Gap("feature", "order of exact ties in multinomial without replacement", "all",
         "torch's order comes from an unstable partial sort"),
     Gap("feature", "bit-equal nn.init.orthogonal_", "all", "values depend on the LAPACK library"),

@@ -27,12 +27,6 @@ def _fold(op: str, name: str, axes: Any = AXES, cases: Any = GRID, **options: An
     return rows
 
 
-def _positive_definite(*shape: int) -> np.ndarray[Any, Any]:
-    x = numbers(*shape)
-    return np.asarray(x @ np.swapaxes(x, -1, -2) + 3 * np.eye(shape[-1]))
-
-
-SQUARE: tuple[Case, ...] = ((numbers(3, 3) + 4 * np.eye(3),), (numbers(2, 3, 3) + 4 * np.eye(3),))
 INDEX = integers(3, 4, high=3, seed=5)
 ROWS: list[Row] = [
     *_fold("sum", "sum", dtypes=ALL),
@@ -179,33 +173,6 @@ ROWS: list[Row] = [
     call("multiply", lambda t, x, y: t.kron(x, y), (numbers(2, 3), numbers(3, 2)), label="kron"),
     call("multiply", lambda t, x, y: t.linalg.cross(x, y), (numbers(4, 3), numbers(4, 3, seed=1)),
          label="cross"),
-    # matrices
-    call("linalg_inv_ex", lambda t, x: t.linalg.inv(x), *SQUARE, tolerance=512, strides=False),
-    call("linalg_det cofactors", lambda t, x: t.linalg.det(x), *SQUARE, tolerance=512),
-    call("linalg_slogdet", lambda t, x: t.linalg.slogdet(x), *SQUARE, tolerance=512),
-    call("linalg_solve_ex", lambda t, x, y: t.linalg.solve(x, y), (*SQUARE[0], numbers(3, 2)),
-         (*SQUARE[0], numbers(3)), tolerance=512, strides=False),
-    call("linalg_solve_triangular",
-         lambda t, x, y: t.linalg.solve_triangular(t.triu(x), y, upper=True),
-         (*SQUARE[0], numbers(3, 2)), tolerance=512, strides=False),
-    call("linalg_cholesky_ex",
-         lambda t, x: t.linalg.cholesky(x @ x.mT + 2 * t.eye(3, dtype=x.dtype)), *SQUARE,
-         tolerance=1024, strides=False),
-    call("linalg_qr", lambda t, x: t.linalg.qr(x), (numbers(4, 3),), (numbers(3, 3),),
-         tolerance=2048, strides=False),
-    call("linalg_eigh", lambda t, x: t.linalg.eigh(x + x.mT)[0], *SQUARE, tolerance=1024,
-         strides=False),
-    call("linalg_svd", lambda t, x: t.linalg.svd(x, full_matrices=False)[1], (numbers(4, 3),),
-         (numbers(3, 4),), tolerance=1024, strides=False),
-    call("linalg_svd",
-         lambda t, x: (lambda u, s, v: (u[:, :1] * v[:1], s))(*t.linalg.svd(x, False)),
-         (numbers(4, 3),), (numbers(3, 4),), tolerance=8192, strides=False, label="svd_vectors"),
-    call("linalg_eig", lambda t, x: t.linalg.eigvals(x).abs().sort()[0], *SQUARE, tolerance=1024,
-         strides=False, **NO_GRADIENT),
-    call("linalg_pinv", lambda t, x: t.linalg.pinv(x), (numbers(4, 3),), (numbers(3, 4),),
-         tolerance=4096, strides=False),
-    call("linalg_lstsq", lambda t, x, y: t.linalg.lstsq(x, y)[0], (numbers(4, 3), numbers(4, 2)),
-         tolerance=4096, strides=False),
     # complex parts
     call("complex real imag", lambda t, x, y: t.complex(x, y).real * t.complex(y, x).imag,
          (numbers(3, 4), numbers(3, 4, seed=1))),

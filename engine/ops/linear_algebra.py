@@ -5,14 +5,17 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
+from .. import dtypes
 from ..aval import Aval, Shape, aval, broadcast_two
 from ..core import Op
 from ..dtypes import c_name, scalar_type_name
-from ..tensor import Tensor, constant
-from .complex import conj
-from .elementwise import add, divide, equal, multiply, negative, subtract, where
-from .indexing import diag_embed, tril, triu
-from .movement import diagonal, reshape, transpose, unsqueeze
+from ..tensor import Tensor, constant, full_flat
+from .complex import conj, imag, make_complex
+from .elementwise import add, multiply, negative, subtract
+from .indexing import tril, triu
+from .movement import reshape, transpose, unsqueeze
 from .reduction import sum_
 
 # --- products --------------------------------------------------------------------------------
@@ -128,8 +131,11 @@ linear = Op(
 # --- inverses and systems --------------------------------------------------------------------
 
 
-def check_square(name: str, x: Aval) -> None:
-    """The last two axes are square; torch's error otherwise."""
+LAPACK_TYPES = ("float32", "float64", "complex64", "complex128")
+
+
+def check_square(name: str, x: Aval, types: Any = LAPACK_TYPES) -> None:
+    """The last two axes are square and the type is one of ``types``; torch's error otherwise."""
     if x.ndim < 2:
         raise RuntimeError(
             f"{name}: The input tensor A must have at least 2 dimensions."
@@ -139,7 +145,8 @@ def check_square(name: str, x: Aval) -> None:
             f"{name}: A must be batches of square matrices, but they are {x.shape[-2]} by "
             f"{x.shape[-1]} matrices"
         )
-    check_real_or_complex(name, x)
+    if types is not None:
+        check_precision(name, x)
 
 
 def check_real_or_complex(name: str, x: Aval) -> None:
@@ -150,22 +157,47 @@ def check_real_or_complex(name: str, x: Aval) -> None:
         )
 
 
+def check_precision(name: str, x: Aval) -> None:
+    """The type is one of LAPACK's four; torch's error otherwise."""
+    check_real_or_complex(name, x)
+    if x.dtype.itemsize < (8 if x.dtype.is_complex else 4):
+        raise RuntimeError(
+            f"{name}: Low precision dtypes not supported. Got {scalar_type_name(x.dtype)}"
+        )
+
+
+def info_aval(x: Aval) -> Aval:
+    """LAPACK's number for each matrix: 0 where all went well."""
+    return aval(x.shape[:-2], dtypes.int32, None, x.device)
+
+
+def _inverse_aval(x: Aval, *, check: str) -> Any:
+    check_square("linalg.inv", x)
+    return aval(x.shape, x.dtype, None, x.device), info_aval(x)
+
+
+def _inverse_vjp(g: Any, out: Any) -> Any:
+    turned = adjoint(out[0])
+    return negative(matmul(turned, matmul(g[0], turned)))
+
+
+# (inverse, info); raises in the name ``check`` where a matrix has none
+inverse_info = Op(
+    "linalg_inv_ex", _inverse_aval, "linear_algebra.inverse", vjp=_inverse_vjp
+)
+
+
+def inverse(x: Any, check: str = "linalg.inv") -> Any:
+    """The inverse of matrices."""
+    return inverse_info(x, check=check)[0]
+
+
 def _square_aval(name: str) -> Any:
     def rule(x: Aval) -> Aval:
         check_square(name, x)
         return aval(x.shape, x.dtype, None, x.device)
 
     return rule
-
-
-def _inverse_vjp(g: Any, out: Any) -> Any:
-    turned = adjoint(out)
-    return negative(matmul(turned, matmul(g, turned)))
-
-
-inverse = Op(
-    "linalg_inv_ex", _square_aval("linalg.inv"), "linear_algebra.inverse", vjp=_inverse_vjp
-)
 
 
 def _scalars_aval(name: str) -> Any:
@@ -211,38 +243,67 @@ def _slogdet_aval(x: Aval) -> Any:
     )
 
 
-def _slogdet_vjp(g: Any, x: Any) -> Any:
-    return None if g[1] is None else multiply(_last_two(g[1]), adjoint(inverse(x)))
+def _slogdet_vjp(g: Any, x: Any, out: Any) -> Any:
+    """The sign of a complex determinant turns by the imaginary part of tr(x^-1 dx)."""
+    if not x.aval.dtype.is_complex:
+        if g[1] is None:
+            return None
+        return multiply(_last_two(g[1]), adjoint(inverse(x)))
+    turn = None if g[0] is None else imag(multiply(g[0], conj(out[0])))
+    size = multiply(turn, constant(0)) if g[1] is None else g[1]
+    if turn is None:
+        turn = multiply(size, constant(0))
+    return multiply(_last_two(make_complex(size, turn)), adjoint(inverse(x)))
 
 
 # (sign, log of the absolute value) of the determinant
 slogdet = Op("linalg_slogdet", _slogdet_aval, "linear_algebra.slogdet", vjp=_slogdet_vjp)
 
 
-def _solve_aval(x: Aval, y: Aval) -> Aval:
-    check_square("linalg.solve", x)
-    check_same_type(x, y)
-    if x.shape[-1] != y.shape[-2]:
+def _systems_shape(name: str, x: Aval, y: Aval) -> Shape:
+    check_square(name, x)
+    check_same_scalar(name, x, y)
+    if y.ndim < 2 or x.shape[-1] != y.shape[-2]:
         raise RuntimeError(
-            f"linalg.solve: Incompatible shapes of A and B for the equation AX = B "
-            f"({x.shape[-2]}x{x.shape[-1]} and {y.shape[-2]}x{y.shape[-1]})"
+            f"{name}: Incompatible shapes of A and B for the equation AX = B"
+            f" ({x.shape[-2]}x{x.shape[-1]} and {y.shape[-2]}x{y.shape[-1]})"
         )
-    batch = broadcast_two(x.shape[:-2], y.shape[:-2])
-    return aval((*batch, *y.shape[-2:]), x.dtype, None, x.device)
+    return (*broadcast_two(x.shape[:-2], y.shape[:-2]), *y.shape[-2:])
+
+
+def check_same_scalar(name: str, x: Aval, y: Aval, words: str = "A and B") -> None:
+    """Both have the same element type; torch's error otherwise."""
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            f"{name}: Expected {words} to have the same dtype, but found {words[0]} of type "
+            f"{scalar_type_name(x.dtype)} and {words[-1]} of type {scalar_type_name(y.dtype)} "
+            "instead"
+        )
+
+
+def _solve_aval(x: Aval, y: Aval, *, check: str) -> Any:
+    shape = _systems_shape("linalg.solve", x, y)
+    return aval(shape, x.dtype, None, x.device), info_aval(x)
 
 
 def _solve_vjp(g: Any, x: Any, out: Any, needs: Any) -> Any:
-    right = solve(adjoint(x), g)
-    left = negative(matmul(right, adjoint(out))) if needs[0] else None
+    right = solve(adjoint(x), g[0])
+    left = negative(matmul(right, adjoint(out[0]))) if needs[0] else None
     return left, right
 
 
-# the matrix X with x X = y; y is a matrix (or a batch of them)
-solve = Op("linalg_solve_ex", _solve_aval, "linear_algebra.solve", vjp=_solve_vjp)
+# (X, info) with x X = y; y is a matrix (or a batch of them)
+solve_info = Op("linalg_solve_ex", _solve_aval, "linear_algebra.solve", vjp=_solve_vjp)
+
+
+def solve(x: Any, y: Any, check: str = "torch.linalg.solve") -> Any:
+    """The matrices X with ``x X = y``."""
+    return solve_info(x, y, check=check)[0]
 
 
 def _triangular_aval(x: Aval, y: Aval, *, upper: bool, unit: bool) -> Aval:
-    return _solve_aval(x, y)
+    shape = _systems_shape("linalg.solve_triangular", x, y)
+    return aval(shape, x.dtype, None, x.device)
 
 
 def _triangular_vjp(g: Any, x: Any, out: Any, needs: Any, upper: bool, unit: bool) -> Any:
@@ -261,199 +322,100 @@ solve_triangular = Op(
 )  # fmt: skip
 
 
-def _lower_half(x: Any) -> Any:
-    """The lower triangle with half of the diagonal."""
-    low = tril(x, diagonal=0)
-    middle = diag_embed(diagonal(x, offset=0, first=x.aval.ndim - 2, second=x.aval.ndim - 1),
-                        offset=0, first=x.aval.ndim - 2, second=x.aval.ndim - 1)  # fmt: skip
-    return subtract(low, multiply(middle, constant(0.5)))
-
-
 def _cholesky_vjp(g: Any, out: Any) -> Any:
-    inner = _lower_half(matmul(adjoint(out), g))
-    symmetric = multiply(add(inner, adjoint(inner)), constant(0.5))
-    turned = adjoint(out)
+    turned = adjoint(out[0])
+    inner = matmul(turned, g[0])
+    whole = add(tril(inner, diagonal=0), adjoint(tril(inner, diagonal=-1)))
+    symmetric = multiply(whole, constant(0.5))
     left = solve_triangular(turned, symmetric, upper=True, unit=False)
     return adjoint(solve_triangular(turned, adjoint(left), upper=True, unit=False))
 
 
-# the lower triangular factor
-cholesky = Op(
-    "linalg_cholesky_ex", _square_aval("linalg.cholesky"), "linear_algebra.cholesky",
-    vjp=_cholesky_vjp,
+def _cholesky_aval(x: Aval, *, check: str) -> Any:
+    check_square("linalg.cholesky", x)
+    return aval(x.shape, x.dtype, None, x.device), info_aval(x)
+
+
+# (the lower triangular factor, info)
+cholesky_info = Op(
+    "linalg_cholesky_ex", _cholesky_aval, "linear_algebra.cholesky", vjp=_cholesky_vjp
+)
+
+
+def cholesky(x: Any, check: str = "linalg.cholesky") -> Any:
+    """The lower triangular factor of positive-definite matrices."""
+    return cholesky_info(x, check=check)[0]
+
+
+
+def _cholesky_solve_aval(y: Aval, low: Aval, *, upper: bool) -> Aval:
+    return _triangular_aval(low, y, upper=False, unit=False)
+
+
+def _cholesky_solve_vjp(g: Any, low: Any, out: Any, needs: Any, upper: bool) -> Any:
+    """As a function of all elements of the factor, those of the other triangle included."""
+    right = cholesky_solve(g, low, upper=upper)
+    left = None
+    if needs[1]:
+        both = matmul(right, adjoint(out))
+        both = negative(add(both, adjoint(both)))
+        left = matmul(low, both) if upper else matmul(both, low)
+    return right, left
+
+
+# the X with L L^H X = y (U^H U X = y where ``upper``)
+cholesky_solve = Op(
+    "cholesky_solve", _cholesky_solve_aval, "linear_algebra.cholesky_solve",
+    vjp=_cholesky_solve_vjp,
 )  # fmt: skip
 
-# --- factors ---------------------------------------------------------------------------------
+# --- least squares ---------------------------------------------------------------------------
 
 
-def _matrix(x: Aval, *tail: int) -> Aval:
-    return aval((*x.shape[:-2], *tail), x.dtype, None, x.device)
-
-
-def _qr_aval(x: Aval, *, complete: bool) -> Any:
-    check_real_or_complex("linalg.qr", x)
-    m, n = x.shape[-2:]
-    k = m if complete else min(m, n)
-    return _matrix(x, m, k), _matrix(x, k, n)
-
-
-def _qr_vjp(g: Any, out: Any, complete: bool) -> Any:
-    q, r = out
-    m, n = q.aval.shape[-2], r.aval.shape[-1]
-    if (complete and m != n) or m < n:
-        raise RuntimeError(
-            "linalg.qr: the derivative is only defined for square or tall matrices in reduced mode"
-        )
-    inner = None
-    if g[1] is not None:
-        inner = matmul(g[1], adjoint(r))
-    if g[0] is not None:
-        second = matmul(adjoint(q), g[0])
-        inner = negative(second) if inner is None else subtract(inner, second)
-    upper = triu(inner, diagonal=0)
-    strict = triu(inner, diagonal=1)
-    symmetric = add(upper, adjoint(strict))
-    total = matmul(q, symmetric)
-    if g[0] is not None:
-        total = add(g[0], total)
-    return adjoint(solve_triangular(r, adjoint(total), upper=True, unit=False))
-
-
-qr = Op("linalg_qr", _qr_aval, "linear_algebra.qr", vjp=_qr_vjp)
-
-
-def _eigh_aval(x: Aval, *, lower: bool) -> Any:
-    check_square("linalg.eigh", x)
-    values = aval(x.shape[:-1], x.dtype.to_real(), None, x.device)
-    return values, aval(x.shape, x.dtype, None, x.device)
-
-
-def _differences(values: Any) -> Any:
-    """1 / (values[j] - values[i]), 0 on the diagonal and where both are equal."""
-    n = values.aval.ndim
-    gaps = subtract(unsqueeze(values, axis=n - 1), unsqueeze(values, axis=n))
-    same = equal(gaps, constant(0))
-    return where(same, constant(0), divide(constant(1), where(same, constant(1), gaps)))
-
-
-def _on_diagonal(x: Any) -> Any:
-    n = x.aval.ndim
-    return diag_embed(x, offset=0, first=n - 1, second=n)
-
-
-def _eigh_vjp(g: Any, out: Any, lower: bool) -> Any:
-    values, vectors = out
-    inner = None if g[0] is None else _on_diagonal(g[0])
-    if g[1] is not None:
-        turned = multiply(matmul(adjoint(vectors), g[1]), _differences(values))
-        inner = turned if inner is None else add(inner, turned)
-    return matmul(vectors, matmul(inner, adjoint(vectors)))
-
-
-# (eigenvalues, eigenvectors) of Hermitian matrices, of which one triangle is read
-eigh = Op("linalg_eigh", _eigh_aval, "linear_algebra.eigh", vjp=_eigh_vjp)
-
-
-def _svd_aval(x: Aval, *, full_matrices: bool) -> Any:
-    check_real_or_complex("linalg.svd", x)
-    m, n = x.shape[-2:]
-    k = min(m, n)
-    values = aval((*x.shape[:-2], k), x.dtype.to_real(), None, x.device)
+def _lstsq_aval(x: Aval, y: Aval, *, rcond: float, driver: str) -> Any:
+    columns = min(x.shape[-2:]) if driver in ("gelsd", "gelss") else 0
     return (
-        _matrix(x, m, m if full_matrices else k),
-        values,
-        _matrix(x, n if full_matrices else k, n),
+        aval((*x.shape[:-2], x.shape[-1], y.shape[-1]), x.dtype, None, x.device),
+        aval(x.shape[:-2], dtypes.int64, None, x.device),
+        aval((*x.shape[:-2], columns), x.dtype.to_real(), None, x.device),
     )
 
 
-def _svd_vjp(g: Any, out: Any, full_matrices: bool) -> Any:
-    """Townsend's formula for real matrices with distinct singular values."""
-    u, s, vh = out
-    gu, gs, gvh = g
-    k = s.aval.shape[-1]
-    if full_matrices and (gu is not None or gvh is not None) and (
-        u.aval.shape[-1] != k or vh.aval.shape[-2] != k
-    ):
-        raise RuntimeError("svd_backward: The singular vectors' gradients need full_matrices=False")
-    if full_matrices:
-        u, vh = _narrow(u, -1, k), _narrow(vh, -2, k)
-    inner = None if gs is None else _on_diagonal(gs)
-    gaps = _differences(multiply(s, s))
-    row, column = unsqueeze(s, axis=s.aval.ndim - 1), unsqueeze(s, axis=s.aval.ndim)
-    total = None
-    if gu is not None:
-        skew = matmul(swapped(u), gu)
-        part = multiply(multiply(subtract(skew, swapped(skew)), gaps), row)
-        inner = part if inner is None else add(inner, part)
-        rest = subtract(gu, matmul(u, skew))
-        total = matmul(divide(rest, row), vh)
-    if gvh is not None:
-        skew = matmul(vh, swapped(gvh))
-        part = multiply(column, multiply(subtract(skew, swapped(skew)), gaps))
-        inner = part if inner is None else add(inner, part)
-        rest = subtract(gvh, matmul(swapped(skew), vh))
-        outside = matmul(u, divide(rest, column))
-        total = outside if total is None else add(total, outside)
-    core = None if inner is None else matmul(u, matmul(inner, vh))
-    if core is None:
-        return total
-    return core if total is None else add(core, total)
+def pinv_limits(x: Tensor) -> tuple[Tensor, Tensor]:
+    """torch's default for (atol, rtol): 0 and epsilon times the longer side."""
+    real = x.aval.dtype.to_real()
+    rtol = max(x.aval.shape[-2:]) * float(np.finfo(real.np).eps)
+    return full_flat((), real, 0.0), full_flat((), real, rtol)
 
 
-def _narrow(x: Tensor, axis: int, length: int) -> Any:
-    from .movement import slice_
-
-    return slice_(x, axis=axis % x.aval.ndim, start=0, length=length, step=1)
-
-
-# (U, singular values, V^H)
-svd = Op("linalg_svd", _svd_aval, "linear_algebra.svd", vjp=_svd_vjp)
-
-
-def _eig_aval(x: Aval) -> Any:
-    check_square("linalg.eig", x)
-    kind = x.dtype.to_complex()
-    return aval(x.shape[:-1], kind, None, x.device), aval(x.shape, kind, None, x.device)
-
-
-# (eigenvalues, eigenvectors) of any square matrices; no derivative yet
-eig = Op("linalg_eig", _eig_aval, "linear_algebra.eig")
-
-
-def _lstsq_aval(x: Aval, y: Aval) -> Aval:
-    check_real_or_complex("linalg.lstsq", x)
-    batch: Shape = broadcast_two(x.shape[:-2], y.shape[:-2])
-    return aval((*batch, x.shape[-1], y.shape[-1]), x.dtype, None, x.device)
-
-
-def _pinv_aval(x: Aval, *, rtol: float | None, hermitian: bool) -> Aval:
+def _pinv_aval(x: Aval, atol: Aval, rtol: Aval, *, hermitian: bool) -> Aval:
     check_real_or_complex("linalg.pinv", x)
-    return _matrix(x, x.shape[-1], x.shape[-2])
+    return aval((*x.shape[:-2], x.shape[-1], x.shape[-2]), x.dtype, None, x.device)
 
 
-def _pinv_vjp(g: Any, x: Any, out: Any, rtol: Any, hermitian: bool) -> Any:
+def _pinv_vjp(g: Any, x: Any, out: Any) -> Any:
     """Golub and Pereyra's formula, transposed."""
     turned, gh = adjoint(out), adjoint(g)
     first = negative(matmul(turned, matmul(g, turned)))
     square = matmul(turned, out)
     second = subtract(gh, matmul(x, matmul(out, gh)))
-    third = subtract(
-        gh, matmul(gh, matmul(out, x))
-    )
+    third = subtract(gh, matmul(gh, matmul(out, x)))
     result = add(first, matmul(second, matmul(out, turned)))
     return add(result, matmul(square, third))
 
 
-pinv = Op("linalg_pinv", _pinv_aval, "linear_algebra.pinv", vjp=(_pinv_vjp,))
-# the least squares solution of x X = y
-lstsq = Op("linalg_lstsq", _lstsq_aval, "linear_algebra.lstsq",
-           vjp=lambda g, x, y, out, needs: _lstsq_vjp(g, x, y, needs))  # fmt: skip
+# the Moore-Penrose inverse; singular values up to max(atol, rtol * the greatest) count as zero
+pinv = Op("linalg_pinv", _pinv_aval, "linear_algebra.pinv", vjp=(_pinv_vjp, None, None))
 
 
 def _lstsq_vjp(g: Any, x: Any, y: Any, needs: Any) -> Any:
-    inverse_ = pinv(x, rtol=None, hermitian=False)
-    to_right = matmul(adjoint(inverse_), g)
+    inverse_ = pinv(x, *pinv_limits(x), hermitian=False)
+    to_right = matmul(adjoint(inverse_), g[0])
     to_left = None
     if needs[0]:
-        to_left = _pinv_vjp(matmul(g, adjoint(y)), x, inverse_, None, False)
+        to_left = _pinv_vjp(matmul(g[0], adjoint(y)), x, inverse_)
     return to_left, to_right
+
+
+# (least squares solution of x X = y, rank, singular values)
+lstsq = Op("linalg_lstsq", _lstsq_aval, "linear_algebra.lstsq", vjp=_lstsq_vjp)

@@ -1,25 +1,68 @@
-"""Inverses, systems and factors of matrices by LAPACK, through numpy and scipy."""
+"""Inverses, systems and least squares of matrices by LAPACK, through numpy and scipy.
+
+A kernel with a parameter ``check`` raises ``LinAlgError`` in the name that it holds; with an empty
+name it leaves LAPACK's number for each matrix in ``info``.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
+from mindtorch.kernels.errors import LinAlgError
 
-def _raise_singular(name: str) -> None:
-    raise np.linalg.LinAlgError(
-        f"{name}: The diagonal element 1 is zero, the inversion could not be completed because "
-        "the input matrix is singular."
-    )
+_SINGULAR_INVERSE = (
+    "The diagonal element {0} is zero, the inversion could not be completed because the input "
+    "matrix is singular."
+)
+_SINGULAR_SYSTEM = "The solver failed because the input matrix is singular."
+_NOT_POSITIVE = (
+    "The factorization could not be completed because the input is not positive-definite (the "
+    "leading minor of order {0} is not positive-definite)."
+)
 
 
-def inverse(out: Any, x: Any) -> None:
+def raise_for(
+    info: Any, check: str, text: str, kind: type[RuntimeError] = LinAlgError
+) -> None:
+    """Raise for the first matrix whose number is not zero, unless ``check`` is empty."""
+    if not check:
+        return
+    if not info.ndim:
+        raise kind(f"{check}: " + text.format(int(info)))
+    first = int(np.flatnonzero(info.reshape(-1))[0])
+    number = int(info.reshape(-1)[first])
+    raise kind(f"{check}: (Batch element {first}): " + text.format(number))
+
+
+def lapack(name: str, x: Any) -> Any:
+    """The LAPACK function for the type of ``x``."""
+    from scipy.linalg.lapack import get_lapack_funcs
+
+    return get_lapack_funcs((name,), dtype=x.dtype)[0]
+
+
+def places(batch: tuple[int, ...], *arrays: Any) -> Iterator[tuple[Any, ...]]:
+    """For each place of the batch, the place and the matrix of each (broadcast) array there."""
+    wide = [np.broadcast_to(a, (*batch, *a.shape[-2:])) for a in arrays]
+    for place in np.ndindex(*batch):
+        yield place, *[a[place] for a in wide]
+
+
+def inverse(outs: Any, x: Any, *, check: str) -> None:
     """``out @ x = 1``."""
+    out, info = outs
+    info[...] = 0
     try:
         out[...] = np.linalg.inv(x)
     except np.linalg.LinAlgError:
-        _raise_singular("linalg.inv")
+        factor = lapack("getrf", x)
+        for place, each in places(x.shape[:-2], x):
+            lu, _, info[place] = factor(each)
+            out[place] = lu if info[place] else np.linalg.inv(each)
+        raise_for(info, check, _SINGULAR_INVERSE)
 
 
 def det(out: Any, x: Any) -> None:
@@ -44,82 +87,128 @@ def cofactors(out: Any, x: Any) -> None:
     out[...] = factors * sign[..., None, None]
 
 
-def solve(out: Any, x: Any, y: Any) -> None:
+def solve(outs: Any, x: Any, y: Any, *, check: str) -> None:
     """``x @ out = y``."""
+    out, info = outs
+    info[...] = 0
     try:
         out[...] = np.linalg.solve(x, y)
     except np.linalg.LinAlgError:
-        raise np.linalg.LinAlgError(
-            "torch.linalg.solve: The solver failed because the input matrix is singular."
-        ) from None
+        factor = lapack("getrf", x)
+        for place, each in places(x.shape[:-2], x):
+            info[place] = factor(each)[2]
+        raise_for(info, check, _SINGULAR_SYSTEM)
+        singular = np.broadcast_to(info != 0, out.shape[:-2])
+        for place, each, right in places(out.shape[:-2], x, y):
+            out[place] = np.nan if singular[place] else np.linalg.solve(each, right)
 
 
 def solve_triangular(out: Any, x: Any, y: Any, *, upper: bool, unit: bool) -> None:
     """``x @ out = y`` for triangular ``x``, the other triangle not read."""
-    from scipy.linalg import solve_triangular as solve_one
+    solver = lapack("trtrs", x)
+    for place, each, right in places(out.shape[:-2], x, y):
+        # a row-major matrix is LAPACK's transpose
+        turned = each.T
+        solution, info = solver(turned, right, lower=upper, trans=1, unitdiag=unit)
+        if info > 0:
+            with np.errstate(all="ignore"):
+                solution = _substituted(each, right, upper, unit)
+        out[place] = solution
 
-    batch = out.shape[:-2]
-    x = np.broadcast_to(x, (*batch, *x.shape[-2:]))
-    y = np.broadcast_to(y, (*batch, *y.shape[-2:]))
-    for place in np.ndindex(*batch):
-        out[place] = solve_one(x[place], y[place], lower=not upper, unit_diagonal=unit,
-                               check_finite=False)  # fmt: skip
+
+def _substituted(x: Any, y: Any, upper: bool, unit: bool) -> Any:
+    """The solution with the infinities that a zero on the diagonal gives."""
+    result = np.array(y)
+    n = x.shape[0]
+    for i in reversed(range(n)) if upper else range(n):
+        if not unit:
+            result[i] /= x[i, i]
+        rest = slice(0, i) if upper else slice(i + 1, n)
+        result[rest] -= x[rest, i, None] * result[i]
+    return result
 
 
-def cholesky(out: Any, x: Any) -> None:
-    """``out @ out^H = x``, ``out`` lower triangular."""
+def cholesky_solve(out: Any, y: Any, low: Any, *, upper: bool) -> None:
+    """``low @ low^H @ out = y``, or ``low^H @ low @ out = y`` where ``upper``."""
+    solver = lapack("potrs", low)
+    for place, right, factor in places(out.shape[:-2], y, low):
+        out[place] = solver(factor, right, lower=not upper)[0]
+
+
+def cholesky(outs: Any, x: Any, *, check: str) -> None:
+    """``out @ out^H = x``, ``out`` lower triangular; only the lower triangle is read."""
+    out, info = outs
+    info[...] = 0
     try:
         out[...] = np.linalg.cholesky(x)
     except np.linalg.LinAlgError:
-        raise np.linalg.LinAlgError(
-            "linalg.cholesky: The factorization could not be completed because the input is not "
-            f"positive-definite (the leading minor of order {_bad_minor(x)} is not "
-            "positive-definite)."
-        ) from None
+        factor = lapack("potrf", x)
+        for place, each in places(x.shape[:-2], x):
+            out[place], info[place] = factor(each, lower=True, clean=True)
+        raise_for(info, check, _NOT_POSITIVE)
 
 
-def _bad_minor(x: Any) -> int:
-    from scipy.linalg.lapack import dpotrf
-
-    if x.ndim > 2:
-        for each in x.reshape(-1, *x.shape[-2:]):
-            info = dpotrf(each.real, lower=True)[1]
-            if info > 0:
-                return int(info)
-    return int(dpotrf(np.asarray(x.real, np.float64), lower=True)[1])
-
-
-def qr(outs: Any, x: Any, *, complete: bool) -> None:
-    """``x = q @ r``."""
-    outs[0][...], outs[1][...] = np.linalg.qr(x, "complete" if complete else "reduced")
-
-
-def eigh(outs: Any, x: Any, *, lower: bool) -> None:
-    """Eigenvalues in ascending order, and eigenvectors, of Hermitian matrices."""
-    outs[0][...], outs[1][...] = np.linalg.eigh(x, "L" if lower else "U")
+def pinv(out: Any, x: Any, atol: Any, rtol: Any, *, hermitian: bool) -> None:
+    """The Moore-Penrose inverse; singular values up to ``max(atol, rtol * the greatest)`` count
+    as zero."""
+    if hermitian:
+        signed, u = np.linalg.eigh(x)
+        s, vh = np.abs(signed), np.conj(np.swapaxes(u, -1, -2))
+    else:
+        u, s, vh = np.linalg.svd(x, full_matrices=False)
+        signed = s
+    if not s.shape[-1]:
+        out[...] = 0
+        return
+    limit = np.maximum(atol[..., None], rtol[..., None] * s.max(-1, keepdims=True))
+    with np.errstate(divide="ignore"):
+        turned = np.where(s > limit, 1 / signed, 0).astype(s.dtype)
+    v, uh = np.conj(np.swapaxes(vh, -1, -2)), np.conj(np.swapaxes(u, -1, -2))
+    out[...] = (v * turned[..., None, :]) @ uh
 
 
-def eig(outs: Any, x: Any) -> None:
-    """Eigenvalues and eigenvectors."""
-    outs[0][...], outs[1][...] = np.linalg.eig(x)
+def lstsq(outs: Any, x: Any, y: Any, *, rcond: float, driver: str) -> None:
+    """The ``out`` that makes ``x @ out - y`` least, the rank, and the singular values.
+
+    The drivers are LAPACK's: gels (full rank), gelsy (of least norm, by pivoted QR), gelsd and
+    gelss (by singular values, which only these two give).
+    """
+    out, rank, values = outs
+    m, n = x.shape[-2:]
+    rank[...] = min(m, n)
+    if not m or not n:
+        out[...], rank[...] = 0, 0
+        return
+    for place, each, right in places(out.shape[:-2], x, y):
+        wide = np.zeros((max(m, n), right.shape[1]), x.dtype)
+        wide[:m] = right
+        if driver == "gels":
+            out[place] = lapack("gels", x)(each, wide)[1][:n]
+            continue
+        if driver == "gelsy":
+            solution, rank[place] = _by_pivoted_qr(each, wide, rcond)
+        else:
+            solution, values[place], rank[place] = _by_values(driver, each, wide, rcond)
+        out[place] = solution[:n]
 
 
-def svd(outs: Any, x: Any, *, full_matrices: bool) -> None:
-    """``x = u @ diag(s) @ vh``, singular values in descending order."""
-    outs[0][...], outs[1][...], outs[2][...] = np.linalg.svd(x, full_matrices)
+def _by_pivoted_qr(x: Any, y: Any, rcond: float) -> tuple[Any, int]:
+    m, n = x.shape
+    space = int(lapack("gelsy_lwork", x)(m, n, y.shape[1], rcond)[0].real)
+    pivots = np.zeros((n, 1), np.int32)
+    _, solution, _, rank, _ = lapack("gelsy", x)(x, y, pivots, rcond, space)
+    return solution, rank
 
 
-def pinv(out: Any, x: Any, *, rtol: Any, hermitian: bool) -> None:
-    """The Moore-Penrose inverse; singular values under ``rtol`` of the greatest count as zero."""
-    if rtol is None:
-        rtol = max(x.shape[-2:]) * np.finfo(x.dtype).eps
-    out[...] = np.linalg.pinv(x, rtol, hermitian)
-
-
-def lstsq(out: Any, x: Any, y: Any) -> None:
-    """The ``out`` of least norm that makes ``x @ out - y`` least."""
-    batch = out.shape[:-2]
-    x = np.broadcast_to(x, (*batch, *x.shape[-2:]))
-    y = np.broadcast_to(y, (*batch, *y.shape[-2:]))
-    for place in np.ndindex(*batch):
-        out[place] = np.linalg.lstsq(x[place], y[place], rcond=None)[0]
+def _by_values(driver: str, x: Any, y: Any, rcond: float) -> tuple[Any, Any, int]:
+    m, n = x.shape
+    sizes = lapack(driver + "_lwork", x)(m, n, y.shape[1], rcond)
+    space = int(np.real(sizes[0]))
+    function = lapack(driver, x)
+    if driver == "gelss":
+        _, solution, values, rank, _, _ = function(x, y, rcond, space)
+    elif x.dtype.kind == "c":
+        solution, values, rank, _ = function(x, y, space, int(sizes[1]), int(sizes[2]), rcond)
+    else:
+        solution, values, rank, _ = function(x, y, space, int(sizes[1]), rcond)
+    return solution, values, rank

@@ -74,6 +74,11 @@ def write_result(target: Any, result: Any) -> Any:
     return inplace.copy_(target, result)
 
 
+def with_out(body: Callable[..., Any]) -> Callable[..., Any]:
+    """``body`` with torch's keyword ``out=``."""
+    return _with_out(body, body.__name__)
+
+
 def _with_out(body: Callable[..., Any], name: str) -> Callable[..., Any]:
     @functools.wraps(body)
     def variant(*args: Any, out: Any = None, **kwargs: Any) -> Any:

@@ -1,62 +1,59 @@
-"""torch.linalg: products, norms, systems and factors of matrices."""
+"""torch.linalg: products, systems, inverses and norms of matrices; factors come from
+``_linalg_factors``."""
 
 from __future__ import annotations
 
-import functools
 import math
-import operator
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import elementwise as el
+from mindtorch.engine.ops import factorizations, movement, reduction
 from mindtorch.engine.ops import linear_algebra as ops
-from mindtorch.engine.ops import movement, reduction
 from mindtorch.engine.ops.families import normalize_axis
+from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, full_flat
 from mindtorch.engine.vmap import values_of_all
+from mindtorch.kernels.errors import LinAlgError
 
 from . import return_types
 from ._autocast import LINALG as _AUTOCAST_POLICIES
 from ._autocast import cast_whole as _cast_whole
+from ._linalg_factors import (
+    cholesky,
+    cholesky_ex,
+    eig,
+    eigh,
+    eigvals,
+    eigvalsh,
+    householder_product,
+    ldl_factor,
+    ldl_factor_ex,
+    ldl_solve,
+    lu,
+    lu_factor,
+    lu_factor_ex,
+    lu_solve,
+    qr,
+    svd,
+    svdvals,
+)
+from ._registry import with_out
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",
-    "eigvals", "eigvalsh", "inv", "inv_ex", "lstsq", "matmul", "matrix_exp", "matrix_norm",
-    "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet", "solve",
-    "solve_triangular", "svd", "svdvals", "vander", "vecdot", "vector_norm",
+    "eigvals", "eigvalsh", "householder_product", "inv", "inv_ex", "ldl_factor", "ldl_factor_ex",
+    "ldl_solve", "lstsq", "lu", "lu_factor", "lu_factor_ex", "lu_solve", "matmul", "matrix_exp",
+    "matrix_norm", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv", "qr", "slogdet",
+    "solve", "solve_ex", "solve_triangular", "svd", "svdvals", "tensorinv", "tensorsolve",
+    "vander", "vecdot", "vector_norm",
 ]  # fmt: skip
 
 
-class LinAlgError(RuntimeError):
-    """A matrix is singular, or a factorization did not succeed."""
-
-
-LinAlgError.__module__ = "torch._C"
-LinAlgError.__qualname__ = LinAlgError.__name__ = "_LinAlgError"
-
-
-def _translated(body: Callable[..., Any]) -> Callable[..., Any]:
-    """numpy's LinAlgError as torch's; ``out=`` as everywhere."""
-
-    @functools.wraps(body)
-    def wrapper(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        try:
-            result = body(*args, **kwargs)
-        except np.linalg.LinAlgError as error:
-            raise LinAlgError(str(error)) from None
-        if out is None:
-            return result
-        from ._registry import store_out
-
-        return store_out(result, out, body.__name__)
-
-    return wrapper
-
-
-@_translated
+@with_out
 def matmul(input: Any, other: Any) -> Any:  # noqa: A002
     """The product of matrices."""
     from .functions.linear_algebra import matmul as product
@@ -64,40 +61,98 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002
     return product(input, other)
 
 
-@_translated
+# --- inverses and systems --------------------------------------------------------------------
+
+
+@with_out
 def inv(A: Any) -> Any:  # noqa: N803
-    """The inverse."""
+    """The inverse of square matrices; LinAlgError where one is singular."""
+    ops.check_square("linalg.inv", A.aval)
     return ops.inverse(A)
 
 
-@_translated
+@with_out
+def inv_ex(A: Any, *, check_errors: bool = False) -> Any:  # noqa: N803
+    """The inverse, and for each matrix 0 or the place of the pivot that is zero."""
+    ops.check_square("linalg.inv", A.aval)
+    check = "linalg.inv_ex" if check_errors else ""
+    return return_types.linalg_inv_ex(*ops.inverse_info(A, check=check))
+
+
+@with_out
 def det(A: Any) -> Any:  # noqa: N803
     """The determinant."""
     return ops.det(A)
 
 
-@_translated
+@with_out
 def slogdet(A: Any) -> Any:  # noqa: N803
     """The determinant's sign and the logarithm of its size."""
     return return_types.linalg_slogdet(*ops.slogdet(A))
 
 
-@_translated
+def _is_vector(a: Any, b: Any) -> bool:
+    """Whether ``b`` holds vectors, not matrices."""
+    x, y = a.aval, b.aval
+    return y.ndim == 1 or (x.ndim - 1 == y.ndim and y.shape == x.shape[:-1])
+
+
+def _solved(A: Any, B: Any, left: bool, check: str) -> Any:  # noqa: N803
+    ops.check_same_scalar("linalg.solve", A.aval, B.aval)
+    if not _is_vector(A, B):
+        _check_systems("linalg.solve", A, B, left)
+    ops.check_square("linalg.solve", A.aval)
+    if _is_vector(A, B):
+        if not left:
+            raise RuntimeError(
+                "linalg.solve: Vector broadcasting of the left hand side is not supported for "
+                "left=False. In this case linalg.solve is equivalent to B / A.squeeze(-1)"
+            )
+        column = movement.unsqueeze(B, axis=B.aval.ndim)
+        result, info = ops.solve_info(A, column, check=check)
+        return movement.squeeze(result, axes=(result.aval.ndim - 1,)), info
+    if left:
+        return ops.solve_info(A, B, check=check)
+    result, info = ops.solve_info(ops.swapped(A), ops.swapped(B), check=check)
+    return ops.swapped(result), info
+
+
+def _check_systems(name: str, A: Any, B: Any, left: bool) -> None:  # noqa: N803
+    a, b = A.aval, B.aval
+    for letter, x in (("A", a), ("B", b)):
+        if x.ndim < 2:
+            raise RuntimeError(
+                f"{name}: The input tensor {letter} must have at least 2 dimensions."
+            )
+    ops.check_square(name, a)
+    if (b.shape[-2] if left else b.shape[-1]) != a.shape[-1]:
+        equation = "AX = B" if left else "XA = B"
+        raise RuntimeError(
+            f"{name}: Incompatible shapes of A and B for the equation {equation} "
+            f"({a.shape[-2]}x{a.shape[-1]} and {b.shape[-2]}x{b.shape[-1]})"
+        )
+
+
+@with_out
 def solve(A: Any, B: Any, *, left: bool = True) -> Any:  # noqa: N803
     """``X`` with ``A X = B`` (``X A = B`` for ``left=False``); ``B`` may be a vector."""
-    if B.aval.ndim == 1 or (B.aval.shape == A.aval.shape[:-1] and B.aval.ndim == A.aval.ndim - 1):
-        column = movement.unsqueeze(B, axis=B.aval.ndim)
-        return movement.squeeze(ops.solve(A, column), axes=(B.aval.ndim,))
-    if left:
-        return ops.solve(A, B)
-    return ops.swapped(ops.solve(ops.swapped(A), ops.swapped(B)))
+    return _solved(A, B, left, "torch.linalg.solve")[0]
 
 
-@_translated
+@with_out
+def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -> Any:  # noqa: N803
+    """:func:`solve`, and for each matrix 0 or the place of the pivot that is zero."""
+    check = "torch.linalg.solve_ex" if check_errors else ""
+    return return_types.linalg_solve_ex(*_solved(A, B, left, check))
+
+
+@with_out
 def solve_triangular(
     A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False  # noqa: N803
 ) -> Any:
     """``X`` with ``A X = B`` (or ``X A = B``) for triangular ``A``."""
+    ops.check_same_scalar("linalg.solve_triangular", A.aval, B.aval)
+    _check_systems("linalg.solve_triangular", A, B, left)
     if left:
         return ops.solve_triangular(A, B, upper=upper, unit=unitriangular)
     flipped = ops.solve_triangular(
@@ -106,118 +161,182 @@ def solve_triangular(
     return ops.swapped(flipped)
 
 
-@_translated
-def cholesky(A: Any, *, upper: bool = False) -> Any:  # noqa: N803
-    """The triangular ``L`` with ``L L^H = A`` (``U^H U`` for ``upper``)."""
-    low = ops.cholesky(A)
-    return ops.adjoint(low) if upper else low
+def _limits(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:  # noqa: N803
+    """(atol, rtol) as tensors; without ``rtol`` it is epsilon times the longer side, unless there
+    is a positive ``atol``."""
+    usual_atol, usual_rtol = ops.pinv_limits(A)
+    real = usual_rtol.aval.dtype
+
+    def tensor(value: Any) -> Any:
+        if isinstance(value, EngineTensor):
+            if value.aval.dtype.is_complex:
+                raise RuntimeError(
+                    "torch.linalg.matrix_rank: atol and rtol must not be complex tensors"
+                )
+            return movement.cast(value, dtype=real)
+        return full_flat((), real, float(value))
+
+    if atol is None:
+        return usual_atol, usual_rtol if rtol is None else tensor(rtol)
+    atol = tensor(atol)
+    if rtol is None:
+        return atol, el.where(el.greater(atol, constant(0)), usual_atol, usual_rtol)
+    return atol, tensor(rtol)
 
 
-def cholesky_ex(A: Any, *, upper: bool = False, check_errors: bool = False) -> Any:  # noqa: N803
-    """The Cholesky factor, and 0 or the order of the first minor that is not positive."""
-    low = cholesky(A, upper=upper)
-    return return_types.linalg_cholesky_ex(low, full_flat(A.aval.shape[:-2], dtypes.int32, 0))
-
-
-def inv_ex(A: Any, *, check_errors: bool = False) -> Any:  # noqa: N803
-    """The inverse, and 0s."""
-    return return_types.linalg_inv_ex(inv(A), full_flat(A.aval.shape[:-2], dtypes.int32, 0))
-
-
-@_translated
-def qr(A: Any, mode: str = "reduced") -> Any:  # noqa: N803
-    """``Q`` with orthonormal columns and upper triangular ``R``, ``Q R = A``."""
-    if mode not in ("reduced", "complete", "r"):
-        raise RuntimeError(
-            f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
-            "'r', or 'complete'"
-        )
-    q, r = ops.qr(A, complete=mode == "complete")
-    if mode == "r":
-        q = full_flat((0,), A.aval.dtype, 0)
-    return return_types.linalg_qr(q, r)
-
-
-@_translated
-def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any:  # noqa: N803
-    """``U``, singular values, ``V^H``."""
-    return return_types.linalg_svd(*ops.svd(A, full_matrices=bool(full_matrices)))
-
-
-@_translated
-def svdvals(A: Any, *, driver: str | None = None) -> Any:  # noqa: N803
-    """The singular values."""
-    return ops.svd(A, full_matrices=False)[1]
-
-
-@_translated
-def eigh(A: Any, UPLO: str = "L") -> Any:  # noqa: N803
-    """Eigenvalues (ascending) and eigenvectors of Hermitian matrices."""
-    return return_types.linalg_eigh(*ops.eigh(A, lower=UPLO.upper() == "L"))
-
-
-@_translated
-def eigvalsh(A: Any, UPLO: str = "L") -> Any:  # noqa: N803
-    """The eigenvalues of Hermitian matrices."""
-    return ops.eigh(A, lower=UPLO.upper() == "L")[0]
-
-
-@_translated
-def eig(A: Any) -> Any:  # noqa: N803
-    """Eigenvalues and eigenvectors."""
-    return return_types.linalg_eig(*ops.eig(A))
-
-
-@_translated
-def eigvals(A: Any) -> Any:  # noqa: N803
-    """The eigenvalues."""
-    return ops.eig(A)[0]
-
-
-@_translated
+@with_out
 def pinv(A: Any, rcond: Any = None, *, atol: Any = None, rtol: Any = None,  # noqa: N803
          hermitian: bool = False) -> Any:  # fmt: skip
-    """The Moore-Penrose inverse."""
-    limit = rtol if rtol is not None else rcond
-    if atol is not None:
-        raise NotImplementedError("linalg.pinv: atol is not supported")
-    return ops.pinv(A, rtol=None if limit is None else float(limit), hermitian=hermitian)
+    """The Moore-Penrose inverse; singular values up to ``max(atol, rtol * the greatest)`` count
+    as zero."""
+    factorizations.check_matrix("linalg.pinv", A.aval)
+    if rcond is not None:
+        limits = (ops.pinv_limits(A)[0], _limits(A, None, rcond)[1])
+    else:
+        limits = _limits(A, atol, rtol)
+    if hermitian:
+        ops.check_square("linalg.pinv", A.aval)
+    return ops.pinv(A, *limits, hermitian=bool(hermitian))
 
 
-@_translated
+@with_out
+def matrix_rank(
+    A: Any, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False  # noqa: N803
+) -> Any:
+    """How many singular values exceed ``max(atol, rtol * the greatest)``."""
+    factorizations.check_matrix("torch.linalg.matrix_rank", A.aval)
+    A = A.detach()  # noqa: N806
+    if tol is not None:
+        atol, rtol = _limits(A, tol, 0.0)
+    else:
+        atol, rtol = _limits(A, atol, rtol)
+    values = el.absolute(eigvalsh(A)) if hermitian else svdvals(A)
+    last = values.aval.ndim - 1
+    if not values.aval.shape[-1]:
+        return full_flat(values.aval.shape[:-1], dtypes.int64, 0)
+    greatest = reduction.amax(values, axis=(last,), keepdims=False)
+    limit = el.maximum(atol, el.multiply(rtol, greatest))
+    found = el.greater(values, movement.unsqueeze(limit, axis=limit.aval.ndim))
+    return reduction.sum_(found, axis=(found.aval.ndim - 1,), keepdims=False)
+
+
+_DRIVERS = ("gels", "gelsy", "gelsd", "gelss")
+
+
+def _check_lstsq(A: Any, B: Any, driver: str) -> None:  # noqa: N803
+    a, b = A.aval, B.aval
+    if a.ndim < 2:
+        raise RuntimeError("torch.linalg.lstsq: input must have at least 2 dimensions.")
+    if not b.ndim:
+        raise RuntimeError("torch.linalg.lstsq: other must have at least 1 dimension.")
+    if a.dtype is not b.dtype:
+        raise RuntimeError(
+            "torch.linalg.lstsq: Expected input and other to have the same dtype, but got input's "
+            f"dtype {scalar_type_name(a.dtype)} and other's dtype {scalar_type_name(b.dtype)}"
+        )
+    if not 0 <= a.ndim - b.ndim <= 1:
+        raise RuntimeError(
+            "torch.linalg.lstsq: input.dim() must be greater or equal to other.dim() and "
+            "(input.dim() - other.dim()) <= 1"
+        )
+    if driver not in _DRIVERS:
+        raise RuntimeError(
+            "torch.linalg.lstsq: parameter `driver` should be one of (gels, gelsy, gelsd, gelss)"
+        )
+    if _is_vector(A, B):
+        if a.shape[-2] != b.shape[-1]:
+            raise RuntimeError(
+                "torch.linalg.lstsq: input.size(-2) should match other.size(-1)"
+            )
+    elif a.shape[-2] != b.shape[-2]:
+        raise RuntimeError("torch.linalg.lstsq: input.size(-2) should match other.size(-2)")
+    ops.check_precision("torch.linalg.lstsq", a)
+
+
+@with_out
 def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = None) -> Any:  # noqa: N803
-    """The least squares solution of ``A X = B``, with residuals, rank, singular values."""
-    solution = ops.lstsq(A, B)
-    empty = full_flat((0,), A.aval.dtype, 0)
-    residuals = empty
+    """The least squares solution of ``A X = B``, with residuals, rank, singular values.
+
+    ``driver`` names LAPACK's method: gelsy (the default), gels, gelsd or gelss. Residuals are
+    given where all matrices are tall and of full rank, singular values by gelsd and gelss.
+    """
+    driver = "gelsy" if driver is None else driver
+    _check_lstsq(A, B, driver)
+    vectors = _is_vector(A, B)
+    right = movement.unsqueeze(B, axis=B.aval.ndim) if vectors else B
     m, n = A.aval.shape[-2:]
-    rank = matrix_rank(A)
-    if m > n and (values_of_all(rank) == n).all():
-        error = el.subtract(ops.matmul(A, solution), B)
+    if rcond is None:
+        rcond = float(np.finfo(A.aval.dtype.np).eps) * max(m, n)
+    solution, rank, values = ops.lstsq(A, right, rcond=float(rcond), driver=driver)
+    residuals = full_flat((0,), A.aval.dtype.to_real(), 0)
+    if m > n and driver != "gelsy" and (driver == "gels" or (values_of_all(rank) == n).all()):
+        error = el.subtract(ops.matmul(A, solution), right)
         residuals = reduction.sum_(el.square(el.absolute(error)), axis=(error.aval.ndim - 2,),
                                    keepdims=False)  # fmt: skip
-    return return_types.linalg_lstsq(solution, residuals, rank, empty)
+    if vectors:
+        solution = movement.squeeze(solution, axes=(solution.aval.ndim - 1,))
+    empty = full_flat((0,), dtypes.int64, 0)
+    return return_types.linalg_lstsq(
+        solution, residuals, empty if driver == "gels" else rank,
+        values if values.aval.shape[-1] else full_flat((0,), A.aval.dtype.to_real(), 0),
+    )  # fmt: skip
 
 
-@_translated
-def matrix_rank(A: Any, *, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:  # noqa: N803
-    """How many singular values exceed ``max(atol, rtol * the greatest)``."""
-    values = svdvals(A).detach()
-    last = (values.aval.ndim - 1,)
-    if not values.aval.shape[-1]:
-        return reduction.sum_(el.greater(values, constant(0)), axis=last, keepdims=False)
-    if rtol is None:
-        eps = float(np.finfo(A.aval.dtype.np).eps)
-        rtol = 0.0 if atol is not None else eps * max(A.aval.shape[-2:])
-    greatest = reduction.amax(values, axis=last, keepdims=True)
-    limit = el.maximum(el.multiply(greatest, constant(rtol)), constant(atol or 0.0))
-    return reduction.sum_(el.greater(values, limit), axis=last, keepdims=False)
+@with_out
+def tensorinv(A: Any, ind: int = 2) -> Any:  # noqa: N803
+    """The inverse of the linear map from the last axes to the first ``ind`` axes."""
+    if ind <= 0:
+        raise RuntimeError("Expected a strictly positive integer for 'ind'")
+    first, last = A.aval.shape[:ind], A.aval.shape[ind:]
+    m, n = math.prod(first), math.prod(last)
+    if m != n:
+        raise RuntimeError(
+            f"Expected self to satisfy the requirement prod(self.shape[ind:]) == "
+            f"prod(self.shape[:ind]), but got {n} != {m}"
+        )
+    return movement.reshape(inv(movement.reshape(A, (m, n))), (*last, *first))
 
 
+@with_out
+def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:  # noqa: N803
+    """``X`` with ``tensordot(A, X, X.ndim) = B``, the axes ``dims`` of ``A`` moved to its end."""
+    if dims is not None:
+        moved = [normalize_axis(d, A.aval.ndim) for d in dims]
+        rest = [i for i in range(A.aval.ndim) if i not in moved]
+        A = movement.permute(A, axes=(*rest, *moved))  # noqa: N806
+    shape = A.aval.shape[B.aval.ndim :]
+    m, n = math.prod(shape), B.aval.size
+    if m != n:
+        raise RuntimeError(
+            "Expected self to satisfy the requirement prod(self.shape[other.ndim:]) == "
+            f"prod(self.shape[:other.ndim]), but got {m} != "
+            f"{math.prod(A.aval.shape[: B.aval.ndim])}"
+        )
+    solution = solve(movement.reshape(A, (n, m)), movement.reshape(B, (n,)))
+    return movement.reshape(solution, shape)
+
+
+# --- powers and products ---------------------------------------------------------------------
+
+
+def _identity(A: Any) -> Any:  # noqa: N803
+    from .functions.creation import eye
+
+    return movement.expand(eye(A.aval.shape[-1], dtype=A.aval.dtype), shape=A.aval.shape)
+
+
+@with_out
 def matrix_power(A: Any, n: int) -> Any:  # noqa: N803
     """``A`` multiplied by itself ``n`` times; its inverse for negative ``n``."""
+    ops.check_square("linalg.matrix_power", A.aval)
     if n < 0:
         return matrix_power(inv(A), -n)
+    if n == 0:
+        return el.add(el.multiply(A, constant(0)), _identity(A)) if A.requires_grad else (
+            movement.clone(_identity(A))
+        )
+    if n == 1:
+        return movement.clone(A)
     result = None
     power = A
     while n:
@@ -226,44 +345,68 @@ def matrix_power(A: Any, n: int) -> Any:  # noqa: N803
         n >>= 1
         if n:
             power = ops.matmul(power, power)
-    if result is not None:
-        return result
-    from .functions.creation import eye
-
-    return movement.expand(eye(A.aval.shape[-1], dtype=A.aval.dtype), shape=A.aval.shape)
+    return result
 
 
 def matrix_exp(A: Any) -> Any:  # noqa: N803
     """The exponential, by scaling and squaring of a Taylor polynomial of degree 18."""
-    from .functions.creation import eye
-
     ops.check_square("linalg.matrix_exp", A.aval)
     if not A.aval.size:
         return movement.clone(A)
-    size = float(np.abs(A.detach().array()).sum(-1).max())
+    size = float(np.abs(values_of_all(A.detach())).sum(-1).max())
     squarings = max(0, math.ceil(math.log2(size)) + 1) if size > 0 and math.isfinite(size) else 0
     x = el.divide(A, constant(float(2**squarings)))
-    identity = eye(A.aval.shape[-1], dtype=A.aval.dtype)
+    identity = _identity(A)
     result = identity
     for k in range(18, 0, -1):
-        result = el.add(identity, el.divide(ops.matmul(x, movement.expand(
-            result, shape=A.aval.shape)), constant(float(k))))  # fmt: skip
+        result = el.add(identity, el.divide(ops.matmul(x, result), constant(float(k))))
     for _ in range(squarings):
         result = ops.matmul(result, result)
     return result
 
 
-def multi_dot(tensors: Any) -> Any:
-    """The product of several matrices (the ends may be vectors) in the cheapest order."""
-    from .functions.linear_algebra import matmul as product
-
+def _check_multi_dot(tensors: Any) -> None:
     if len(tensors) < 2:
         raise RuntimeError(
             f"multi_dot(): expected at least 2 tensors but got {len(tensors)}"
         )
-    sizes = [t.aval.shape[0] if t.aval.ndim == 2 else 1 for t in tensors[:1]]
-    sizes += [t.aval.shape[-1] if t.aval.ndim == 2 or i == 0 else 1
-              for i, t in enumerate(tensors)]  # fmt: skip
+    last = len(tensors) - 1
+    for i, t in enumerate(tensors):
+        if i in (0, last) and t.aval.ndim not in (1, 2):
+            where = "first" if i == 0 else "last"
+            raise RuntimeError(
+                f"multi_dot(): the {where} tensor must be 1D or 2D but got {t.aval.ndim}D"
+            )
+        if 0 < i < last and t.aval.ndim != 2:
+            raise RuntimeError(
+                f"multi_dot(): tensor {i} must be 2D but got {t.aval.ndim}D"
+            )
+        if t.aval.dtype is not tensors[0].aval.dtype:
+            raise RuntimeError(
+                "multi_dot(): all tensors must have be the same dtype but tensor 0 is "
+                f"{scalar_type_name(tensors[0].aval.dtype)} and tensor {i} "
+                f"{scalar_type_name(t.aval.dtype)}"
+            )
+    for i in range(last):
+        a = tensors[i].aval.shape[-1]
+        b = tensors[i + 1].aval.shape[0]
+        if a != b:
+            left = [1, *tensors[i].aval.shape][-2:]
+            right = [*tensors[i + 1].aval.shape, 1][:2]
+            raise RuntimeError(
+                f"multi_dot(): tensors {i} and {i + 1} with shapes {left} and {right} cannot be "
+                "multiplied"
+            )
+
+
+@with_out
+def multi_dot(tensors: Any) -> Any:
+    """The product of several matrices (the ends may be vectors) in the cheapest order."""
+    from .functions.linear_algebra import matmul as product
+
+    _check_multi_dot(tensors)
+    sizes = [1 if tensors[0].aval.ndim == 1 else tensors[0].aval.shape[0]]
+    sizes += [1 if i and t.aval.ndim == 1 else t.aval.shape[-1] for i, t in enumerate(tensors)]
     n = len(tensors)
     cost = [[0.0] * n for _ in range(n)]
     split = [[0] * n for _ in range(n)]
@@ -284,93 +427,14 @@ def multi_dot(tensors: Any) -> Any:
     return build(0, n - 1)
 
 
-@_translated
-def vector_norm(
-    x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None  # noqa: A002
-) -> Any:
-    """The vector norm of order ``ord``."""
-    from .functions.reduction import vector_norm as compute
-
-    return compute(x, ord, dim, keepdim, dtype=dtype)
-
-
-@_translated
-def matrix_norm(
-    A: Any,  # noqa: N803
-    ord: Any = "fro",  # noqa: A002
-    dim: Any = (-2, -1),
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-) -> Any:
-    """The norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
-    from .functions.reduction import _typed
-    from .functions.reduction import vector_norm as vector
-
-    A = _typed(A, dtype)  # noqa: N806
-    first, second = (normalize_axis(operator.index(d), A.aval.ndim) for d in dim)
-    if ord == "fro":
-        return vector(A, 2, (first, second), keepdim)
-    if ord in (1, -1, math.inf, -math.inf):
-        folded, kept = (first, second) if abs(ord) == 1 else (second, first)
-        sums = vector(A, 1, folded, True)
-        pick = reduction.amax if ord > 0 else reduction.amin
-        result = pick(sums, axis=(kept,), keepdims=True)
-    elif ord in (2, -2, "nuc"):
-        rest = [i for i in range(A.aval.ndim) if i not in (first, second)]
-        values = ops.svd(movement.permute(A, axes=(*rest, first, second)), full_matrices=False)[1]
-        last = (values.aval.ndim - 1,)
-        fold = {2: reduction.amax, -2: reduction.amin, "nuc": reduction.sum_}[ord]
-        folded_values = fold(values, axis=last, keepdims=False)
-        shape = tuple(1 if i in (first, second) else n for i, n in enumerate(A.aval.shape))
-        result = movement.reshape(folded_values, shape)
-    else:
-        raise ValueError(f"Order {ord} not supported.")
-    return result if keepdim else movement.squeeze(result, axes=(first, second))
-
-
-@_translated
-def norm(
-    A: Any,  # noqa: N803
-    ord: Any = None,  # noqa: A002
-    dim: Any = None,
-    keepdim: bool = False,
-    *,
-    dtype: Any = None,
-) -> Any:
-    """A vector norm, or a matrix norm where two axes are meant and ``ord`` is given."""
-    if ord is not None and (
-        (isinstance(dim, (tuple, list)) and len(dim) == 2) or (dim is None and A.aval.ndim == 2)
-    ):
-        return matrix_norm(A, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
-    if isinstance(ord, str):
-        raise RuntimeError(
-            f"linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got "
-            f"{A.aval.ndim}D."
-        )
-    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
-
-
-@_translated
-def cond(A: Any, p: Any = None) -> Any:  # noqa: N803
-    """The condition number for the norm ``p``."""
-    if p is None or p in (2, -2):
-        values = ops.svd(A, full_matrices=False)[1]
-        n = values.aval.ndim - 1
-        top = movement.select(values, axis=n, index=0)
-        low = movement.select(values, axis=n, index=values.aval.shape[-1] - 1)
-        return el.divide(low, top) if p == -2 else el.divide(top, low)
-    return el.multiply(matrix_norm(A, p), matrix_norm(inv(A), p))
-
-
-@_translated
+@with_out
 def cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
     """The vector product along an axis of length 3."""
-    axis = normalize_axis(dim, input.aval.ndim)
     if input.aval.ndim != other.aval.ndim:
         raise RuntimeError(
             "linalg.cross: inputs must have the same number of dimensions."
         )
+    axis = normalize_axis(dim, input.aval.ndim)
     if input.aval.shape[axis] != 3 or other.aval.shape[axis] != 3:
         raise RuntimeError(
             f"linalg.cross: inputs dimension {dim} must have length 3. Got "
@@ -388,7 +452,7 @@ def cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
     )
 
 
-@_translated
+@with_out
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     """The sum of products along an axis, the first factor conjugated."""
     from mindtorch.engine.ops.complex import conj
@@ -400,16 +464,22 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
 
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: N803
     """A view of a diagonal."""
-    ndim = A.aval.ndim
-    first, second = normalize_axis(dim1, ndim), normalize_axis(dim2, ndim)
-    return movement.diagonal(A, offset=offset, first=first, second=second)
+    from .functions.shape import diagonal as view
+
+    return view(A, offset, dim1, dim2)
 
 
 def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
     """The powers 0, 1, ..., N - 1 of each element along a last axis."""
+    if not x.aval.ndim:
+        x = movement.reshape(x, (1,))
+    if N is not None and N <= 0:
+        raise RuntimeError(f"N must be greater than 0, but got {N}")
     count = x.aval.shape[-1] if N is None else N
     powers = from_array(np.arange(count, dtype=np.int64))
     return el.power(movement.unsqueeze(x, axis=x.aval.ndim), powers)
 
+
+from ._linalg_norms import cond, matrix_norm, norm, vector_norm  # noqa: E402
 
 _cast_whole(globals(), _AUTOCAST_POLICIES)

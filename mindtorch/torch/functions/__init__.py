@@ -6,7 +6,7 @@ import importlib
 
 SUBJECTS = (
     "creation", "shape", "copies", "indexing", "random", "gathering", "pointwise", "comparison",
-    "reduction", "sorting", "scan", "linear_algebra", "operators", "queries", "foreach",
+    "reduction", "sorting", "scan", "linear_algebra", "factors", "operators", "queries", "foreach",
     "statistics",
 )  # fmt: skip
 

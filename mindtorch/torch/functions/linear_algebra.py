@@ -14,7 +14,7 @@ from mindtorch.engine.tensor import constant
 
 from .. import linalg
 from .._arguments import normalize_axis, require_tensor
-from .._registry import FUNCTIONS, METHODS, function
+from .._registry import FUNCTIONS, function
 from .einsum import einsum as _einsum
 
 matrix_norm = linalg.matrix_norm
@@ -345,69 +345,3 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     size = vector_norm(input, p, others, keepdim=True)
     factor = el.divide(constant(float(maxnorm)), el.add(size, constant(1e-7)))
     return el.multiply(input, el.where(el.greater(size, constant(maxnorm)), factor, constant(1)))
-
-
-def _publish() -> None:
-    """The older names of functions that torch.linalg holds."""
-    names = {
-        "inverse": linalg.inv, "det": linalg.det, "slogdet": linalg.slogdet,
-        "matrix_power": linalg.matrix_power, "pinverse": linalg.pinv, "logdet": _logdet,
-        "cholesky": _cholesky, "qr": _qr, "svd": _svd, "matrix_exp": linalg.matrix_exp,
-        "cholesky_inverse": _cholesky_inverse, "cholesky_solve": _cholesky_solve,
-        "triangular_solve": _triangular_solve,
-    }  # fmt: skip
-    for name, body in names.items():
-        FUNCTIONS[name] = METHODS[name] = body  # type: ignore[assignment]
-
-
-def _logdet(input: Any) -> Any:  # noqa: A002
-    """The logarithm of the determinant; nan where it is negative."""
-    sign, size = ops.slogdet(input)
-    return el.where(el.less(sign, constant(0)), constant(float("nan")), size)
-
-
-def _cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
-    """The Cholesky factor."""
-    return linalg.cholesky(input, upper=upper)
-
-
-def _qr(input: Any, some: bool = True) -> Any:  # noqa: A002
-    """The QR factors."""
-    from .. import return_types
-
-    return return_types.qr(*ops.qr(input, complete=not some))
-
-
-def _svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa: A002
-    """The singular values and vectors; V, not its adjoint."""
-    from .. import return_types
-
-    u, s, vh = ops.svd(input, full_matrices=not some)
-    return return_types.svd(u, s, ops.adjoint(vh))
-
-
-def _cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: A002, N803
-    """``X`` with ``A X = input`` where ``L`` is the Cholesky factor of ``A``."""
-    low = ops.adjoint(L) if upper else L
-    half = ops.solve_triangular(low, input, upper=False, unit=False)
-    return ops.solve_triangular(ops.adjoint(low), half, upper=True, unit=False)
-
-
-def _cholesky_inverse(L: Any, upper: bool = False) -> Any:  # noqa: N803
-    """The inverse of the matrix whose Cholesky factor is ``L``."""
-    from .creation import eye
-
-    identity = eye(L.aval.shape[-1], dtype=L.aval.dtype)
-    return _cholesky_solve(identity, L, upper)
-
-
-def _triangular_solve(
-    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False  # noqa: N803
-) -> Any:
-    """``(X, A)`` with ``A X = b``, ``A`` triangular."""
-    matrix = ops.swapped(A) if transpose else A
-    up = upper != transpose
-    return ops.solve_triangular(matrix, b, upper=up, unit=unitriangular), A
-
-
-_publish()

@@ -1,0 +1,239 @@
+"""The older names of what torch.linalg solves and factors, and factors of low rank."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine.dtypes import scalar_type_name
+from mindtorch.engine.ops import elementwise as el
+from mindtorch.engine.ops import factorizations as factors
+from mindtorch.engine.ops import linear_algebra as ops
+from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import constant, full_flat
+
+from .. import _linalg_factors, linalg, return_types
+from .._registry import FUNCTIONS, METHODS, function
+
+
+@function()
+def logdet(input: Any) -> Any:  # noqa: A002
+    """The logarithm of the determinant; nan where it is negative."""
+    ops.check_square("logdet", input.aval)
+    sign, size = ops.slogdet(input)
+    if input.aval.dtype.is_complex:
+        return el.add(el.log(sign), size)
+    return el.where(el.less(sign, constant(0)), constant(float("nan")), size)
+
+
+@function(out=True)
+def slogdet(input: Any) -> Any:  # noqa: A002
+    """The determinant's sign and the logarithm of its size."""
+    return return_types.slogdet(*ops.slogdet(input))
+
+
+@function(out=True)
+def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
+    """The Cholesky factor."""
+    ops.check_square("cholesky", input.aval)
+    if upper:
+        return ops.adjoint(ops.cholesky(ops.adjoint(input), check="cholesky"))
+    return ops.cholesky(input, check="cholesky")
+
+
+@function(out=True)
+def qr(input: Any, some: bool = True) -> Any:  # noqa: A002
+    """The QR factors."""
+    factors.check_matrix("linalg.qr", input.aval)
+    return return_types.qr(*factors.qr(input, mode="reduced" if some else "complete"))
+
+
+@function(out=True)
+def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa: A002
+    """The singular values and vectors; V, not its adjoint."""
+    factors.check_matrix("linalg.svd", input.aval)
+    if compute_uv:
+        u, s, vh = factors.svd(input, full_matrices=not some, name="linalg.svd")
+        return return_types.svd(u, s, ops.adjoint(vh))
+    values = factors.svd_values(input)
+    m, n = input.aval.shape[-2:]
+    batch, dtype = input.aval.shape[:-2], input.aval.dtype
+    return return_types.svd(
+        full_flat((*batch, m, m), dtype, 0), values, full_flat((*batch, n, n), dtype, 0)
+    )
+
+
+@function(out=True)
+def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: A002, N803
+    """``X`` with ``A X = input`` where ``L`` is the Cholesky factor of ``A``."""
+    if input.aval.ndim < 2:
+        raise RuntimeError(
+            f"b should have at least 2 dimensions, but has {input.aval.ndim} dimensions instead"
+        )
+    if L.aval.ndim < 2:
+        raise RuntimeError(
+            f"u should have at least 2 dimensions, but has {L.aval.ndim} dimensions instead"
+        )
+    ops.check_square("cholesky_solve", L.aval)
+    if input.aval.shape[-2] != L.aval.shape[-2]:
+        raise RuntimeError(
+            "Incompatible matrix sizes for cholesky_solve: each A matrix is "
+            f"{L.aval.shape[-1]} by {L.aval.shape[-1]} but each b matrix is "
+            f"{input.aval.shape[-2]} by {input.aval.shape[-1]}"
+        )
+    return ops.cholesky_solve(input, L, upper=bool(upper))
+
+
+@function(out=True)
+def cholesky_inverse(L: Any, upper: bool = False) -> Any:  # noqa: N803
+    """The inverse of the matrix whose Cholesky factor is ``L``."""
+    from .creation import eye
+
+    ops.check_square("cholesky_inverse", L.aval)
+    return cholesky_solve(eye(L.aval.shape[-1], dtype=L.aval.dtype), L, upper)
+
+
+@function(out=True)
+def triangular_solve(
+    b: Any, A: Any, upper: bool = True, transpose: bool = False, unitriangular: bool = False  # noqa: N803
+) -> Any:
+    """``(X, A)`` with ``A X = b``, ``A`` triangular."""
+    if b.aval.ndim < 2:
+        raise RuntimeError(
+            "torch.triangular_solve: Expected b to have at least 2 dimensions, but it has "
+            f"{b.aval.ndim} dimensions instead"
+        )
+    if A.aval.ndim < 2:
+        raise RuntimeError(
+            "torch.triangular_solve: Expected A to have at least 2 dimensions, but it has "
+            f"{A.aval.ndim} dimensions instead"
+        )
+    ops.check_square("triangular_solve", A.aval)
+    matrix = ops.swapped(A) if transpose else A
+    solution = ops.solve_triangular(matrix, b, upper=upper != transpose, unit=unitriangular)
+    batch = solution.aval.shape[:-2]
+    clone = movement.clone(movement.expand(A, shape=(*batch, *A.aval.shape[-2:])))
+    return return_types.triangular_solve(solution, clone)
+
+
+@function(name="lu")
+def packed_lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:  # noqa: N803
+    """``L`` and ``U`` in one matrix, the exchanged rows, and (``get_infos``) LAPACK's numbers."""
+    packed, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
+    return (packed, pivots, info) if get_infos else (packed, pivots)
+
+
+@function(out=True)
+def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:  # noqa: N803
+    """``X`` with ``A X = b`` from the factors of ``A``."""
+    return linalg.lu_solve(LU_data, LU_pivots, b)
+
+
+@function(out=True, method=False)
+def lu_unpack(
+    LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True  # noqa: N803
+) -> Any:
+    """``P``, ``L`` and ``U`` from the factors in one matrix; empty what is not asked for."""
+    if unpack_pivots and LU_pivots.aval.dtype.name != "int32":
+        raise RuntimeError(
+            "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
+            "dtype.\nNote: this function is intended to be used with the output produced by "
+            "torch.linalg.lu_factor"
+        )
+    empty = full_flat((0,), LU_data.aval.dtype, 0)
+    permutation = low = up = empty
+    if unpack_pivots:
+        permutation = factors.permutation_matrix(LU_pivots, LU_data.aval.shape[-2], LU_data)
+    if unpack_data:
+        low = factors.identity_plus(LU_data, True)
+        up = factors.identity_plus(LU_data, False)
+    return return_types.lu_unpack(permutation, low, up)
+
+
+@function(out=True)
+def geqrf(input: Any) -> Any:  # noqa: A002
+    """``R`` with the reflectors that make ``Q`` below its diagonal, and their factors."""
+    return _linalg_factors.geqrf(input)
+
+
+@function(out=True)
+def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Any:  # noqa: A002
+    """``Q other`` (``other Q``), or with the adjoint of the ``Q`` that :func:`geqrf` encodes."""
+    return _linalg_factors.ormqr(input, tau, other, left, transpose)
+
+
+def _range_of(A: Any, q: int, niter: int, M: Any) -> Any:  # noqa: N803
+    """Columns that span about the range of ``A - M``, by ``niter`` subspace iterations."""
+    from .linear_algebra import matmul
+    def times(x: Any) -> Any:
+        product = matmul(A, x)
+        return product if M is None else el.subtract(product, matmul(M, x))
+
+    def adjoint_times(x: Any) -> Any:
+        product = matmul(ops.adjoint(A), x)
+        return product if M is None else el.subtract(product, matmul(ops.adjoint(M), x))
+
+    start = FUNCTIONS["randn"](A.aval.shape[-1], q, dtype=A.aval.dtype)
+    columns = linalg.qr(times(start))[0]
+    for _ in range(niter):
+        columns = linalg.qr(adjoint_times(columns))[0]
+        columns = linalg.qr(times(columns))[0]
+    return columns
+
+
+@function(method=False)
+def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:  # noqa: N803
+    """About the ``q`` greatest singular values of ``A - M``, with U and V: by random projection
+    (Halko, Martinsson and Tropp, algorithm 5.1)."""
+    from .linear_algebra import matmul
+
+    q = 6 if q is None else q
+    m, n = A.aval.shape[-2:]
+    if M is not None:
+        M = movement.expand(M, shape=A.aval.shape)  # noqa: N806
+    wide = m < n
+    if wide:
+        A = ops.adjoint(A)  # noqa: N806
+        M = None if M is None else ops.adjoint(M)  # noqa: N806
+    columns = _range_of(A, q, 2 if niter is None else niter, M)
+    small = matmul(ops.adjoint(columns), A)
+    if M is not None:
+        small = el.subtract(small, matmul(ops.adjoint(columns), M))
+    u, s, vh = linalg.svd(small, full_matrices=False)
+    u, v = matmul(columns, u), ops.adjoint(vh)
+    return (v, s, u) if wide else (u, s, v)
+
+
+@function(method=False)
+def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Any:  # noqa: N803
+    """The singular values and vectors of ``A``, of which (``center``) the columns' means are
+    subtracted."""
+    from .reduction import mean
+
+    m, n = A.aval.shape[-2:]
+    if q is None:
+        q = min(6, m, n)
+    elif not 0 <= q <= min(m, n):
+        raise ValueError(f"q(={q}) must be non-negative integer and not greater than min(m, n)="
+                         f"{min(m, n)}")  # fmt: skip
+    if not niter >= 0:
+        raise ValueError(f"niter(={niter}) must be non-negative integer")
+    if A.aval.dtype.category < 2:
+        raise ValueError(f"input must be a floating point tensor, not "
+                         f"{scalar_type_name(A.aval.dtype)}")  # fmt: skip
+    if not center:
+        return svd_lowrank(A, q, niter=niter)
+    return svd_lowrank(el.subtract(A, mean(A, dim=-2, keepdim=True)), q, niter=niter)
+
+
+def _publish() -> None:
+    """Names that are functions of torch.linalg as they are."""
+    names = {
+        "inverse": linalg.inv, "det": linalg.det, "matrix_power": linalg.matrix_power,
+        "pinverse": linalg.pinv, "matrix_exp": linalg.matrix_exp,
+        "orgqr": linalg.householder_product,
+    }  # fmt: skip
+    for name, body in names.items():
+        FUNCTIONS[name] = METHODS[name] = body
+
+
+_publish()
