@@ -370,4 +370,5 @@ def poisson(input: Any, generator: Any = None) -> Any:  # noqa: A002
     def fill(array: Any, rates: Any) -> None:
         draws.poisson(array, np.ascontiguousarray(np.broadcast_to(rates, array.shape)))
 
-    return draw(input.aval, fill, input)
+    own = input.aval
+    return draw(own if own.dense else aval(own.shape, own.dtype), fill, input)
