@@ -70,6 +70,22 @@ def _store(dtype: np.dtype[Any], value: str, compute: np.dtype[Any]) -> str:
     return value
 
 
+# functions of two operands that torch computes on operands rounded to their common short type
+_ROUNDED = {
+    "add", "subtract", "power", "remainder", "fmod", "atan2", "hypot", "copysign", "nextafter",
+    "xlogy", "xlog1py", "logaddexp", "logaddexp2", "heaviside", "eq", "ne", "lt", "le", "gt", "ge",
+}  # fmt: skip
+
+
+def _rounded(function: str, place: int, mode: str, compute: np.dtype[Any]) -> bool:
+    """Whether an operand of another type is first rounded to float16 or bfloat16."""
+    if compute not in (_FLOAT16, _BFLOAT16):
+        return False
+    if function in ("multiply", "divide"):
+        return place == 0 or mode != "s"
+    return function in _ROUNDED
+
+
 # --- layout ----------------------------------------------------------------------------------
 
 
@@ -218,6 +234,9 @@ def _generate(
         )
         raw = expression[0][0] == "where" and i == 0 and len(expression) == 1
         value = f"{place} != 0" if raw else _load(types[i + 1], place, arithmetic)
+        if len(expression) == 1 and types[i + 1] != compute:
+            if _rounded(expression[0][0], i, mode, compute):
+                value = _load(compute, _store(compute, value, arithmetic), arithmetic)
         (hoisted if mode == "s" else loaded).append(f"v{i} = {value}")
     steps = []
     for k, (function, operands) in enumerate(expression):
