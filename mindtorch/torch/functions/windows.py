@@ -1,0 +1,212 @@
+"""Windows that taper a signal: torch.hann_window and its kin."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.dtypes import FLOAT
+from mindtorch.engine.ops import elementwise as ops
+from mindtorch.engine.ops import elementwise_special as special
+from mindtorch.engine.tensor import constant as c
+
+from .._arguments import as_dtype
+from .._registry import FUNCTIONS, function
+from .creation import finish
+
+_OPTIONS = (
+    "*, torch.dtype dtype = None, torch.layout layout = None, torch.device device = None, "
+    "bool pin_memory = False, bool requires_grad = False)"
+)
+
+
+def _checked(*extra: str) -> Callable[[Any], Any]:
+    """Raise torch's TypeError for arguments that fit no form: a length, ``periodic``, ``extra``."""
+    words = ("int window_length", "bool periodic", *extra)
+    names = [word.split()[1] for word in words]
+    kinds: tuple[Any, ...] = (int, bool, *((int, float) for _ in extra))
+
+    def decorate(body: Any) -> Any:
+        name = body.__name__
+
+        @functools.wraps(body)
+        def call(*args: Any, **options: Any) -> Any:
+            given = (*args, *(options[each] for each in names[len(args) :] if each in options))
+            if len(given) == 1 and type(given[0]) is not int:
+                raise TypeError(
+                    f"{name}(): argument 'window_length' (position 1) must be int, not "
+                    f"{type(given[0]).__name__}"
+                )
+            fits = 1 <= len(given) <= len(kinds) and all(map(isinstance, given, kinds))
+            if not fits:
+                forms = "".join(
+                    f" * ({', '.join(words[:count])}, {_OPTIONS}\n"
+                    for count in range(1, len(words) + 1)
+                )
+                raise TypeError(
+                    f"{name}() received an invalid combination of arguments - got "
+                    f"({', '.join(type(each).__name__ for each in given)}), but expected one of:\n"
+                    f"{forms}"
+                )
+            return body(*args, **options)
+
+        return call
+
+    return decorate
+
+
+def _places(
+    name: str, length: int, periodic: bool, dtype: Any, device: Any
+) -> tuple[Any, int]:
+    """The numbers 0, 1, ... of a window's places, and how many; RuntimeError for a bad type."""
+    kind = dtypes.default if dtype is None else as_dtype(dtype)
+    if kind.category < FLOAT:
+        raise RuntimeError(
+            f"{name} expects floating point dtypes, got: TensorOptions(dtype="
+            f"{_SPELLED[kind.name]}, device=cpu, layout=Strided (default), requires_grad=false "
+            "(default), pinned_memory=false, memory_format=(nullopt))"
+        )
+    if length < 0:
+        raise RuntimeError(
+            f"{name} requires non-negative window_length, got window_length={length}"
+        )
+    count = length + 1 if periodic and length > 1 else length
+    return FUNCTIONS["arange"](count, dtype=kind, device=device), count
+
+
+_SPELLED = {
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
+    "int32": "int", "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int",
+    "uint64": "long unsigned int",
+}  # fmt: skip
+
+
+def _finish(window: Any, length: int, layout: Any, pin_memory: bool, requires_grad: bool) -> Any:
+    if length == 1:
+        window = ops.add(window, c(1))
+    window = window[:length].clone() if window.shape[0] > length else window
+    return finish(window, requires_grad, layout, pin_memory)
+
+
+def _scaled(places: Any, factor: float) -> Any:
+    return ops.multiply(places, c(factor))
+
+
+@function(method=False)
+@_checked("float alpha", "float beta")
+def hamming_window(
+    window_length: int,
+    periodic: bool = True,
+    alpha: float = 0.54,
+    beta: float = 0.46,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """``alpha - beta cos(2 pi n / (N - 1))``; ``periodic`` drops the last of N + 1."""
+    options = (dtype, layout, device, pin_memory, requires_grad)
+    return _cosine("hamming_window", window_length, periodic, alpha, beta, *options)
+
+
+def _cosine(
+    name: str, length: int, periodic: bool, alpha: float, beta: float, dtype: Any, layout: Any,
+    device: Any, pin_memory: bool, requires_grad: bool,
+) -> Any:  # fmt: skip
+    window, count = _places(name, length, periodic, dtype, device)
+    if count > 1:
+        turned = ops.cos(_scaled(window, 2 * math.pi / (count - 1)))
+        window = ops.add(_scaled(turned, -beta), c(alpha))
+    return _finish(window, length, layout, pin_memory, requires_grad)
+
+
+@function(method=False)
+@_checked()
+def hann_window(
+    window_length: int,
+    periodic: bool = True,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """``sin(pi n / (N - 1))**2``; ``periodic`` drops the last of N + 1."""
+    options = (dtype, layout, device, pin_memory, requires_grad)
+    return _cosine("hann_window", window_length, periodic, 0.5, 0.5, *options)
+
+
+@function(method=False)
+@_checked()
+def bartlett_window(
+    window_length: int,
+    periodic: bool = True,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """The triangle ``1 - |2 n / (N - 1) - 1|``; ``periodic`` drops the last of N + 1."""
+    name = "bartlett_window"
+    window, count = _places(name, window_length, periodic, dtype, device)
+    if count > 1:
+        rising = _scaled(window, 2 / (count - 1))
+        falling = ops.add(ops.negative(rising), c(2.0))
+        window = ops.where(ops.less_equal(window, c((count - 1) // 2)), rising, falling)
+    return _finish(window, window_length, layout, pin_memory, requires_grad)
+
+
+@function(method=False)
+@_checked()
+def blackman_window(
+    window_length: int,
+    periodic: bool = True,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """``0.42 - 0.5 cos(2 t) + 0.08 cos(4 t)`` at ``t = pi n / (N - 1)``; ``periodic`` drops the
+    last of N + 1."""
+    name = "blackman_window"
+    window, count = _places(name, window_length, periodic, dtype, device)
+    if count > 1:
+        angle = _scaled(window, math.pi / (count - 1))
+        outer, inner = (ops.cos(_scaled(angle, times)) for times in (4, 2))
+        window = ops.subtract(_scaled(outer, 0.08), _scaled(inner, 0.5))
+        window = ops.add(window, c(0.42))
+    return _finish(window, window_length, layout, pin_memory, requires_grad)
+
+
+@function(method=False)
+@_checked("float beta")
+def kaiser_window(
+    window_length: int,
+    periodic: bool = True,
+    beta: float = 12.0,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: bool = False,
+    requires_grad: bool = False,
+) -> Any:
+    """``i0(beta sqrt(1 - (2 n / (N - 1) - 1)**2)) / i0(beta)``; ``periodic`` drops the last of
+    N + 1."""
+    name = "kaiser_window"
+    window, count = _places(name, window_length, periodic, dtype, device)
+    if count > 1:
+        wide = window if window.element_size() >= 4 else window.float()
+        half = (count - 1) / 2
+        offset = ops.divide(ops.subtract(wide, c(half)), c(half))
+        # short types round a place beyond the last one
+        height = ops.sqrt(ops.absolute(ops.subtract(c(1.0), ops.multiply(offset, offset))))
+        peak = special.i0(FUNCTIONS["full"]((), float(beta), dtype=wide.dtype))
+        window = ops.divide(special.i0(_scaled(height, beta)), peak).to(window.dtype)
+    return _finish(window, window_length, layout, pin_memory, requires_grad)
