@@ -186,3 +186,22 @@ def run(module, padding, grad=False, training=False, mask=None):
 def test_padding_is_left_out_of_an_encoders_result_where_torch_does(code: str) -> None:
     """Zeros before the last norm, in evaluation without gradients; a warning says where never."""
     check(code, ENCODER, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "s(3).draw(9)", "s(1).draw(), s(1).draw(1)", "e.draw(2), e.draw(3), e.draw(), e.quasi",
+        "s(40).draw(70)[-3:]", "s(21201).draw(3)[:, -5:]", "s(4, scramble=True, seed=5).draw(17)",
+        "s(4, True, 5).sobolstate, s(4, True, 5).shift", "s(6, scramble=True).draw(5)",
+        "s(6, scramble=True), torch.rand(2)", "e.fast_forward(5).draw(4), e.num_generated",
+        "e.fast_forward(1).fast_forward(7).draw(2)", "e.draw(4), e.reset().draw(2)",
+        "e.draw_base2(3), e.draw_base2(3)", "e.draw(3), e.draw_base2(3)", "s(0)", "s(21202)",
+        "e.draw(4, dtype=torch.float64)", "(lambda o: (e.draw(4, out=o), o))(torch.empty(0))",
+        "str(s(2)), str(s(2, True)), str(s(2, True, 7))", "s(3).sobolstate",
+        "e.fast_forward(2 ** 20).draw(2)", "s(7).draw(3, dtype=torch.bfloat16)",
+    ],
+)  # fmt: skip
+def test_sobol_points_are_torchs(code: str) -> None:
+    """The sequence, its scrambling by the generator's numbers, and where it goes on."""
+    check(code, "torch.manual_seed(4); s = torch.quasirandom.SobolEngine; e = s(5)")
