@@ -150,3 +150,58 @@ def test_a_write_through_data_sees_where_its_operand_overlaps() -> None:
     expected = q + q.t()
     q.data.add_(q.t())
     assert ours.equal(q, expected)
+
+
+ENCODER = """
+import warnings
+torch.manual_seed(1)
+def encoder(outer={}, **settings):
+    layer = torch.nn.TransformerEncoderLayer(
+        8, settings.pop("heads", 2), 16, batch_first=settings.pop("batch_first", True), **settings)
+    return torch.nn.TransformerEncoder(layer, 2, torch.nn.LayerNorm(8), **outer)
+sequence = torch.randn(2, 5, 8)
+end = torch.tensor([[False] * 5, [False] * 3 + [True] * 2])
+start = end.flip(1)
+def run(module, padding, grad=False, training=False, mask=None):
+    with torch.set_grad_enabled(grad), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=".*nested tensors is in prototype")
+        return module.train(training)(sequence, mask, padding).detach()
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "run(encoder(), end)", "run(encoder(activation='gelu'), end)", "run(encoder(), start)",
+        "run(encoder(dropout=0.0), end, training=True)", "run(encoder(), end, grad=True)",
+        "run(encoder(), end, mask=torch.eye(5) > 1)", "run(encoder(norm_first=True), end)",
+        "run(encoder(dict(enable_nested_tensor=False)), end)",
+        "encoder(batch_first=False).use_nested_tensor",
+        "encoder(bias=False).use_nested_tensor", "encoder(heads=1).use_nested_tensor",
+        "encoder(activation=torch.tanh).use_nested_tensor", "encoder().use_nested_tensor",
+        "torch.nn.TransformerEncoder(torch.nn.Linear(2, 2), 1).use_nested_tensor",
+        "run(encoder(), torch.zeros(2, 5).masked_fill(end, float('-inf')))",
+    ],
+)  # fmt: skip
+def test_padding_is_left_out_of_an_encoders_result_where_torch_does(code: str) -> None:
+    """Zeros before the last norm, in evaluation without gradients; a warning says where never."""
+    check(code, ENCODER, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "s(3).draw(9)", "s(1).draw(), s(1).draw(1)", "e.draw(2), e.draw(3), e.draw(), e.quasi",
+        "s(40).draw(70)[-3:]", "s(21201).draw(3)[:, -5:]", "s(4, scramble=True, seed=5).draw(17)",
+        "s(4, True, 5).sobolstate, s(4, True, 5).shift", "s(6, scramble=True).draw(5)",
+        "s(6, scramble=True), torch.rand(2)", "e.fast_forward(5).draw(4), e.num_generated",
+        "e.fast_forward(1).fast_forward(7).draw(2)", "e.draw(4), e.reset().draw(2)",
+        "e.draw_base2(3), e.draw_base2(3)", "e.draw(3), e.draw_base2(3)", "s(0)", "s(21202)",
+        "e.draw(4, dtype=torch.float64)", "(lambda o: (e.draw(4, out=o), o))(torch.empty(0))",
+        "str(s(2)), str(s(2, True)), str(s(2, True, 7))", "s(3).sobolstate",
+        "e.fast_forward(2 ** 20).draw(2)", "s(7).draw(3, dtype=torch.bfloat16)",
+    ],
+)  # fmt: skip
+def test_sobol_points_are_torchs(code: str) -> None:
+    """The sequence, its scrambling by the generator's numbers, and where it goes on."""
+    check(code, "torch.manual_seed(4); s = torch.quasirandom.SobolEngine; e = s(5)")

@@ -52,6 +52,17 @@ RUNS = [
     "custom_optimizer --steps 16",
     "checkpoint_resume --epochs 4",
     "ema_swa --epochs 3 --swa-start 1",
+    "reinforce --episodes 8",
+    "actor_critic --updates 6",
+    "actor_critic --updates 6 --continuous",
+    "ppo --updates 2",
+    "ddpm --iterations 16 --timesteps 12",
+    "pinn --adam 11 --lbfgs 6",
+    "vision_transformer --epochs 1",
+    "vq_vae --epochs 1",
+    "vq_vae --epochs 1 --moving",
+    "real_nvp --steps 12",
+    "translation_transformer --epochs 1",
 ]
 
 

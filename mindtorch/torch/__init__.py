@@ -127,8 +127,8 @@ _LAZY = (
     "_C", "_custom_ops", "_dynamo", "_ops", "accelerator", "amp", "ao", "backends", "compiler",
     "cpu", "distributed", "distributions", "func", "fft", "futures", "fx", "hub", "jit", "library",
     "linalg", "masked", "mps", "mtia", "multiprocessing", "nn", "onnx", "ops", "optim",
-    "overrides", "profiler", "serialization", "signal", "sparse", "special", "storage", "testing",
-    "torch_version", "types", "utils", "xpu",
+    "overrides", "profiler", "quasirandom", "serialization", "signal", "sparse", "special",
+    "storage", "testing", "torch_version", "types", "utils", "xpu",
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "compile": "compiler._compile",

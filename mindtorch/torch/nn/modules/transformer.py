@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
+
+from mindtorch.engine.core import state
 
 from .. import functional as F  # noqa: N812
 from .. import init
@@ -142,8 +145,8 @@ class TransformerEncoderLayer(Module):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.activation = _activation(activation)
-        relu = activation is F.relu or isinstance(activation, ReLU)
-        gelu = activation is F.gelu or isinstance(activation, GELU)
+        relu = self.activation is F.relu or isinstance(activation, ReLU)
+        gelu = self.activation is F.gelu or isinstance(activation, GELU)
         self.activation_relu_or_gelu = 1 if relu else 2 if gelu else 0
 
     def forward(
@@ -240,8 +243,9 @@ def _is_causal(mask: Any, is_causal: bool | None) -> bool:
 class TransformerEncoder(Module):
     """``num_layers`` copies of an encoder layer, then a norm.
 
-    ``enable_nested_tensor`` and ``mask_check`` choose between implementations in torch; they have
-    no effect on the result and none here.
+    ``enable_nested_tensor``: in evaluation without gradients, torch leaves padding at the end of
+    rows out of the computation and puts zeros in its place before the norm. So it is here, though
+    only the zeros are seen; ``mask_check`` says whether torch looks where the padding is first.
     """
 
     def __init__(
@@ -254,6 +258,14 @@ class TransformerEncoder(Module):
         self.norm = norm
         self.enable_nested_tensor = enable_nested_tensor
         self.mask_check = mask_check
+        obstacle = _nested_obstacle(encoder_layer)
+        self.use_nested_tensor = enable_nested_tensor and not obstacle
+        if enable_nested_tensor and obstacle:
+            warnings.warn(
+                "enable_nested_tensor is True, but self.use_nested_tensor is False because "
+                f"encoder_layer{obstacle}",
+                stacklevel=2,
+            )
 
     def forward(
         self, src: Any, mask: Any = None, src_key_padding_mask: Any = None,
@@ -266,7 +278,48 @@ class TransformerEncoder(Module):
             x = layer(
                 x, src_mask=mask, src_key_padding_mask=src_key_padding_mask, is_causal=causal
             )
+        if self._leaves_padding_out(src, mask, src_key_padding_mask):
+            x = x.masked_fill(src_key_padding_mask.bool().unsqueeze(-1), 0.0)
         return x if self.norm is None else self.norm(x)
+
+    def _leaves_padding_out(self, src: Any, mask: Any, padding: Any) -> bool:
+        """Whether torch would compute without the padding."""
+        if not self.use_nested_tensor or padding is None or mask is not None or src.dim() != 3:
+            return False
+        first = self.layers[0]
+        if first.training:
+            return False
+        tensors = (src, *first.parameters())
+        if state.grad_enabled and any(x.requires_grad for x in tensors):
+            return False
+        flags = padding.bool()
+        return bool((flags[:, :-1] <= flags[:, 1:]).all())
+
+
+def _nested_obstacle(layer: Any) -> str:
+    """What keeps torch from its way through nested tensors, as it ends the warning."""
+    if not isinstance(layer, TransformerEncoderLayer):
+        return " was not TransformerEncoderLayer"
+    attention = layer.self_attn
+    checks = (
+        (layer.norm_first, ".norm_first was True"),
+        (
+            not attention.batch_first,
+            ".self_attn.batch_first was not True(use batch_first for better inference performance)",
+        ),
+        (
+            not attention._qkv_same_embed_dim,
+            ".self_attn._qkv_same_embed_dim was not True",
+        ),
+        (attention.in_proj_bias is None, ".self_attn was passed bias=False"),
+        (not layer.activation_relu_or_gelu, ".activation_relu_or_gelu was not True"),
+        (
+            layer.norm1.eps != layer.norm2.eps,
+            ".norm1.eps was not equal to encoder_layer.norm2.eps",
+        ),
+        (attention.num_heads % 2 == 1, ".self_attn.num_heads is odd"),
+    )
+    return next((text for holds, text in checks if holds), "")
 
 
 class TransformerDecoder(Module):
