@@ -147,17 +147,37 @@ channel_sum = NetworkOp(
 )
 
 
+def _conj(x: Any) -> Any:
+    """``x``'s conjugate, which a gradient of a complex product with ``x`` has as a factor."""
+    if not x.aval.dtype.is_complex:
+        return x
+    from .complex import conj
+
+    return conj(x)
+
+
+def _forward_of_shape(x: Any, weight: Any, shape: Shape, **params: Any) -> Any:
+    """The convolution's first elements of each axis: output_padding may leave room for more."""
+    from .movement import slice_
+
+    y = convolution(x, weight, None, **params)
+    for axis in range(2, len(shape)):
+        if y.aval.shape[axis] != shape[axis]:
+            y = slice_(y, axis=axis, start=0, length=shape[axis], step=1)
+    return y
+
+
 convolution = NetworkOp(
     "convolution",
     _convolution_aval,
     "convolution.convolution",
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: convolution_input_gradient(
-            g, weight, shape=avals[0].shape, stride=stride, padding=padding, dilation=dilation,
+            g, _conj(weight), shape=avals[0].shape, stride=stride, padding=padding, dilation=dilation,
             groups=groups,
         ),
         lambda g, x, avals, stride, padding, dilation, groups: convolution_weight_gradient(
-            g, x, shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
+            g, _conj(x), shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
             groups=groups,
         ),
         lambda g, avals, groups: channel_sum(g, inner=avals[1].shape[1], groups=groups),
@@ -180,11 +200,12 @@ convolution_input_gradient = NetworkOp(
     _input_gradient_aval,
     "convolution.convolution_input_gradient",
     vjp=(
-        lambda g, weight, stride, padding, dilation, groups: convolution(
-            g, weight, None, stride=stride, padding=padding, dilation=dilation, groups=groups
+        lambda g, weight, avals, stride, padding, dilation, groups: _forward_of_shape(
+            g, _conj(weight), avals[0].shape, stride=stride, padding=padding, dilation=dilation,
+            groups=groups,
         ),
         lambda g, y, avals, stride, padding, dilation, groups: convolution_weight_gradient(
-            y, g, shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
+            _conj(y), g, shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
             groups=groups,
         ),
     ),
@@ -205,11 +226,12 @@ convolution_weight_gradient = NetworkOp(
     _weight_gradient_aval,
     "convolution.convolution_weight_gradient",
     vjp=(
-        lambda g, x, stride, padding, dilation, groups: convolution(
-            x, g, None, stride=stride, padding=padding, dilation=dilation, groups=groups
+        lambda g, x, avals, stride, padding, dilation, groups: _forward_of_shape(
+            _conj(x), g, avals[0].shape, stride=stride, padding=padding, dilation=dilation,
+            groups=groups,
         ),
         lambda g, y, avals, stride, padding, dilation, groups: convolution_input_gradient(
-            y, g, shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
+            _conj(y), g, shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
             groups=groups,
         ),
     ),

@@ -9,6 +9,7 @@ from ..aval import Aval, Shape, aval
 from ..core import state
 from ..tensor import constant
 from . import elementwise as pointwise
+from .complex import conj
 from .convolution import NetworkOp
 from .movement import cast, reshape
 from .reduction import mean, sum_
@@ -224,7 +225,9 @@ group_norm_gradient = NetworkOp(
 def _rms_norm_vjp(
     g: Any, out1: Any, x: Any, weight: Any, needs: Any, eps: float, normalized_ndim: int
 ) -> Any:
-    if not state.grad_enabled:
+    if x.aval.dtype.is_complex:  # all of it is holomorphic: the real formula of the conjugates
+        x, weight = conj(x), None if weight is None else conj(weight)
+    elif not state.grad_enabled:
         gradients = rms_norm_gradient(g[0], x, weight, out1, normalized_ndim=normalized_ndim)
         return _given(gradients, needs)
     axes = tuple(range(x.aval.ndim - normalized_ndim, x.aval.ndim))

@@ -400,7 +400,7 @@ def _layer_gradient(
     gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any
 ) -> None:
     rows = mean.size
-    n = x.size // rows
+    n = gw.size
     kind = x.dtype.type
     held_w, held_b = np.zeros(n, np.float64), np.zeros(n, np.float64)
     for r in range(rows):
@@ -574,7 +574,7 @@ def _rms_forward(y: Any, rstd: Any, x: Any, weight: Any, eps: float) -> None:
 @kernel
 def _rms_gradient(gx: Any, gw: Any, g: Any, x: Any, weight: Any, rstd: Any) -> None:
     rows = rstd.size
-    n = x.size // rows
+    n = gw.size
     kind = x.dtype.type
     held = np.zeros(n, np.float64)
     for r in range(rows):

@@ -524,18 +524,33 @@ def celu(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
 
 @function()
 def prelu(input: Any, weight: Any) -> Any:  # noqa: A002
-    """``x if x > 0 else weight * x``, one weight for all or for each channel (axis 1)."""
-    if weight.aval.size != 1:
-        channels = input.aval.shape[1] if input.aval.ndim > 1 else 1
-        if channels != weight.aval.size:
+    """x where x > 0, else weight * x; one weight, or one for each channel (axis 1)."""
+    x, w = input.aval, weight.aval
+    if w.size != 1:
+        if x.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if w.size != channels:
             raise RuntimeError(
                 "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                f"{weight.aval.size} and channel size = {channels}."
+                f"{w.size} and channel size = {channels}."
             )
-    shape = tuple(weight.aval.size if i == 1 else 1 for i in range(max(input.aval.ndim, 1)))
-    if weight.aval.size == 1 and input.aval.ndim < 2:
-        shape = (1,) * input.aval.ndim
-    return act.prelu(input, movement.reshape(weight, shape))
+    if w.ndim > 1:
+        raise RuntimeError(
+            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+            f"{w.ndim}"
+        )
+    if x.dtype is not w.dtype:
+        raise RuntimeError(
+            "prelu: Type promoting not supported. Got "
+            f"{dtypes.scalar_type_name(x.dtype)} and {dtypes.scalar_type_name(w.dtype)}"
+        )
+    if x.ndim != 1 or w.size == 1:
+        shape = tuple(w.size if i == 1 else 1 for i in range(x.ndim)) if x.ndim > 1 else (
+            (1,) * x.ndim
+        )
+        weight = movement.reshape(weight, shape)
+    return act.prelu(input, weight)
 
 
 @function(method=False)

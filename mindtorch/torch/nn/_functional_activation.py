@@ -19,6 +19,7 @@ from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.vmap import draw
 
 from .._arguments import as_dtype, require_tensor
+from ..functions.pointwise import prelu
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
@@ -199,40 +200,6 @@ def sigmoid(input: Any) -> Any:  # noqa: A002
 def tanh(input: Any) -> Any:  # noqa: A002
     """The hyperbolic tangent."""
     return pointwise.tanh(input)
-
-
-def prelu(input: Any, weight: Any) -> Any:  # noqa: A002
-    """x where x > 0, else weight * x; one weight, or one for each channel (axis 1)."""
-    x, w = input.aval, weight.aval
-    if w.size != 1:
-        if x.ndim == 0:
-            raise RuntimeError("Not allow zero-dim input tensor.")
-        channels = x.shape[1] if x.ndim > 1 else 1
-        if w.size != channels:
-            raise RuntimeError(
-                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
-                f"{w.size} and channel size = {channels}."
-            )
-    if w.ndim > 1:
-        raise RuntimeError(
-            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
-            f"{w.ndim}"
-        )
-    if x.dtype is not w.dtype:
-        raise RuntimeError(
-            "prelu: Type promoting not supported. Got "
-            f"{_c_type(x.dtype)} and {_c_type(w.dtype)}"
-        )
-    if x.ndim != 1 or w.size == 1:
-        shape = tuple(w.size if i == 1 else 1 for i in range(x.ndim)) if x.ndim > 1 else (
-            (1,) * x.ndim
-        )
-        weight = movement.reshape(weight, shape)
-    return activations.prelu(input, weight)
-
-
-def _c_type(dtype: Any) -> str:
-    return {"float32": "float", "float64": "double"}.get(dtype.name, dtype.name)
 
 
 def rrelu(

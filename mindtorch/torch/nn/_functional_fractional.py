@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -103,9 +104,12 @@ def _pool(
     values = samples.array()[: whole.size(0)]
     places = _places(values, whole.shape[2:], counts, kernel)
     outer = tuple(whole.shape[:2])
-    flat = from_array(np.ascontiguousarray(places.reshape(*outer, -1)))
-    windows = whole.reshape(*outer, -1).gather(2, flat)
-    windows = windows.reshape(*outer, *counts, int(np.prod(kernel)))
+    window = math.prod(kernel)
+    flat = from_array(
+        np.ascontiguousarray(places.reshape(*outer, math.prod(counts) * window))
+    )
+    windows = whole.reshape(*outer, math.prod(whole.shape[2:])).gather(2, flat)
+    windows = windows.reshape(*outer, *counts, window)
     best, which = windows.max(-1)
     indices = flat.reshape(windows.shape).gather(-1, which.unsqueeze(-1)).squeeze(-1)
     return (best, indices) if batched else (best.squeeze(0), indices.squeeze(0))

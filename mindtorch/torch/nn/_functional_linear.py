@@ -79,9 +79,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     return from_array((values[..., None] == np.arange(num_classes)).astype(np.int64))
 
 
-def _padding_place(padding_idx: int | None, rows: int) -> int:
-    if padding_idx is None:
-        return -1
+def _padding_place(padding_idx: int, rows: int) -> int:
     if padding_idx > 0:
         if padding_idx >= rows:
             raise AssertionError("Padding_idx must be within num_embeddings")
@@ -122,7 +120,12 @@ def embedding(
     """
     if sparse:
         raise NotImplementedError("sparse gradients are not implemented in mindtorch")
-    place = _padding_place(padding_idx, weight.aval.shape[0])
+    place = -1 if padding_idx is None else _padding_place(padding_idx, weight.size(0))
+    if max_norm is not None and weight.aval.ndim != 2:
+        raise RuntimeError(
+            f"Expected 2-dimensional tensor, but got {weight.aval.ndim}-dimensional tensor for "
+            "argument #1 'self' (while checking arguments for embedding_renorm_)"
+        )
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
     return embedding_ops.embedding(
@@ -177,7 +180,7 @@ def embedding_bag(
         raise ValueError(f"max mode does not support {option}")
     if sparse:
         raise NotImplementedError("sparse gradients are not implemented in mindtorch")
-    place = _padding_place(padding_idx, weight.aval.shape[0])
+    place = -1 if padding_idx is None else _padding_place(padding_idx, weight.size(0))
     padding = None if place < 0 else place
     flat, starts = _bags(input, offsets, include_last_offset)
     if flat.aval.dtype not in (dtypes.int64, dtypes.int32):
@@ -290,7 +293,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
         )
     n = input.aval.shape[0]
     if n < 2:
-        return input.new_empty((0,)) + 0 * input.sum()
+        return input.new_zeros((0,)) + 0 * input.sum()
     rows, columns = np.triu_indices(n, 1)
     first = input[from_array(rows.astype(np.int64))]
     second = input[from_array(columns.astype(np.int64))]

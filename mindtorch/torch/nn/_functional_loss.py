@@ -8,6 +8,7 @@ from typing import Any
 
 from mindtorch.engine import dtypes, vmap
 from mindtorch.engine.core import state
+from mindtorch.engine.graph.trace import TracingError
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import loss as ops
 from mindtorch.engine.ops import movement
@@ -342,7 +343,7 @@ def soft_margin_loss(
 ) -> Any:
     """log(1 + exp(-target * input))."""
     reduction = chosen_reduction(size_average, reduce, reduction)
-    return reduced((-target * input).exp().log1p(), reduction)
+    return reduced((input * -target).exp().log1p(), reduction)
 
 
 def cosine_embedding_loss(
@@ -362,6 +363,15 @@ def cosine_embedding_loss(
     return reduced(loss, reduction)
 
 
+def _check_triplet(anchor: Any, positive: Any, negative: Any) -> None:
+    a, p, n = anchor.dim(), positive.dim(), negative.dim()
+    if not a == p == n:
+        raise RuntimeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of "
+            f"dimensions, but got: anchor {a}D, positive {p}D, and negative {n}D inputs"
+        )
+
+
 def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2,
     eps: float = 1e-6, swap: bool = False, size_average: Any = None, reduce: Any = None,
@@ -371,6 +381,7 @@ def triplet_margin_loss(
     reduction = chosen_reduction(size_average, reduce, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    _check_triplet(anchor, positive, negative)
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
@@ -386,6 +397,7 @@ def triplet_margin_with_distance_loss(
     reduction = chosen_reduction(None, None, reduction)
     if margin <= 0:
         raise ValueError(f"margin must be greater than 0, got {margin}")
+    _check_triplet(anchor, positive, negative)
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
@@ -393,23 +405,82 @@ def triplet_margin_with_distance_loss(
     return reduced((near - far + margin).clamp_min(0), reduction)
 
 
+def _margin_rows(x: Any) -> tuple[int, int]:
+    """(samples, classes) of a margin loss's input; torch's error for other shapes."""
+    shape = x.aval.shape
+    if len(shape) > 2 or (shape and shape[-1] == 0):
+        raise RuntimeError(
+            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
+            f"{list(shape)}"
+        )
+    rows, classes = (1, 1, *shape)[-2:]
+    return rows, classes
+
+
+def _require_type(tensor: Any, dtype: Any) -> None:
+    if tensor.aval.dtype is not dtype:
+        raise RuntimeError(
+            f"expected scalar type {dtypes.scalar_type_name(dtype)} but found "
+            f"{dtypes.scalar_type_name(tensor.aval.dtype)}"
+        )
+
+
+def _require_within(target: Any, low: int, high: int, message: str) -> None:
+    """Raise where a class is out of range; a graph's gather does that when it runs."""
+    try:
+        places = vmap.values_of_all(target)
+    except TracingError:
+        return
+    if ((places < low) | (places >= high)).any():
+        raise RuntimeError(message)
+
+
+def _check_multi_margin(x: Any, target: Any, weight: Any) -> tuple[int, int]:
+    """torch's checks, in its order; (samples, classes)."""
+    if weight is not None and weight.dim() != 1:
+        raise ValueError("weight must be one-dimensional")
+    rows, classes = _margin_rows(x)
+    t = target.aval
+    if t.ndim > 1 or t.size != rows:
+        raise RuntimeError(
+            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
+            f"samples (batch size). Expected target size [{rows}], but got {list(t.shape)}. Input "
+            f"has shape {list(x.aval.shape)}."
+        )
+    if weight is not None and weight.aval.size != classes:
+        raise RuntimeError(
+            f"inconsistent weight size, expected {classes} but got {list(weight.aval.shape)}"
+        )
+    _require_type(target, dtypes.int64)
+    if weight is not None:
+        _require_type(weight, x.aval.dtype)
+    _require_within(target, 0, classes, "target out of range")
+    return rows, classes
+
+
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,  # noqa: A002
     size_average: Any = None, reduce: Any = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """sum over i != t of max(0, margin - x[t] + x[i]) ** p / classes."""
+    """sum over i != t of max(0, margin - x[t] + x[i]) ** p / classes.
+
+    Args:
+        input: (N, classes), (classes,) or one number; ``target``: (N,) or one class.
+        p: 1 or 2; ``weight``: a factor for each class.
+    """
     reduction = chosen_reduction(size_average, reduce, reduction)
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
-    x = input if input.dim() == 2 else input.unsqueeze(0)
-    t = target.reshape(-1, 1)
+    rows, classes = _check_multi_margin(input, target, weight)
+    x = input.reshape(rows, classes)
+    t = target.reshape(rows, 1)
     terms = relu(margin - x.gather(1, t) + x)
     if p == 2:
         terms = terms * terms
     if weight is not None:
         terms = terms * weight[t.reshape(-1)].unsqueeze(1)
-    loss = terms.scatter(1, t, 0.0).sum(1) / x.size(1)
-    return reduced(loss if input.dim() == 2 else loss.squeeze(0), reduction)
+    loss = terms.scatter(1, t, 0.0).sum(1) / classes
+    return reduced(loss if target.dim() else loss.squeeze(0), reduction)
 
 
 def multilabel_margin_loss(
@@ -419,16 +490,23 @@ def multilabel_margin_loss(
     from .. import arange
 
     reduction = chosen_reduction(size_average, reduce, reduction)
-    x = input if input.dim() == 2 else input.unsqueeze(0)
-    t = target if target.dim() == 2 else target.unsqueeze(0)
+    rows, classes = _margin_rows(input)
+    shape, given = input.aval.shape, target.aval.shape
+    if given != shape if len(shape) == 2 else len(given) > 1 or target.aval.size != classes:
+        raise RuntimeError(
+            f"inconsistent target size: {list(given)} for input of size: {list(shape)}"
+        )
+    _require_type(target, dtypes.int64)
+    _require_within(target, -1, classes, "argument #2 'target' is out of range")
+    x, t = input.reshape(rows, classes), target.reshape(rows, classes)
     listed = ((t < 0).long().cumsum(1) == 0)
     safe = t.clamp(min=0)
-    classes = arange(x.size(1))
-    true = ((safe.unsqueeze(2) == classes) & listed.unsqueeze(2)).any(1)
+    named = arange(classes)
+    true = ((safe.unsqueeze(2) == named) & listed.unsqueeze(2)).any(1)
     gap = 1 - x.gather(1, safe).unsqueeze(2) + x.unsqueeze(1)
     counted = (listed.unsqueeze(2) & ~true.unsqueeze(1)).to(x.dtype)
-    loss = (relu(gap) * counted).sum((1, 2)) / x.size(1)
-    return reduced(loss if input.dim() == 2 else loss.squeeze(0), reduction)
+    loss = (relu(gap) * counted).sum((1, 2)) / classes
+    return reduced(loss if len(shape) == 2 else loss.squeeze(0), reduction)
 
 
 def multilabel_soft_margin_loss(

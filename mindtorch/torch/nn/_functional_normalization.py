@@ -38,27 +38,11 @@ def batch_norm(
         raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
     if eps < 0.0:
         raise ValueError(f"batch_norm eps must be non-negative, but got {eps}")
+    _check_batch_norm(input, running_mean, running_var, weight, bias, training)
     shape = input.aval.shape
-    if len(shape) < 2:
-        raise IndexError(
-            f"Dimension out of range (expected to be in range of [-{max(len(shape), 1)}, "
-            f"{max(len(shape), 1) - 1}], but got 1)"
-        )
+    if input.aval.size == 0 and len(shape) == 1:
+        return input.clone()
     count = math.prod(shape) // max(shape[1], 1)
-    if training and count == 1:
-        raise ValueError(
-            f"Expected more than 1 value per channel when training, got input size {input.shape}"
-        )
-    named = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
-             ("bias", bias))  # fmt: skip
-    for name, value in named:
-        if value is None:
-            if not training and name.startswith("running"):
-                raise RuntimeError(f"{name} must be defined in evaluation mode")
-        elif value.aval.size != shape[1]:
-            raise RuntimeError(
-                f"{name} should contain {shape[1]} elements not {value.aval.size}"
-            )
     if not training:
         return ops.batch_norm_inference(
             input, weight, bias, running_mean, running_var, eps=float(eps)
@@ -78,6 +62,39 @@ def _move(running: Any, new: Any, momentum: float, divisor: int) -> None:
                 running, new.detach(), momentum=float(momentum), divisor=divisor
             )
             running.copy_(moved)
+
+
+def _check_batch_norm(
+    x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool
+) -> None:
+    """torch's checks; an input of one axis has 0 channels for them, and then no axis of channels.
+
+    Nothing but the error is left to such an input, unless it is empty.
+    """
+    shape = x.aval.shape
+    if training:
+        if not shape:
+            raise IndexError("tuple index out of range")
+        if shape[0] * math.prod(shape[2:]) == 1:
+            raise ValueError(
+                f"Expected more than 1 value per channel when training, got input size {x.shape}"
+            )
+    if shape == (0,):
+        return
+    channels = shape[1] if len(shape) > 1 else 0
+    named = (("running_mean", running_mean), ("running_var", running_var), ("weight", weight),
+             ("bias", bias))  # fmt: skip
+    for name, value in named:
+        if value is None:
+            if not training and name.startswith("running"):
+                raise RuntimeError(f"{name} must be defined in evaluation mode")
+        elif value.aval.size != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {value.aval.size}")
+    if len(shape) < 2:
+        raise IndexError(
+            f"Dimension out of range (expected to be in range of [-{max(len(shape), 1)}, "
+            f"{max(len(shape), 1) - 1}], but got 1)"
+        )
 
 
 def instance_norm(
