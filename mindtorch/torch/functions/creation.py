@@ -519,6 +519,9 @@ def arange(
         else:
             dtype = dtypes.default
     chosen = as_dtype(dtype)
+    if chosen.is_complex:
+        kind = dtypes.scalar_type_name(chosen)
+        raise NotImplementedError(f"\"arange_cpu\" not implemented for '{kind}'")
     if step == 0:
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
