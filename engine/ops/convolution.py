@@ -173,8 +173,8 @@ convolution = NetworkOp(
     "convolution.convolution",
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: convolution_input_gradient(
-            g, _conj(weight), shape=avals[0].shape, stride=stride, padding=padding, dilation=dilation,
-            groups=groups,
+            g, _conj(weight), shape=avals[0].shape, stride=stride, padding=padding,
+            dilation=dilation, groups=groups,
         ),
         lambda g, x, avals, stride, padding, dilation, groups: convolution_weight_gradient(
             g, _conj(x), shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
