@@ -20,6 +20,8 @@ ROWS = all_rows()
 DYNAMIC = {"index_mask": "boolean mask", "masked_select": "differently shaped"}
 # absolute offsets into a storage mean another place in x[i]; the last test is for these
 ABSOLUTE = {"as_strided"}
+# every row of the op table three ways; CI leaves it to `make test`
+pytestmark = pytest.mark.exhaustive
 # ops that run on one example after another
 LOOPED = {
     "ctc_loss", "ctc_loss_backward", "embedding_bag", "embedding_bag_dense_backward",
