@@ -87,7 +87,7 @@ def with_losses(cnn: nn.Module, style_img: torch.Tensor, content_img: torch.Tens
 
 def main() -> None:
     parser = argparse.ArgumentParser()
-    parser.add_argument("--steps", type=int, default=30)
+    parser.add_argument("--steps", type=int, default=15)
     parser.add_argument("--optimizer", choices=["lbfgs", "adam"], default="lbfgs")
     args = parser.parse_args()
     torch.manual_seed(6)

@@ -205,3 +205,22 @@ def test_padding_is_left_out_of_an_encoders_result_where_torch_does(code: str) -
 def test_sobol_points_are_torchs(code: str) -> None:
     """The sequence, its scrambling by the generator's numbers, and where it goes on."""
     check(code, "torch.manual_seed(4); s = torch.quasirandom.SobolEngine; e = s(5)")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "F.relu(y)", "y.relu_()", "F.leaky_relu(y)", "F.hardtanh(y)", "F.relu6(y)", "F.rrelu(y)",
+        "F.threshold(y, 0.1, 0.0)", "F.softshrink(y)", "F.hardshrink(y)", "y.abs()", "y.clamp(-1)",
+        "y.floor() + 2 * y", "y.sin()",
+    ],
+)  # fmt: skip
+def test_second_derivatives_of_kinks_are_zeros_not_missing(code: str) -> None:
+    """Of a gradient penalty: a bias before relu gets zeros (and weight decay), as in PyTorch, where
+    the rule is zeros; where torch has none, the bias gets None."""
+    prepare = f"""
+y = x.requires_grad_() @ (w := torch.ones(4, 4, requires_grad=True)) * 1 + (
+    b := torch.tensor([0.1, -0.2, 0.3, 0.0], requires_grad=True))
+(g,) = torch.autograd.grad(({code}).sum(), x, create_graph=True)
+"""
+    check("torch.autograd.grad(g.square().sum(), [w, b], allow_unused=True)", prepare, rtol=1e-5)

@@ -16,9 +16,11 @@ from .elementwise import (
     greater,
     multiply,
     negative,
+    no_slope,
     sigmoid,
     subtract,
     tanh,
+    threshold_gradient,
     where,
 )
 from .families import Elementwise
@@ -147,7 +149,7 @@ leaky_relu = Elementwise(
 )
 leaky_relu_gradient = Elementwise(
     "leaky_relu_gradient",
-    (lambda g, y, z: leaky_relu_gradient(g, y, z), None, None),
+    (lambda g, y, z: leaky_relu_gradient(g, y, z), no_slope, None),
     grad_name="LeakyReluBackwardBackward0",
 )
 # x where x > 0, else x * y, with a derivative for y
@@ -186,7 +188,7 @@ hardtanh = Elementwise(
 )
 hardtanh_gradient = Elementwise(
     "hardtanh_gradient",
-    (lambda g, y, z, w: hardtanh_gradient(g, y, z, w), None, None, None),
+    (lambda g, y, z, w: hardtanh_gradient(g, y, z, w), no_slope, None, None),
     grad_name="HardtanhBackwardBackward0",
 )
 # clamp(x + 3, 0, 6) / 6
@@ -212,7 +214,7 @@ hardswish_gradient = Elementwise(
 # g where y > z or y < -z, else 0
 shrink_gradient = Elementwise(
     "shrink_gradient",
-    (lambda g, y, z: shrink_gradient(g, y, z), None, None),
+    (lambda g, y, z: shrink_gradient(g, y, z), no_slope, None),
     scalar="hardshrink_gradient",
     grad_name="HardshrinkBackwardBackward0",
 )
@@ -222,5 +224,5 @@ hardshrink = Elementwise("hardshrink", (lambda g, x, y: shrink_gradient(g, x, y)
 softshrink = Elementwise("softshrink", (lambda g, x, y: shrink_gradient(g, x, y), None))
 # x where x > y, else z
 threshold = Elementwise(
-    "threshold", (lambda g, x, y: where(greater(x, y), g, c(0)), None, None)
+    "threshold", (lambda g, x, y: threshold_gradient(g, x, y), None, None)
 )

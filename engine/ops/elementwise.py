@@ -137,18 +137,23 @@ fminimum = Elementwise(
 
 
 
-def _no_slope(g: Any) -> Any:
-    return multiply(g, c(0))
+def no_slope(g: Any) -> Any:
+    """The derivative of what is constant between its steps: zeros, not the absence of one."""
+    from .movement import zeros_like_aval
+
+    if g.aval.device.type != "cpu":
+        return multiply(g, c(0))
+    return zeros_like_aval(g.aval)
 
 
 # quotients rounded down or towards zero; locally constant, so their derivatives are zeros
 floor_divide = Elementwise(
     "floor_divide",
-    (_no_slope, _no_slope),
+    (no_slope, no_slope),
     grad_name="DivBackward2",
     refuses=refuse_complex("floor_divide"),
 )
-trunc_divide = Elementwise("trunc_divide", (_no_slope, _no_slope), grad_name="DivBackward2")
+trunc_divide = Elementwise("trunc_divide", (no_slope, no_slope), grad_name="DivBackward2")
 remainder = Elementwise(
     "remainder", (lambda g: g, lambda g, x, y: negative(multiply(g, floor(divide(x, y)))))
 )
@@ -184,8 +189,8 @@ def _copysign_size(g: Any, x: Any, out: Any) -> Any:
     return where(equal(x, c(0)), c(0), multiply(g, divide(out, x)))
 
 
-copysign = Elementwise("copysign", (_copysign_size, _no_slope), result="float")
-nextafter = Elementwise("nextafter", (lambda g, x, y: where(equal(x, y), c(0), g), _no_slope))
+copysign = Elementwise("copysign", (_copysign_size, no_slope), result="float")
+nextafter = Elementwise("nextafter", (lambda g, x, y: where(equal(x, y), c(0), g), no_slope))
 
 
 class _Clamp(Elementwise):
@@ -398,7 +403,7 @@ def _absolute_rule(g: Any, x: Any) -> Any:
 
 absolute = Elementwise("absolute", (_absolute_rule,), result="real", grad_name="AbsBackward0")
 sign = Elementwise(
-    "sign", (_no_slope,), refuses=refuse_complex("Unlike NumPy, torch.sign")
+    "sign", (no_slope,), refuses=refuse_complex("Unlike NumPy, torch.sign")
 )
 
 
@@ -412,15 +417,15 @@ def _sgn_rule(g: Any, x: Any, out: Any) -> Any:
 
 
 sgn = Elementwise("sgn", (_sgn_rule,))
-floor = Elementwise("floor", (_no_slope,), refuses=refuse_complex("floor"))
-ceil = Elementwise("ceil", (_no_slope,), refuses=refuse_complex("ceil"))
-round_ = Elementwise("round", (_no_slope,), scalar="round_")
-trunc = Elementwise("trunc", (_no_slope,), refuses=refuse_complex("trunc"))
+floor = Elementwise("floor", (no_slope,), refuses=refuse_complex("floor"))
+ceil = Elementwise("ceil", (no_slope,), refuses=refuse_complex("ceil"))
+round_ = Elementwise("round", (no_slope,), scalar="round_")
+trunc = Elementwise("trunc", (no_slope,), refuses=refuse_complex("trunc"))
 frac = Elementwise("frac", (lambda g: g,))
 relu = Elementwise("relu", (lambda g, out: threshold_gradient(g, out, c(0)),))
 # g where y > limit, else 0
 threshold_gradient = Elementwise(
     "threshold_gradient",
-    (lambda g, y, z: threshold_gradient(g, y, z), None, None),
+    (lambda g, y, z: threshold_gradient(g, y, z), no_slope, None),
     grad_name="ThresholdBackwardBackward0",
 )
