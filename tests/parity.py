@@ -10,7 +10,9 @@ method and in-place variants, and for the entry's erroneous inputs the type and 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import functools
+import inspect
 import itertools
 import json
 import re
@@ -113,6 +115,16 @@ def to_ours(value: Any) -> Any:
         made = ours.Generator()
         made.set_state(tensor_to_ours(value.get_state()))
         return made
+    if isinstance(value, torch.nn.Module):
+        names = set(inspect.signature(type(value)).parameters) | {"norm"}
+        settings = {k: v for k, v in vars(value).items() if k in names}
+        made = counterpart(type(value))()
+        assert settings.keys() <= vars(made).keys(), f"{type(made).__name__} lacks a setting"
+        vars(made).update(to_ours(settings))
+        return made
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        fields = (field.name for field in dataclasses.fields(value))
+        return counterpart(type(value))(**{k: to_ours(getattr(value, k)) for k in fields})
     if value is torch or getattr(value, "__module__", "").startswith("torch.") or (
         getattr(torch, getattr(value, "__name__", ""), None) is value and value is not None
     ):

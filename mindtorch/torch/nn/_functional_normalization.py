@@ -117,7 +117,8 @@ def instance_norm(
             f"{input.shape}"
         )
     flat = movement.reshape(input, (1, n * channels, *spatial))
-    result, mean, _, spread = ops.batch_norm_training(flat, None, None, eps=float(eps))
+    each = [None if v is None else v.repeat(n) for v in (weight, bias)]
+    result, mean, _, spread = ops.batch_norm_training(flat, *each, eps=float(eps))
     for running, new, divisor in (
         (running_mean, mean, 1), (running_var, spread, math.prod(spatial) - 1)
     ):  # fmt: skip
@@ -125,11 +126,7 @@ def instance_norm(
             repeated = running.detach().repeat(n)
             _move(repeated, new, momentum, divisor)
             running.copy_(repeated.view(n, channels).mean(0))
-    result = movement.reshape(result, input.aval.shape)
-    shape = (1, channels, *[1] * len(spatial))
-    if weight is not None:
-        result = pointwise.multiply(result, movement.reshape(weight, shape))
-    return result if bias is None else pointwise.add(result, movement.reshape(bias, shape))
+    return movement.reshape(result, input.aval.shape)
 
 
 def _check_normalized(x: Any, shape: tuple[int, ...], named: Any, star: str) -> None:

@@ -259,6 +259,9 @@ def _resize(x: Any, old: Any, new: Any, scales: Any, mode: str, align: bool) -> 
 
         pool = getattr(pooling, f"adaptive_avg_pool{len(old)}d")
         return pool(x, new)
+    dtype = x.aval.dtype
+    if dtype in (dtypes.float16, dtypes.bfloat16):  # rounded once, at the end
+        x = movement.cast(x, dtype=dtypes.float32)
     for i in range(len(old)):
         step = old[i] / new[i] if scales[i] is None else 1.0 / scales[i]
         axis = i + 2
@@ -266,7 +269,7 @@ def _resize(x: Any, old: Any, new: Any, scales: Any, mode: str, align: bool) -> 
             x = _nearest_axis(x, axis, old[i], new[i], step, 0.5 if "exact" in mode else 0.0)
         else:
             x = _linear_axis(x, axis, old[i], new[i], step, align, mode == "bicubic")
-    return x
+    return x if x.aval.dtype is dtype else movement.cast(x, dtype=dtype)
 
 
 def _take(x: Any, places: Any, axis: int) -> Any:

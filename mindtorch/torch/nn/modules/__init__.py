@@ -7,6 +7,7 @@ from .adaptive import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
 from .container import *  # noqa: F403
 from .conv import *  # noqa: F403
+from .distance import *  # noqa: F403
 from .dropout import *  # noqa: F403
 from .fractional import *  # noqa: F403
 from .linear import Bilinear as Bilinear

@@ -1,4 +1,4 @@
-"""Modules that move elements: flatten, shuffle, fold, resize; and distances."""
+"""Modules that move elements: flatten, shuffle, fold, resize."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from .. import functional as F  # noqa: N812
 from .module import Module
 
 __all__ = [
-    "ChannelShuffle", "CosineSimilarity", "Flatten", "Fold", "PairwiseDistance", "PixelShuffle",
-    "PixelUnshuffle", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d",
-    "UpsamplingNearest2d",
+    "ChannelShuffle", "Flatten", "Fold", "PixelShuffle", "PixelUnshuffle", "Unflatten", "Unfold",
+    "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
 ]  # fmt: skip
 
 
@@ -200,30 +199,3 @@ class UpsamplingBilinear2d(Upsample):
 
     def __init__(self, size: Any = None, scale_factor: Any = None) -> None:
         super().__init__(size, scale_factor, mode="bilinear", align_corners=True)
-
-
-class CosineSimilarity(Module):
-    """The cosine of the angle between ``x1`` and ``x2`` along ``dim``."""
-
-    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
-        super().__init__()
-        self.dim = dim
-        self.eps = eps
-
-    def forward(self, x1: Any, x2: Any) -> Any:
-        """One axis fewer."""
-        return F.cosine_similarity(x1, x2, self.dim, self.eps)
-
-
-class PairwiseDistance(Module):
-    """The p-norm of ``x1 - x2 + eps`` along the last axis."""
-
-    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
-        super().__init__()
-        self.norm = p
-        self.eps = eps
-        self.keepdim = keepdim
-
-    def forward(self, x1: Any, x2: Any) -> Any:
-        """One axis fewer."""
-        return F.pairwise_distance(x1, x2, self.norm, self.eps, self.keepdim)

@@ -1,0 +1,137 @@
+"""nn.functional at its edges against PyTorch: empty inputs, odd shapes, complex numbers, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mindtorch.torch as ours
+
+torch = pytest.importorskip("torch")
+RANDOM = np.random.default_rng(0)
+
+
+def both(*arrays: Any) -> tuple[list[Any], list[Any]]:
+    """The arrays as tensors of both libraries, those of floats with gradients."""
+    theirs = [torch.tensor(a) for a in arrays]
+    mine = [ours.tensor(a) for a in arrays]
+    for each in (*theirs, *mine):
+        if each.is_floating_point() or each.is_complex():
+            each.requires_grad_()
+    return theirs, mine
+
+
+def compare(call: Any, *arrays: Any) -> None:
+    """Values and gradients of ``call(library, *tensors)`` agree."""
+    theirs, mine = both(*arrays)
+    expected, found = call(torch, *theirs), call(ours, *mine)
+    assert tuple(expected.shape) == tuple(found.shape)
+    np.testing.assert_allclose(found.detach().numpy(), expected.detach().numpy(), 1e-5, 1e-5)
+    (expected * expected).sum().abs().backward()
+    (found * found).sum().abs().backward()
+    for a, b in zip(theirs, mine, strict=True):
+        if a.requires_grad:
+            np.testing.assert_allclose(b.grad.numpy(), a.grad.numpy(), 1e-4, 1e-4)
+
+
+def normal(*shape: int) -> Any:
+    return RANDOM.standard_normal(shape).astype(np.float32)
+
+
+def complex_normal(*shape: int) -> Any:
+    return (normal(*shape) + 1j * normal(*shape)).astype(np.complex64)
+
+
+def test_gradient_of_a_transposed_convolution_whose_output_padding_exceeds_the_stride() -> None:
+    """The strided convolution of its cotangent then has more places than its input."""
+    compare(
+        lambda t, x, w, b: t.nn.functional.conv_transpose2d(
+            x, w, b, stride=(3, 2), padding=(1, 2), output_padding=(2, 3), groups=2, dilation=4
+        ),
+        normal(2, 2, 4, 4), normal(2, 2, 4, 5), normal(4),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["conv1d", "conv_transpose1d"])
+def test_gradients_of_complex_convolutions_conjugate_the_other_factor(name: str) -> None:
+    """A real formula would lose the conjugate."""
+    compare(
+        lambda t, x, w: getattr(t.nn.functional, name)(x, w, stride=2, padding=1),
+        complex_normal(2, 3, 7), complex_normal(3, 3, 3),
+    )  # fmt: skip
+
+
+def test_gradient_of_a_complex_rms_norm() -> None:
+    """Complex rows take the path of differentiable ops."""
+    compare(
+        lambda t, x, w: t.nn.functional.rms_norm(x, (4,), w),
+        complex_normal(3, 4), complex_normal(4),
+    )  # fmt: skip
+
+
+def test_gradients_of_normalisations_of_no_rows_are_zeros() -> None:
+    """The length of a row cannot be had by dividing by the number of rows."""
+    compare(lambda t, x, w, b: t.nn.functional.layer_norm(x, (3,), w, b), normal(0, 3), normal(3),
+            normal(3))  # fmt: skip
+    compare(lambda t, x, w: t.nn.functional.rms_norm(x, (3,), w), normal(0, 3), normal(3))
+
+
+@pytest.mark.parametrize("shape", [(), (4,), (3, 4)])
+def test_margin_losses_take_a_number_a_sample_or_a_batch(shape: tuple[int, ...]) -> None:
+    """A number is one sample of one class."""
+    one = np.zeros(shape[:-1], np.int64)
+    compare(lambda t, x, y: t.nn.functional.multi_margin_loss(x, y, reduction="none"),
+            normal(*shape), one)  # fmt: skip
+    listed = np.full(shape, -1)
+    listed.reshape(-1)[0] = 0
+    compare(lambda t, x, y: t.nn.functional.multilabel_margin_loss(x, y), normal(*shape), listed)
+
+
+def test_fractional_pooling_of_an_empty_batch() -> None:
+    """No axis can be inferred from no elements."""
+    found = ours.nn.functional.fractional_max_pool3d(ours.zeros(0, 1, 4, 5, 4), 2, output_size=2)
+    assert tuple(found.shape) == (0, 1, 2, 2, 2)
+
+
+WRONG = {
+    "multi_margin_loss of a matrix of targets": lambda t: t.nn.functional.multi_margin_loss(
+        t.zeros(5, 4), t.zeros(5, 4, dtype=t.long)),
+    "multi_margin_loss of floats": lambda t: t.nn.functional.multi_margin_loss(
+        t.zeros(5, 4), t.zeros(5)),
+    "multi_margin_loss of an absent class": lambda t: t.nn.functional.multi_margin_loss(
+        t.zeros(5, 4), t.full((5,), 7)),
+    "multi_margin_loss with few weights": lambda t: t.nn.functional.multi_margin_loss(
+        t.zeros(5, 4), t.zeros(5, dtype=t.long), weight=t.zeros(3)),
+    "multi_margin_loss of no classes": lambda t: t.nn.functional.multi_margin_loss(
+        t.zeros(5, 0), t.zeros(5, dtype=t.long)),
+    "multilabel_margin_loss of other targets": lambda t: t.nn.functional.multilabel_margin_loss(
+        t.zeros(5, 4), t.zeros(4, dtype=t.long)),
+    "multilabel_margin_loss of an absent class": lambda t: (
+        t.nn.functional.multilabel_margin_loss(t.zeros(5, 4), t.full((5, 4), 9))),
+    "soft_margin_loss": lambda t: t.nn.functional.soft_margin_loss(t.zeros(5, 4), t.zeros(5)),
+    "triplet_margin_loss": lambda t: t.nn.functional.triplet_margin_loss(
+        t.zeros(3), t.zeros(3, 4), t.zeros(3, 4)),
+    "prelu of a number": lambda t: t.prelu(t.zeros(()), t.zeros(2)),
+    "prelu of a matrix of weights": lambda t: t.prelu(t.zeros(2, 3), t.zeros(3, 1)),
+    "prelu of two types": lambda t: t.prelu(t.zeros(2, 3), t.zeros(3, dtype=t.float64)),
+    "embedding in a number": lambda t: t.nn.functional.embedding(
+        t.zeros(2, dtype=t.long), t.zeros(())),
+    "embedding in a vector": lambda t: t.nn.functional.embedding(
+        t.zeros(2, dtype=t.long), t.zeros(3), max_norm=1.0),
+    "batch_norm of a vector": lambda t: t.nn.functional.batch_norm(
+        t.zeros(3), t.zeros(3), t.zeros(3)),
+    "batch_norm of a number": lambda t: t.nn.functional.batch_norm(
+        t.zeros(()), None, None, training=True),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_wrong_arguments_raise_as_in_torch(name: str) -> None:
+    """The same type of exception with the same text."""
+    with pytest.raises(Exception) as expected:
+        WRONG[name](torch)
+    with pytest.raises(expected.type) as found:
+        WRONG[name](ours)
+    assert str(found.value).splitlines()[0] == str(expected.value).splitlines()[0]
