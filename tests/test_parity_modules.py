@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -20,6 +21,15 @@ DIFFERENT: dict[str, str] = {
     "SparseAdam": "the refusal of sparse parameters cannot be asked for: there are none",
 }
 MOST = 6
+
+
+@pytest.fixture(autouse=True, scope="module")
+def one_thread() -> Iterator[None]:
+    """torch's small products wait for its threads where the machine has other work."""
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(before)
 
 
 def name_of(info: Any) -> str:
