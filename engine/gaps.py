@@ -93,6 +93,7 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "bit-equal nn.init.orthogonal_", "all", "values depend on the LAPACK library"),
     Gap("module", "CrossMapLRN2d", "all", "not written yet"),
     Gap("feature", "SparseAdam.step", "all", "takes sparse gradients only, and none exist yet"),
+    Gap("module", "torch.utils.tensorboard", "all", "not written yet"),
     Gap("argument", "Embedding(sparse=True)", "all", "the tape's gradients are dense"),
     Gap("argument", "EmbeddingBag(scale_grad_by_freq=True) as in PyTorch's CPU kernel", "all",
         "divides by the frequency of the row itself, as documented; that kernel takes another's"),

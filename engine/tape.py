@@ -530,6 +530,10 @@ def _reaching(roots: list[Any], targets: set[int]) -> set[int]:
     return reaching
 
 
+# The passes under way, the innermost last.
+running: list[Pass] = []
+
+
 class Pass:
     """One backward pass: from roots with gradients to leaves, or to chosen targets.
 
@@ -554,6 +558,14 @@ class Pass:
         self.callbacks: list[Callable[[], None]] = []
 
     def run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
+        """Visit the nodes from the roots on, the latest first."""
+        running.append(self)
+        try:
+            self._run(roots)
+        finally:
+            running.pop()
+
+    def _run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
         if self.targets is not None:
             self.reaching = _reaching([r[0] for r in roots], {n for n, _ in self.targets})
         for node, index, gradient in roots:

@@ -72,6 +72,9 @@ def nll_loss(
     reduction = chosen_reduction(size_average, reduce, reduction)
     if input.dim() < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {input.dim()})")
+    if weight is not None and weight.aval.dtype is not input.aval.dtype:
+        names = [dtypes.scalar_type_name(v.aval.dtype) for v in (input, weight)]
+        raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
     single = input.dim() == 1 and target.dim() == 0
     x, t = _flat_classes(input, target)
     loss = ops.nll(x, t, weight, ignore_index=ignore_index)
@@ -301,8 +304,11 @@ def gaussian_nll_loss(
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
             var = var.unsqueeze(-1)
-        elif not (input.size()[:-1] == var.size()[:-1] and var.size(-1) == 1):
-            raise ValueError("var is of incorrect size")
+        else:
+            pairs = zip(input.size(), var.size(), strict=False)
+            others = [n for m, n in pairs if m != n]
+            if input.dim() != var.dim() or others != [1]:
+                raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")
     clamped = _either(var.detach() < eps, var.detach() * 0 + eps - var.detach() + var, var)

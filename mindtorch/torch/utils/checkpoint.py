@@ -7,11 +7,13 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mindtorch.engine import tape
 from mindtorch.torch import autograd
 from mindtorch.torch._random import fork_rng, get_rng_state, set_rng_state
 from mindtorch.torch._tensor import Tensor
 from mindtorch.torch.autograd.function import Function
 from mindtorch.torch.autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
+from mindtorch.torch.autograd.graph import saved_tensors_hooks
 
 __all__ = [
     "CheckpointError",
@@ -47,16 +49,10 @@ def _tensors_of(output: Any) -> list[Tensor]:
 
 
 class _Checkpoint(Function):
-    """Runs without a tape; backward runs again with one, and backward through that.
-
-    `anchor` requires grad where nothing else among the inputs does, so that parameters inside the
-    function get their gradients.
-    """
+    """Runs without a tape; backward runs again with one, and backward through that."""
 
     @staticmethod
-    def forward(
-        ctx: Any, run: Callable[..., Any], keep_state: bool, anchor: Any, *args: Any
-    ) -> Any:
+    def forward(ctx: Any, run: Callable[..., Any], keep_state: bool, *args: Any) -> Any:
         ctx._run = run
         ctx._state = get_rng_state() if keep_state else None
         ctx._places = [at for at, arg in enumerate(args) if isinstance(arg, Tensor)]
@@ -64,15 +60,22 @@ class _Checkpoint(Function):
         ctx._wanted = [isinstance(arg, Tensor) and arg.requires_grad for arg in args]
         ctx.save_for_backward(*(args[at] for at in ctx._places))
         with no_grad():
-            return run(False, *args)
+            return run(*args)
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
+        if tape.running[-1].targets is not None:
+            raise RuntimeError(
+                "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
+                "passing an `inputs` parameter to .backward(). To resolve this error, you can "
+                "either set use_reentrant=False, or call .backward() without passing the `inputs` "
+                "argument."
+            )
         args = list(ctx._args)
         for at, tensor in zip(ctx._places, ctx.saved_tensors, strict=True):
             args[at] = tensor.detach().requires_grad_(ctx._wanted[at])
         with _as_it_was(ctx._state), enable_grad():
-            output = ctx._run(True, *args)
+            output = ctx._run(*args)
         outputs = _tensors_of(output)
         if len(outputs) != len(gradients):
             raise CheckpointError(
@@ -89,7 +92,83 @@ class _Checkpoint(Function):
                 "none of output has requires_grad=True, this checkpoint() is not necessary"
             )
         autograd.backward([each for each, _ in pairs], [gradient for _, gradient in pairs])
-        return (None, None, None, *(x.grad if isinstance(x, Tensor) else None for x in args))
+        return (None, None, *(x.grad if isinstance(x, Tensor) else None for x in args))
+
+
+class _Enough(Exception):  # noqa: N818
+    """All that was saved the first time has been computed again."""
+
+
+class _Recomputation:
+    """What nodes would have saved, as numbers, and how to compute it again.
+
+    Args:
+        run: the function with its arguments.
+        context: entered for the second time.
+        state: the random state of the first time, or None.
+        check: whether to compare shapes and types with those of the first time.
+        early_stop: stop as soon as everything is there.
+    """
+
+    def __init__(
+        self, run: Callable[[], Any], context: Any, state: Any, check: bool, early_stop: bool
+    ) -> None:
+        self.run, self.context, self.state = run, context, state
+        self.check, self.early_stop = check, early_stop
+        self.described: list[Any] = []
+        self.found: dict[int, Any] = {}
+
+    @staticmethod
+    def _describe(tensor: Any) -> dict[str, Any]:
+        return {"shape": tensor.shape, "dtype": tensor.dtype, "device": tensor.device}
+
+    def pack(self, tensor: Any) -> int:
+        """Keep the tensor's number only."""
+        self.described.append(self._describe(tensor))
+        return len(self.described) - 1
+
+    def unpack(self, number: int) -> Any:
+        """The tensor, computed again; each is handed out once."""
+        if number not in self.found:
+            self._recompute()
+        return self.found.pop(number)
+
+    def _recompute(self) -> None:
+        computed: list[Any] = []
+
+        def collect(tensor: Any) -> Any:
+            computed.append(tensor)
+            if self.early_stop and len(computed) == len(self.described):
+                raise _Enough
+            return tensor
+
+        with (
+            contextlib.suppress(_Enough), _as_it_was(self.state), enable_grad(),
+            saved_tensors_hooks(collect, lambda tensor: tensor), self.context,
+        ):  # fmt: skip
+            self.run()
+        if len(computed) != len(self.described):
+            raise CheckpointError(
+                "torch.utils.checkpoint: A different number of tensors was saved during the "
+                "original forward and recomputation.\n"
+                f"Number of tensors saved during forward: {len(self.described)}\n"
+                f"Number of tensors saved during recomputation: {len(computed)}."
+            )
+        self._compare(computed)
+        self.found = dict(enumerate(computed))
+
+    def _compare(self, computed: list[Any]) -> None:
+        texts = [
+            f"tensor at position {i}:\nsaved metadata: {before}\n"
+            f"recomputed metadata: {self._describe(tensor)}\n"
+            for i, (before, tensor) in enumerate(zip(self.described, computed, strict=True))
+            if self.check and before != self._describe(tensor)
+        ]
+        if texts:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Recomputed values for the following tensors have "
+                f"different metadata than during the forward pass.\n{''.join(texts)}"
+            )
 
 
 def checkpoint(
@@ -105,16 +184,18 @@ def checkpoint(
     """`function(*args)`, of which only the inputs are kept until backward.
 
     Backward calls the function again, with the random state of the first time (unless
-    `preserve_rng_state=False`). Gradients reach the parameters inside by `.backward()`.
+    `preserve_rng_state=False`).
 
     Args:
-        use_reentrant: True is torch's older way: a gradient only if an input requires one, and no
-            keyword arguments for the function. Both ways here call the function as a whole.
+        use_reentrant: True is torch's older way, with a backward pass inside of backward: a
+            gradient only if an input requires one, no keyword arguments for the function, no
+            `autograd.grad`. With False, what nodes save is computed again when it is asked for.
         context_fn: a context for the first time and one for the second, with
             `use_reentrant=False`.
-        determinism_check: "default" compares the number of results, "none" likewise.
+        determinism_check: "default" compares shapes, types and devices of what is computed
+            again with those of the first time; "none" only how many there are.
         debug: accepted as False; there is no list of operations to show.
-        early_stop: the second run may end early; here it never does.
+        early_stop: end the second run as soon as everything is there that nodes had saved.
 
     Raises:
         ValueError: keyword arguments or contexts with `use_reentrant=True`, or an unknown check.
@@ -150,21 +231,16 @@ def checkpoint(
             warnings.warn(
                 "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
             )
-        return _Checkpoint.apply(lambda again, *a: function(*a), keep_state, None, *args)
+        return _Checkpoint.apply(function, keep_state, *args)
     if not is_grad_enabled():
         return function(*args, **kwargs)
     first, second = context_fn()
-    names = list(kwargs)
-
-    def run(again: bool, *given: Any) -> Any:
-        named = dict(zip(names, given[len(args) :], strict=True))
-        with second if again else first:
-            return function(*given[: len(args)], **named)
-
-    from mindtorch import torch
-
-    anchor = torch.empty(0, requires_grad=True)
-    return _Checkpoint.apply(run, keep_state, anchor, *args, *kwargs.values())
+    frame = _Recomputation(
+        lambda: function(*args, **kwargs), second, get_rng_state() if keep_state else None,
+        determinism_check == "default", early_stop,
+    )  # fmt: skip
+    with saved_tensors_hooks(frame.pack, frame.unpack), first:
+        return function(*args, **kwargs)
 
 
 def checkpoint_sequential(

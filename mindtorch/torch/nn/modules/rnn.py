@@ -159,12 +159,15 @@ class RNNBase(Module):
                 f"num_layers={self.num_layers}",
                 stacklevel=3,
             )
-        if not isinstance(self.hidden_size, int):
-            raise TypeError(
-                f"hidden_size should be of type int, got: {type(self.hidden_size).__name__}"
-            )
-        if self.hidden_size <= 0:
-            raise ValueError("hidden_size must be greater than zero")
+        for name, kind in (("bias", bool), ("batch_first", bool), ("input_size", int),
+                           ("hidden_size", int)):  # fmt: skip
+            value = getattr(self, name)
+            if not isinstance(value, kind):
+                raise TypeError(
+                    f"{name} should be of type {kind.__name__}, got: {type(value).__name__}"
+                )
+            if kind is int and value <= 0:
+                raise ValueError(f"{name} must be greater than zero")
         if self.num_layers <= 0:
             raise ValueError("num_layers must be greater than zero")
         if self.proj_size < 0:

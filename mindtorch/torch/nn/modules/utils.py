@@ -46,5 +46,10 @@ def empty_parameter(shape: Any, device: Any = None, dtype: Any = None) -> Any:
     from ...functions.creation import new_empty
     from ..parameter import Parameter
 
+    for n in shape:
+        if n < 0:
+            raise RuntimeError(
+                f"Trying to create tensor with negative dimension {n}: {list(shape)}"
+            )
     chosen = dtypes.default if dtype is None else as_dtype(dtype)
     return Parameter(new_empty(aval(tuple(shape), chosen, None, as_device(device))))
