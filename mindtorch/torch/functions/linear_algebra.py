@@ -393,11 +393,19 @@ def _check_rows(x: Any, y: Any, p: float) -> None:
         raise RuntimeError("cdist only supports non-negative p values")
 
 
-@function(out=True)
+@function(out=True, in_place=True)
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     """``input`` with the slices along ``dim`` whose norm exceeds ``maxnorm`` scaled to it."""
     from .reduction import vector_norm
 
+    if not p > 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if input.aval.ndim < 2:
+        raise RuntimeError(
+            f"renorm: input needs at least 2 dimensions, got {input.aval.ndim} dimensions"
+        )
     axis = normalize_axis(dim, input.aval.ndim)
     others = tuple(i for i in range(input.aval.ndim) if i != axis)
     size = vector_norm(input, p, others, keepdim=True)
