@@ -375,7 +375,7 @@ def _take(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) 
 # --- products and networks ----------------------------------------------------------------------
 
 
-@rules("matmul", "linalg_solve_triangular", "cholesky_solve")
+@rules("matmul", "linalg_solve_triangular", "cholesky_solve", "_euclidean_dist")
 def _matrices(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Axes before the last two are broadcast: they are aligned behind the batch."""
     ranks = [_rank(x, b) for x, b in zip(inputs, batched, strict=True)]

@@ -434,15 +434,18 @@ def _take_like(g: Any, index: Any, described: Aval) -> Any:
 # --- triangles and diagonals -----------------------------------------------------------------
 
 
-def _triangle_aval(x: Aval, *, diagonal: int) -> Aval:
-    if x.ndim < 2:
-        raise RuntimeError("tril: input tensor must have at least 2 dimensions")
-    return aval(x.shape, x.dtype, None, x.device)
+def _triangle_aval(name: str) -> Any:
+    def rule(x: Aval, *, diagonal: int) -> Aval:
+        if x.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        return aval(x.shape, x.dtype, None, x.device)
+
+    return rule
 
 
-tril = Op("tril", _triangle_aval, "indexing.tril", linear=True,
+tril = Op("tril", _triangle_aval("tril"), "indexing.tril", linear=True,
           vjp=lambda g, diagonal: tril(g, diagonal=diagonal))  # fmt: skip
-triu = Op("triu", _triangle_aval, "indexing.triu", linear=True,
+triu = Op("triu", _triangle_aval("triu"), "indexing.triu", linear=True,
           vjp=lambda g, diagonal: triu(g, diagonal=diagonal))  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from ..core import Op
 from ..dtypes import c_name, scalar_type_name
 from ..tensor import Tensor, constant, full_flat
 from .complex import conj, imag, make_complex
-from .elementwise import add, multiply, negative, subtract
+from .elementwise import add, divide, equal, multiply, negative, subtract, where
 from .indexing import tril, triu
 from .movement import reshape, transpose, unsqueeze
 from .reduction import sum_
@@ -127,6 +127,30 @@ linear = Op(
     "linear", _linear_aval, "matmul.linear", vjp=(_linear_input, _linear_weight, _linear_bias),
     grad_name="AddmmBackward0",
 )  # fmt: skip
+
+
+
+def _distance_aval(x: Aval, y: Aval) -> Aval:
+    batch = broadcast_two(x.shape[:-2], y.shape[:-2])
+    return aval((*batch, x.shape[-2], y.shape[-2]), x.dtype, None, x.device)
+
+
+def _distance_vjp(g: Any, x: Any, y: Any, out: Any) -> Any:
+    """By products again; 0 where the distance is 0."""
+    none = equal(out, constant(0))
+    weight = where(none, constant(0), divide(g, where(none, constant(1), out)))
+
+    def side(x: Any, weight: Any, y: Any) -> Any:
+        total = sum_(weight, axis=(weight.aval.ndim - 1,), keepdims=True)
+        return subtract(multiply(x, total), matmul(weight, y))
+
+    return side(x, weight, y), side(y, swapped(weight), x)
+
+
+# the Euclidean distances of all pairs of rows, by |x|^2 + |y|^2 - 2 x y
+euclidean_distance = Op(
+    "_euclidean_dist", _distance_aval, "linear_algebra.euclidean_distance", vjp=_distance_vjp
+)
 
 # --- inverses and systems --------------------------------------------------------------------
 
@@ -331,12 +355,13 @@ def _cholesky_vjp(g: Any, out: Any) -> Any:
     return adjoint(solve_triangular(turned, adjoint(left), upper=True, unit=False))
 
 
-def _cholesky_aval(x: Aval, *, check: str) -> Any:
+def _cholesky_aval(x: Aval, *, check: str, upper: bool = False) -> Any:
     check_square("linalg.cholesky", x)
     return aval(x.shape, x.dtype, None, x.device), info_aval(x)
 
 
-# (the lower triangular factor, info)
+# (the lower triangular factor, info); ``upper`` reads the conjugates of the upper triangle, and
+# the gradient is torch's, that of the lower triangle
 cholesky_info = Op(
     "linalg_cholesky_ex", _cholesky_aval, "linear_algebra.cholesky", vjp=_cholesky_vjp
 )

@@ -51,6 +51,14 @@ def places(batch: tuple[int, ...], *arrays: Any) -> Iterator[tuple[Any, ...]]:
         yield place, *[a[place] for a in wide]
 
 
+def euclidean_distance(out: Any, x: Any, y: Any) -> None:
+    """The distances of all pairs of rows, by products."""
+    np.matmul(x * -2, np.swapaxes(y, -1, -2), out=out)
+    out += np.square(x).sum(-1)[..., :, None]
+    out += np.square(y).sum(-1)[..., None, :]
+    np.sqrt(np.maximum(out, 0, out=out), out=out)
+
+
 def inverse(outs: Any, x: Any, *, check: str) -> None:
     """``out @ x = 1``."""
     out, info = outs
@@ -135,9 +143,11 @@ def cholesky_solve(out: Any, y: Any, low: Any, *, upper: bool) -> None:
         out[place] = solver(factor, right, lower=not upper)[0]
 
 
-def cholesky(outs: Any, x: Any, *, check: str) -> None:
-    """``out @ out^H = x``, ``out`` lower triangular; only the lower triangle is read."""
+def cholesky(outs: Any, x: Any, *, check: str, upper: bool = False) -> None:
+    """``out @ out^H = x``, ``out`` lower triangular; only one triangle is read."""
     out, info = outs
+    if upper:
+        x = np.conj(np.swapaxes(x, -1, -2))
     info[...] = 0
     try:
         out[...] = np.linalg.cholesky(x)

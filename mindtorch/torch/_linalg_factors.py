@@ -31,7 +31,7 @@ def _cholesky(A: Any, upper: bool, check: str) -> Any:  # noqa: N803
     ops.check_square("linalg.cholesky", A.aval)
     if not upper:
         return ops.cholesky_info(A, check=check)
-    low, info = ops.cholesky_info(ops.adjoint(A), check=check)
+    low, info = ops.cholesky_info(A, check=check, upper=True)
     return ops.adjoint(low), info
 
 

@@ -61,7 +61,9 @@ def matrix_norm(
     from .functions.reduction import _typed
     from .functions.reduction import vector_norm as vector
 
-    factorizations.check_matrix("linalg.matrix_norm", A.aval)
+    ops.check_real_or_complex("linalg.matrix_norm", A.aval)
+    if ord in (2, -2, "nuc"):
+        ops.check_precision("linalg.matrix_norm", A.aval)
     first, second = _matrix_axes(A, dim)
     A = _typed(A, dtype)  # noqa: N806
     if ord == "fro":

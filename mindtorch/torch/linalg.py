@@ -350,7 +350,8 @@ def matrix_power(A: Any, n: int) -> Any:  # noqa: N803
 
 def matrix_exp(A: Any) -> Any:  # noqa: N803
     """The exponential, by scaling and squaring of a Taylor polynomial of degree 18."""
-    ops.check_square("linalg.matrix_exp", A.aval)
+    ops.check_square("linalg.matrix_exp", A.aval, None)
+    ops.check_real_or_complex("linalg.matrix_exp", A.aval)
     if not A.aval.size:
         return movement.clone(A)
     size = float(np.abs(values_of_all(A.detach())).sum(-1).max())

@@ -7,7 +7,7 @@ import importlib
 SUBJECTS = (
     "creation", "shape", "copies", "indexing", "random", "gathering", "pointwise", "comparison",
     "reduction", "sorting", "scan", "linear_algebra", "factors", "operators", "queries", "foreach",
-    "statistics", "windows",
+    "statistics", "windows", "spectral", "stacking",
 )  # fmt: skip
 
 

@@ -585,6 +585,21 @@ def _linear(start: float, end: float, steps: int, dtype: Any) -> Any:
     return np.where(index < half, left, right)
 
 
+def _ends(name: str, start: Any, end: Any) -> tuple[Any, ...]:
+    """Both ends as numbers; tensors must be 0-d."""
+    wrong = [
+        f"{word} with {x.aval.ndim} dimension(s)"
+        for word, x in (("start", start), ("end", end))
+        if isinstance(x, EngineTensor) and x.aval.ndim
+    ]  # fmt: skip
+    if wrong:
+        raise RuntimeError(
+            f"{name} only supports 0-dimensional start and end tensors, but got "
+            f"{' and '.join(wrong)}."
+        )
+    return tuple(x.item() if isinstance(x, EngineTensor) else x for x in (start, end))
+
+
 @function(method=False)
 def linspace(
     start: Any,
@@ -598,7 +613,7 @@ def linspace(
     requires_grad: bool = False,
 ) -> Any:
     """``steps`` values from ``start`` to ``end`` with equal distances."""
-    start, end = (x.item() if isinstance(x, EngineTensor) else x for x in (start, end))
+    start, end = _ends("linspace", start, end)
     values = _linear(start, end, as_int(steps), dtype)
     return _spaced(values, dtype, device, requires_grad, layout, out)
 
@@ -617,6 +632,7 @@ def logspace(
     requires_grad: bool = False,
 ) -> Any:
     """``base`` to the powers of :func:`linspace`."""
+    start, end = _ends("logspace", start, end)
     values = np.power(float(base), _linear(start, end, as_int(steps), dtypes.float64))
     return _spaced(values, dtype, device, requires_grad, layout, out)
 
@@ -635,6 +651,8 @@ def eye(
     """The n x m matrix with ones on its diagonal."""
     if n < 0:
         raise RuntimeError(f"n must be greater or equal to 0, got {n}")
+    if m is not None and m < 0:
+        raise RuntimeError(f"m must be greater or equal to 0, got {m}")
     chosen = dtypes.default if dtype is None else as_dtype(dtype)
     as_device(device)
     made = from_array(np.eye(n, m, dtype=chosen.np))

@@ -36,7 +36,7 @@ def cholesky(input: Any, upper: bool = False) -> Any:  # noqa: A002
     """The Cholesky factor."""
     ops.check_square("cholesky", input.aval)
     if upper:
-        return ops.adjoint(ops.cholesky(ops.adjoint(input), check="cholesky"))
+        return ops.adjoint(ops.cholesky_info(input, check="cholesky", upper=True)[0])
     return ops.cholesky(input, check="cholesky")
 
 
@@ -119,7 +119,9 @@ def triangular_solve(
 def packed_lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:  # noqa: N803
     """``L`` and ``U`` in one matrix, the exchanged rows, and (``get_infos``) LAPACK's numbers."""
     packed, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
-    return (packed, pivots, info) if get_infos else (packed, pivots)
+    if get_infos:
+        return return_types._lu_with_info(packed, pivots, info)
+    return packed, pivots
 
 
 @function(out=True)

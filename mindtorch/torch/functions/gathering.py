@@ -336,11 +336,22 @@ def triu(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
 
 def _define_indices(name: str, find: Any) -> None:
     @function(method=False, name=name)
-    def body(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Any:
-        from .._arguments import as_dtype
+    def body(
+        row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
+        layout: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    ) -> Any:  # fmt: skip
+        from .._arguments import as_device, as_dtype
+        from .creation import finish
 
-        kind = np.int64 if dtype is None else as_dtype(dtype).np
-        return from_array(np.stack(find(row, offset, col)).astype(kind))
+        kind = dtypes.int64 if dtype is None else as_dtype(dtype)
+        for word, count in (("row", row), ("col", col)):
+            if count < 0:
+                raise RuntimeError(f"{word} must be non-negative, got{count}")
+        if kind.category != dtypes.INTEGER:
+            wrong = dtypes.scalar_type_name(kind)
+            raise NotImplementedError(f"\"{name}\" not implemented for '{wrong}'")
+        places = from_array(np.stack(find(row, offset, col)).astype(kind.np), as_device(device))
+        return finish(places, requires_grad, layout, pin_memory)
 
     body.__doc__ = "The coordinates of a triangle of a matrix, rows above columns."
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from mindtorch.engine.dtypes import scalar_type_name
+from mindtorch.engine.dtypes import BOOL, FLOAT, scalar_type_name
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
@@ -180,7 +180,12 @@ def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
 
 
 def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
-    """``beta * base + alpha * product``; a beta of 0 leaves out ``base``, nan and all."""
+    """``beta * base + alpha * product``; a beta of 0 leaves out ``base``, nan and all.
+
+    Beside whole numbers, ``beta`` and ``alpha`` are cut to whole numbers, as torch does.
+    """
+    if product.aval.dtype.category < FLOAT and base.aval.dtype.category < FLOAT:
+        beta, alpha = int(beta), int(alpha)
     if alpha != 1:
         product = el.multiply(product, constant(alpha))
     if beta == 0:
@@ -207,7 +212,18 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> A
 @function(out=True, in_place=True)
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * outer(vec1, vec2)``."""
-    return _combined(input, outer(vec1, vec2), beta, alpha)
+    product = outer(vec1, vec2)
+    if input.aval.dtype.category < FLOAT and product.aval.dtype.category < FLOAT:
+        for name, value in (("beta", beta), ("alpha", alpha)):
+            if isinstance(value, float):
+                raise RuntimeError(
+                    f"For integral input tensors, argument {name} must not be a floating point "
+                    "number."
+                )
+    result = _combined(input, product, beta, alpha)
+    if input.aval.dtype.category == product.aval.dtype.category == BOOL:
+        return movement.cast(result, dtype=input.aval.dtype)
+    return result
 
 
 @function(out=True, in_place=True)
@@ -325,21 +341,71 @@ def chain_matmul(*matrices: Any) -> Any:
     return linalg.multi_dot(list(matrices))
 
 
+_PRODUCTS_FROM = 25  # rows from which on torch takes Euclidean distances by products
+_MODES = {
+    "use_mm_for_euclid_dist_if_necessary": None, "use_mm_for_euclid_dist": True,
+    "donot_use_mm_for_euclid_dist": False,
+}  # fmt: skip
+
+
 @function()
-def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "") -> Any:
-    """The distance of order ``p`` between all pairs of rows."""
+def cdist(
+    x1: Any, x2: Any, p: float = 2.0, compute_mode: str = "use_mm_for_euclid_dist_if_necessary"
+) -> Any:
+    """The distance of order ``p`` between all pairs of rows of two (batches of) matrices.
+
+    Euclidean distances are taken by a product of the matrices, which rounds more where rows are
+    near to each other: always, never, or (the default) from 26 rows on, as ``compute_mode`` says.
+    """
     from .reduction import vector_norm
 
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    _check_rows(x1.aval, x2.aval, p)
+    many = x1.aval.shape[-2] > _PRODUCTS_FROM or x2.aval.shape[-2] > _PRODUCTS_FROM
+    by_products = _MODES[compute_mode]
+    if p == 2 and (many if by_products is None else by_products):
+        return ops.euclidean_distance(x1, x2)
     left = movement.unsqueeze(x1, axis=x1.aval.ndim - 1)
     right = movement.unsqueeze(x2, axis=x2.aval.ndim - 2)
     return vector_norm(el.subtract(left, right), p, -1)
 
 
-@function(out=True)
+def _check_rows(x: Any, y: Any, p: float) -> None:
+    for name, each in (("X1", x), ("X2", y)):
+        if each.ndim < 2:
+            raise RuntimeError(
+                f"cdist only supports at least 2D tensors, {name} got: {each.ndim}D"
+            )
+    if x.shape[-1] != y.shape[-1]:
+        raise RuntimeError(
+            f"X1 and X2 must have the same number of columns. X1: {x.shape[-1]} X2: {y.shape[-1]}"
+        )
+    for name, each in (("X1", x), ("X2", y)):
+        if not each.dtype.is_floating_point:
+            raise RuntimeError(
+                f"cdist only supports floating-point dtypes, {name} got: "
+                f"{scalar_type_name(each.dtype)}"
+            )
+    if x.dtype.itemsize < 4:
+        raise NotImplementedError(f"\"cdist\" not implemented for '{scalar_type_name(x.dtype)}'")
+    if p < 0:
+        raise RuntimeError("cdist only supports non-negative p values")
+
+
+@function(out=True, in_place=True)
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     """``input`` with the slices along ``dim`` whose norm exceeds ``maxnorm`` scaled to it."""
     from .reduction import vector_norm
 
+    if not p > 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+    if input.aval.ndim < 2:
+        raise RuntimeError(
+            f"renorm: input needs at least 2 dimensions, got {input.aval.ndim} dimensions"
+        )
     axis = normalize_axis(dim, input.aval.ndim)
     others = tuple(i for i in range(input.aval.ndim) if i != axis)
     size = vector_norm(input, p, others, keepdim=True)

@@ -118,10 +118,9 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:  # noqa: A002
         )
     src = [normalize_axis(d, ndim) for d in src]
     dst = [normalize_axis(d, ndim) for d in dst]
-    if len(set(src)) != len(src):
-        raise RuntimeError(f"movedim: repeated dim in `source` ({src})")
-    if len(set(dst)) != len(dst):
-        raise RuntimeError(f"movedim: repeated dim in `destination` ({dst})")
+    for name, given, axes in (("source", source, src), ("destination", destination, dst)):
+        if len(set(axes)) != len(axes):
+            raise RuntimeError(f"movedim: repeated dim in `{name}` ({list(given)})")
     if not ndim:
         return ops.alias_view(input)
     order = [i for i in range(ndim) if i not in src]
@@ -416,21 +415,6 @@ def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:  # 
     )
 
 
-@function()
-def hsplit(input: Any, indices_or_sections: Any) -> Any:  # noqa: A002
-    return tensor_split(input, indices_or_sections, 0 if input.aval.ndim == 1 else 1)
-
-
-@function()
-def vsplit(input: Any, indices_or_sections: Any) -> Any:  # noqa: A002
-    return tensor_split(input, indices_or_sections, 0)
-
-
-@function()
-def dsplit(input: Any, indices_or_sections: Any) -> Any:  # noqa: A002
-    return tensor_split(input, indices_or_sections, 2)
-
-
 def _require_tensors(name: str, tensors: Any) -> None:
     if isinstance(tensors, EngineTensor) or not hasattr(tensors, "__iter__"):
         raise TypeError(
@@ -503,27 +487,6 @@ for _ndim in (1, 2, 3):
     _define_at_least(_ndim)
 
 
-@function(method=False, out=True)
-def hstack(tensors: Any) -> Any:
-    many = [_at_least(x, 1) for x in tensors]
-    return cat(many, 0 if many[0].aval.ndim == 1 else 1)
-
-
-@function(method=False, out=True, aliases=("row_stack",))
-def vstack(tensors: Any) -> Any:
-    return cat([_at_least(x, 2) for x in tensors], 0)
-
-
-@function(method=False, out=True)
-def dstack(tensors: Any) -> Any:
-    return cat([_at_least(x, 3) for x in tensors], 2)
-
-
-@function(method=False, out=True)
-def column_stack(tensors: Any) -> Any:
-    return cat([ops.reshape(x, (x.aval.size, 1)) if x.aval.ndim <= 1 else x for x in tensors], 1)
-
-
 @function()
 def flip(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     """``input`` backwards along ``dims``."""
@@ -553,6 +516,8 @@ def flipud(input: Any) -> Any:  # noqa: A002
 def roll(input: Any, shifts: Any, dims: Any = None) -> Any:  # noqa: A002
     """``input`` shifted along ``dims``, wrapping round; over the flat tensor without dims."""
     counts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    if not counts:
+        raise RuntimeError("`shifts` required")
     if dims is None or dims == ():
         if len(counts) != 1:
             raise RuntimeError(
@@ -565,6 +530,8 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:  # noqa: A002
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(counts)}, dims:{len(axes)}"
         )
+    if not input.aval.ndim:
+        raise IndexError(f"Dimension specified as {axes[0]} but tensor has no dimensions")
     return ops.roll(
         input, shifts=counts, axes=tuple(normalize_axis(a, input.aval.ndim) for a in axes)
     )
@@ -573,7 +540,16 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:  # noqa: A002
 @function()
 def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:  # noqa: A002
     """``input`` turned by 90 degrees ``k`` times in the plane of ``dims``."""
-    first, second = (normalize_axis(d, input.aval.ndim) for d in dims)
+    ndim = input.aval.ndim
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {ndim}")
+    if dims[0] == dims[1] or abs(dims[0] - dims[1]) == ndim:
+        raise RuntimeError(
+            f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
+        )
+    first, second = (normalize_axis(d, ndim) for d in dims)
     k %= 4
     if k == 0:
         return ops.clone(input)

@@ -158,6 +158,10 @@ def bucketize(
     input: Any, boundaries: Any, *, out_int32: bool = False, right: bool = False, out: Any = None  # noqa: A002
 ) -> Any:
     """The bin of each element between sorted ``boundaries``."""
+    if boundaries.aval.ndim != 1:
+        raise RuntimeError(
+            f"boundaries tensor must be 1 dimension, but got dim({boundaries.aval.ndim})"
+        )
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 
 
