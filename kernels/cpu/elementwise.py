@@ -314,6 +314,14 @@ _COMPLEX: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+def _complex_logaddexp(x: Any, y: Any) -> Any:
+    larger = x.real >= y.real
+    return np.where(larger, x, y) + np.log1p(np.exp(np.where(larger, y - x, x - y)))
+
+
+_COMPLEX["logaddexp"] = _complex_logaddexp
+
+
 def _complex_plan(expression: Expression, out: Any, ins: Layouts, compute: Any) -> Any:
     for function, _ in expression:
         if function not in _COMPLEX:
