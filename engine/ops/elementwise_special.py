@@ -5,13 +5,16 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import dtypes
 from ..tensor import constant as c
 from .elementwise import (
+    _conj,
     add,
     cos,
     divide,
     equal,
     exp,
+    exp2,
     less_equal,
     log,
     log1p,
@@ -26,6 +29,7 @@ from .elementwise import (
     where,
 )
 from .families import Elementwise, LibraryElementwise
+from .movement import cast
 
 
 def _function(name: str, rule: Any, **options: Any) -> Elementwise:
@@ -34,6 +38,15 @@ def _function(name: str, rule: Any, **options: Any) -> Elementwise:
 
 def _library(name: str, rule: Any) -> Elementwise:
     return LibraryElementwise(name, (rule,), result="float")
+
+
+def _no_derivative(name: str) -> Any:
+    """A rule that raises torch's error in the backward pass."""
+
+    def rule(g: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return rule
 
 
 def _bell(x: Any) -> Any:
@@ -57,9 +70,13 @@ trigamma = _function(
 )
 # the sum of (y + k)^-x over k >= 0
 zeta = LibraryElementwise(
-    "zeta", (None, lambda g, x, y: negative(multiply(g, multiply(x, zeta(add(x, c(1)), y))))),
+    "zeta",
+    (
+        _no_derivative("zeta"),
+        lambda g, x, y: negative(multiply(g, multiply(x, zeta(add(x, c(1)), y)))),
+    ),
     result="float",
-)  # fmt: skip
+)
 i0 = _library("i0", lambda g, x: multiply(g, i1(x)))
 i1 = _library(
     "i1",
@@ -112,22 +129,32 @@ def _gamma_density(g: Any, x: Any, y: Any) -> Any:
     return multiply(g, exp(exponent))
 
 
-def _no_slope_of_shape(name: str) -> Any:
-    def rule(g: Any) -> Any:
-        raise RuntimeError(f"the derivative for '{name}: input' is not implemented.")
-
-    return rule
-
-
 # the regularised incomplete gamma functions of shape x at y
 igamma = LibraryElementwise(
-    "igamma", (_no_slope_of_shape("igamma"), _gamma_density), result="float"
+    "igamma", (_no_derivative("igamma: input"), _gamma_density), result="float"
 )
 igammac = LibraryElementwise(
     "igammac",
-    (_no_slope_of_shape("igammac"), lambda g, x, y: negative(_gamma_density(g, x, y))),
+    (_no_derivative("igammac: input"), lambda g, x, y: negative(_gamma_density(g, x, y))),
     result="float",
 )
+
+# x = mantissa * 2^exponent
+frexp_mantissa = LibraryElementwise(
+    "frexp_mantissa",
+    (lambda g, x: divide(g, exp2(cast(frexp_exponent(x), dtype=x.aval.dtype))),),
+    grad_name="FrexpBackward0",
+)
+
+
+class _Exponent(LibraryElementwise):
+    """Its results are int32."""
+
+    def types(self, avals: Any) -> Any:
+        return avals[0].dtype, dtypes.int32
+
+
+frexp_exponent = _Exponent("frexp_exponent", arity=1)
 
 # without derivatives, as in torch
 airy_ai = LibraryElementwise("airy_ai", arity=1, result="float")
@@ -171,7 +198,7 @@ def _sinc_slope(g: Any, x: Any) -> Any:
         subtract(multiply(turned, cos(turned)), sin(turned)),
         multiply(turned, x),
     )
-    return where(equal(x, c(0)), c(0), multiply(g, slope))
+    return where(equal(x, c(0)), c(0), multiply(g, _conj(slope)))
 
 
 # sin(pi x) / (pi x)

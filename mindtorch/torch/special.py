@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine.ops import elementwise_special as ops
+from mindtorch.engine.tensor import Tensor
 
 from ._registry import FUNCTIONS, binary_function, unary_function
 
@@ -16,13 +19,14 @@ _NAMES = {
     "round": "round", "sinc": "sinc", "xlogy": "xlogy",
 }  # fmt: skip
 # functions of one number that are here alone
-_UNARY = (
-    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "entr", "erfcx", "i0e", "i1",
-    "i1e", "log_ndtr", "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0",
-    "modified_bessel_k1", "ndtr", "ndtri", "scaled_modified_bessel_k0",
+_UNARY = ("entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri")
+# those whose results have no derivative, as in torch
+_CONSTANT = (
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_i0",
+    "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0",
     "scaled_modified_bessel_k1", "spherical_bessel_j0",
 )  # fmt: skip
-# polynomials(x, degree), by the names of the ops
+# polynomials(x, degree), by the names of the ops; they have none either
 _POLYNOMIALS = {
     "chebyshev_polynomial_t": "chebyshev_t", "chebyshev_polynomial_u": "chebyshev_u",
     "chebyshev_polynomial_v": "chebyshev_v", "chebyshev_polynomial_w": "chebyshev_w",
@@ -35,14 +39,24 @@ _POLYNOMIALS = {
 }  # fmt: skip
 
 
+def _without_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def body(*inputs: Any, out: Any = None) -> Any:
+        return function(*[x.detach() if isinstance(x, Tensor) else x for x in inputs], out=out)
+
+    return body
+
+
 def _fill() -> None:
     space = globals()
     for own, name in _NAMES.items():
         space[own] = FUNCTIONS[name]
-    for name in _UNARY:
+    for name in (*_UNARY, *_CONSTANT):
         space[name] = unary_function(f"special_{name}", getattr(ops, name))
     for own, name in {**_POLYNOMIALS, "xlog1py": "xlog1py", "zeta": "zeta"}.items():
         space[own] = binary_function(f"special_{own}", getattr(ops, name), "one", True)
+    for name in (*_CONSTANT, *_POLYNOMIALS):
+        space[name] = _without_gradient(space[name])
 
 
 _fill()

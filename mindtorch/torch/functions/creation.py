@@ -16,7 +16,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
 from mindtorch.engine.vmap import for_each_example
 
-from .._arguments import as_device, as_dtype, as_int, as_shape
+from .._arguments import as_device, as_dtype, as_int, as_shape, require_tensor
 from .._registry import function
 from .._types import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 
@@ -645,11 +645,13 @@ def eye(
     return finish(made, requires_grad, layout)
 
 
-@function(method=False, name="complex")
+@function(method=False, out=True, name="complex")
 def complex_(real: Any, imag: Any) -> Any:
     """The complex tensor with these parts."""
     from mindtorch.engine.ops import complex as complex_ops
 
+    require_tensor(real, "complex", "real", 1)
+    require_tensor(imag, "complex", "imag", 2)
     return complex_ops.make_complex(real, imag)
 
 

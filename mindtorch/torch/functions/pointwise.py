@@ -15,6 +15,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 
+from .. import return_types
 from .._arguments import require_tensor
 from .._registry import (
     FUNCTIONS,
@@ -227,11 +228,47 @@ METHODS["pow_"] = _pow_
 @function(out=True, in_place=True)
 def float_power(input: Any, exponent: Any) -> Any:  # noqa: A002
     """``input ** exponent`` in double precision."""
+    if not isinstance(input, EngineTensor):
+        check_numbers("float_power", "one", input, exponent, "exponent", left_out=True)
     check_numbers("float_power", "one", input, exponent, "exponent", left_out=True)
     base, power = operand(input, "float_power", "input"), operand(exponent, "float_power", "exp")
     is_complex = base.aval.dtype.is_complex or power.aval.dtype.is_complex
     wide = dtypes.complex128 if is_complex else dtypes.float64
     return ops.power(movement.cast(base, dtype=wide), movement.cast(power, dtype=wide))
+
+
+def _float_power_(self: Any, exponent: Any) -> Any:
+    """``self`` to the power of ``exponent``, where ``self`` has double precision."""
+    power = operand(exponent, "float_power_", "exponent")
+    is_complex = self.aval.dtype.is_complex or power.aval.dtype.is_complex
+    wide = dtypes.complex128 if is_complex else dtypes.float64
+    if self.aval.dtype is not wide:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {dtypes.scalar_type_name(self.aval.dtype)} "
+            f"but the operation's result requires dtype {dtypes.scalar_type_name(wide)}"
+        )
+    return inplace.apply_in_place(ops.power, self, self, power)
+
+
+METHODS["float_power_"] = _float_power_
+
+
+def _reflected_div(self: Any, other: Any) -> Any:
+    """``other / self``."""
+    return ops.multiply(ops.reciprocal(self), operand(other, "__rdiv__", "other"))
+
+
+METHODS["__rdiv__"] = _reflected_div
+
+
+@function()
+def frexp(input: Any, *, out: Any = None) -> Any:  # noqa: A002
+    """``input`` as ``mantissa * 2 ** exponent`` with the mantissa's size in [1/2, 1)."""
+    require_tensor(input, "frexp", "input", 1)
+    if input.aval.dtype.category != dtypes.FLOAT:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    found = return_types.frexp(special.frexp_mantissa(input), special.frexp_exponent(input))
+    return found if out is None else store_out(found, out, "frexp")
 
 
 # --- rounding and limits ---------------------------------------------------------------------
@@ -501,6 +538,9 @@ def view_as_complex(input: Any) -> Any:  # noqa: A002
 @function(method=False)
 def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
     """``abs * (cos(angle) + i sin(angle))``."""
+    require_tensor(abs, "polar", "abs", 1)
+    require_tensor(angle, "polar", "angle", 2)
+    complex_ops.check_parts(abs.aval, angle.aval)
     result = complex_ops.make_complex(
         ops.multiply(abs, ops.cos(angle)), ops.multiply(abs, ops.sin(angle))
     )
@@ -580,3 +620,9 @@ def _in_place_activation(name: str) -> None:
 
 for _each in ("selu", "celu", "threshold"):
     _in_place_activation(_each)
+
+
+@function(namespace=False)
+def chalf(input: Any, *, memory_format: Any = None) -> Any:  # noqa: A002
+    """``input`` as complex32, which is not among the types."""
+    raise NotImplementedError("complex32 is not among the element types; use complex64 (cfloat)")

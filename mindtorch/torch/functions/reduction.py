@@ -334,6 +334,18 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:  # noqa: A002
     return reduction.sum_(flags, axis=_axes(input, dim), keepdims=False)
 
 
+@function(out=True)
+def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Any:  # noqa: A002
+    """The exclusive or of the elements' bits as float64 or int64, as uint64."""
+    require_tensor(input, "hash_tensor", "input", 1)
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    axis = _axes(input, None if dim == () else dim)
+    if dim == ():
+        _require_elements("hash_tensor", input)
+    return reduction.xor_sum(input, axis=axis, keepdims=keepdim)
+
+
 # --- order statistics ------------------------------------------------------------------------
 
 
