@@ -83,7 +83,9 @@ def tensor_to_ours(tensor: torch.Tensor) -> Any:
     dtype = getattr(ours, str(tensor.dtype).removeprefix("torch."), None)
     if dtype is None:
         raise MissingError(str(tensor.dtype))
-    if tensor.is_contiguous():
+    if tensor.ndim > 64:  # more than numpy has
+        made = ours.from_numpy(numpy_of(tensor.flatten()).copy()).reshape(tensor.shape)
+    elif tensor.is_contiguous():
         made = ours.from_numpy(numpy_of(tensor).copy())
     else:
         made = ours.empty_strided(tensor.shape, tensor.stride(), dtype=dtype)
@@ -202,6 +204,8 @@ def leaves(value: Any) -> Iterator[Any]:
 def tolerances(info: Any, dtype: torch.dtype) -> tuple[float, float]:
     """(relative, absolute): those of torch.testing, or wider ones that the entry itself has."""
     relative, absolute = torch.testing._comparison.default_tolerances(dtype)
+    if info.name.startswith("special.bessel_") and dtype is torch.float64:
+        relative = absolute = 1e-6  # torch's are no better; see tests/ops_table_special.py
     for decorator in info.decorators or ():
         for each in getattr(decorator, "decorators", [decorator]):
             bounds = getattr(each, "tol", None)
@@ -251,7 +255,8 @@ def as_exact(a: torch.Tensor, b: Any, reference: Any) -> bool:
     if not (np.isfinite(x) == np.isfinite(y)).all():
         return False
     finite = np.isfinite(x) & np.isfinite(z)
-    scale = np.maximum(np.abs(z), np.finfo(np.float32).tiny)[finite]
+    least = torch.finfo(a.dtype).eps * np.abs(z[finite]).max(initial=0)
+    scale = np.maximum(np.abs(z), max(least, np.finfo(np.float32).tiny))[finite]
     mine, theirs = np.abs(y - z)[finite] / scale, np.abs(x - z)[finite] / scale
     return bool(mine.max(initial=0) <= theirs.max(initial=0))
 
@@ -444,7 +449,13 @@ def run_variants(info: Any, dtype: torch.dtype, count: int) -> None:
             if in_place and (sample.broadcasts_input or not in_place_type(info, sample)):
                 continue
             expected, found, given, own = both(info, variant, mine, sample)
-            check_same(info, expected, found, variant.__name__)
+
+            def exact(given: Any = given, variant: Any = variant) -> Any:
+                args, kwargs = widened(given)
+                return variant(*args, **kwargs)
+
+            exact_value = None if in_place else exact
+            check_same(info, expected, found, variant.__name__, exact_value)
             if in_place:
                 check_same(info, given[0][0], own[0][0], f"{variant.__name__}'s input")
 
@@ -465,6 +476,8 @@ def run_errors(info: Any) -> None:
     mine = callable_of(info)
     for wrong in info.error_inputs("cpu"):
         sample = wrong.sample_input
+        if raises_nothing(info, sample):
+            continue
         try:
             args = to_ours((sample.input, *sample.args))
             mine(*args, **to_ours(sample.kwargs))
@@ -480,6 +493,15 @@ def run_errors(info: Any) -> None:
             ) from error
         else:
             raise AssertionError(f"errors: none was raised for {wrong.error_regex[:120]!r}")
+
+
+def raises_nothing(info: Any, sample: Any) -> bool:
+    """Whether torch itself takes what its table calls erroneous."""
+    try:
+        info.op(sample.input, *sample.args, **sample.kwargs)
+    except Exception:
+        return False
+    return True
 
 
 def outcome(run: Callable[[], None]) -> tuple[str, str]:

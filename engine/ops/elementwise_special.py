@@ -229,8 +229,8 @@ xlog1py = Elementwise(
 logaddexp = Elementwise(
     "logaddexp",
     (
-        lambda g, x, y: multiply(g, sigmoid(subtract(x, y))),
-        lambda g, x, y: multiply(g, sigmoid(subtract(y, x))),
+        lambda g, x, y: multiply(g, _conj(sigmoid(subtract(x, y)))),
+        lambda g, x, y: multiply(g, _conj(sigmoid(subtract(y, x)))),
     ),
 )
 logaddexp2 = Elementwise(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from mindtorch.engine import dtypes, inplace
 from mindtorch.engine.core import state
 from mindtorch.engine.ops import activations as act
@@ -12,8 +14,9 @@ from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
+from mindtorch.engine.ops.reduction import sum_
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant
+from mindtorch.engine.tensor import constant, from_array
 
 from .. import return_types
 from .._arguments import require_tensor
@@ -446,10 +449,17 @@ def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
 @function(out=True, in_place=True)
 def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
     """The logarithm of the multivariate gamma function of dimension ``p``."""
-    total: Any = constant(p * (p - 1) / 4 * math.log(math.pi))
-    for j in range(p):
-        total = ops.add(total, special.lgamma(ops.subtract(input, constant(j / 2))))
-    return total
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    x = input
+    if x.aval.dtype.category < dtypes.FLOAT:
+        x = movement.cast(x, dtype=dtypes.default)
+    if not x.aval.size:
+        return special.lgamma(x)
+    shifts = from_array((np.arange(p) / -2).astype(x.aval.dtype.np))
+    each = special.lgamma(ops.add(movement.unsqueeze(x, axis=x.aval.ndim), shifts))
+    total = sum_(each, axis=(x.aval.ndim,), keepdims=False)
+    return ops.add(total, constant(p * (p - 1) / 4 * math.log(math.pi)))
 
 
 @function(out=True, in_place=True)

@@ -33,6 +33,8 @@ def numpy_names(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _axes(x: Any, dim: Any) -> tuple[int, ...]:
+    if x.aval.ndim > 64:
+        raise RuntimeError("only tensors with up to 64 dims are supported")
     if dim is None:
         return tuple(range(x.aval.ndim))
     if type(dim) is not int and not isinstance(dim, (tuple, list)):
@@ -57,6 +59,9 @@ def _single(x: Any, dim: Any) -> int:
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A001, A002
     """The sum over ``dim`` (all axes by default); integers are summed as int64."""
     require_tensor(input, "sum", "input", 1)
+    if dtype is not None and as_dtype(dtype) is dtypes.bool_:
+        x = _typed(input, dtype)
+        return reduction.any_(x, axis=_axes(input, dim), keepdims=keepdim)
     return reduction.sum_(_typed(input, dtype), axis=_axes(input, dim), keepdims=keepdim)
 
 
@@ -101,6 +106,8 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     """The product over one axis, or of all elements."""
     x = _typed(input, dtype)
     axis = tuple(range(x.aval.ndim)) if dim is None else _axes(x, dim)
+    if dtype is not None and x.aval.dtype is dtypes.bool_:
+        return reduction.all_(x, axis=axis, keepdims=keepdim)
     return reduction.prod(x, axis=axis, keepdims=keepdim)
 
 
