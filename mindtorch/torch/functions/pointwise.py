@@ -29,6 +29,7 @@ from .._registry import (
     function,
     operand,
     store_out,
+    write_result,
 )
 
 _NUMBERS = (float, int, bool, complex)
@@ -180,12 +181,24 @@ def _division(rounding_mode: Any) -> Any:
 def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:  # noqa: A002
     """``input / other``, rounded down ("floor") or towards zero ("trunc") on request."""
     op = ops.divide if rounding_mode is None else _division(rounding_mode)
-    return op(operand(input, "div", "input"), operand(other, "div", "other"))
+    x, y = operand(input, "div", "input"), operand(other, "div", "other")
+    if op is ops.trunc_divide and _is_short(x, y):
+        return ops.trunc(ops.divide(x, y))
+    return op(x, y)
+
+
+def _is_short(x: Any, y: Any) -> bool:
+    """Whether a quotient has 16 bits: torch rounds it before it truncates it."""
+    kind = dtypes.result_type((x.aval, y.aval))
+    return kind.category == dtypes.FLOAT and kind.itemsize == 2
 
 
 def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:
     """``self /= other``."""
     op = _division(rounding_mode)
+    if op is ops.trunc_divide and _is_short(self, operand(other, "div_", "other")):
+        inplace.check_writable(self)
+        return write_result(self, div(self, other, rounding_mode="trunc"))
     return inplace.apply_in_place(op, self, self, operand(other, "div_", "other"))
 
 

@@ -142,16 +142,25 @@ def _require_length(name: str, x: Any, axis: int) -> None:
 
 
 def _bounds(name: str, op: Any) -> None:
-    @function(out=True, name=name)
+    @function(name=name)
     @numpy_names
-    def body(input: Any, dim: Any = (), keepdim: bool = False) -> Any:  # noqa: A002
+    def body(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
         if dim == () or dim is None:
             _require_elements(name, input)
         axis = _axes(input, dim)
         for each in axis:
             _require_length(name, input, each)
-        return op(input, axis=axis, keepdims=keepdim)
+        found = op(input, axis=axis, keepdims=keepdim)
+        if out is None:
+            return found
+        if out.aval.dtype is not input.aval.dtype:
+            raise RuntimeError(
+                "Expected the dtype for input and out to match, but got "
+                f"{dtypes.scalar_type_name(input.aval.dtype)} for input's dtype and "
+                f"{dtypes.scalar_type_name(out.aval.dtype)} for out's dtype."
+            )
+        return store_out(found, out, name)
 
     body.__doc__ = f"The {'greatest' if name == 'amax' else 'least'} element over ``dim``."
 
