@@ -57,7 +57,7 @@ ROWS: list[Row] = [
     binary("hypot"),
     binary("atan2", tolerance=32),
     binary("copysign"),
-    binary("nextafter", gradient=False, second=False),
+    binary("nextafter", second=False),
     call("clamp", lambda t, x: t.clamp(x, -0.5, 1.0), *layouts(), dtypes=FLOATS),
     call("clamp", lambda t, x: t.clamp(x, 0, 2), *layouts(), dtypes=NUMBERS, label="clamp_int"),
     call("clamp_min", lambda t, x: t.clamp(x, min=0), *layouts(), dtypes=NUMBERS),

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
+from ..dtypes import DType
 from ..tensor import constant as c
 from .elementwise import (
     _conj,
@@ -32,21 +34,53 @@ from .families import Elementwise, LibraryElementwise
 from .movement import cast
 
 
-def _function(name: str, rule: Any, **options: Any) -> Elementwise:
-    return Elementwise(name, (rule,), result="float", **options)
+def lacks(
+    kernel: str, *, half: bool = False, whole: bool = True, complex_: bool = False
+) -> Callable[[DType], None]:
+    """Raise torch's error for half, integer and complex types unless they are allowed."""
 
+    def check(dtype: DType) -> None:
+        short = dtype.category == dtypes.FLOAT and dtype.itemsize < 4
+        if (
+            (dtype.category == dtypes.COMPLEX and not complex_)
+            or (short and not half)
+            or (dtype.category < dtypes.FLOAT and not whole)
+        ):
+            kind = dtypes.scalar_type_name(dtype)
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
 
-def _library(name: str, rule: Any) -> Elementwise:
-    return LibraryElementwise(name, (rule,), result="float")
+    return check
 
 
 def _no_derivative(name: str) -> Any:
-    """A rule that raises torch's error in the backward pass."""
+    """A rule for an input whose derivative torch lacks too."""
 
     def rule(g: Any) -> Any:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
     return rule
+
+
+def _function(name: str, rule: Any, **options: Any) -> Elementwise:
+    return Elementwise(name, (rule,), result="float", **options)
+
+
+def _library(name: str, rule: Any, kernel: str = "", *, half: bool = True) -> Elementwise:
+    refuses = lacks(kernel or f"{name}_cpu", half=half)
+    return LibraryElementwise(name, (rule,), result="float", refuses=refuses)
+
+
+def _underived(name: str, **options: Any) -> Elementwise:
+    return LibraryElementwise(
+        name, arity=1, result="float", refuses=lacks(f"{name}_cpu"), **options
+    )
+
+
+def _polynomial(name: str) -> Elementwise:
+    family, kind = name.rsplit("_", 1)
+    return Elementwise(
+        name, arity=2, result="float", refuses=lacks(f"{family}_polynomial_{kind}_cpu")
+    )
 
 
 def _bell(x: Any) -> Any:
@@ -61,9 +95,12 @@ erfinv = _library(
     lambda g, out: multiply(
         g, multiply(c(math.sqrt(math.pi) / 2), exp(multiply(out, out)))
     ),
+    "erfinv_vml_cpu",
 )
 lgamma = _function("lgamma", lambda g, x: multiply(g, digamma(x)))
-digamma = _function("digamma", lambda g, x: multiply(g, trigamma(x)))
+digamma = _function(
+    "digamma", lambda g, x: multiply(g, trigamma(x)), refuses=lacks("digamma", half=True)
+)
 # the derivative of digamma
 trigamma = _function(
     "trigamma", lambda g, x: negative(multiply(g, multiply(c(2), zeta(c(3.0), x))))
@@ -77,7 +114,7 @@ zeta = LibraryElementwise(
     ),
     result="float",
 )
-i0 = _library("i0", lambda g, x: multiply(g, i1(x)))
+i0 = _library("i0", lambda g, x: multiply(g, i1(x)), "i0_vml_cpu")
 i1 = _library(
     "i1",
     lambda g, x, out: multiply(
@@ -101,24 +138,28 @@ erfcx = _library(
     lambda g, x, out: multiply(
         g, subtract(multiply(multiply(c(2.0), x), out), c(2 / math.sqrt(math.pi)))
     ),
+    half=False,
 )
 ndtr = _library(
     "ndtr",
     lambda g, x: multiply(
         g, multiply(c(1 / math.sqrt(2 * math.pi)), exp(multiply(c(-0.5), multiply(x, x))))
     ),
+    "erf_vml_cpu",
 )
 log_ndtr = _library(
     "log_ndtr",
     lambda g, x: multiply(
         divide(g, erfcx(multiply(x, c(-math.sqrt(0.5))))), c(math.sqrt(2 / math.pi))
     ),
+    half=False,
 )
 ndtri = _library(
     "ndtri",
     lambda g, out: multiply(
         multiply(g, c(math.sqrt(2 * math.pi))), exp(multiply(c(0.5), multiply(out, out)))
     ),
+    half=False,
 )
 entr = _library("entr", lambda g, x: multiply(g, negative(add(c(1), log(x)))))
 
@@ -131,12 +172,14 @@ def _gamma_density(g: Any, x: Any, y: Any) -> Any:
 
 # the regularised incomplete gamma functions of shape x at y
 igamma = LibraryElementwise(
-    "igamma", (_no_derivative("igamma: input"), _gamma_density), result="float"
+    "igamma",
+    (_no_derivative("igamma: input"), _gamma_density),
+    refuses=lacks("igamma_cpu", half=True, whole=False),
 )
 igammac = LibraryElementwise(
     "igammac",
     (_no_derivative("igammac: input"), lambda g, x, y: negative(_gamma_density(g, x, y))),
-    result="float",
+    refuses=lacks("igammac_cpu", half=True, whole=False),
 )
 
 # x = mantissa * 2^exponent
@@ -157,39 +200,31 @@ class _Exponent(LibraryElementwise):
 frexp_exponent = _Exponent("frexp_exponent", arity=1)
 
 # without derivatives, as in torch
-airy_ai = LibraryElementwise("airy_ai", arity=1, result="float")
-bessel_j0 = LibraryElementwise("bessel_j0", arity=1, result="float")
-bessel_j1 = LibraryElementwise("bessel_j1", arity=1, result="float")
-bessel_y0 = LibraryElementwise("bessel_y0", arity=1, result="float")
-bessel_y1 = LibraryElementwise("bessel_y1", arity=1, result="float")
-modified_bessel_i0 = LibraryElementwise(
-    "modified_bessel_i0", arity=1, result="float", scalar="i0"
-)
-modified_bessel_i1 = LibraryElementwise(
-    "modified_bessel_i1", arity=1, result="float", scalar="i1"
-)
-modified_bessel_k0 = LibraryElementwise("modified_bessel_k0", arity=1, result="float")
-modified_bessel_k1 = LibraryElementwise("modified_bessel_k1", arity=1, result="float")
-scaled_modified_bessel_k0 = LibraryElementwise(
-    "scaled_modified_bessel_k0", arity=1, result="float"
-)
-scaled_modified_bessel_k1 = LibraryElementwise(
-    "scaled_modified_bessel_k1", arity=1, result="float"
-)
-spherical_bessel_j0 = LibraryElementwise("spherical_bessel_j0", arity=1, result="float")
+airy_ai = _underived("airy_ai")
+bessel_j0 = _underived("bessel_j0")
+bessel_j1 = _underived("bessel_j1")
+bessel_y0 = _underived("bessel_y0")
+bessel_y1 = _underived("bessel_y1")
+modified_bessel_i0 = _underived("modified_bessel_i0", scalar="i0")
+modified_bessel_i1 = _underived("modified_bessel_i1", scalar="i1")
+modified_bessel_k0 = _underived("modified_bessel_k0")
+modified_bessel_k1 = _underived("modified_bessel_k1")
+scaled_modified_bessel_k0 = _underived("scaled_modified_bessel_k0")
+scaled_modified_bessel_k1 = _underived("scaled_modified_bessel_k1")
+spherical_bessel_j0 = _underived("spherical_bessel_j0")
 # polynomials in x of degree y
-chebyshev_t = Elementwise("chebyshev_t", arity=2, result="float")
-chebyshev_u = Elementwise("chebyshev_u", arity=2, result="float")
-chebyshev_v = Elementwise("chebyshev_v", arity=2, result="float")
-chebyshev_w = Elementwise("chebyshev_w", arity=2, result="float")
-shifted_chebyshev_t = Elementwise("shifted_chebyshev_t", arity=2, result="float")
-shifted_chebyshev_u = Elementwise("shifted_chebyshev_u", arity=2, result="float")
-shifted_chebyshev_v = Elementwise("shifted_chebyshev_v", arity=2, result="float")
-shifted_chebyshev_w = Elementwise("shifted_chebyshev_w", arity=2, result="float")
-hermite_h = Elementwise("hermite_h", arity=2, result="float")
-hermite_he = Elementwise("hermite_he", arity=2, result="float")
-laguerre_l = Elementwise("laguerre_l", arity=2, result="float")
-legendre_p = Elementwise("legendre_p", arity=2, result="float")
+chebyshev_t = _polynomial("chebyshev_t")
+chebyshev_u = _polynomial("chebyshev_u")
+chebyshev_v = _polynomial("chebyshev_v")
+chebyshev_w = _polynomial("chebyshev_w")
+shifted_chebyshev_t = _polynomial("shifted_chebyshev_t")
+shifted_chebyshev_u = _polynomial("shifted_chebyshev_u")
+shifted_chebyshev_v = _polynomial("shifted_chebyshev_v")
+shifted_chebyshev_w = _polynomial("shifted_chebyshev_w")
+hermite_h = _polynomial("hermite_h")
+hermite_he = _polynomial("hermite_he")
+laguerre_l = _polynomial("laguerre_l")
+legendre_p = _polynomial("legendre_p")
 
 
 def _sinc_slope(g: Any, x: Any) -> Any:
@@ -232,6 +267,7 @@ logaddexp = Elementwise(
         lambda g, x, y: multiply(g, _conj(sigmoid(subtract(x, y)))),
         lambda g, x, y: multiply(g, _conj(sigmoid(subtract(y, x)))),
     ),
+    refuses=lacks("logaddexp_cpu", half=True, whole=False, complex_=True),
 )
 logaddexp2 = Elementwise(
     "logaddexp2",
@@ -239,6 +275,7 @@ logaddexp2 = Elementwise(
         lambda g, x, y: multiply(g, sigmoid(multiply(subtract(x, y), c(math.log(2))))),
         lambda g, x, y: multiply(g, sigmoid(multiply(subtract(y, x), c(math.log(2))))),
     ),
+    refuses=lacks("logaddexp2_cpu", half=True, whole=False),
 )
 heaviside = Elementwise("heaviside", arity=2)
 

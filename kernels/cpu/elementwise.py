@@ -294,13 +294,6 @@ def _walking_source(names: list[str], hoisted: list[str], inner: list[str], mode
 
 # --- complex numbers: numpy's loops ----------------------------------------------------------
 
-def _complex_logaddexp(x: Any, y: Any) -> Any:
-    """From the exponential of the number with the lesser real part, which cannot overflow."""
-    second = x.real < y.real
-    low, high = np.where(second, x, y), np.where(second, y, x)
-    return high + np.log1p(np.exp(low - high))
-
-
 _COMPLEX: dict[str, Callable[..., Any]] = {
     "add": np.add, "subtract": np.subtract, "multiply": np.multiply, "divide": np.true_divide,
     "negative": np.negative, "power": np.power, "square": np.square, "reciprocal": np.reciprocal,
@@ -317,9 +310,16 @@ _COMPLEX: dict[str, Callable[..., Any]] = {
     "sgn": lambda x: np.where(x == 0, 0, x / np.where(x == 0, 1, np.abs(x))),
     "lerp": lambda x, y, w: np.where(np.abs(w) < 0.5, x + w * (y - x), y - (y - x) * (1 - w)),
     "addcmul": lambda x, y, z, v: x + v * y * z, "addcdiv": lambda x, y, z, v: x + v * y / z,
-    "logaddexp": _complex_logaddexp, "sinc": lambda x: np.sinc(x),
-    "nan_to_num": lambda x, n, h, lo: np.nan_to_num(x),
+    "sinc": lambda x: np.sinc(x), "nan_to_num": lambda x, n, h, lo: np.nan_to_num(x),
 }  # fmt: skip
+
+
+def _complex_logaddexp(x: Any, y: Any) -> Any:
+    larger = x.real >= y.real
+    return np.where(larger, x, y) + np.log1p(np.exp(np.where(larger, y - x, x - y)))
+
+
+_COMPLEX["logaddexp"] = _complex_logaddexp
 
 
 def _complex_plan(expression: Expression, out: Any, ins: Layouts, compute: Any) -> Any:

@@ -13,7 +13,18 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 
+from ._absent import absent_class, absent_function
 from ._registry import FUNCTIONS as torch
+
+_WHY = "the functions of torch.masked take tensors and masks"
+MaskedTensor = absent_class("torch.masked", "MaskedTensor", _WHY)
+masked_tensor = absent_function("torch.masked", "masked_tensor", _WHY)
+as_masked_tensor = absent_function("torch.masked", "as_masked_tensor", _WHY)
+
+
+def is_masked_tensor(obj: Any, /) -> bool:
+    """Whether ``obj`` is a tensor that carries its mask: none does."""
+    return isinstance(obj, MaskedTensor)
 
 
 def _axes(dim: Any, ndim: int) -> tuple[int, ...]:

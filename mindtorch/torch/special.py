@@ -2,71 +2,153 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import elementwise_special as ops
-from mindtorch.engine.tensor import Tensor
+from mindtorch.engine.tensor import Tensor, constant
 
-from ._registry import FUNCTIONS, binary_function, unary_function
+from ._registry import FUNCTIONS, check_numbers, operand, store_out
 
 _NAMES = {
-    "digamma": "digamma", "psi": "digamma", "erf": "erf", "erfc": "erfc", "erfinv": "erfinv",
-    "exp2": "exp2", "expit": "sigmoid", "expm1": "expm1", "gammaln": "lgamma", "i0": "i0",
-    "gammainc": "igamma", "gammaincc": "igammac", "log1p": "log1p", "logit": "logit",
-    "logsumexp": "logsumexp", "multigammaln": "mvlgamma", "polygamma": "polygamma",
-    "round": "round", "sinc": "sinc", "xlogy": "xlogy",
+    "logit": "logit", "logsumexp": "logsumexp", "multigammaln": "mvlgamma",
+    "polygamma": "polygamma", "round": "round", "softmax": "softmax",
+    "log_softmax": "log_softmax",
 }  # fmt: skip
-# functions of one number that are here alone
-_UNARY = ("entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtr", "ndtri")
-# those whose results have no derivative, as in torch
-_CONSTANT = (
-    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "modified_bessel_i0",
-    "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "scaled_modified_bessel_k0",
-    "scaled_modified_bessel_k1", "spherical_bessel_j0",
-)  # fmt: skip
-# polynomials(x, degree), by the names of the ops; they have none either
-_POLYNOMIALS = {
-    "chebyshev_polynomial_t": "chebyshev_t", "chebyshev_polynomial_u": "chebyshev_u",
-    "chebyshev_polynomial_v": "chebyshev_v", "chebyshev_polynomial_w": "chebyshev_w",
-    "hermite_polynomial_h": "hermite_h", "hermite_polynomial_he": "hermite_he",
-    "laguerre_polynomial_l": "laguerre_l", "legendre_polynomial_p": "legendre_p",
-    "shifted_chebyshev_polynomial_t": "shifted_chebyshev_t",
-    "shifted_chebyshev_polynomial_u": "shifted_chebyshev_u",
-    "shifted_chebyshev_polynomial_v": "shifted_chebyshev_v",
-    "shifted_chebyshev_polynomial_w": "shifted_chebyshev_w",
-}  # fmt: skip
+globals().update({own: FUNCTIONS[name] for own, name in _NAMES.items() if name in FUNCTIONS})
+_SCALARS = (int, float, bool, complex)
+Call = Callable[..., Any]
 
 
-def _without_gradient(function: Callable[..., Any]) -> Callable[..., Any]:
-    @functools.wraps(function)
-    def body(*inputs: Any, out: Any = None) -> Any:
-        return function(*[x.detach() if isinstance(x, Tensor) else x for x in inputs], out=out)
-
-    return body
+def _named(call: Call, name: str, formula: str) -> Call:
+    call.__name__ = call.__qualname__ = f"special_{name}"
+    call.__doc__ = formula
+    return call
 
 
-def _fill() -> None:
-    space = globals()
-    for own, name in _NAMES.items():
-        space[own] = FUNCTIONS[name]
-    for name in (*_UNARY, *_CONSTANT):
-        space[name] = unary_function(f"special_{name}", getattr(ops, name))
-    for own, name in {**_POLYNOMIALS, "xlog1py": "xlog1py", "zeta": "zeta"}.items():
-        space[own] = binary_function(f"special_{own}", getattr(ops, name), "one", True)
-    for name in (*_CONSTANT, *_POLYNOMIALS):
-        space[name] = _without_gradient(space[name])
+def _of_tensor(name: str, op: Call, formula: str) -> Call:
+    """A function of one tensor; TypeError for anything else."""
+
+    def call(input: Any, *, out: Any = None) -> Any:  # noqa: A002
+        if not isinstance(input, Tensor):
+            raise TypeError(
+                f"special_{name}(): argument 'input' (position 1) must be Tensor, not "
+                f"{type(input).__name__}"
+            )
+        result = op(input)
+        return result if out is None else store_out(result, out, name)
+
+    return _named(call, name, formula)
 
 
-_fill()
+def _of_two(name: str, op: Call, formula: str, numbers: str = "one") -> Call:
+    """A function of two tensors, one of which may be a number."""
+
+    def call(input: Any, other: Any, *, out: Any = None) -> Any:  # noqa: A002
+        check_numbers(f"special_{name}", numbers, input, other, left_out=True)
+        result = op(operand(input, name, "input"), operand(other, name, "other"))
+        return result if out is None else store_out(result, out, name)
+
+    return _named(call, name, formula)
 
 
-def softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
-    """``exp(x) / sum(exp(x))`` along ``dim``."""
-    return FUNCTIONS["softmax"](input, dim, dtype=dtype)
+def _polynomial(name: str, op: Call) -> Call:
+    """Values have no derivative, as in torch."""
+
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        given = dict(zip(("input", "n"), args, strict=False), **kwargs)
+        x, n = given.get("input", given.get("x")), given.get("n")
+        tensors = [isinstance(each, Tensor) for each in (x, n)]
+        known = all(isinstance(each, (Tensor, *_SCALARS)) for each in (x, n))
+        if len(given) != 2 or len(args) > 2 or not known or not any(tensors):
+            kinds = ", ".join(type(each).__name__ for each in (*args, *kwargs.values()))
+            forms = ("Tensor x, Tensor n", "Number x, Tensor n", "Tensor x, Number n")
+            lines = "".join(f" * ({form}, *, Tensor out = None)\n" for form in forms)
+            raise TypeError(
+                f"special_{name}() received an invalid combination of arguments - got ({kinds}), "
+                f"but expected one of:\n{lines}"
+            )
+        result = op(_plain(x), _plain(n))
+        return result if out is None else store_out(result, out, name)
+
+    return call
 
 
-def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
-    """``x - log(sum(exp(x)))`` along ``dim``."""
-    return FUNCTIONS["log_softmax"](input, dim, dtype=dtype)
+def _plain(x: Any) -> Any:
+    return x.detach() if isinstance(x, Tensor) else constant(x)
+
+
+def _underived(op: Call) -> Call:
+    return lambda x: op(x.detach())
+
+
+_check_zeta = ops.lacks("zeta_cpu")
+
+
+def _zeta(x: Any, y: Any) -> Any:
+    _check_zeta(dtypes.result_type((x.aval, y.aval)))
+    return ops.zeta(x, y)
+
+
+for _name, _op, _formula in (
+    ("digamma", ops.digamma, "The derivative of log gamma."),
+    ("psi", ops.digamma, "The derivative of log gamma."),
+    ("entr", ops.entr, "``-x log(x)``: 0 at 0 and -inf below."),
+    ("erf", ops.erf, "``2 / sqrt(pi)`` times the integral of ``exp(-t**2)`` from 0 to x."),
+    ("erfc", ops.erfc, "``1 - erf(x)``."),
+    ("erfcx", ops.erfcx, "``exp(x**2) erfc(x)``."),
+    ("erfinv", ops.erfinv, "The inverse of erf."),
+    ("exp2", el.exp2, "``2**x``."),
+    ("expit", el.sigmoid, "``1 / (1 + exp(-x))``."),
+    ("expm1", el.expm1, "``exp(x) - 1``."),
+    ("gammaln", ops.lgamma, "The logarithm of the absolute value of gamma."),
+    ("i0", ops.i0, "The modified Bessel function of the first kind of order 0."),
+    ("i0e", ops.i0e, "``exp(-|x|) i0(x)``."),
+    ("i1", ops.i1, "The modified Bessel function of the first kind of order 1."),
+    ("i1e", ops.i1e, "``exp(-|x|) i1(x)``."),
+    ("log1p", el.log1p, "``log(1 + x)``."),
+    ("log_ndtr", ops.log_ndtr, "The logarithm of the normal distribution function."),
+    ("ndtr", ops.ndtr, "The normal distribution function, ``erfc(-x / sqrt(2)) / 2``."),
+    ("ndtri", ops.ndtri, "The inverse of the normal distribution function."),
+    ("sinc", ops.sinc, "``sin(pi x) / (pi x)``, 1 at 0."),
+):
+    globals()[_name] = _of_tensor(_name, _op, _formula)
+for _name, _formula in (
+    ("airy_ai", "The Airy function Ai."),
+    ("bessel_j0", "The Bessel function of the first kind of order 0."),
+    ("bessel_j1", "The Bessel function of the first kind of order 1."),
+    ("bessel_y0", "The Bessel function of the second kind of order 0."),
+    ("bessel_y1", "The Bessel function of the second kind of order 1."),
+    ("modified_bessel_i0", "The modified Bessel function of the first kind of order 0."),
+    ("modified_bessel_i1", "The modified Bessel function of the first kind of order 1."),
+    ("modified_bessel_k0", "The modified Bessel function of the second kind of order 0."),
+    ("modified_bessel_k1", "The modified Bessel function of the second kind of order 1."),
+    ("scaled_modified_bessel_k0", "``exp(x)`` times modified_bessel_k0."),
+    ("scaled_modified_bessel_k1", "``exp(x)`` times modified_bessel_k1."),
+    ("spherical_bessel_j0", "``sin(x) / x``, 1 at 0."),
+):
+    globals()[_name] = _of_tensor(_name, _underived(getattr(ops, _name)), _formula)
+for _name, _pair, _formula, _numbers in (
+    ("xlogy", ops.xlogy, "``input * log(other)``, 0 where ``input`` is 0.", "one"),
+    ("xlog1py", ops.xlog1py, "``input * log(1 + other)``, 0 where ``input`` is 0.", "one"),
+    ("zeta", _zeta, "The sum of ``(other + k) ** -input`` over k = 0, 1, ...", "one"),
+    ("gammainc", ops.igamma,
+     "``1 / gamma(a)`` times the integral of ``t**(a-1) exp(-t)`` from 0 to ``other``.", "none"),
+    ("gammaincc", ops.igammac,
+     "``1 / gamma(a)`` times the integral of ``t**(a-1) exp(-t)`` from ``other`` on.", "none"),
+):  # fmt: skip
+    globals()[_name] = _of_two(_name, _pair, _formula, _numbers)
+for _name in (
+    *(f"{shift}chebyshev_polynomial_{kind}" for shift in ("", "shifted_") for kind in "tuvw"),
+    "hermite_polynomial_h", "hermite_polynomial_he", "laguerre_polynomial_l",
+    "legendre_polynomial_p",
+):  # fmt: skip
+    _op = getattr(ops, _name.replace("_polynomial", ""))
+    globals()[_name] = _named(
+        _polynomial(_name, _op),
+        _name,
+        f"The {_name.replace('_', ' ')} of degree ``n`` at ``input``: 0 for ``n`` below 0, "
+        "``n`` cut to a whole number.",
+    )

@@ -59,10 +59,8 @@ def _single(x: Any, dim: Any) -> int:
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A001, A002
     """The sum over ``dim`` (all axes by default); integers are summed as int64."""
     require_tensor(input, "sum", "input", 1)
-    if dtype is not None and as_dtype(dtype) is dtypes.bool_:
-        x = _typed(input, dtype)
-        return reduction.any_(x, axis=_axes(input, dim), keepdims=keepdim)
-    return reduction.sum_(_typed(input, dtype), axis=_axes(input, dim), keepdims=keepdim)
+    total = reduction.sum_(_typed(input, dtype), axis=_axes(input, dim), keepdims=keepdim)
+    return _typed(total, dtype)
 
 
 @function(out=True)
@@ -87,7 +85,7 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
     x = _typed(input, dtype)
     if x.aval.dtype.category >= dtypes.FLOAT:
         x = el.where(el.is_nan(x), constant(0), x)
-    return reduction.sum_(x, axis=_axes(x, dim), keepdims=keepdim)
+    return _typed(reduction.sum_(x, axis=_axes(x, dim), keepdims=keepdim), dtype)
 
 
 @function(out=True)
@@ -106,9 +104,7 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     """The product over one axis, or of all elements."""
     x = _typed(input, dtype)
     axis = tuple(range(x.aval.ndim)) if dim is None else _axes(x, dim)
-    if dtype is not None and x.aval.dtype is dtypes.bool_:
-        return reduction.all_(x, axis=axis, keepdims=keepdim)
-    return reduction.prod(x, axis=axis, keepdims=keepdim)
+    return _typed(reduction.prod(x, axis=axis, keepdims=keepdim), dtype)
 
 
 def _truth(name: str, op: Any) -> None:
@@ -218,12 +214,19 @@ def _place(name: str, op: Any) -> None:
     @numpy_names
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
+        for category, kind in ((dtypes.BOOL, "bool"), (dtypes.COMPLEX, "complex")):
+            if input.aval.dtype.category == category:
+                raise RuntimeError(f"{name}(): does not support {kind} input")
         if dim is None:
             if input.aval.size == 0:
                 raise IndexError(
                     f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
                 )
             return op(input, axis=None, keepdims=keepdim)
+        if isinstance(dim, (bool, float, str, tuple, list)):
+            raise TypeError(
+                f"{name}(): argument 'dim' (position 2) must be int, not {type(dim).__name__}"
+            )
         axis = _single(input, dim)
         _require_length(name, input, axis)
         return op(input, axis=axis, keepdims=keepdim)
@@ -292,12 +295,19 @@ def vector_norm(
     x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None  # noqa: A002
 ) -> Any:
     """``sum(abs(x) ** ord) ** (1 / ord)`` over ``dim``."""
-    x = _typed(x, dtype)
+    if not isinstance(ord, (int, float, EngineTensor)):
+        raise TypeError(
+            f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not "
+            f"{type(ord).__name__}"
+        )
     if x.aval.dtype.category < dtypes.FLOAT:
         raise RuntimeError(
             "linalg.vector_norm: Expected a floating point or complex tensor as input. Got "
             f"{dtypes.scalar_type_name(x.aval.dtype)}"
         )
+    if dtype is not None:
+        _check_norm_type(x.aval.dtype, as_dtype(dtype))
+    x = _typed(x, dtype)
     if not isinstance(ord, (int, float)):
         ord = float(ord)  # noqa: A001
     axis = _axes(x, dim)
@@ -307,6 +317,25 @@ def vector_norm(
             "operation does not have an identity"
         )
     return reduction.vector_norm(x, order=float(ord), axis=axis, keepdims=keepdim)
+
+
+def _check_norm_type(given: Any, asked: Any) -> None:
+    """RuntimeError where the norm of ``given`` numbers cannot be computed as ``asked``."""
+    kind = dtypes.scalar_type_name(asked)
+    if asked.category < dtypes.FLOAT:
+        problem = f"dtype should be floating point or complex, but got {kind}"
+    elif given.is_complex and not asked.is_complex:
+        problem = f"dtype should be complex for complex inputs, but got {kind}"
+    elif asked.is_complex and not given.is_complex:
+        problem = f"dtype should be real for real inputs, but got {kind}"
+    elif dtypes.promote(given, asked) is not asked:
+        problem = (
+            f"the dtype of the input ({dtypes.scalar_type_name(given)}) should be convertible "
+            f"without narrowing to the specified dtype ({kind})"
+        )
+    else:
+        return
+    raise RuntimeError(f"linalg.vector_norm: {problem}")
 
 
 @function(out=True)

@@ -17,14 +17,20 @@ from .reduction import _single, _typed, numpy_names
 @numpy_names
 def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
     """The running sum along ``dim``."""
-    return scan.cumsum(_typed(input, dtype), axis=_single(input, dim))
+    x = _typed(input, dtype)
+    if dtype is not None and x.aval.dtype.category == dtypes.BOOL:
+        raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
+    return _typed(scan.cumsum(x, axis=_single(input, dim)), dtype)
 
 
 @function(out=True, in_place=True)
 @numpy_names
 def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
     """The running product along ``dim``."""
-    return scan.cumprod(_typed(input, dtype), axis=_single(input, dim))
+    x = _typed(input, dtype)
+    if dtype is not None and x.aval.dtype.category == dtypes.BOOL:
+        raise NotImplementedError("\"cumprod_out_cpu\" not implemented for 'Bool'")
+    return _typed(scan.cumprod(x, axis=_single(input, dim)), dtype)
 
 
 @function(out=True)

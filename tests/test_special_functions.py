@@ -1,0 +1,73 @@
+"""Special functions against other sources than torch, and their errors."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+import scipy.special
+import torch
+
+import mindtorch.torch as mt
+
+BESSEL = {
+    "bessel_j0": lambda x: scipy.special.jv(0, x), "bessel_j1": lambda x: scipy.special.jv(1, x),
+    "bessel_y0": lambda x: scipy.special.yv(0, x), "bessel_y1": lambda x: scipy.special.yv(1, x),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BESSEL)
+def test_bessel_functions_agree_with_another_algorithm(name: str) -> None:
+    """In double precision torch's are good to 9e-7 only, so they cannot be the measure."""
+    x = np.linspace(0.05, 60, 1000)
+    found = getattr(mt.special, name)(mt.from_numpy(x)).numpy()
+    np.testing.assert_allclose(found, BESSEL[name](x), rtol=0, atol=4e-15)
+
+
+def _message(call: Callable[[], Any]) -> tuple[str, str]:
+    with pytest.raises(Exception) as caught:
+        call()
+    return type(caught.value).__name__, str(caught.value)
+
+
+LACKING = [
+    ("entr", "complex64"), ("erfcx", "bfloat16"), ("i0", "complex64"), ("i1e", "complex64"),
+    ("ndtri", "float16"), ("log_ndtr", "complex64"), ("bessel_j0", "bfloat16"),
+    ("airy_ai", "float16"), ("digamma", "complex64"), ("erfinv", "complex64"),
+    ("spherical_bessel_j0", "complex64"), ("ndtr", "complex64"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "dtype"), LACKING)
+def test_types_that_torch_lacks_raise_its_error(name: str, dtype: str) -> None:
+    """A type that scipy happens to know must not slip through."""
+
+    def call(t: Any) -> Any:
+        return getattr(t.special, name)(t.ones(2, dtype=getattr(t, dtype)))
+
+    assert _message(lambda: call(mt)) == _message(lambda: call(torch))
+
+
+CALLS: list[Callable[[Any], Any]] = [
+    lambda t: t.special.entr(1.0),
+    lambda t: t.special.bessel_j0("a"),
+    lambda t: t.special.zeta(1.0, 2.0),
+    lambda t: t.special.xlog1py(t.ones(2), None),
+    lambda t: t.special.chebyshev_polynomial_t(1.0, 2.0),
+    lambda t: t.special.hermite_polynomial_h(t.ones(2), None),
+    lambda t: t.special.gammainc(t.ones(2), 2.0),
+    lambda t: t.igamma(t.ones(2, dtype=t.int64), t.ones(2)).item(),
+    lambda t: t.igamma(t.ones(2, dtype=t.int64), t.ones(2, dtype=t.int64)),
+    lambda t: t.special.zeta(t.ones(2, dtype=t.float16), t.ones(2)).item(),
+    lambda t: t.special.zeta(t.ones(2, requires_grad=True), t.ones(2)).sum().backward(),
+    lambda t: t.igammac(t.ones(2, requires_grad=True), t.ones(2)).sum().backward(),
+    lambda t: t.special.bessel_y0(t.ones(2, requires_grad=True)).sum().backward(),
+]
+
+
+@pytest.mark.parametrize("number", range(len(CALLS)))
+def test_errors_have_torchs_type_and_text(number: int) -> None:
+    """Wrong arguments, wrong types, and derivatives that torch does not have either."""
+    assert _message(lambda: CALLS[number](mt)) == _message(lambda: CALLS[number](torch))
