@@ -65,6 +65,8 @@ GAPS: tuple[Gap, ...] = (
         "all", "COO, CSR and CSC are made, converted, added, multiplied and saved; others raise"),
     Gap("feature", "torch.masked.MaskedTensor", "all",
         "the functions of torch.masked take tensors and masks; the wrapper class is not written"),
+    Gap("feature", "complex32 (Tensor.chalf)", "all", "numpy has no complex half; use complex64"),
+    Gap("feature", "torch.cuda.jiterator", "cuda", "CUDA C++ is not compiled; kernels are numba's"),
     Gap("feature", "profiles of devices, of floating-point operations and of modules", "all",
         "torch.profiler times ops, nodes and named blocks on the CPU, with shapes, bytes, stacks"),
     Gap("feature", "torch.compile that compiles", "all",

@@ -62,6 +62,11 @@ ROWS: list[Row] = [
             ("laguerre_l", "laguerre_polynomial_l"), ("legendre_p", "legendre_polynomial_p"),
         )
     ],
+    call("frexp_mantissa", lambda t, x: t.frexp(x)[0], *layouts("real")),
+    call("frexp_exponent", lambda t, x: t.frexp(x)[1], *layouts("real"), gradient=False,
+         second=False),
+    call("xor_sum", lambda t, x: t.hash_tensor(x, 0).to(t.int64), *layouts("real")[:1],
+         gradient=False, second=False),
     call("digamma", lambda t, x: t.digamma(x), *layouts("real"), label="digamma_reflected",
          tolerance=512, second=False),
 ]  # fmt: skip

@@ -64,6 +64,8 @@ class TooLongError(Exception):
 def numpy_of(tensor: torch.Tensor) -> Any:
     """The elements as a numpy array, bfloat16 included."""
     tensor = tensor.detach().resolve_conj().resolve_neg()
+    if tensor._is_zerotensor():
+        tensor = torch.zeros(tensor.shape, dtype=tensor.dtype)
     if tensor.dtype is torch.bfloat16:
         return tensor.contiguous().view(torch.int16).numpy().view(ml_dtypes.bfloat16)
     return tensor.contiguous().numpy()
@@ -83,7 +85,9 @@ def tensor_to_ours(tensor: torch.Tensor) -> Any:
     dtype = getattr(ours, str(tensor.dtype).removeprefix("torch."), None)
     if dtype is None:
         raise MissingError(str(tensor.dtype))
-    if tensor.is_contiguous():
+    if tensor.ndim > 64:  # more than numpy has
+        made = ours.from_numpy(numpy_of(tensor.flatten()).copy()).reshape(tensor.shape)
+    elif tensor.is_contiguous():
         made = ours.from_numpy(numpy_of(tensor).copy())
     else:
         made = ours.empty_strided(tensor.shape, tensor.stride(), dtype=dtype)
@@ -147,6 +151,10 @@ def counterpart(value: Any) -> Any:
     """Ours, for a function, method or class of torch's."""
     if value is torch:
         return ours
+    if isinstance(value, torch.cuda.jiterator._JittedFunction):
+        return named("cuda.jiterator._create_multi_output_jit_fn")(
+            value.code_string, value.num_outputs, **value.kwargs_dict
+        )
     if isinstance(value, types.ModuleType):
         return named(value.__name__.removeprefix("torch."))
     if isinstance(value, types.FunctionType) and value.__module__.startswith("torch.testing"):
@@ -208,6 +216,8 @@ def leaves(value: Any) -> Iterator[Any]:
 def tolerances(info: Any, dtype: torch.dtype) -> tuple[float, float]:
     """(relative, absolute): those of torch.testing, or wider ones that the entry itself has."""
     relative, absolute = torch.testing._comparison.default_tolerances(dtype)
+    if info.name.startswith("special.bessel_") and dtype is torch.float64:
+        relative = absolute = 1e-6  # torch's are no better; see tests/ops_table_special.py
     for decorator in info.decorators or ():
         for each in getattr(decorator, "decorators", [decorator]):
             bounds = getattr(each, "tol", None)
@@ -257,7 +267,8 @@ def as_exact(a: torch.Tensor, b: Any, reference: Any) -> bool:
     if not (np.isfinite(x) == np.isfinite(y)).all():
         return False
     finite = np.isfinite(x) & np.isfinite(z)
-    scale = np.maximum(np.abs(z), np.finfo(np.float32).tiny)[finite]
+    least = torch.finfo(a.dtype).eps * np.abs(z[finite]).max(initial=0)
+    scale = np.maximum(np.abs(z), max(least, np.finfo(np.float32).tiny))[finite]
     mine, theirs = np.abs(y - z)[finite] / scale, np.abs(x - z)[finite] / scale
     return bool(mine.max(initial=0) <= theirs.max(initial=0))
 
@@ -314,18 +325,23 @@ def check_close(info: Any, a: torch.Tensor, b: Any, what: str) -> None:
 
 @contextmanager
 def limited(seconds: int) -> Iterator[None]:
-    """Raise TooLongError after so many seconds."""
+    """Raise TooLongError after so many seconds of the processor's time."""
 
-    def stop(*_: object) -> None:
+    def stop(_: int, frame: Any) -> None:
+        while frame is not None:  # a compiler must not be interrupted
+            if frame.f_globals.get("__name__", "").startswith(("numba", "llvmlite")):
+                signal.setitimer(signal.ITIMER_PROF, 1)
+                return
+            frame = frame.f_back
         raise TooLongError(f"took more than {seconds} s")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    before = signal.signal(signal.SIGPROF, stop)
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, before)
 
 
 def samples_of(info: Any, dtype: torch.dtype, gradient: bool, count: int) -> list[Any]:
@@ -339,9 +355,21 @@ def both(info: Any, theirs: Any, mine: Any, sample: Any) -> tuple[Any, Any, Any,
     own = to_ours(given)
     torch.manual_seed(1)
     ours.manual_seed(1)
-    expected = theirs(*given[0], **given[1])
-    found = mine(*own[0], **own[1])
+    expected = attempt(lambda: theirs(*given[0], **given[1]))
+    found = attempt(lambda: mine(*own[0], **own[1])) if expected is None else (
+        mine(*own[0], **own[1])
+    )
     return expected, found, given, own
+
+
+def attempt(call: Callable[[], Any]) -> Any:
+    """What a call returns; None where it raises, as some entries' do in torch."""
+    try:
+        return call()
+    except (MissingError, TooLongError):
+        raise
+    except Exception:
+        return None
 
 
 def float_leaves(value: Any, library: Any) -> list[Any]:
@@ -366,7 +394,13 @@ def check_gradient(info: Any, sample: Any, expected: Any, found: Any, given: Any
         else torch.randn(x.shape, generator=random, dtype=x.dtype)
         for x in outputs
     ]
-    first = torch.autograd.grad(outputs, inputs, weights, allow_unused=True)
+    try:
+        first = torch.autograd.grad(outputs, inputs, weights, allow_unused=True)
+    except NotImplementedError:
+        assert attempt(
+            lambda: ours.autograd.grad(own_outputs, own_inputs, to_ours(weights))
+        ) is None, "gradient: torch has none"
+        return
     second = ours.autograd.grad(own_outputs, own_inputs, to_ours(weights), allow_unused=True)
 
     def exact(which: int) -> Any:
@@ -427,7 +461,13 @@ def run_variants(info: Any, dtype: torch.dtype, count: int) -> None:
             if in_place and (sample.broadcasts_input or not in_place_type(info, sample)):
                 continue
             expected, found, given, own = both(info, variant, mine, sample)
-            check_same(info, expected, found, variant.__name__)
+
+            def exact(given: Any = given, variant: Any = variant) -> Any:
+                args, kwargs = widened(given)
+                return variant(*args, **kwargs)
+
+            exact_value = None if in_place else exact
+            check_same(info, expected, found, variant.__name__, exact_value)
             if in_place:
                 check_same(info, given[0][0], own[0][0], f"{variant.__name__}'s input")
 
@@ -448,6 +488,8 @@ def run_errors(info: Any) -> None:
     mine = callable_of(info)
     for wrong in info.error_inputs("cpu"):
         sample = wrong.sample_input
+        if raises_nothing(info, sample):
+            continue
         try:
             args = to_ours((sample.input, *sample.args))
             mine(*args, **to_ours(sample.kwargs))
@@ -463,6 +505,15 @@ def run_errors(info: Any) -> None:
             ) from error
         else:
             raise AssertionError(f"errors: none was raised for {wrong.error_regex[:120]!r}")
+
+
+def raises_nothing(info: Any, sample: Any) -> bool:
+    """Whether torch itself takes what its table calls erroneous."""
+    try:
+        info.op(sample.input, *sample.args, **sample.kwargs)
+    except Exception:
+        return False
+    return True
 
 
 def outcome(run: Callable[[], None]) -> tuple[str, str]:

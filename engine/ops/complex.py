@@ -6,7 +6,7 @@ from typing import Any
 
 from ..aval import Aval, aval
 from ..core import Op
-from ..dtypes import scalar_type_name
+from ..dtypes import float16, float32, float64, scalar_type_name
 from ..tensor import Tensor, constant
 from .elementwise import absolute, divide, equal, multiply, negative, where
 from .families import LibraryElementwise
@@ -27,14 +27,24 @@ imaginary_part = LibraryElementwise(
 )
 
 
-def _common(x: Aval, y: Aval) -> Any:
-    from ..aval import broadcast_two
-
+def check_parts(x: Aval, y: Aval) -> None:
+    """torch's errors for two tensors that cannot be the parts of a complex one."""
+    if any(a.dtype not in (float16, float32, float64) for a in (x, y)):
+        raise RuntimeError(
+            "Expected both inputs to be Half, Float or Double tensors but got "
+            f"{scalar_type_name(x.dtype)} and {scalar_type_name(y.dtype)}"
+        )
     if x.dtype is not y.dtype:
         raise RuntimeError(
             f"Expected object of scalar type {scalar_type_name(x.dtype)} but got scalar type "
             f"{scalar_type_name(y.dtype)} for second argument"
         )
+
+
+def _common(x: Aval, y: Aval) -> Any:
+    from ..aval import broadcast_two
+
+    check_parts(x, y)
     return broadcast_two(x.shape, y.shape)
 
 

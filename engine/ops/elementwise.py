@@ -86,14 +86,26 @@ def _power_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
 
 
 power = Elementwise("power", (_power_base, _power_exponent), grad_name="PowBackward0")
+
+
+class _Square(Elementwise):
+    """Bools are squared as int64."""
+
+    def types(self, avals: Any) -> Any:
+        from .. import dtypes
+
+        kind = avals[0].dtype
+        return (dtypes.int64,) * 2 if kind is dtypes.bool_ else (kind, kind)
+
+
 # x * x under the name of a power, as ``x ** 2`` computes it
-power_two = Elementwise(
+power_two = _Square(
     "power_two",
     (lambda g, x: multiply(g, multiply(_conj(x), c(2))),),
     scalar="square",
     grad_name="PowBackward0",
 )
-square = Elementwise(
+square = _Square(
     "square",
     (lambda g, x: multiply(g, multiply(_conj(x), c(2))),),
     grad_name="PowBackward0",
@@ -155,10 +167,10 @@ floor_divide = Elementwise(
 )
 trunc_divide = Elementwise("trunc_divide", (no_slope, no_slope), grad_name="DivBackward2")
 remainder = Elementwise(
-    "remainder", (lambda g: g, lambda g, x, y: negative(multiply(g, floor(divide(x, y)))))
+    "remainder", (lambda g: g, lambda g, x, y: negative(multiply(g, floor_divide(x, y))))
 )
 fmod = Elementwise(
-    "fmod", (lambda g: g, lambda g, x, y: negative(multiply(g, trunc(divide(x, y)))))
+    "fmod", (lambda g: g, lambda g, x, y: negative(multiply(g, trunc_divide(x, y))))
 )
 
 

@@ -16,6 +16,7 @@ from .elementwise import (
     divide,
     equal,
     exp,
+    exp2,
     less_equal,
     log,
     log1p,
@@ -30,6 +31,34 @@ from .elementwise import (
     where,
 )
 from .families import Elementwise, LibraryElementwise
+from .movement import cast
+
+
+def lacks(
+    kernel: str, *, half: bool = False, whole: bool = True, complex_: bool = False
+) -> Callable[[DType], None]:
+    """Raise torch's error for half, integer and complex types unless they are allowed."""
+
+    def check(dtype: DType) -> None:
+        short = dtype.category == dtypes.FLOAT and dtype.itemsize < 4
+        if (
+            (dtype.category == dtypes.COMPLEX and not complex_)
+            or (short and not half)
+            or (dtype.category < dtypes.FLOAT and not whole)
+        ):
+            kind = dtypes.scalar_type_name(dtype)
+            raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
+
+    return check
+
+
+def _no_derivative(name: str) -> Any:
+    """A rule for an input whose derivative torch lacks too."""
+
+    def rule(g: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    return rule
 
 
 def lacks(
@@ -180,6 +209,23 @@ igammac = LibraryElementwise(
     refuses=lacks("igammac_cpu", half=True, whole=False),
 )
 
+# x = mantissa * 2^exponent
+frexp_mantissa = LibraryElementwise(
+    "frexp_mantissa",
+    (lambda g, x: divide(g, exp2(cast(frexp_exponent(x), dtype=x.aval.dtype))),),
+    grad_name="FrexpBackward0",
+)
+
+
+class _Exponent(LibraryElementwise):
+    """Its results are int32."""
+
+    def types(self, avals: Any) -> Any:
+        return avals[0].dtype, dtypes.int32
+
+
+frexp_exponent = _Exponent("frexp_exponent", arity=1)
+
 # without derivatives, as in torch
 airy_ai = _underived("airy_ai")
 bessel_j0 = _underived("bessel_j0")
@@ -214,7 +260,7 @@ def _sinc_slope(g: Any, x: Any) -> Any:
         subtract(multiply(turned, cos(turned)), sin(turned)),
         multiply(turned, x),
     )
-    return where(equal(x, c(0)), c(0), multiply(g, slope))
+    return where(equal(x, c(0)), c(0), multiply(g, _conj(slope)))
 
 
 # sin(pi x) / (pi x)

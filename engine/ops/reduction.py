@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..aval import Shape, aval
+from ..aval import Aval, Shape, aval
 from ..core import Op, state
 from ..tensor import Tensor, constant, from_array
 from .elementwise import (
@@ -256,3 +256,14 @@ def sum_to(x: Tensor, shape: Shape) -> Tensor:
 
 def scaled(x: Tensor, factor: float) -> Tensor:
     return x if factor == 1 else multiply(x, constant(factor))
+
+
+def _hashed(x: Aval, *, axis: tuple[int, ...], keepdims: bool) -> Aval:
+    if x.dtype.is_complex:
+        kind = dtypes.scalar_type_name(x.dtype)
+        raise NotImplementedError(f"\"xor_sum_cpu\" not implemented for '{kind}'")
+    return aval(reduced_shape(x.shape, axis, keepdims), dtypes.uint64, None, x.device)
+
+
+# the exclusive or of the elements' bits as float64 or int64
+xor_sum = Op("xor_sum", _hashed, "reduction.xor_sum")

@@ -38,9 +38,9 @@ def _cumprod_vjp(g: Any, x: Any, out: Any, axis: int) -> Any:
 
     if state.grad_enabled and not state.interpreters and not x.flat.all() and x.aval.ndim:
         return _cumprod_by_rows(g, x, axis)
-    if state.grad_enabled or x.aval.dtype.is_complex:
+    if state.grad_enabled:
         return divide(reversed_cumsum(multiply(g, conj(out)), axis), conj(x))
-    return cumprod_gradient(g, x, axis=axis)
+    return cumprod_gradient(g, conj(x), axis=axis)
 
 
 def _cumprod_by_rows(g: Any, x: Any, axis: int) -> Any:

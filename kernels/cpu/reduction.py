@@ -287,3 +287,10 @@ def _complex_plan(name: str, out: Any, x: Any, axis: tuple[int, ...]) -> Callabl
         strided(target, out)[...] = _NUMPY[name](strided(source, x), axis=axis).reshape(out.shape)
 
     return fold
+
+
+def xor_sum(out: Any, x: Any, axis: tuple[int, ...], keepdims: bool) -> None:
+    """The exclusive or over ``axis`` of the elements' bits as float64 or int64."""
+    wide: Any = x.astype(np.int64 if x.dtype.kind in "biu" else np.float64).view(np.uint64)
+    found = np.bitwise_xor.reduce(wide, axis=axis, keepdims=True)
+    out[...] = found.reshape(out.shape)

@@ -40,7 +40,7 @@ def cumprod_gradient(out: Any, g: Any, x: Any, *, axis: int) -> None:
     if not x.ndim:
         out[...] = g
         return
-    wide = np.float64
+    wide: Any = np.complex128 if x.dtype.kind == "c" else np.float64
     values, slopes = np.moveaxis(x, axis, -1).astype(wide), np.moveaxis(g, axis, -1).astype(wide)
     before = np.ones_like(values)
     before[..., 1:] = np.cumprod(values, -1)[..., :-1]

@@ -43,6 +43,21 @@ def airy_ai(out: Any, x: Any) -> None:
     out[...] = np.where(np.isinf(x), np.nan, value).astype(out.dtype)
 
 
+def _parts(x: Any) -> Any:
+    wide = x.astype(np.float32) if x.dtype.itemsize < 4 else x
+    return np.frexp(wide)
+
+
+def frexp_mantissa(out: Any, x: Any) -> None:
+    """``x`` over the power of two that brings its size into [1/2, 1)."""
+    out[...] = _parts(x)[0].astype(out.dtype)
+
+
+def frexp_exponent(out: Any, x: Any) -> None:
+    """The exponent of that power; 0 for 0, infinities and nan."""
+    out[...] = np.where(np.isfinite(x), _parts(x)[1], 0)
+
+
 def _from_scipy(own: str, name: str, meaning: str) -> None:
     """Make the array function ``own`` of scipy's ``name``."""
 

@@ -106,7 +106,7 @@ ShortTensor = _tensor_type("ShortTensor")
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("amp", "nvtx"):
+    if name in ("amp", "jiterator", "nvtx"):
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")

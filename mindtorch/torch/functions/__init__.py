@@ -6,8 +6,8 @@ import importlib
 
 SUBJECTS = (
     "creation", "shape", "copies", "indexing", "random", "gathering", "pointwise", "comparison",
-    "reduction", "sorting", "scan", "linear_algebra", "factors", "operators", "queries", "foreach",
-    "statistics", "windows", "spectral", "stacking",
+    "reduction", "sorting", "histogram", "scan", "linear_algebra", "factors", "operators",
+    "queries", "foreach", "statistics", "windows", "spectral", "stacking",
 )  # fmt: skip
 
 

@@ -70,6 +70,8 @@ def isclose(
     equal_nan: bool = False,
 ) -> Any:
     """``abs(input - other) <= atol + rtol * abs(other)``, equal infinities included."""
+    require_tensor(input, "isclose", "input", 1)
+    require_tensor(other, "isclose", "other", 2)
     if input.aval.dtype is not other.aval.dtype:
         raise RuntimeError(
             f"{dtypes.scalar_type_name(input.aval.dtype)} did not match "
@@ -78,6 +80,9 @@ def isclose(
     close = ops.equal(input, other)
     if equal_nan and input.aval.dtype.category >= dtypes.FLOAT:
         close = ops.logical_or(close, ops.logical_and(ops.is_nan(input), ops.is_nan(other)))
+    for name, bound in (("rtol", rtol), ("atol", atol)):
+        if not bound >= 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {bound:g}")
     if rtol == 0 and atol == 0:
         return close
     x, y = input, other

@@ -16,8 +16,8 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
 from mindtorch.engine.vmap import for_each_example
 
-from .._arguments import as_device, as_dtype, as_int, as_shape
-from .._registry import function
+from .._arguments import as_device, as_dtype, as_int, as_shape, require_tensor
+from .._registry import function, store_out
 from .._types import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 
 
@@ -137,8 +137,6 @@ def full(
     described = _described((size,), dtype, device)
     made = filled(described, fill_value)
     if out is not None:
-        from .._registry import store_out
-
         return store_out(made, out, "full")
     return finish(made, requires_grad, layout, pin_memory)
 
@@ -538,8 +536,6 @@ def arange(
         values = start + np.arange(count, dtype=np.float64) * step
     made = from_array(values.astype(chosen.np))
     if out is not None:
-        from .._registry import store_out
-
         return store_out(made, out, "arange")
     as_device(device)
     return finish(made, requires_grad, layout, pin_memory)
@@ -562,8 +558,6 @@ def _spaced(
     as_device(device)
     made = from_array(values.astype(chosen.np))
     if out is not None:
-        from .._registry import store_out
-
         return store_out(made, out, "linspace")
     return finish(made, requires_grad, layout)
 
@@ -657,18 +651,27 @@ def eye(
     as_device(device)
     made = from_array(np.eye(n, m, dtype=chosen.np))
     if out is not None:
-        from .._registry import store_out
-
         return store_out(made, out, "eye")
     return finish(made, requires_grad, layout)
 
 
 @function(method=False, name="complex")
-def complex_(real: Any, imag: Any) -> Any:
+def complex_(real: Any, imag: Any, *, out: Any = None) -> Any:
     """The complex tensor with these parts."""
     from mindtorch.engine.ops import complex as complex_ops
 
-    return complex_ops.make_complex(real, imag)
+    require_tensor(real, "complex", "real", 1)
+    require_tensor(imag, "complex", "imag", 2)
+    result = complex_ops.make_complex(real, imag)
+    if out is None:
+        return result
+    if out.aval.dtype is not result.aval.dtype:
+        raise RuntimeError(
+            "Expected object of scalar type "
+            f"{dtypes.scalar_type_name(result.aval.dtype)} but got scalar type "
+            f"{dtypes.scalar_type_name(out.aval.dtype)} for argument 'out'"
+        )
+    return store_out(result, out, "complex")
 
 
 @function(method=False)

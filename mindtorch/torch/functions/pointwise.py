@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
+
 from mindtorch.engine import dtypes, inplace
 from mindtorch.engine.core import state
 from mindtorch.engine.ops import activations as act
@@ -12,9 +14,11 @@ from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
+from mindtorch.engine.ops.reduction import sum_
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant
+from mindtorch.engine.tensor import constant, from_array
 
+from .. import return_types
 from .._arguments import require_tensor
 from .._registry import (
     FUNCTIONS,
@@ -25,6 +29,7 @@ from .._registry import (
     function,
     operand,
     store_out,
+    write_result,
 )
 
 _NUMBERS = (float, int, bool, complex)
@@ -176,12 +181,24 @@ def _division(rounding_mode: Any) -> Any:
 def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:  # noqa: A002
     """``input / other``, rounded down ("floor") or towards zero ("trunc") on request."""
     op = ops.divide if rounding_mode is None else _division(rounding_mode)
-    return op(operand(input, "div", "input"), operand(other, "div", "other"))
+    x, y = operand(input, "div", "input"), operand(other, "div", "other")
+    if op is ops.trunc_divide and _is_short(x, y):
+        return ops.trunc(ops.divide(x, y))
+    return op(x, y)
+
+
+def _is_short(x: Any, y: Any) -> bool:
+    """Whether a quotient has 16 bits: torch rounds it before it truncates it."""
+    kind = dtypes.result_type((x.aval, y.aval))
+    return kind.category == dtypes.FLOAT and kind.itemsize == 2
 
 
 def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:
     """``self /= other``."""
     op = _division(rounding_mode)
+    if op is ops.trunc_divide and _is_short(self, operand(other, "div_", "other")):
+        inplace.check_writable(self)
+        return write_result(self, div(self, other, rounding_mode="trunc"))
     return inplace.apply_in_place(op, self, self, operand(other, "div_", "other"))
 
 
@@ -227,11 +244,47 @@ METHODS["pow_"] = _pow_
 @function(out=True, in_place=True)
 def float_power(input: Any, exponent: Any) -> Any:  # noqa: A002
     """``input ** exponent`` in double precision."""
+    if not isinstance(input, EngineTensor):
+        check_numbers("float_power", "one", input, exponent, "exponent", left_out=True)
     check_numbers("float_power", "one", input, exponent, "exponent", left_out=True)
     base, power = operand(input, "float_power", "input"), operand(exponent, "float_power", "exp")
     is_complex = base.aval.dtype.is_complex or power.aval.dtype.is_complex
     wide = dtypes.complex128 if is_complex else dtypes.float64
     return ops.power(movement.cast(base, dtype=wide), movement.cast(power, dtype=wide))
+
+
+def _float_power_(self: Any, exponent: Any) -> Any:
+    """``self`` to the power of ``exponent``, where ``self`` has double precision."""
+    power = operand(exponent, "float_power_", "exponent")
+    is_complex = self.aval.dtype.is_complex or power.aval.dtype.is_complex
+    wide = dtypes.complex128 if is_complex else dtypes.float64
+    if self.aval.dtype is not wide:
+        raise RuntimeError(
+            f"the base given to float_power_ has dtype {dtypes.scalar_type_name(self.aval.dtype)} "
+            f"but the operation's result requires dtype {dtypes.scalar_type_name(wide)}"
+        )
+    return inplace.apply_in_place(ops.power, self, self, power)
+
+
+METHODS["float_power_"] = _float_power_
+
+
+def _reflected_div(self: Any, other: Any) -> Any:
+    """``other / self``."""
+    return ops.multiply(ops.reciprocal(self), operand(other, "__rdiv__", "other"))
+
+
+METHODS["__rdiv__"] = _reflected_div
+
+
+@function()
+def frexp(input: Any, *, out: Any = None) -> Any:  # noqa: A002
+    """``input`` as ``mantissa * 2 ** exponent`` with the mantissa's size in [1/2, 1)."""
+    require_tensor(input, "frexp", "input", 1)
+    if input.aval.dtype.category != dtypes.FLOAT:
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    found = return_types.frexp(special.frexp_mantissa(input), special.frexp_exponent(input))
+    return found if out is None else store_out(found, out, "frexp")
 
 
 # --- rounding and limits ---------------------------------------------------------------------
@@ -409,10 +462,17 @@ def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
 @function(out=True, in_place=True)
 def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
     """The logarithm of the multivariate gamma function of dimension ``p``."""
-    total: Any = constant(p * (p - 1) / 4 * math.log(math.pi))
-    for j in range(p):
-        total = ops.add(total, special.lgamma(ops.subtract(input, constant(j / 2))))
-    return total
+    if p < 1:
+        raise RuntimeError("p has to be greater than or equal to 1")
+    x = input
+    if x.aval.dtype.category < dtypes.FLOAT:
+        x = movement.cast(x, dtype=dtypes.default)
+    if not x.aval.size:
+        return special.lgamma(x)
+    shifts = from_array((np.arange(p) / -2).astype(x.aval.dtype.np))
+    each = special.lgamma(ops.add(movement.unsqueeze(x, axis=x.aval.ndim), shifts))
+    total = sum_(each, axis=(x.aval.ndim,), keepdims=False)
+    return ops.add(total, constant(p * (p - 1) / 4 * math.log(math.pi)))
 
 
 @function(out=True, in_place=True)
@@ -501,6 +561,9 @@ def view_as_complex(input: Any) -> Any:  # noqa: A002
 @function(method=False)
 def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
     """``abs * (cos(angle) + i sin(angle))``."""
+    require_tensor(abs, "polar", "abs", 1)
+    require_tensor(angle, "polar", "angle", 2)
+    complex_ops.check_parts(abs.aval, angle.aval)
     result = complex_ops.make_complex(
         ops.multiply(abs, ops.cos(angle)), ops.multiply(abs, ops.sin(angle))
     )
@@ -580,3 +643,9 @@ def _in_place_activation(name: str) -> None:
 
 for _each in ("selu", "celu", "threshold"):
     _in_place_activation(_each)
+
+
+@function(namespace=False)
+def chalf(input: Any, *, memory_format: Any = None) -> Any:  # noqa: A002
+    """``input`` as complex32, which is not among the types."""
+    raise NotImplementedError("complex32 is not among the element types; use complex64 (cfloat)")

@@ -33,6 +33,8 @@ def numpy_names(body: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _axes(x: Any, dim: Any) -> tuple[int, ...]:
+    if x.aval.ndim > 64:
+        raise RuntimeError("only tensors with up to 64 dims are supported")
     if dim is None:
         return tuple(range(x.aval.ndim))
     if type(dim) is not int and not isinstance(dim, (tuple, list)):
@@ -136,16 +138,25 @@ def _require_length(name: str, x: Any, axis: int) -> None:
 
 
 def _bounds(name: str, op: Any) -> None:
-    @function(out=True, name=name)
+    @function(name=name)
     @numpy_names
-    def body(input: Any, dim: Any = (), keepdim: bool = False) -> Any:  # noqa: A002
+    def body(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
         if dim == () or dim is None:
             _require_elements(name, input)
         axis = _axes(input, dim)
         for each in axis:
             _require_length(name, input, each)
-        return op(input, axis=axis, keepdims=keepdim)
+        found = op(input, axis=axis, keepdims=keepdim)
+        if out is None:
+            return found
+        if out.aval.dtype is not input.aval.dtype:
+            raise RuntimeError(
+                "Expected the dtype for input and out to match, but got "
+                f"{dtypes.scalar_type_name(input.aval.dtype)} for input's dtype and "
+                f"{dtypes.scalar_type_name(out.aval.dtype)} for out's dtype."
+            )
+        return store_out(found, out, name)
 
     body.__doc__ = f"The {'greatest' if name == 'amax' else 'least'} element over ``dim``."
 
@@ -366,6 +377,18 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:  # noqa: A002
     """How many elements are not 0."""
     flags = el.not_equal(input, constant(0))
     return reduction.sum_(flags, axis=_axes(input, dim), keepdims=False)
+
+
+@function(out=True)
+def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Any:  # noqa: A002
+    """The exclusive or of the elements' bits as float64 or int64, as uint64."""
+    require_tensor(input, "hash_tensor", "input", 1)
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    axis = _axes(input, None if dim == () else dim)
+    if dim == ():
+        _require_elements("hash_tensor", input)
+    return reduction.xor_sum(input, axis=axis, keepdims=keepdim)
 
 
 # --- order statistics ------------------------------------------------------------------------

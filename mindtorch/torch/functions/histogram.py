@@ -1,0 +1,192 @@
+"""Histograms of one and more dimensions."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes, vmap
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array
+
+from .. import return_types
+from .._registry import function, store_out
+
+_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
+
+
+def _checked(input: Any, weight: Any, edges: list[Any] | None) -> None:  # noqa: A002
+    """torch's errors for types and shapes."""
+    if input.aval.dtype not in (dtypes.float32, dtypes.float64):
+        kind = dtypes.scalar_type_name(input.aval.dtype)
+        raise NotImplementedError(f"\"histogramdd\" not implemented for '{kind}'")
+    own = _C_NAMES[input.aval.dtype.name]
+    for i, each in enumerate(edges or ()):
+        if each.aval.dtype is not input.aval.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: input tensor and bins tensors should have the same dtype, but "
+                f"got input with dtype {own} and bins for dimension {i} with dtype "
+                f"{_C_NAMES.get(each.aval.dtype.name, each.aval.dtype.name)}"
+            )
+        if each.aval.ndim != 1:
+            raise RuntimeError(
+                "torch.histogramdd: bins tensor should have one dimension, but got "
+                f"{each.aval.ndim} dimensions in the bins tensor for dimension {i}"
+            )
+    if weight is None:
+        return
+    if weight.aval.dtype is not input.aval.dtype:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
+            f"should have the same dtype, but got input({own}), and weight("
+            f"{_C_NAMES.get(weight.aval.dtype.name, weight.aval.dtype.name)})"
+        )
+    if weight.aval.shape != input.aval.shape[:-1]:
+        raise RuntimeError(
+            "torch.histogramdd: if weight tensor is provided it should have the same shape as the "
+            "input tensor excluding its innermost dimension, but got input with shape "
+            f"{list(input.aval.shape)} and weight with shape {list(weight.aval.shape)}"
+        )
+
+
+def _ends(values: Any, given: Any, axis: int) -> tuple[float, float]:
+    """The ends of an axis: those given, else the extremes; widened where they are equal."""
+    if given is not None:
+        low, high = float(given[2 * axis]), float(given[2 * axis + 1])
+        if low > high:
+            raise RuntimeError(
+                f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} "
+                f"for dimension {axis}"
+            )
+    elif values.size:
+        low, high = float(values.min()), float(values.max())
+    else:
+        low, high = 0.0, 1.0
+    if not (math.isfinite(low) and math.isfinite(high)):
+        raise RuntimeError(
+            f"torch.histogramdd: dimension {axis}'s range [{low:g}, {high:g}] is not finite"
+        )
+    return (low - 0.5, high + 0.5) if low == high else (low, high)
+
+
+def _uniform(points: Any, counts: list[int], given: Any) -> list[Any]:
+    """Edges at equal distances for each axis."""
+    from .creation import linspace
+
+    if given is not None and len(given) != 2 * len(counts):
+        raise RuntimeError(
+            f"torch.histogramdd: for a {len(counts)}-dimensional histogram range should have "
+            f"{2 * len(counts)} elements, but got {len(given)}"
+        )
+    edges = []
+    for axis, count in enumerate(counts):
+        if count <= 0:
+            raise RuntimeError(
+                f"torch.histogram(): bins must be > 0, but got {count} for dimension {axis}"
+            )
+        low, high = _ends(points[:, axis], given, axis)
+        edges.append(linspace(low, high, count + 1, dtype=dtypes.from_numpy(points.dtype)).numpy())
+    return edges
+
+
+def _first_above(edges: Any, values: Any) -> Any:
+    """For each value the place of the first greater edge, by halving, also in unsorted edges."""
+    first = np.zeros(values.shape, np.int64)
+    left = np.full(values.shape, edges.size, np.int64)
+    while left.any():
+        half = left // 2
+        middle = first + half
+        right = ~(values < edges[np.minimum(middle, edges.size - 1)]) & (left > 0)
+        first = np.where(right, middle + 1, first)
+        left = np.where(right, left - half - 1, half)
+    return first
+
+
+def _counted(points: Any, weights: Any, edges: list[Any]) -> Any:
+    """The total weight of the points within each bin; the last bin includes its upper edge."""
+    shape = tuple(e.size - 1 for e in edges)
+    inside = np.ones(len(points), bool)
+    for axis, e in enumerate(edges):
+        inside &= (points[:, axis] >= e[0]) & (points[:, axis] <= e[-1])
+    places = np.zeros(int(inside.sum()), np.int64)
+    for axis, e in enumerate(edges):
+        found = _first_above(e, points[inside, axis]) - 1
+        places = places * shape[axis] + np.where(found == shape[axis], found - 1, found)
+    chosen = None if weights is None else weights[inside].astype(np.float64)
+    size = math.prod(shape)
+    return np.bincount(places, chosen, size)[:size].reshape(shape).astype(points.dtype)
+
+
+def _density(counts: Any, edges: list[Any]) -> Any:
+    """Counts over their sum and the volumes of the bins."""
+    with np.errstate(all="ignore"):
+        counts = counts / counts.sum(dtype=counts.dtype)
+        for axis, e in enumerate(edges):
+            widths = np.diff(e).reshape([-1 if i == axis else 1 for i in range(len(edges))])
+            counts = counts / widths
+    return counts
+
+
+def _histogram(points: Any, bins: Any, given: Any, weight: Any, density: bool) -> Any:
+    """(counts, edges) of points (N, D)."""
+    edges: list[Any]
+    if isinstance(bins[0], EngineTensor):
+        _checked(points, weight, bins)
+        edges = [e.detach().numpy() for e in bins]
+    else:
+        _checked(points, weight, None)
+        edges = []
+    array = points.detach().numpy().reshape(-1, points.aval.shape[-1])
+    if not edges:
+        edges = _uniform(array, [int(n) for n in bins], given)
+    weights = None if weight is None else weight.detach().numpy().reshape(-1)
+    counts = _counted(array, weights, edges)
+    return _density(counts, edges) if density else counts, edges
+
+
+@function()
+@vmap.by_example
+def histogram(
+    input: Any,  # noqa: A002
+    bins: Any,
+    *,
+    range: Any = None,  # noqa: A002
+    weight: Any = None,
+    density: bool = False,
+    out: Any = None,
+) -> Any:
+    """How many elements (or what ``weight``) lie in each bin, and the edges of the bins.
+
+    Args:
+        bins: their number, between the extremes or the two ends of ``range``; or their edges.
+        density: counts are divided by their sum and the bins' widths.
+    """
+    column = input.reshape(-1, 1)
+    weights = None if weight is None else weight.reshape(-1)
+    counts, edges = _histogram(column, [bins], range, weights, density)
+    found = return_types.histogram(from_array(counts), from_array(edges[0]))
+    return found if out is None else store_out(found, out, "histogram")
+
+
+@function(method=False)
+def histogramdd(
+    input: Any,  # noqa: A002
+    bins: Any,
+    *,
+    range: Any = None,  # noqa: A002
+    weight: Any = None,
+    density: bool = False,
+) -> Any:
+    """:func:`histogram` of points along the last axis; ``bins`` is a number, numbers or edges."""
+    if input.aval.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    dimensions = input.aval.shape[-1]
+    each = [bins] * dimensions if isinstance(bins, int) else list(bins)
+    if len(each) != dimensions:
+        raise RuntimeError(
+            "histogramdd: The size of bins must be equal to the innermost dimension of the input."
+        )
+    counts, edges = _histogram(input, each, range, weight, density)
+    return return_types.histogramdd(from_array(counts), tuple(map(from_array, edges)))
