@@ -30,6 +30,7 @@ import ml_dtypes
 import numpy as np
 import torch
 from torch.testing._internal.common_methods_invocations import op_db
+from torch.testing._internal.opinfo.core import OpInfo
 
 import mindtorch.torch as ours
 from tests.parity_families import FAMILIES, family
@@ -115,6 +116,8 @@ def to_ours(value: Any) -> Any:
         return named("device")(str(value))
     if isinstance(value, types.FunctionType):
         return rebound(value)
+    if isinstance(value, OpInfo):
+        return value
     if isinstance(value, torch.Generator):
         made = ours.Generator()
         made.set_state(tensor_to_ours(value.get_state()))

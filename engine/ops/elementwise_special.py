@@ -61,33 +61,6 @@ def _no_derivative(name: str) -> Any:
     return rule
 
 
-def lacks(
-    kernel: str, *, half: bool = False, whole: bool = True, complex_: bool = False
-) -> Callable[[DType], None]:
-    """Raise torch's error for half, integer and complex types unless they are allowed."""
-
-    def check(dtype: DType) -> None:
-        short = dtype.category == dtypes.FLOAT and dtype.itemsize < 4
-        if (
-            (dtype.category == dtypes.COMPLEX and not complex_)
-            or (short and not half)
-            or (dtype.category < dtypes.FLOAT and not whole)
-        ):
-            kind = dtypes.scalar_type_name(dtype)
-            raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
-
-    return check
-
-
-def _no_derivative(name: str) -> Any:
-    """A rule for an input whose derivative torch lacks too."""
-
-    def rule(g: Any) -> Any:
-        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-    return rule
-
-
 def _function(name: str, rule: Any, **options: Any) -> Elementwise:
     return Elementwise(name, (rule,), result="float", **options)
 

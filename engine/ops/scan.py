@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
 from .. import dtypes
 from ..aval import Aval, aval
 from ..core import Op, state
 from ..tensor import constant, from_array
-from .elementwise import divide, exp, multiply, where
+from .elementwise import add, divide, exp, greater, log, multiply, negative, subtract, where
 from .movement import flip, transpose, unsqueeze, zeros_like_aval
 from .reduction import prod_gradient, sum_
 
@@ -65,7 +66,26 @@ cumprod_gradient = Op(
 
 
 def _logcumsumexp_vjp(g: Any, x: Any, out: Any, axis: int) -> Any:
-    return multiply(exp(x), reversed_cumsum(multiply(g, exp(multiply(out, constant(-1)))), axis))
+    """The sum over k >= i of ``g[k] exp(x[i] - out[k])``, added up as logarithms."""
+    if x.aval.dtype.is_complex:
+        from .complex import conj
+
+        return exp(add(_from_the_end(subtract(log(g), conj(out)), axis), conj(x)))
+    zero, one = constant(0), constant(1)
+    least = constant(float(ml_dtypes.finfo(x.aval.dtype.np).min))
+
+    def of_sign(part: Any) -> Any:
+        positive = greater(part, zero)
+        logarithm = where(positive, log(where(positive, part, one)), least)
+        return exp(add(_from_the_end(subtract(logarithm, out), axis), x))
+
+    return subtract(of_sign(g), of_sign(negative(g)))
+
+
+def _from_the_end(x: Any, axis: int) -> Any:
+    if not x.aval.ndim:
+        return x
+    return flip(logcumsumexp(flip(x, axes=(axis,)), axis=axis), axes=(axis,))
 
 
 logcumsumexp = Op("logcumsumexp", _summed, "scan.logcumsumexp", vjp=(_logcumsumexp_vjp,))

@@ -57,6 +57,15 @@ def logcumsumexp(out: Any, x: Any, *, axis: int) -> None:
     if not x.ndim:
         out[...] = x
         return
+    if x.dtype.kind == "c":
+        from .elementwise import _complex_logaddexp
+
+        total = np.moveaxis(x.astype(np.complex128), axis, 0)
+        with np.errstate(all="ignore"):
+            for i in range(1, len(total)):
+                total[i] = _complex_logaddexp(total[i - 1], total[i])
+        out[...] = np.moveaxis(total, 0, axis)
+        return
     out[...] = np.logaddexp.accumulate(x.astype(np.float64), axis).astype(out.dtype)
 
 

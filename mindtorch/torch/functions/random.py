@@ -6,10 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, tape
 from mindtorch.engine.aval import Aval, aval, broadcast_shapes
 from mindtorch.engine.generator import default_generator
+from mindtorch.engine.ops import elementwise
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import constant
 from mindtorch.engine.vmap import draw, redraw
 
 from .._arguments import as_device, as_dtype, as_int, as_shape
@@ -280,7 +282,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     inputs = (chance,) if isinstance(chance, EngineTensor) else ()
     if out is not None:
         return redraw(out, fill, *inputs)
-    return draw(aval(input.aval.shape, input.aval.dtype), fill, *inputs)
+    return _derived(draw(aval(input.aval.shape, input.aval.dtype), fill, *inputs), input)
 
 
 @function()
@@ -347,9 +349,18 @@ def normal(
             draws.normal(array, 0.0, 1.0)
 
         made = draw(described, fill, std)
-        return made * std.detach() + (mean.detach() if isinstance(mean, EngineTensor) else mean)
+        made = made * std.detach() + (mean.detach() if isinstance(mean, EngineTensor) else mean)
+        return _derived(made, mean, std)
     made = draw(described, lambda array: draws.normal(array, 0.0, float(std)))
-    return made + mean.detach()
+    return _derived(made + mean.detach(), mean)
+
+
+def _derived(made: Any, *sources: Any) -> Any:
+    """Random numbers as a function, of derivative 0, of the tensors they were drawn by."""
+    for x in sources:
+        if isinstance(x, EngineTensor) and tape.requires_grad(x):
+            made = elementwise.add(made, elementwise.where(constant(True), constant(0), x))
+    return made
 
 
 def _described_for(size: Any, options: dict[str, Any]) -> Aval:
@@ -371,4 +382,4 @@ def poisson(input: Any, generator: Any = None) -> Any:  # noqa: A002
         draws.poisson(array, np.ascontiguousarray(np.broadcast_to(rates, array.shape)))
 
     own = input.aval
-    return draw(own if own.dense else aval(own.shape, own.dtype), fill, input)
+    return _derived(draw(own if own.dense else aval(own.shape, own.dtype), fill, input), input)
