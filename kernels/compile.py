@@ -131,7 +131,16 @@ def _digest_code(state: Any, code: types.CodeType) -> None:
         if isinstance(constant, types.CodeType):
             _digest_code(state, constant)
         else:
-            state.update(repr(constant).encode())
+            state.update(_settled(constant).encode())
+
+
+def _settled(value: Any) -> str:
+    """``repr`` with sets and dictionaries in order: that of strings in a set changes by process."""
+    if isinstance(value, dict):
+        return f"{{{', '.join(sorted(f'{key!r}: {_settled(item)}' for key, item in value.items()))}}}"
+    if isinstance(value, (set, frozenset)):
+        return f"{{{', '.join(sorted(map(_settled, value)))}}}"
+    return repr(value)
 
 
 def _references(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
@@ -160,7 +169,7 @@ class _DiskCache(caching._Cache):
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self._function = function
-        self._extra = repr(sorted(options.items())) + function.__name__
+        self._extra = _settled(options) + function.__name__
         self._digest: str | None = None
 
     @property
