@@ -137,7 +137,8 @@ def _digest_code(state: Any, code: types.CodeType) -> None:
 def _settled(value: Any) -> str:
     """``repr`` with sets and dictionaries in order: that of strings in a set changes by process."""
     if isinstance(value, dict):
-        return f"{{{', '.join(sorted(f'{key!r}: {_settled(item)}' for key, item in value.items()))}}}"
+        items = [f"{key!r}: {_settled(item)}" for key, item in value.items()]
+        return f"{{{', '.join(sorted(items))}}}"
     if isinstance(value, (set, frozenset)):
         return f"{{{', '.join(sorted(map(_settled, value)))}}}"
     return repr(value)
