@@ -75,6 +75,15 @@ def bind_rules(op: Any, vjp: Any) -> Any:
     return tuple(None if rule is None else Rule(op, rule) for rule in vjp)
 
 
+TWICE = (
+    "Trying to backward through the graph a second time (or directly access saved tensors after "
+    "they have already been freed). Saved intermediate values of the graph are freed when you "
+    "call .backward() or autograd.grad(). Specify retain_graph=True if you need to backward "
+    "through the graph a second time or if you need to access saved tensors after calling "
+    "backward."
+)
+
+
 class Released:
     """Stands for the saved tensors of a node whose backward has run."""
 
@@ -179,13 +188,7 @@ class Node:
     def _unpack(self) -> tuple[Any, Any]:
         """Saved inputs and saved results by index; checks that nobody wrote to them."""
         if self.saved is _RELEASED:
-            raise RuntimeError(
-                "Trying to backward through the graph a second time (or directly access saved "
-                "tensors after they have already been freed). Saved intermediate values of the "
-                "graph are freed when you call .backward() or autograd.grad(). Specify "
-                "retain_graph=True if you need to backward through the graph a second time or if "
-                "you need to access saved tensors after calling backward."
-            )
+            raise RuntimeError(TWICE)
         if not self.saved:
             return None, _NOTHING
         inputs: dict[int, Any] = {}
@@ -661,6 +664,16 @@ def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
             )
 
 
+# told of each leaf whose ``grad`` is read (True) or replaced (False), while a call is captured
+leaf_watch: list[Callable[[Tensor, bool], None]] = []
+
+
+def note_leaf(leaf: Tensor, read: bool) -> None:
+    """Tell the capture that is under way, if any."""
+    if leaf_watch:
+        leaf_watch[-1](leaf, read)
+
+
 # references to a gradient that only the pass holds, as counted in Pass._leaf
 _OWN_REFERENCES = 2
 
@@ -671,6 +684,8 @@ def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, reference
     from .ops.elementwise import add
     from .ops.movement import clone_like
 
+    if leaf_watch:
+        note_leaf(variable, True)
     held = variable._grad
     if held is None:
         if create_graph:

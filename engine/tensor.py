@@ -16,6 +16,10 @@ if TYPE_CHECKING:
     from .tape import AccumulateGrad, Node, ViewHistory
 
 
+# captures under way, which are told of new views and when elements are asked for
+readers: list[Any] = []
+
+
 class Storage:
     """The flat buffer that a tensor and its views share.
 
@@ -128,6 +132,8 @@ class Tensor:
 
     def array(self) -> Any:
         """The N-d array that shares this tensor's memory."""
+        if readers:
+            readers[-1].data_needed(self)
         return as_array(self.flat, self.aval)
 
 
@@ -166,6 +172,8 @@ def make(data: Any, description: Aval, storage: Storage | None = None, offset: i
         result._storage = storage
         if offset:
             result._offset = offset
+        if readers:
+            readers[-1].shared(result)
     return result
 
 

@@ -160,6 +160,13 @@ def values_of_all(tensor: Tensor) -> Any:
     return tensor.array()
 
 
+def is_known(tensor: Tensor) -> bool:
+    """Whether the elements can be looked at: while a call is traced they cannot."""
+    while type(tensor.flat) is Batch:
+        tensor = tensor.flat.tensor
+    return not any(getattr(x, "traces", False) for x in state.interpreters)
+
+
 def by_example(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function on arrays without derivative: vmap calls it once for each example."""
 
@@ -200,9 +207,8 @@ def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     ``fill`` takes arrays with further axes in front: a vmap with randomness "different" draws
     for all examples at once.
     """
-    level = innermost()
-    if level is not None:
-        return level.draw(described, fill, inputs)
+    if state.interpreters and hasattr(state.interpreters[-1], "draw"):
+        return state.interpreters[-1].draw(described, fill, inputs)  # type: ignore[no-any-return]
     size = described.size if described.dense else described.extent
     made = make(empty_on(described.device)(size, described.dtype.np), described)
     fill(made.array(), *[x.array() for x in inputs])
@@ -213,9 +219,8 @@ def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     """Overwrite ``target`` with what ``fill(array, *arrays of the inputs)`` draws."""
     inplace.check_writable(target)
     inplace.check_overlap(target)
-    level = innermost()
-    if level is not None:
-        level.redraw(target, fill, inputs)
+    if state.interpreters and hasattr(state.interpreters[-1], "draw"):
+        state.interpreters[-1].redraw(target, fill, inputs)
     else:
         fill(target.array(), *[x.array() for x in inputs])
     target._shared.version += 1

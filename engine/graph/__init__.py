@@ -1,5 +1,6 @@
 """Graphs: what a function does to tensors, as a flat list of typed op applications."""
 
+from .capture import host_call as host_call
 from .check import GraphError as GraphError
 from .check import check_graph as check_graph
 from .interpret import interpret as interpret

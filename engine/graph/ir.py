@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from ..aval import Aval
-from ..tensor import Tensor
+from ..core import KERNEL
+from ..tensor import Tensor, as_array
 
 
 class Value:
@@ -26,6 +27,28 @@ class Value:
         refuse_data(name)
 
 
+class Draw:
+    """Stands for an op in nodes that draw random numbers: ``fill(out, *inputs)``.
+
+    Such nodes keep their order and are never dropped: each one moves the generator on.
+    """
+
+    name = "draw"
+    view = None
+    defaults: ClassVar[dict[str, Any]] = {}
+
+    def aval(self, *inputs: Aval, described: Aval, fill: Any) -> Aval:
+        return described
+
+    def __call__(self, *inputs: Tensor, described: Aval, fill: Any) -> Tensor:
+        from ..vmap import draw
+
+        return draw(described, fill, *inputs)
+
+
+DRAW = Draw()
+
+
 class Node:
     """One application of an op: ``outputs = op(*inputs, **params)``."""
 
@@ -40,11 +63,34 @@ class Node:
         self.params = params
         self.outputs = outputs
 
+    def plan(self) -> Any:
+        """How the op runs on these inputs: what eager execution uses."""
+        if self.op is DRAW:
+            return DrawPlan(self)
+        return self.op.plan_for(self.inputs, self.params)
+
     def __repr__(self) -> str:
         made = ", ".join(f"{v}: {v.aval!r}" for v in self.outputs)
         given = [("none" if v is None else repr(v)) for v in self.inputs]
         given += [f"{name}={_text(value)}" for name, value in sorted(self.params.items())]
         return f"{made} = {self.op.name}({', '.join(given)})"
+
+
+class DrawPlan:
+    """The plan of a node that draws."""
+
+    kind = KERNEL
+
+    def __init__(self, node: Node) -> None:
+        fill = node.params["fill"]
+        made = node.outputs[0].aval
+        given = [v.aval for v in node.inputs if v is not None]
+
+        def run(out: Any, *inputs: Any) -> None:
+            arrays = [as_array(x, a) for x, a in zip(inputs, given, strict=True)]
+            fill(as_array(out, made), *arrays)
+
+        self.run = run
 
 
 def _text(value: Any) -> str:

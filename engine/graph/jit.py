@@ -1,81 +1,235 @@
-"""``jit``: trace a function for each kind of arguments, and run the graph."""
+"""``jit``: capture a call for each kind of arguments, and run what was captured."""
 
 from __future__ import annotations
 
+import dataclasses
 import functools
-from collections.abc import Callable
+import logging
+import sys
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import tape
+from .. import autocast, dtypes, tape
 from ..core import state
-from ..tensor import Tensor
-from .check import check_graph
-from .interpret import interpret
-from .passes import dead_code
-from .trace import Trace
+from ..tensor import Tensor, readers
+from .capture import Capture
+from .compiled import Compiled, close
+from .guards import Watch
+from .program import Unsupported
+from .trace import TracingError
+
+logger = logging.getLogger("mindtorch.graph")
+# how often a function may be traced for one structure of arguments
+LIMIT = 8
 
 
-def _flatten(value: Any, leaves: list[Tensor]) -> Any:
-    """A hashable description of nested arguments, tensors taken out into ``leaves``."""
-    if isinstance(value, Tensor):
-        leaves.append(value)
-        return ("tensor", value.aval, tape.requires_grad(value))
-    if isinstance(value, (tuple, list)):
-        return (type(value), tuple(_flatten(v, leaves) for v in value))
-    if isinstance(value, dict):
-        return (dict, tuple((k, _flatten(v, leaves)) for k, v in value.items()))
-    return ("value", type(value), value)
+class _Flattened:
+    """Nested arguments: a hashable description, and the tensors taken out of it."""
+
+    def __init__(self) -> None:
+        self.leaves: list[Tensor] = []
+        self.places: dict[int, int] = {}
+        self.objects: list[Any] = []
+
+    def describe(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            place = self.places.get(id(value))
+            if place is None:
+                place = self.places[id(value)] = len(self.leaves)
+                self.leaves.append(value)
+                return ("tensor", value.aval, tape.requires_grad(value))
+            return ("again", place)
+        if isinstance(value, (tuple, list)):
+            return (type(value), tuple([self.describe(v) for v in value]))
+        if type(value) is dict:
+            return (dict, tuple([(k, self.describe(v)) for k, v in value.items()]))
+        if dataclasses.is_dataclass(value) and not isinstance(value, type):
+            names = [f.name for f in dataclasses.fields(value)]
+            fields = tuple([(n, self.describe(getattr(value, n))) for n in names])
+            return ("dataclass", type(value), fields)
+        if value is not None and hasattr(value, "__dict__") and not callable(value):
+            self.objects.append(value)
+            return ("object", _Same(value))
+        hash(value)
+        return ("value", type(value), value)
 
 
-def _rebuild(description: Any, leaves: Any) -> Any:
+class _Same:
+    """An object as a key: equal to itself only."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+
+def _rebuild(description: Any, leaves: Iterator[Any], met: list[Any]) -> Any:
     kind = description[0]
     if kind == "tensor":
-        return next(leaves)
+        met.append(next(leaves))
+        return met[-1]
+    if kind == "again":
+        return met[description[1]]
     if kind == "value":
         return description[2]
+    if kind == "object":
+        return description[1].value
     if kind is dict:
-        return {k: _rebuild(v, leaves) for k, v in description[1]}
-    parts = [_rebuild(v, leaves) for v in description[1]]
+        return {k: _rebuild(v, leaves, met) for k, v in description[1]}
+    if kind == "dataclass":
+        fields = {n: _rebuild(v, leaves, met) for n, v in description[2]}
+        made = object.__new__(description[1])
+        for name, value in fields.items():
+            object.__setattr__(made, name, value)
+        return made
+    parts = [_rebuild(v, leaves, met) for v in description[1]]
     return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
 
-def jit(function: Callable[..., Any]) -> Callable[..., Any]:
-    """``function``, traced once for each structure, avals, grad mode and Python values it gets.
+class Jitted:
+    """A function that is captured at its first call and runs as kernels from then on.
 
-    The graph is run by the interpreter over the eager kernels. ``function.graphs`` holds the
-    graphs.
+    Attributes:
+        compiled: the captures, by the structure of their arguments.
+        eager: why the function runs op by op, "" when it does not.
+        traces: how often the function's body was traced.
     """
-    graphs: dict[Any, Any] = {}
 
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        if state.interpreters:
-            return function(*args, **kwargs)
-        leaves: list[Tensor] = []
-        given = _flatten((args, kwargs), leaves)
-        key = (given, state.grad_enabled)
-        found = graphs.get(key)
-        if found is None:
-            found = graphs[key] = _trace_call(function, given, leaves)
-        graph, returned = found
-        return _rebuild(returned, iter(interpret(graph, *leaves)))
+    def __init__(self, function: Callable[..., Any]) -> None:
+        functools.update_wrapper(self, function, updated=())
+        self.function = function
+        self.compiled: dict[Any, list[Compiled]] = {}
+        self.eager = ""
+        self.traces = 0
+        self.misses: list[str] = []
+        self._running = False
 
-    call.graphs = graphs  # type: ignore[attr-defined]
-    return call
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.eager or state.interpreters or tape.running or tape.saved_tensor_hooks:
+            return self.function(*args, **kwargs)
+        flattened = _Flattened()
+        try:
+            given = flattened.describe((args, kwargs))
+            key = (given, _modes())
+            found = self.compiled.setdefault(key, [])
+        except TypeError:
+            return self._give_up("an argument cannot be hashed", args, kwargs)
+        for place, compiled in enumerate(found):
+            reason = compiled.broken()
+            if not reason:
+                if place:
+                    found.insert(0, found.pop(place))
+                return compiled.run(flattened.leaves)
+            self.misses.append(reason)
+        if self._running:  # recursion, or another thread that traces
+            return self.function(*args, **kwargs)
+        if len(found) >= LIMIT or sum(map(len, self.compiled.values())) > 4 * LIMIT:
+            reason = self.misses[-1] if self.misses else "its arguments"
+            return self._give_up(f"it was traced too often because of {reason}", args, kwargs)
+        if _entangled(flattened.leaves):
+            return self.function(*args, **kwargs)
+        self._running = True
+        try:
+            return self._capture(given, flattened, found)
+        finally:
+            self._running = False
+
+    def _give_up(self, reason: str, args: Any, kwargs: Any) -> Any:
+        self.eager = reason
+        logger.warning("%s runs op by op: %s", getattr(self, "__name__", self.function), reason)
+        return self.function(*args, **kwargs)
+
+    def _capture(self, given: Any, flattened: _Flattened, found: list[Compiled]) -> Any:
+        """Trace the call, run it, and keep how."""
+        self.traces += 1
+        watch = Watch()
+        capture = Capture(watch.profile)
+        stand_ins = [capture.stand_in(x) for x in flattened.leaves]
+        args, kwargs = _rebuild(given, iter(stand_ins), [])
+        for each in flattened.objects:
+            watch.watch_object(each)
+        capture.enter()
+        tape.leaf_watch.append(capture.note_leaf)
+        readers.append(capture)
+        try:
+            result = self.function(*args, **kwargs)
+            capture.profile = None
+            sys.setprofile(None)
+            if capture.left:
+                self.eager = capture.left
+                return result
+            outputs = _Flattened()
+            returned = outputs.describe(result)
+            results, backward = close(capture, outputs.leaves)
+        except (TracingError, Unsupported) as error:
+            if capture.steps:
+                raise
+            self.eager = str(error)
+            logger.warning("%s runs op by op: %s", getattr(self, "__name__", ""), error)
+            _put_back(capture)
+            capture.exit()
+            args, kwargs = _rebuild(given, iter(flattened.leaves), [])
+            return self.function(*args, **kwargs)
+        except BaseException:
+            if not capture.steps:
+                _put_back(capture)
+            raise
+        finally:
+            readers.pop()
+            tape.leaf_watch.pop()
+            capture.exit()
+        compiled = Compiled(
+            capture, watch, results, lambda leaves: _rebuild(returned, leaves, []), backward
+        )
+        changed = watch.impure or watch.broken()
+        if changed:
+            self.eager = changed if watch.impure else f"it changes {changed}"
+        else:
+            found.append(compiled)
+        return compiled.finished(capture.made, flattened.leaves)
 
 
-def _trace_call(function: Callable[..., Any], given: Any, leaves: list[Tensor]) -> Any:
-    tracer = Trace()
-    stand_ins = [tracer.argument(x) for x in leaves]
-    args, kwargs = _rebuild(given, iter(stand_ins))
-    state.update(interpreters=(tracer,))
-    try:
-        result = function(*args, **kwargs)
-        outputs: list[Tensor] = []
-        returned = _flatten(result, outputs)
-        graph = tracer.finish(outputs)
-    finally:
-        state.update(interpreters=())
-    dead_code(graph)
-    check_graph(graph)
-    return graph, returned
+def _put_back(capture: Capture) -> None:
+    """Give leaves the gradients they had before a trace that came to nothing."""
+    for leaf, before, _ in capture.first_uses.values():
+        leaf._grad = before
+
+
+def _modes() -> Any:
+    auto = autocast.state
+    return (
+        state.grad_enabled, state.inference, dtypes.default,
+        auto.nesting and (auto.enabled, auto.dtype), tape.anomaly.enabled,
+    )  # fmt: skip
+
+
+def _entangled(leaves: list[Tensor]) -> bool:
+    """Whether two arguments share memory."""
+    seen = set()
+    for x in leaves:
+        if x._storage is not None:
+            key = id(x._storage.memory)
+            if key in seen:
+                return True
+            seen.add(key)
+    return False
+
+
+def jit(function: Callable[..., Any]) -> Jitted:
+    """``function``, captured once for each structure of arguments and then run as kernels.
+
+    What it does to tensors is captured: forward, ``backward()``, writes in place, random numbers
+    and optimizers' steps. Python values that it reads are guards; where one has changed, the call
+    is captured again. A function that asks for data (``item()``, ``print``) or changes Python
+    objects runs op by op; ``jitted.eager`` says why.
+    """
+    return Jitted(function)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .ir import Graph
+from .ir import DRAW, Graph, Node, Value
 
 
 def dead_code(graph: Graph) -> int:
@@ -13,10 +13,54 @@ def dead_code(graph: Graph) -> int:
     needed = {v.number for v in graph.results()}
     kept = []
     for node in reversed(graph.nodes):
-        if any(v.number in needed for v in node.outputs):
+        if node.op is DRAW or any(v.number in needed for v in node.outputs):
             kept.append(node)
             needed.update(v.number for v in node.inputs if v is not None)
     dropped = len(graph.nodes) - len(kept)
     graph.nodes = kept[::-1]
     graph.captured = [(v, t) for v, t in graph.captured if v.number in needed]
     return dropped
+
+
+def identities(graph: Graph) -> dict[int, Value]:
+    """Drop nodes that give what they were given; the value that stands for each dropped one.
+
+    Values never change, so a copy in the same layout is its source, and a write over a whole
+    tensor is what was written. Before: ``%2 = clone(%1); %3 = neg(%2)``. After: ``%3 = neg(%1)``.
+    """
+    same: dict[int, Value] = {}
+    kept = []
+    for node in graph.nodes:
+        node.inputs = tuple(
+            None if v is None else same.get(v.number, v) for v in node.inputs
+        )
+        source = _identity(node)
+        if source is None:
+            kept.append(node)
+        else:
+            same[node.outputs[0].number] = source
+    graph.nodes = kept
+    return same
+
+
+def _identity(node: Node) -> Value | None:
+    name = node.op.name
+    made = node.outputs[0].aval
+    if name in ("clone", "cast", "as_strided", "reshape", "expand"):
+        source = node.inputs[0]
+        if name == "as_strided" and node.params["offset"]:
+            return None
+        return source if source is not None and source.aval is made else None
+    if name == "view_update":
+        base, value = node.inputs
+        chain = node.params["chain"]
+        if base is None or value is None or len(chain) != 1 or chain[0][0].name != "as_strided":
+            return None
+        place = dict(chain[0][1])
+        whole = (
+            place["offset"] == 0
+            and place["shape"] == base.aval.shape
+            and place["strides"] == base.aval.strides
+        )
+        return value if whole and value.aval is made else None
+    return None

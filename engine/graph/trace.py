@@ -16,7 +16,7 @@ from .. import tape
 from ..aval import aval
 from ..core import GRAD, Op, state
 from ..tensor import Storage, Tensor, make
-from .ir import Graph, Node, Value
+from .ir import DRAW, Graph, Node, Value
 
 
 class TracingError(RuntimeError):
@@ -32,7 +32,7 @@ class TracingError(RuntimeError):
     """
 
 
-def _user_line() -> str:
+def user_line() -> str:
     """The innermost line outside of the library."""
     frame = sys._getframe(1)
     while frame is not None and "mindtorch" in frame.f_globals.get("__name__", "").split(".")[0]:
@@ -47,7 +47,7 @@ def refuse_data(name: str) -> NoReturn:
     if name.startswith("__"):
         raise AttributeError(name)
     raise TracingError(
-        f"a traced tensor has no data yet, and {_user_line()} needs it (for {name!r}): item(), "
+        f"a traced tensor has no data yet, and {user_line()} needs it (for {name!r}): item(), "
         "numpy(), bool(), printing, and drawing random numbers into a tensor are not traced"
     )
 
@@ -67,6 +67,8 @@ class _Written:
 
 class Trace:
     """The interpreter that writes down what is done to tensors."""
+
+    traces = True
 
     def __init__(self) -> None:
         self.graph = Graph()
@@ -225,6 +227,20 @@ class Trace:
         for x in inputs:
             if x is not None and type(x._node) is tape.AccumulateGrad:
                 self.leaves.setdefault(id(x), (x, x._grad))
+
+    # --- random numbers -------------------------------------------------------------------------
+
+    def draw(self, described: Any, fill: Any, inputs: Any) -> Tensor:
+        values = tuple(self.value_of(x) for x in inputs)
+        value = self.graph.value(described)
+        params = {"described": described, "fill": fill}
+        self.graph.nodes.append(Node(DRAW, values, params, (value,)))
+        return self._tensor(value)
+
+    def redraw(self, target: Tensor, fill: Any, inputs: Any) -> None:
+        described = _strong(aval(target.aval.shape, target.aval.dtype, None, target.aval.device))
+        self._write(target, self.draw(described, fill, inputs))
+        target._shared.version -= 1
 
     # --- the end ------------------------------------------------------------------------------
 

@@ -369,6 +369,8 @@ class Tensor(EngineTensor):
                 UserWarning,
                 stacklevel=2,
             )
+        if tape.leaf_watch:
+            tape.note_leaf(self, True)
         return self._grad
 
     @grad.setter
@@ -391,6 +393,7 @@ class Tensor(EngineTensor):
                     f"tensor of size '{list(self.aval.shape)}'. Please ensure that the gradient "
                     "and the tensor are the same size"
                 )
+        tape.note_leaf(self, False)
         self._grad = value
 
     @grad.deleter

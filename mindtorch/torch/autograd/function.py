@@ -105,13 +105,7 @@ class FunctionNode:
 
     def unpack(self) -> tuple[Any, ...]:
         if self.released:
-            raise RuntimeError(
-                "Trying to backward through the graph a second time (or directly access saved "
-                "tensors after they have already been freed). Saved intermediate values of the "
-                "graph are freed when you call .backward() or autograd.grad(). Specify "
-                "retain_graph=True if you need to backward through the graph a second time or if "
-                "you need to access saved tensors after calling backward."
-            )
+            raise RuntimeError(tape.TWICE)
         values = []
         for (x, index), version in zip(self.saved, self.versions, strict=True):
             if x is not None and x._version != version:

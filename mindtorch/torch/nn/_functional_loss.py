@@ -8,7 +8,6 @@ from typing import Any
 
 from mindtorch.engine import dtypes, vmap
 from mindtorch.engine.core import state
-from mindtorch.engine.graph.trace import TracingError
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import loss as ops
 from mindtorch.engine.ops import movement
@@ -433,10 +432,9 @@ def _require_type(tensor: Any, dtype: Any) -> None:
 
 def _require_within(target: Any, low: int, high: int, message: str) -> None:
     """Raise where a class is out of range; a graph's gather does that when it runs."""
-    try:
-        places = vmap.values_of_all(target)
-    except TracingError:
+    if not vmap.is_known(target):
         return
+    places = vmap.values_of_all(target)
     if ((places < low) | (places >= high)).any():
         raise RuntimeError(message)
 

@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any
 
+from mindtorch.engine import tape
+from mindtorch.engine.graph.capture import host_call
 from mindtorch.engine.optimizer import Fused
 from mindtorch.engine.profiling import Recorder
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -191,6 +193,7 @@ class Optimizer:
         """Drop all gradients, or set them to zero."""
         for group in self.param_groups:
             for p in group["params"]:
+                tape.note_leaf(p, False)
                 if p._grad is None:
                     continue
                 if set_to_none:
@@ -333,6 +336,7 @@ def _named_step(optimizer: Optimizer) -> Any:
 
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     """``step`` with hooks around it."""
+    compiled = host_call(step)
 
     @functools.wraps(step)
     def wrapper(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
@@ -347,7 +351,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
                     )
                 args, kwargs = changed
         with _named_step(self):
-            result = step(self, *args, **kwargs)
+            result = compiled(self, *args, **kwargs)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_hooks["post"].values()):
             hook(self, args, kwargs)
         return result

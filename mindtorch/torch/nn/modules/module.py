@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from mindtorch.engine import dtypes, tape
+from mindtorch.engine.graph.guards import changes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ..._arguments import as_device
@@ -384,6 +385,7 @@ class Module(StateMixin, TreeMixin):
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
+        changes.count += 1
         fields = self.__dict__
         if isinstance(value, Parameter):
             if "_parameters" not in fields:
@@ -444,6 +446,7 @@ class Module(StateMixin, TreeMixin):
         fields["_non_persistent_buffers_set"].discard(name)
 
     def __delattr__(self, name: str) -> None:
+        changes.count += 1
         if name in self._parameters:
             del self._parameters[name]
         elif name in self._buffers:
@@ -596,6 +599,7 @@ class Module(StateMixin, TreeMixin):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop the gradients of all parameters, or set them to zero."""
         for parameter in self.parameters():
+            tape.note_leaf(parameter, False)
             if parameter._grad is not None:
                 if set_to_none:
                     parameter._grad = None
@@ -649,3 +653,6 @@ _HOOK_FIELDS = (
     "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
     "_load_state_dict_post_hooks",
 )  # fmt: skip
+
+
+changes.module_type = Module

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from mindtorch.engine.graph.capture import host_call
 from mindtorch.engine.optimizer import fits, global_norm, scale_all
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
@@ -68,6 +69,11 @@ def clip_grad_norm_(
         warnings.warn(
             "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3
         )
+    return _clip(given, max_norm, norm_type, error_if_nonfinite)
+
+
+@host_call
+def _clip(given: Any, max_norm: float, norm_type: float, error_if_nonfinite: bool) -> Any:
     with no_grad():
         gradients = [p.grad for p in given if p.grad is not None]
         total = get_total_norm(gradients, norm_type, error_if_nonfinite)

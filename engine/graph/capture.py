@@ -1,0 +1,438 @@
+"""Capture: trace a call, run what was traced, and write down how to do the same again.
+
+A capture is a trace with real arguments behind it. The function's body runs once, on tensors
+without data. Where data is needed (the end of the call, an optimizer's step), the graph so far
+becomes a :class:`Segment`: it is run, and the traced tensors that are still alive get their data.
+
+    segment -> host call (optimizer.step) -> segment -> ... -> what is returned
+
+Where the function itself asks for data (``item()``, ``print``), the trace ends and the rest of
+the body runs op by op: nothing is done twice, and the call is not compiled.
+"""
+
+from __future__ import annotations
+
+import functools
+import gc
+import sys
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from .. import tape
+from ..aval import aval
+from ..core import state
+from ..tensor import Storage, Tensor, as_array, make
+from .ir import Graph, Node, Value
+from .passes import dead_code, identities
+from .program import Program
+from .trace import Trace, _strong, _Written, refuse_data, user_line
+
+ARGUMENT, CAPTURED, MADE, CONSTANT = "argument", "captured", "made", "constant"
+
+
+class Source:
+    """Where memory comes from at each run.
+
+    Attributes:
+        kind: an argument, a tensor found by the function, memory made by an earlier segment, or a
+            constant that was made while tracing.
+        key: the argument's place, the tensor, the number of the memory, or the array.
+        whole: whether the storage's whole buffer is meant instead of the tensor's elements.
+    """
+
+    __slots__ = ("described", "key", "kind", "whole")
+
+    def __init__(self, kind: str, key: Any, whole: bool, described: Any) -> None:
+        self.kind = kind
+        self.key = key
+        self.whole = whole
+        self.described = described
+
+    def tensor(self, arguments: Any) -> Tensor | None:
+        """The tensor whose memory it is, where there is one."""
+        if self.kind == CAPTURED:
+            return self.key
+        return arguments[self.key] if self.kind == ARGUMENT else None
+
+    def flat(self, made: dict[Any, Any], arguments: Any) -> Any:
+        tensor = self.tensor(arguments)
+        if tensor is None:
+            return made[self.key] if self.kind == MADE else self.key
+        return tensor._shared.buffer if self.whole else tensor.flat
+
+
+class Segment:
+    """A compiled part of a call."""
+
+    def __init__(
+        self, graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
+        writes: list[tuple[Source, Value]], gradients: list[tuple[Source, Any]],
+    ) -> None:  # fmt: skip
+        self.graph = graph
+        moving = [(v, s) for v, s in sources if s.kind != CONSTANT]
+        constants = [(v, s.key) for v, s in sources if s.kind == CONSTANT]
+        self.sources = [s for _, s in moving]
+        self.numbers = [number for number, _ in outputs]
+        self.writes = writes
+        self.gradients = gradients
+        results = [v for _, v in outputs] + [v for _, v in writes]
+        self.avals = [v.aval for v in results]
+        self.program = Program(graph, [v for v, _ in moving], results, constants)
+
+    def run(self, made: dict[Any, Any], arguments: Any) -> None:
+        """Run the kernels, then write to captured tensors and set gradients."""
+        flats = [s.flat(made, arguments) for s in self.sources]
+        with self.program.lock:
+            results = self.program.run(flats)
+        count = len(self.numbers)
+        for number, flat in zip(self.numbers, results, strict=False):
+            made[number] = flat
+        for (source, _), flat in zip(self.writes, results[count:], strict=True):
+            target = source.flat(made, arguments)
+            if target.size == flat.size:
+                target[...] = flat
+            else:
+                as_array(target, source.described)[...] = as_array(flat, source.described)
+            tensor = source.tensor(arguments)
+            if tensor is not None:
+                tensor._shared.version += 1
+        for source, place in self.gradients:
+            leaf: Any = source.tensor(arguments)
+            leaf._grad = None if place is None else place.tensor(made, arguments, {})
+
+
+class Place:
+    """A tensor that a run hands out: memory, layout, and what it requires."""
+
+    __slots__ = ("described", "memory", "offset", "root")
+
+    def __init__(self, memory: Source, described: Any, offset: int, root: int | None) -> None:
+        self.memory = memory
+        self.described = described
+        self.offset = offset
+        self.root = root
+
+    def tensor(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
+        """The tensor; ``storages`` makes those over the same memory share it."""
+        source = self.memory
+        owner = source.tensor(arguments)
+        extent = max(self.described.size, 0) if self.described.dense else self.described.extent
+        if owner is not None:
+            storage = owner._shared
+            start = self.offset + (0 if source.whole else owner._offset)
+            flat = storage.buffer[start : start + extent]
+            return make(flat, self.described, storage, start)
+        flat = made[source.key] if source.kind == MADE else source.key.copy()
+        key = id(made) if source.kind == CONSTANT else source.key
+        storage = storages.setdefault(key, Storage(flat, self.described.device))
+        part = flat if not self.offset and extent == flat.size else (
+            flat[self.offset : self.offset + extent]
+        )
+        return make(part, self.described, storage, self.offset)
+
+
+class HostCall:
+    """A call between two segments; the memory of a tensor that it returns is kept."""
+
+    def __init__(self, function: Callable[[], Any], grad: bool) -> None:
+        self.function = function
+        self.grad = grad
+        self.key: int | None = None
+
+    def run(self, made: dict[Any, Any], arguments: Any) -> None:
+        before = state.grad_enabled
+        state.update(grad=self.grad)
+        try:
+            result = self.function()
+        finally:
+            state.update(grad=before)
+        if self.key is not None:
+            made[self.key] = result._shared.memory.buffer
+
+
+class Capture(Trace):
+    """The trace of one call with real arguments."""
+
+    def __init__(self, profile: Any = None) -> None:
+        super().__init__()
+        self.profile = profile
+        held = [x for x in gc.get_objects() if isinstance(x, Tensor)]
+        self.existing = {id(x): x for x in held}
+        self.existing_storages: set[int] | None = None
+        self.outer = state.interpreters
+        self.arguments: list[Tensor] = []
+        self.stand_ins: list[Tensor] = []
+        self.argument_of: dict[int, int] = {}
+        self.made_of: dict[int, int] = {}
+        self.made: dict[Any, Any] = {}
+        self.sources: list[tuple[Value, Source]] = []
+        self.alive: list[weakref.ref[Tensor]] = []
+        self.steps: list[Any] = []
+        self.left = ""
+        self.started = next(tape._sequence)
+        self.saved: list[tuple[int, Value]] = []
+        self.first_uses: dict[int, tuple[Tensor, Tensor | None, bool]] = {}
+        self.refilled: dict[int, Storage] = {}
+
+    # --- the call -------------------------------------------------------------------------------
+
+    def enter(self) -> None:
+        state.update(interpreters=(*self.outer, self))
+        sys.setprofile(self.profile)
+
+    def exit(self) -> None:
+        sys.setprofile(None)
+        state.update(interpreters=self.outer)
+
+    def stand_in(self, tensor: Tensor) -> Tensor:
+        """A traced tensor for an argument."""
+        self.arguments.append(tensor)
+        made = super().argument(tensor)
+        self.graph.inputs.pop()
+        storage = made._shared
+        place = len(self.stand_ins)
+        self.argument_of[id(storage)] = place
+        record = self.storages[id(storage)]
+        record.owner = Source(ARGUMENT, place, False, made.aval)
+        self.sources.append((made.flat, record.owner))
+        self.stand_ins.append(made)
+        return made
+
+    def shared(self, tensor: Tensor) -> None:
+        """A tensor was made over the memory of another one."""
+        if isinstance(tensor.flat, Value):
+            self.alive.append(weakref.ref(tensor))
+
+    def _capture(self, tensor: Tensor) -> _Written:
+        """Find out where the memory of a tensor comes from that is not known yet."""
+        storage = tensor._shared.memory
+        buffer = storage.buffer
+        whole = tensor.aval.dense and tensor.aval.size == buffer.size
+        described = _strong(tensor.aval) if whole else aval(
+            (buffer.size,), tensor.aval.dtype, None, tensor.aval.device
+        )
+        if tensor.aval.weak:
+            described = tensor.aval
+        value = self.graph.value(described)
+        source = self._source(tensor, storage, described)
+        self.sources.append((value, source))
+        self.kept.append(storage)
+        if source.kind == CAPTURED:
+            self.graph.captured.append((value, tensor))
+        record = _Written(value, described, 0, source)
+        self.storages[id(storage)] = record
+        return record
+
+    def _source(self, tensor: Tensor, storage: Storage, described: Any) -> Source:
+        key = id(storage)
+        if key in self.argument_of:
+            return Source(ARGUMENT, self.argument_of[key], False, described)
+        if key in self.made_of:
+            return Source(MADE, self.made_of[key], True, described)
+        if id(tensor) in self.existing or self._existed(key):
+            return Source(CAPTURED, tensor, True, described)
+        return Source(CONSTANT, storage.buffer.copy(), True, described)
+
+    def _existed(self, storage: int) -> bool:
+        if self.existing_storages is None:
+            self.existing_storages = {
+                id(x._storage.memory) for x in self.existing.values() if x._storage is not None
+            }
+        return storage in self.existing_storages
+
+    # --- data -----------------------------------------------------------------------------------
+
+    def item(self, tensor: Tensor) -> Any:
+        self.leave("item()")
+        return tensor.item()
+
+    def data_needed(self, tensor: Tensor) -> None:
+        """Somebody asks for the elements of a tensor."""
+        if self not in state.interpreters or tensor.aval.weak:
+            return
+        key = id(tensor._shared.memory)
+        if isinstance(tensor.flat, Value) or id(tensor) in self.existing or (
+            key in self.made_of or key in self.argument_of or self._existed(key)
+        ):
+            self.leave("the elements of a tensor")
+
+    def leave(self, reason: str) -> None:
+        """Run what was traced; from here on the call runs op by op."""
+        if state.interpreters[-1] is not self:
+            refuse_data(reason)
+        if not self.left:
+            self.left = f"{user_line()} needs {reason}"
+            self.materialise()
+        self.exit()
+
+    def host(self, function: Callable[[], Any]) -> Any:
+        """A call that works on real tensors, made at each run at this place."""
+        if state.interpreters[-1] is not self:
+            return function()
+        self.materialise()
+        self.exit()
+        try:
+            result = function()
+        finally:
+            self.enter()
+        step = HostCall(function, state.grad_enabled)
+        if isinstance(result, Tensor):
+            storage = result._shared.memory
+            self.kept.append(storage)
+            step.key = self.made_of[id(storage)] = id(storage)
+            self.made[id(storage)] = storage.buffer
+        elif result is not None:
+            self.leave("what a host call returns")
+        self.steps.append(step)
+        return result
+
+    def materialise(self) -> None:
+        """Close the segment, run it, and give the traced tensors that are alive their data."""
+        live: dict[int, list[Tensor]] = {}
+        for reference in self.alive:
+            tensor = reference()
+            if tensor is not None and isinstance(tensor.flat, Value):
+                live.setdefault(id(tensor._shared.memory), []).append(tensor)
+        outputs: list[tuple[Any, Value]] = []
+        for key in live:
+            if key not in self.argument_of:
+                outputs.append((key, self.storages[key].value))
+                self.made_of[key] = key
+        outputs += self.saved
+        self.saved = []
+        self.exit()
+        try:
+            segment = self._segment(outputs)
+            if segment is not None:
+                segment.run(self.made, self.arguments)
+                self.steps.append(segment)
+        finally:
+            self.enter()
+        for key, storage in self.refilled.items():
+            storage.buffer[...] = self.made[key]
+        for key, tensors in live.items():
+            self._give_data(key, tensors)
+        for made, real in zip(self.stand_ins, self.arguments, strict=True):
+            if isinstance(made.flat, Value):
+                made.flat = made._shared.buffer = real.flat
+        self.alive.clear()
+        self.storages.clear()
+        self.written.clear()
+        self.sources = []
+        following = Graph()
+        following._count = self.graph._count
+        self.graph = following
+
+    def _give_data(self, key: int, tensors: list[Tensor]) -> None:
+        place = self.argument_of.get(key)
+        flat = self.made[key] if place is None else self.arguments[place].flat
+        for tensor in tensors:
+            tensor._shared.memory.buffer = flat
+            extent = max(tensor.aval.size, 0) if tensor.aval.dense else tensor.aval.extent
+            tensor.flat = flat[tensor._offset : tensor._offset + extent]
+            tensor.__dict__.pop("_trace_stamp", None)
+
+    def _segment(self, outputs: list[tuple[Any, Value]]) -> Segment | None:
+        """The compiled graph with these outputs; None when nothing was done."""
+        graph = self.graph
+        writes = [(r.owner, r.value) for r in self.written if r.owner.kind != CONSTANT]
+        for record in self.written:
+            if record.owner.kind == CONSTANT:
+                key, storage = next(
+                    (id(x), x) for x in self.kept if self.storages.get(id(x)) is record
+                )
+                outputs.append((key, record.value))
+                self.made_of[key] = key
+                self.refilled[key] = storage
+        gradients = self._gradients()
+        if not graph.nodes and not outputs and not writes and not gradients:
+            return None
+        return compiled(graph, self.sources, outputs, writes, gradients)
+
+    def _gradients(self) -> list[tuple[Source, Place | None]]:
+        """Leaves whose ``grad`` is another since the last segment."""
+        found: list[tuple[Source, Place | None]] = []
+        for leaf, before in self.leaves.values():
+            now = leaf._grad
+            if now is not before:
+                source = self._leaf_source(leaf)
+                found.append((source, None if now is None else self.place(now)))
+        self.leaves = {}
+        return found
+
+    def note_leaf(self, leaf: Tensor, read: bool) -> None:
+        """The ``grad`` of a leaf is about to be read or replaced."""
+        self.first_uses.setdefault(id(leaf), (leaf, leaf._grad, read))
+        self.leaves.setdefault(id(leaf), (leaf, leaf._grad))
+
+    def grads(self) -> list[tuple[Tensor, Tensor | None, bool]]:
+        """Leaves, the ``grad`` they had at first, and whether the call depends on it."""
+        own = {id(x) for x in self.stand_ins}
+        return [use for key, use in self.first_uses.items() if key not in own]
+
+    def _leaf_source(self, leaf: Tensor) -> Source:
+        place = self.argument_of.get(id(leaf._shared.memory))
+        if place is not None:
+            return Source(ARGUMENT, place, False, leaf.aval)
+        return Source(CAPTURED, leaf, False, leaf.aval)
+
+    def place(self, tensor: Tensor) -> Place:
+        """How a later run makes this tensor."""
+        storage = tensor._shared.memory
+        key = id(storage)
+        if key in self.argument_of:
+            memory = Source(ARGUMENT, self.argument_of[key], False, None)
+        elif key in self.made_of or (key in self.storages and isinstance(storage.buffer, Value)):
+            memory = Source(MADE, key, True, None)
+        elif id(tensor) in self.existing or self._existed(key):
+            memory = Source(CAPTURED, tensor, True, None)
+        else:
+            memory = Source(CONSTANT, storage.buffer, True, None)
+        return Place(memory, tensor.aval, tensor._offset, None)
+
+
+def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Decorate what works on real memory (an optimizer's step): a capture calls it as it is."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if state.interpreters and isinstance(state.interpreters[-1], Capture):
+            return state.interpreters[-1].host(lambda: function(*args, **kwargs))
+        return function(*args, **kwargs)
+
+    return call
+
+
+def compiled(
+    graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
+    writes: list[tuple[Source, Value]], gradients: list[Any],
+) -> Segment:  # fmt: skip
+    """Run the passes, give each result memory of its own, and bind the graph."""
+    from ..ops.movement import clone
+
+    same = identities(graph)
+
+    def resolved(value: Value) -> Value:
+        while value.number in same:
+            value = same[value.number]
+        return value
+
+    results = [resolved(v) for _, v in outputs] + [resolved(v) for _, v in writes]
+    own = {v.number for n in graph.nodes if n.op.view is None for v in n.outputs}
+    for place, value in enumerate(results):
+        if value.number in own:
+            own.discard(value.number)
+            continue
+        copied = graph.value(_strong(value.aval))
+        graph.nodes.append(Node(clone, (value,), {}, (copied,)))
+        results[place] = copied
+    graph.outputs = results
+    dead_code(graph)
+    needed = {v.number for n in graph.nodes for v in n.inputs if v is not None}
+    used = [(v, s) for v, s in sources if v.number in needed]
+    count = len(outputs)
+    return Segment(
+        graph, used, [(n, v) for (n, _), v in zip(outputs, results, strict=False)],
+        [(s, v) for (s, _), v in zip(writes, results[count:], strict=True)], gradients,
+    )  # fmt: skip

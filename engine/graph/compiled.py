@@ -1,0 +1,327 @@
+"""Compiled calls: the segments of one capture, its guards, and its backward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .. import tape
+from ..core import state
+from ..tensor import Tensor, as_array, full_flat, make
+from .capture import ARGUMENT, CAPTURED, MADE, Capture, Place, Segment, Source, compiled
+from .guards import Guard, Watch, changes
+from .ir import Graph, Node, Value
+from .trace import _strong
+
+
+class Backward:
+    """The gradients of a compiled call's results with respect to what it was given.
+
+    Attributes:
+        targets: where the gradients go: arguments and captured tensors.
+        segment: computes them from the results' gradients, which follow the arguments.
+        error: raised instead, for results whose graph was already freed.
+    """
+
+    def __init__(self, roots: list[Any], targets: list[Source], error: str) -> None:
+        self.roots = roots
+        self.targets = targets
+        self.error = error
+        self.segment: Segment | None = None
+        self.numbers: list[Any] = []
+        self.saved: list[int] = []
+
+
+class _Avals:
+    """What the tape asks of a node's plan."""
+
+    def __init__(self, in_avals: Any) -> None:
+        self.in_avals = in_avals
+
+
+class CompiledNode:
+    """The tape's node of a compiled call."""
+
+    def __init__(self, backward: Backward, made: dict[int, Any], arguments: Any) -> None:
+        self.backward = backward
+        self.made = {number: made[number] for number in backward.saved}
+        self.arguments = arguments
+        tensors = [t.tensor(arguments) for t in backward.targets]
+        self.edges = tuple((tape.node_of(t), t._output_index) for t in tensors)  # type: ignore[union-attr,arg-type]
+        self.plan = _Avals(tuple(t.aval for t in tensors))  # type: ignore[union-attr]
+        self.out_avals = backward.roots
+        self.hooks: Any = None
+        self.metadata: dict[Any, Any] = {}
+        self.sequence = next(tape._sequence)
+        self.released = False
+        self.saved: Any = ()
+        self.versions = [x._version for x in self._read()]
+
+    def _read(self) -> list[Tensor]:
+        if self.backward.segment is None:
+            return []
+        count = len(self.arguments)
+        return [
+            self.arguments[s.key] if s.kind == ARGUMENT else s.key
+            for s in self.backward.segment.sources
+            if s.kind == CAPTURED or (s.kind == ARGUMENT and s.key < count)
+        ]
+
+    def name(self) -> str:
+        return "CompiledFunctionBackward"
+
+    @property
+    def next_functions(self) -> Any:
+        return tuple((None, 0) if e[0] is None else e for e in self.edges)
+
+    def register_hook(self, hook: Any) -> Any:
+        return tape.add_hook(self, "post", hook)
+
+    def register_prehook(self, hook: Any) -> Any:
+        return tape.add_hook(self, "pre", hook)
+
+    def release(self) -> None:
+        self.released = True
+        self.made = {}
+
+    def apply(self, gradients: Any, needed: Any) -> Any:
+        """The gradients of the targets."""
+        if self.backward.error or self.released:
+            raise RuntimeError(self.backward.error or tape.TWICE)
+        if state.grad_enabled:
+            raise RuntimeError(
+                "torch.compile with aot_autograd does not currently support double backward"
+            )
+        for tensor, version in zip(self._read(), self.versions, strict=True):
+            if tensor._version != version:
+                raise tape._modified(tensor, version, None, 0)
+        given = [
+            full_flat(a.shape, a.dtype, 0) if g is None else laid_out(g, a)
+            for g, a in zip(gradients, self.out_avals, strict=True)
+        ]
+        made = dict(self.made)
+        segment = self.backward.segment
+        segment.run(made, [*self.arguments, *given])  # type: ignore[union-attr]
+        return [
+            make(made[number], described) if number is not None else None
+            for number, described in self.backward.numbers
+        ]
+
+
+def laid_out(tensor: Tensor, described: Any) -> Tensor:
+    """``tensor`` in memory of exactly this layout."""
+    if tensor.aval is described:
+        return tensor
+    extent = max(described.size, 0) if described.dense else described.extent
+    result = make(np.empty(extent, described.dtype.np), described)
+    as_array(result.flat, described)[...] = tensor.array()
+    return result
+
+
+class Compiled:
+    """One way a compiled function runs: for one structure of arguments, while its guards hold."""
+
+    def __init__(
+        self, capture: Capture, watch: Watch, results: list[Any], rebuild: Callable[..., Any],
+        backward: Backward | None,
+    ) -> None:  # fmt: skip
+        self.steps = capture.steps
+        self.results = results
+        self.rebuild = rebuild
+        self.backward = backward
+        self.watch = watch
+        self.guards: list[Guard] = watch.checked()
+        self.changes = changes.count
+        self.tensors = [
+            (s.key, s.key.aval, tape.requires_grad(s.key)) for s in _captured(capture.steps)
+        ]
+        self.grads = [(leaf, before) for leaf, before, read in capture.grads() if read]
+        self.runs = 0
+
+    def broken(self) -> str:
+        """Which guard does not hold; "" when all do."""
+        for tensor, described, tracked in self.tensors:
+            if tensor.aval is not described or ((tensor._node is not None) != tracked and (
+                tape.requires_grad(tensor) != tracked
+            )):
+                return "a tensor's layout, type or requires_grad"
+        for leaf, before in self.grads:
+            if leaf._grad is not before:
+                return "the gradients that were there before"
+        for guard in self.guards:
+            if not guard.holds():
+                return guard.name
+        if changes.count != self.changes:
+            found = self.watch.broken()
+            if found:
+                return found
+            self.changes = changes.count
+        return ""
+
+    def run(self, arguments: list[Tensor]) -> Any:
+        """The call's result for these arguments."""
+        self.runs += 1
+        made: dict[int, Any] = {}
+        for step in self.steps:
+            step.run(made, arguments)
+        return self.finished(made, arguments)
+
+    def finished(self, made: dict[int, Any], arguments: list[Tensor]) -> Any:
+        """The results, over memory that the segments have filled."""
+        storages: dict[int, Any] = {}
+        tensors = []
+        for result in self.results:
+            if type(result) is Place:
+                tensors.append(result.tensor(made, arguments, storages))
+            else:
+                tensors.append(arguments[result] if isinstance(result, int) else result)
+        if self.backward is not None:
+            node = CompiledNode(self.backward, made, list(arguments))
+            for tensor, result in zip(tensors, self.results, strict=True):
+                if type(result) is Place and result.root is not None:
+                    tensor._node = node  # type: ignore[assignment]
+                    tensor._output_index = result.root
+        return self.rebuild(iter(tensors))
+
+
+def _captured(steps: list[Any]) -> list[Source]:
+    found: dict[int, Source] = {}
+    for step in steps:
+        if type(step) is Segment:
+            for source in [*step.sources, *[s for s, _ in step.writes]]:
+                if source.kind == CAPTURED:
+                    found.setdefault(id(source.key), source)
+    return list(found.values())
+
+
+def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward | None]:
+    """End a capture: where its results will be, and the backward pass of those that need one."""
+    stand_ins = {id(x): i for i, x in enumerate(capture.stand_ins)}
+    roots = [
+        x for x in dict.fromkeys(outputs)
+        if id(x) not in stand_ins and id(x) not in capture.existing and tape.requires_grad(x)
+    ]  # fmt: skip
+    backward = differentiated(capture, roots) if roots and state.grad_enabled else None
+    places = {id(x): i for i, x in enumerate(roots)} if backward is not None else {}
+    results: list[Any] = []
+    for x in outputs:
+        x_place = stand_ins.get(id(x))
+        results.append(x if x_place is None else x_place)
+    for x in roots:
+        x._node = None
+    capture.materialise()
+    for i, x in enumerate(outputs):
+        if results[i] is x and id(x) not in capture.existing:
+            place = capture.place(x)
+            place.root = places.get(id(x))
+            results[i] = place
+    return results, backward
+
+
+def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
+    """Trace the backward pass of ``roots`` and cut it off the graph into one of its own."""
+    leaves, sources = _leaves(capture, roots)
+    avals = [_strong(x.aval) for x in roots]
+    graph = capture.graph
+    forward = len(graph.nodes)
+    cotangents = []
+    for i, described in enumerate(avals):
+        value = graph.value(described)
+        source = Source(ARGUMENT, len(capture.arguments) + i, False, described)
+        capture.sources.append((value, source))
+        cotangents.append(capture._tensor(value))
+    walk = tape.Pass(False, True, leaves, False)
+    before = state.grad_enabled
+    state.update(grad=False)
+    try:
+        walk.run([
+            (tape.node_of(x), x._output_index, g) for x, g in zip(roots, cotangents, strict=True)
+        ])  # fmt: skip
+    except RuntimeError as error:
+        del graph.nodes[forward:]
+        return Backward(avals, [], str(error))
+    finally:
+        state.update(grad=before)
+    backward = Backward(avals, sources, "")
+    found = [walk.captured.get((id(node), index)) for node, index in leaves]
+    values = [None if g is None else capture.value_of(g) for g in found]
+    cut(capture, backward, forward, values)
+    return backward
+
+
+def _leaves(capture: Capture, roots: list[Tensor]) -> tuple[list[Any], list[Source]]:
+    """The ends of the graph inside of the call: (node, index), and what they belong to."""
+    owners: dict[Any, Source] = {}
+    for i, x in enumerate(capture.stand_ins):
+        if type(x._node) is tape.AccumulateGrad:
+            owners[id(x._node), 0] = Source(ARGUMENT, i, False, x.aval)
+    for x in capture.existing.values():
+        node = tape.node_of(x) if x._node is not None else None
+        if node is not None:
+            owners.setdefault(
+                (id(node), x._output_index), Source(CAPTURED, x, False, x.aval)
+            )
+    seen: set[int] = set()
+    ends: dict[Any, Any] = {}
+    stack = [(tape.node_of(x), x._output_index) for x in roots]
+    while stack:
+        node, index = stack.pop()
+        if (id(node), index) in owners and (
+            type(node) is tape.AccumulateGrad or node.sequence < capture.started  # type: ignore[union-attr]
+        ):
+            ends[id(node), index] = (node, index)
+        elif id(node) not in seen:
+            seen.add(id(node))
+            stack.extend(e for e in node.edges if e is not None)  # type: ignore[union-attr]
+    return list(ends.values()), [owners[key] for key in ends]
+
+
+def cut(
+    capture: Capture, backward: Backward, forward: int, values: list[Value | None]
+) -> None:
+    """Move the nodes from ``forward`` on into the graph of the backward pass."""
+    graph = capture.graph
+    nodes = graph.nodes[forward:]
+    del graph.nodes[forward:]
+    known = {v.number: s for v, s in capture.sources}
+    written = {id(r.owner) for r in capture.written}
+    views = {n.outputs[0].number: n for n in graph.nodes if n.op.view is not None}
+    made = {v.number for n in nodes for v in n.outputs}
+    sources: dict[int, tuple[Value, Source]] = {}
+    repeated: list[Any] = []
+
+    def need(value: Value) -> None:
+        if value.number in made:
+            return
+        made.add(value.number)
+        source = known.get(value.number)
+        view = views.get(value.number)
+        if source is not None and id(source) not in written:
+            sources[value.number] = (value, source)
+        elif view is not None:
+            need(view.inputs[0])  # type: ignore[arg-type]
+            repeated.append(Node(view.op, view.inputs, view.params, view.outputs))
+        else:
+            key = -1 - value.number
+            sources[value.number] = (value, Source(MADE, key, True, value.aval))
+            capture.saved.append((key, value))
+
+    for value in [*[v for n in nodes for v in n.inputs], *values]:
+        if value is not None:
+            need(value)
+    apart = Graph()
+    apart._count = graph._count
+    apart.nodes = [*repeated, *nodes]
+    outputs = [(("gradient", i), v) for i, v in enumerate(values) if v is not None]
+    capture.exit()
+    segment = compiled(apart, list(sources.values()), outputs, [], [])
+    capture.enter()
+    backward.segment = segment
+    avals = dict(zip([n for n, _ in outputs], segment.avals, strict=True))
+    backward.numbers = [
+        (("gradient", i), avals["gradient", i]) if v is not None else (None, None)
+        for i, v in enumerate(values)
+    ]
+    backward.saved = [s.key for s in segment.sources if s.kind == MADE]

@@ -1,0 +1,183 @@
+"""Programs: a graph bound to memory, run as a list of kernels with their arguments.
+
+    slot      the place of one value: (root, first element, number of elements)
+    root      memory: an input's, an output's (new at each run), a constant's, or a part of the
+              arena, where values whose lives do not overlap share bytes
+    step      (run, arguments): the arguments that change between runs are put in place before
+
+Nothing is allocated between the first kernel and the last one but the outputs.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core import VIEW
+from .ir import Graph, Node, Value
+
+_ALIGNMENT = 64
+
+
+class Unsupported(Exception):
+    """A graph that cannot be bound to memory; it is run by other means."""
+
+
+class Slot:
+    """Where a value is: elements ``start`` to ``start + size`` of a root."""
+
+    __slots__ = ("dtype", "root", "size", "start")
+
+    def __init__(self, root: Root, start: int, size: int, dtype: Any) -> None:
+        self.root = root
+        self.start = start
+        self.size = size
+        self.dtype = dtype
+
+
+class Root:
+    """Memory of one value and of its views.
+
+    Attributes:
+        kind: "input", "output", "constant" or "arena".
+        flat: the array that the steps hold now.
+        sites: (arguments, place, start, stop) that take the array or a part of it.
+        first, last: steps between which an arena root lives.
+    """
+
+    __slots__ = ("dtype", "first", "flat", "kind", "last", "sites", "size")
+
+    def __init__(self, kind: str, size: int, dtype: Any, flat: Any = None) -> None:
+        self.kind = kind
+        self.size = size
+        self.dtype = dtype
+        self.flat = flat
+        self.sites: list[tuple[list[Any], int, int, int]] = []
+        self.first = self.last = -1
+
+    def take(self, flat: Any) -> None:
+        """Let the steps work on another array from now on."""
+        self.flat = flat
+        size = flat.size
+        for arguments, place, start, stop in self.sites:
+            arguments[place] = flat if not start and stop == size else flat[start:stop]
+
+
+def extent_of(value: Value) -> int:
+    """How many elements of memory a value of this layout takes."""
+    return max(value.aval.size, 0) if value.aval.dense else value.aval.extent
+
+
+class Program:
+    """A graph bound to memory.
+
+    Args:
+        graph: what to compute.
+        inputs: values whose memory is given at each run.
+        outputs: values whose memory is new at each run. Each must have memory of its own: the
+            result of a node that is no view, named once.
+        constants: values that never change, with their arrays.
+    """
+
+    def __init__(
+        self, graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value],
+        constants: Sequence[tuple[Value, Any]],
+    ) -> None:  # fmt: skip
+        self.lock = threading.Lock()
+        self.slots: dict[int, Slot] = {}
+        self.steps: list[tuple[Callable[..., None], list[Any]]] = []
+        self.names: list[str] = []
+        self.nodes: list[Node] = []
+        self.inputs = [self._enter(v, Root("input", -1, v.aval.dtype.np)) for v in inputs]
+        for value, flat in constants:
+            self._enter(value, Root("constant", flat.size, flat.dtype, flat))
+        self._outputs = {v.number for v in outputs}
+        self.arena_bytes = 0
+        for node in graph.nodes:
+            self._bind(node)
+        self.outputs = [self.slots[v.number].root for v in outputs]
+        self._lay_out()
+        for root in {id(s.root): s.root for s in self.slots.values()}.values():
+            if root.kind in ("arena", "constant"):
+                root.take(root.flat)
+
+    def _enter(self, value: Value, root: Root) -> Root:
+        self.slots[value.number] = Slot(root, 0, extent_of(value), value.aval.dtype.np)
+        return root
+
+    def _bind(self, node: Node) -> None:
+        plan = node.plan()
+        if plan.kind == VIEW:
+            source = self.slots[node.inputs[0].number]  # type: ignore[union-attr]
+            value = node.outputs[0]
+            if value.aval.dtype.np != source.dtype or source.start + plan.run < 0:
+                raise Unsupported(f"{node!r} sees memory outside of its input")
+            self.slots[value.number] = Slot(
+                source.root, source.start + plan.run, plan.size, source.dtype
+            )
+            return
+        arguments: list[Any] = []
+        self.steps.append((plan.run, arguments))
+        self.names.append(node.op.name)
+        self.nodes.append(node)
+        for value in node.outputs:
+            kind = "output" if value.number in self._outputs else "arena"
+            self._enter(value, Root(kind, extent_of(value), value.aval.dtype.np))
+            self._use(value, arguments)
+        for used in node.inputs:
+            if used is None:
+                arguments.append(None)
+            else:
+                self._use(used, arguments)
+
+    def _use(self, value: Value, arguments: list[Any]) -> None:
+        slot = self.slots[value.number]
+        root = slot.root
+        root.sites.append((arguments, len(arguments), slot.start, slot.start + slot.size))
+        arguments.append(None)
+        step = len(self.steps) - 1
+        root.last = step
+        if root.first < 0:
+            root.first = step
+
+    def _lay_out(self) -> None:
+        """Give arena roots their bytes: the largest first, each at the lowest free place."""
+        roots = {id(s.root): s.root for s in self.slots.values() if s.root.kind == "arena"}
+        placed: list[tuple[int, int, Root]] = []
+        for root in sorted(roots.values(), key=lambda r: -r.size * r.dtype.itemsize):
+            need = -(-max(root.size * root.dtype.itemsize, 1) // _ALIGNMENT) * _ALIGNMENT
+            at = 0
+            for start, stop, other in placed:  # in order of their starts
+                if other.first > root.last or other.last < root.first:
+                    continue
+                if start - at >= need:
+                    break
+                at = max(at, stop)
+            placed.append((at, at + need, root))
+            placed.sort(key=lambda entry: entry[0])
+            self.arena_bytes = max(self.arena_bytes, at + need)
+        memory = np.empty(self.arena_bytes + _ALIGNMENT, np.uint8)
+        memory = memory[-memory.ctypes.data % _ALIGNMENT :]
+        for start, _, root in placed:
+            stop = start + root.size * root.dtype.itemsize
+            root.flat = memory[start:stop].view(root.dtype)
+
+    def run(self, flats: Sequence[Any]) -> list[Any]:
+        """The outputs' arrays for these inputs' arrays.
+
+        The caller holds ``lock``.
+        """
+        for root, flat in zip(self.inputs, flats, strict=True):
+            if root.flat is not flat:
+                root.take(flat)
+        results = []
+        for root in self.outputs:
+            flat = np.empty(root.size, root.dtype)
+            root.take(flat)
+            results.append(flat)
+        for step, arguments in self.steps:
+            step(*arguments)
+        return results
