@@ -208,7 +208,7 @@ def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     for all examples at once.
     """
     if state.interpreters and hasattr(state.interpreters[-1], "draw"):
-        return state.interpreters[-1].draw(described, fill, inputs)  # type: ignore[no-any-return]
+        return state.interpreters[-1].draw(described, fill, inputs)
     size = described.size if described.dense else described.extent
     made = make(empty_on(described.device)(size, described.dtype.np), described)
     fill(made.array(), *[x.array() for x in inputs])

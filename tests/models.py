@@ -18,14 +18,18 @@ Built = tuple[list[Any], Step]
 def _supervised(torch: Any, net: Any, x: Any, y: Any, optimizer: Any) -> Step:
     loss_function = torch.nn.CrossEntropyLoss()
 
-    def step() -> float:
+    def update() -> Any:
         optimizer.zero_grad()
         logits = net(x)
         loss = loss_function(logits.reshape(-1, logits.shape[-1]), y.reshape(-1))
         loss.backward()
         optimizer.step()
-        return float(loss.item())
+        return loss
 
+    def step() -> float:
+        return float(update().item())
+
+    step.update = update  # type: ignore[attr-defined]
     return step
 
 

@@ -157,7 +157,7 @@ class Capture(Trace):
     def __init__(self, profile: Any = None) -> None:
         super().__init__()
         self.profile = profile
-        held = [x for x in gc.get_objects() if isinstance(x, Tensor)]
+        held = [x for x in gc.get_objects() if issubclass(type(x), Tensor)]
         self.existing = {id(x): x for x in held}
         self.existing_storages: set[int] | None = None
         self.outer = state.interpreters
@@ -295,8 +295,9 @@ class Capture(Trace):
             if tensor is not None and isinstance(tensor.flat, Value):
                 live.setdefault(id(tensor._shared.memory), []).append(tensor)
         outputs: list[tuple[Any, Value]] = []
-        for key in live:
-            if key not in self.argument_of:
+        for key, tensors in live.items():
+            made = isinstance(tensors[0]._shared.memory.buffer, Value)
+            if made and key not in self.argument_of:
                 outputs.append((key, self.storages[key].value))
                 self.made_of[key] = key
         outputs += self.saved
@@ -325,10 +326,12 @@ class Capture(Trace):
         self.graph = following
 
     def _give_data(self, key: int, tensors: list[Tensor]) -> None:
-        place = self.argument_of.get(key)
-        flat = self.made[key] if place is None else self.arguments[place].flat
+        storage = tensors[0]._shared.memory
+        if isinstance(storage.buffer, Value):
+            place = self.argument_of.get(key)
+            storage.buffer = self.made[key] if place is None else self.arguments[place].flat
+        flat = storage.buffer
         for tensor in tensors:
-            tensor._shared.memory.buffer = flat
             extent = max(tensor.aval.size, 0) if tensor.aval.dense else tensor.aval.extent
             tensor.flat = flat[tensor._offset : tensor._offset + extent]
             tensor.__dict__.pop("_trace_stamp", None)
@@ -397,11 +400,18 @@ def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        if state.interpreters and isinstance(state.interpreters[-1], Capture):
-            return state.interpreters[-1].host(lambda: function(*args, **kwargs))
+        capture = current()
+        if capture is not None:
+            return capture.host(lambda: function(*args, **kwargs))
         return function(*args, **kwargs)
 
     return call
+
+
+def current() -> Capture | None:
+    """The capture under way, None outside of all and inside of other transformations."""
+    top = state.interpreters[-1] if state.interpreters else None
+    return top if isinstance(top, Capture) else None
 
 
 def compiled(

@@ -131,6 +131,8 @@ class Watch:
             first = frame.f_locals.get(code.co_varnames[0])
             if isinstance(first, changes.module_type):
                 self._module(first)
+        if code.co_name == "_call_with_hooks":
+            self.impure = self.impure or "a module has hooks"
         if not _of_user(frame):
             return
         if code not in self._known:

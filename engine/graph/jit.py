@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import functools
 import logging
 import sys
+import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -92,6 +94,9 @@ def _rebuild(description: Any, leaves: Iterator[Any], met: list[Any]) -> Any:
     return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
 
+every: weakref.WeakSet[Jitted] = weakref.WeakSet()
+
+
 class Jitted:
     """A function that is captured at its first call and runs as kernels from then on.
 
@@ -99,16 +104,31 @@ class Jitted:
         compiled: the captures, by the structure of their arguments.
         eager: why the function runs op by op, "" when it does not.
         traces: how often the function's body was traced.
+        whole: raised where a part of the function would run op by op.
     """
 
-    def __init__(self, function: Callable[..., Any]) -> None:
+    def __init__(self, function: Callable[..., Any], whole: type[Exception] | None = None) -> None:
         functools.update_wrapper(self, function, updated=())
         self.function = function
+        self.whole = whole
+        every.add(self)
         self.compiled: dict[Any, list[Compiled]] = {}
         self.eager = ""
         self.traces = 0
         self.misses: list[str] = []
         self._running = False
+
+    def forget(self) -> None:
+        """Drop what was captured."""
+        self.compiled.clear()
+        self.eager = ""
+        self.misses.clear()
+
+    def __deepcopy__(self, memo: Any) -> Jitted:
+        return Jitted(copy.deepcopy(self.function, memo), self.whole)
+
+    def __reduce__(self) -> Any:
+        return Jitted, (self.function, self.whole)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -143,8 +163,13 @@ class Jitted:
         finally:
             self._running = False
 
-    def _give_up(self, reason: str, args: Any, kwargs: Any) -> Any:
+    def _refuse(self, reason: str) -> None:
         self.eager = reason
+        if self.whole is not None:
+            raise self.whole(f"{reason}; fullgraph=True wants one graph")
+
+    def _give_up(self, reason: str, args: Any, kwargs: Any) -> Any:
+        self._refuse(reason)
         logger.warning("%s runs op by op: %s", getattr(self, "__name__", self.function), reason)
         return self.function(*args, **kwargs)
 
@@ -165,7 +190,7 @@ class Jitted:
             capture.profile = None
             sys.setprofile(None)
             if capture.left:
-                self.eager = capture.left
+                self._refuse(capture.left)
                 return result
             outputs = _Flattened()
             returned = outputs.describe(result)
@@ -173,7 +198,7 @@ class Jitted:
         except (TracingError, Unsupported) as error:
             if capture.steps:
                 raise
-            self.eager = str(error)
+            self._refuse(str(error))
             logger.warning("%s runs op by op: %s", getattr(self, "__name__", ""), error)
             _put_back(capture)
             capture.exit()
@@ -192,7 +217,7 @@ class Jitted:
         )
         changed = watch.impure or watch.broken()
         if changed:
-            self.eager = changed if watch.impure else f"it changes {changed}"
+            self._refuse(changed if watch.impure else f"it changes {changed}")
         else:
             found.append(compiled)
         return compiled.finished(capture.made, flattened.leaves)
@@ -224,7 +249,7 @@ def _entangled(leaves: list[Tensor]) -> bool:
     return False
 
 
-def jit(function: Callable[..., Any]) -> Jitted:
+def jit(function: Callable[..., Any], whole: type[Exception] | None = None) -> Jitted:
     """``function``, captured once for each structure of arguments and then run as kernels.
 
     What it does to tensors is captured: forward, ``backward()``, writes in place, random numbers
@@ -232,4 +257,4 @@ def jit(function: Callable[..., Any]) -> Jitted:
     is captured again. A function that asks for data (``item()``, ``print``) or changes Python
     objects runs op by op; ``jitted.eager`` says why.
     """
-    return Jitted(function)
+    return Jitted(function, whole)

@@ -1,9 +1,12 @@
-"""Names of torch._dynamo that packages use; everything runs eagerly."""
+"""Names of torch._dynamo that packages use."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from typing import Any
+
+from mindtorch.engine.graph.capture import current
+from mindtorch.engine.graph.jit import every
 
 from .. import _absent
 from . import config as config
@@ -15,7 +18,7 @@ _BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """Names that ``torch.compile(backend=...)`` takes; all of them run eagerly."""
+    """Names that ``torch.compile(backend=...)`` takes: the debugging ones run eagerly."""
     hidden = () if "debug" in (exclude_tags or ()) else _DEBUGGING
     return sorted((*_BACKENDS, *hidden))
 
@@ -29,16 +32,21 @@ def check_backend(backend: Any) -> None:
 
 
 def is_compiling() -> bool:
-    """False: nothing is compiled."""
-    return False
+    """Whether a call is being captured."""
+    return current() is not None
 
 
 def reset() -> None:
-    """Forget compiled code; there is none."""
+    """Forget what was compiled; functions are captured again at their next call."""
+    for jitted in list(every):
+        jitted.forget()
 
 
 def graph_break(msg: str = "") -> None:
-    """End a graph here; there is none."""
+    """End the graph here and begin another one."""
+    capture = current()
+    if capture is not None:
+        capture.materialise()
 
 
 def mark_dynamic(t: Any, index: Any, *, min: int | None = None, max: int | None = None) -> None:  # noqa: A002

@@ -1,12 +1,17 @@
-"""What torch.compile returns: a module or a function that runs what it was given, eagerly."""
+"""What torch.compile returns: a module or a function that is captured and runs as kernels."""
 
 from __future__ import annotations
 
 import functools
+import weakref
 from collections.abc import Callable
 from typing import Any
 
+from mindtorch.engine.graph.capture import current
+from mindtorch.engine.graph.jit import Jitted, jit
+
 from ..nn.modules.module import Module
+from .exc import Unsupported
 
 __all__ = ["OptimizedModule", "eager_function"]
 
@@ -26,7 +31,8 @@ class OptimizedModule(Module):
         self.training = mod.training
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
-        return self._orig_mod(*args, **kwargs)
+        call = _compiled.get(self, self._orig_mod)
+        return call(*args, **kwargs)
 
     def __getattr__(self, name: str) -> Any:
         if name == "_orig_mod":
@@ -56,11 +62,36 @@ class OptimizedModule(Module):
         return sorted({*super().__dir__(), *self._orig_mod.__dir__()})
 
 
+# the compiled calls of modules: no part of their state
+_compiled: weakref.WeakKeyDictionary[OptimizedModule, Jitted] = weakref.WeakKeyDictionary()
+
+
+def compiled_module(module: Module, whole: bool) -> OptimizedModule:
+    """``module`` with calls that are captured once and then run as kernels."""
+    result = OptimizedModule(module)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return module(*args, **kwargs)
+
+    _compiled[result] = jit(call, Unsupported if whole else None)
+    return result
+
+
+def compiled_function(function: Callable[..., Any], whole: bool) -> Callable[..., Any]:
+    """``function``, captured once and then run as kernels."""
+    compiled = jit(function, Unsupported if whole else None)
+    compiled._torchdynamo_orig_callable = function  # type: ignore[attr-defined]
+    return compiled
+
+
 def eager_function(function: Callable[..., Any]) -> Callable[..., Any]:
     """A function that calls ``function``, and carries its name, signature and documentation."""
 
     @functools.wraps(function)
     def compiled(*args: Any, **kwargs: Any) -> Any:
+        capture = current()
+        if capture is not None:
+            capture.leave(f"{getattr(function, '__name__', function)}, which is disabled,")
         return function(*args, **kwargs)
 
     compiled._torchdynamo_orig_callable = function  # type: ignore[attr-defined]

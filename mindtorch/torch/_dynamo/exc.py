@@ -18,4 +18,4 @@ class InvalidBackend(TorchDynamoException):
 
 
 class Unsupported(TorchDynamoException):
-    """Code that cannot be compiled; nothing raises it while everything runs eagerly."""
+    """Code that cannot be one graph although ``fullgraph=True`` was asked for."""

@@ -1,4 +1,4 @@
-"""torch.compiler: how torch.compile is steered. Everything runs eagerly."""
+"""torch.compiler: how torch.compile is steered."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _STANCES = ("default", "eager_then_compile", "aot_eager_then_compile", "fail_on_
 
 
 def is_compiling() -> bool:
-    """False: nothing is compiled."""
-    return False
+    """Whether a call is being captured by ``torch.compile``."""
+    from .. import _dynamo
+
+    return _dynamo.is_compiling()
 
 
-def is_dynamo_compiling() -> bool:
-    """False: nothing is compiled."""
-    return False
+is_dynamo_compiling = is_compiling
 
 
 def is_exporting() -> bool:
@@ -33,7 +33,7 @@ def is_exporting() -> bool:
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """Names that ``torch.compile(backend=...)`` takes; all of them run eagerly."""
+    """Names that ``torch.compile(backend=...)`` takes."""
     from .. import _dynamo
 
     return _dynamo.list_backends(exclude_tags)
@@ -54,7 +54,10 @@ def set_default_backend(backend: Any) -> None:
 
 
 def reset() -> None:
-    """Forget compiled code; there is none."""
+    """Forget what was compiled; functions are captured again at their next call."""
+    from .. import _dynamo
+
+    _dynamo.reset()
 
 
 def cudagraph_mark_step_begin() -> None:

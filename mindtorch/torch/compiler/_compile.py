@@ -1,4 +1,4 @@
-"""torch.compile: arguments are checked as torch checks them; what it returns runs eagerly."""
+"""torch.compile: arguments are checked as torch checks them; what it returns is captured."""
 
 from __future__ import annotations
 
@@ -24,15 +24,22 @@ def compile(  # noqa: A001
     isolate_recompiles: bool = False,
     shapes_spec: Any = None,
 ) -> Any:
-    """A module or function that computes what ``model`` computes, op after op.
+    """A module or function that computes what ``model`` computes, captured and run as kernels.
 
-    Whole graphs are not compiled yet (see docs/gaps.md), so the arguments that steer compilation
-    are checked and have no further effect: an eager run has no graph to break, no shapes to
-    specialise and no options to follow.
+    The first call for each structure of arguments is captured: its ops, those of ``backward()``
+    and writes in place, random draws and optimizer steps. Later calls run what was captured while
+    its guards hold: shapes and types of tensors, Python values that were read, training flags. A
+    call that needs a tensor's data (``item()``, ``print``) runs op by op, as does a model with
+    hooks. Results are bit-equal to eager ones. See :func:`mindtorch.engine.graph.jit.jit`.
+
+    ``dynamic``, ``mode`` and ``options`` are checked and change nothing: each shape is captured,
+    and there is one way to compile.
 
     Args:
         model: a module or a function; None returns a decorator.
-        backend: a name of :func:`torch.compiler.list_backends`; "inductor" when None.
+        fullgraph: raise ``torch._dynamo.exc.Unsupported`` where a call cannot be captured whole.
+        backend: a name of :func:`torch.compiler.list_backends`; "inductor" when None. Those for
+            debugging ("eager", "aot_eager") run op by op.
         mode: of "inductor"; not together with ``options``.
         disable: return ``model`` as it is.
 
@@ -64,7 +71,7 @@ def compile(  # noqa: A001
         raise AssertionError(f"Expected enable to be a bool, got {type(dynamic)}")
     if disable:
         return model
-    return _eager(model)
+    return _wrapped(model, chosen, fullgraph)
 
 
 def _dynamo_default() -> Any:
@@ -73,13 +80,19 @@ def _dynamo_default() -> Any:
     return get_default_backend()
 
 
-def _eager(model: Any) -> Any:
-    from .._dynamo.eval_frame import OptimizedModule, eager_function
+def _wrapped(model: Any, backend: Any, whole: bool) -> Any:
+    from .. import _dynamo
+    from .._dynamo import eval_frame
     from ..nn.modules.module import Module
 
-    if isinstance(model, (OptimizedModule, type)):
+    if isinstance(model, (eval_frame.OptimizedModule, type)):
         return model
+    eager = backend in _dynamo._DEBUGGING
     if isinstance(model, Module):
-        return OptimizedModule(model)
+        return eval_frame.OptimizedModule(model) if eager else (
+            eval_frame.compiled_module(model, whole)
+        )
     assert callable(model), f"A callable function is expected, but {type(model)} is provided."
-    return eager_function(model)
+    return eval_frame.eager_function(model) if eager else (
+        eval_frame.compiled_function(model, whole)
+    )
