@@ -41,7 +41,7 @@ def same(make: Callable[[], Any], calls: Callable[[], list[Any]]) -> Jitted:
     for eager, ours in zip(*results, strict=True):
         for a, b in zip(eager, ours, strict=True):
             np.testing.assert_array_equal(a, b)
-    return call  # type: ignore[return-value]
+    return call
 
 
 def batches(*shape: int, count: int = 4) -> Callable[[], list[Any]]:

@@ -314,9 +314,9 @@ class Capture(Trace):
             storage.buffer[...] = self.made[key]
         for key, tensors in live.items():
             self._give_data(key, tensors)
-        for made, real in zip(self.stand_ins, self.arguments, strict=True):
-            if isinstance(made.flat, Value):
-                made.flat = made._shared.buffer = real.flat
+        for stand_in, real in zip(self.stand_ins, self.arguments, strict=True):
+            if isinstance(stand_in.flat, Value):
+                stand_in.flat = stand_in._shared.buffer = real.flat
         self.alive.clear()
         self.storages.clear()
         self.written.clear()
