@@ -68,6 +68,12 @@ def check_writable(target: Tensor) -> None:
             )
 
 
+_SHARED_MEMORY = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+    "single memory location. Please clone() the tensor before performing the operation."
+)
+
+
 def check_overlap(target: Tensor) -> None:
     for n, s in zip(target.aval.shape, target.aval.strides, strict=True):
         if s == 0 and n > 1 and target.aval.size:
@@ -92,10 +98,22 @@ def check_partial_overlap(target: Tensor, source: Tensor) -> None:
             return
     elif first >= second + b.size or second >= first + a.size:
         return
-    raise RuntimeError(
-        "unsupported operation: some elements of the input tensor and the written-to tensor refer "
-        "to a single memory location. Please clone() the tensor before performing the operation."
-    )
+    raise RuntimeError(_SHARED_MEMORY)
+
+
+def check_apart(target: Tensor, source: Tensor) -> None:
+    """torch's error for reading memory that is written to, in whatever layout."""
+    storage = target._storage
+    if source is not target and (storage is None or source._storage is not storage):
+        return
+    ends = []
+    for x in (target, source):
+        if not x.aval.size:
+            return
+        reach = sum((n - 1) * s for n, s in zip(x.aval.shape, x.aval.strides, strict=True))
+        ends.append((x._offset, x._offset + reach))
+    if ends[0][0] <= ends[1][1] and ends[1][0] <= ends[0][1]:
+        raise RuntimeError(_SHARED_MEMORY)
 
 
 def _check_target(target: Tensor, inputs: Any) -> None:

@@ -80,12 +80,60 @@ def numpy_of_ours(tensor: Any) -> Any:
     return tensor.numpy()
 
 
+PARTS = {  # of sparse tensors, by layout: what is compared, and what makes one
+    torch.sparse_coo: ("_indices", "_values"),
+    torch.sparse_csr: ("crow_indices", "col_indices", "values"),
+    torch.sparse_csc: ("ccol_indices", "row_indices", "values"),
+}
+
+
+def sparse_to_ours(tensor: torch.Tensor) -> Any:
+    parts = [tensor_to_ours(getattr(tensor.detach(), name)()) for name in PARTS[tensor.layout]]
+    make = named(f"{str(tensor.layout).removeprefix('torch.')}_tensor")
+    extra = {}
+    if tensor.layout is torch.sparse_coo:
+        extra["is_coalesced"] = tensor.is_coalesced()
+    return make(*parts, tuple(tensor.shape), **extra).requires_grad_(tensor.requires_grad)
+
+
+# while arguments share memory as torch's do: our tensor for each of torch's storages
+memory: dict[tuple[int, torch.dtype], Any] | None = None
+
+
+@contextmanager
+def shared_memory() -> Iterator[None]:
+    """Tensors over one storage of torch's become tensors over one of ours."""
+    global memory
+    memory = {}
+    try:
+        yield
+    finally:
+        memory = None
+
+
+def view_to_ours(tensor: torch.Tensor) -> Any:
+    """A tensor over the part of our memory that stands for its part of torch's."""
+    assert memory is not None
+    storage = tensor.untyped_storage()
+    key = storage.data_ptr(), tensor.dtype
+    if key not in memory:
+        count = storage.nbytes() // tensor.itemsize
+        whole = torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (count,), (1,))
+        memory[key] = ours.from_numpy(numpy_of(whole).copy())
+    offset = tensor.storage_offset()
+    return ours.as_strided(memory[key], tensor.shape, tensor.stride(), offset)
+
+
 def tensor_to_ours(tensor: torch.Tensor) -> Any:
+    if tensor.layout in PARTS:
+        return sparse_to_ours(tensor)
     if tensor.layout is not torch.strided or tensor.device.type != "cpu":
         raise MissingError(f"{tensor.layout} on {tensor.device}")
     dtype = getattr(ours, str(tensor.dtype).removeprefix("torch."), None)
     if dtype is None:
         raise MissingError(str(tensor.dtype))
+    if memory is not None and not tensor.requires_grad and tensor.numel():
+        return view_to_ours(tensor)
     if tensor.ndim > 64:  # more than numpy has
         made = ours.from_numpy(numpy_of(tensor.flatten()).copy()).reshape(tensor.shape)
     elif tensor.is_contiguous():
@@ -158,6 +206,10 @@ def counterpart(value: Any) -> Any:
         return named("cuda.jiterator._create_multi_output_jit_fn")(
             value.code_string, value.num_outputs, **value.kwargs_dict
         )
+    if isinstance(value, torch._ops.OpOverload):
+        return named(f"ops.{value}")
+    if isinstance(value, torch._ops.OpOverloadPacket):
+        return named(f"ops.{str(value).replace('::', '.')}")
     if isinstance(value, types.ModuleType):
         return named(value.__name__.removeprefix("torch."))
     if isinstance(value, types.FunctionType) and value.__module__.startswith("torch.testing"):
@@ -245,7 +297,8 @@ def check_same(
             assert same_number(a, b), f"{what}: {a!r} against {b!r}"
             continue
         if a.layout is not torch.strided:
-            raise MissingError(str(a.layout))
+            check_same_sparse(info, a, b, what)
+            continue
         assert isinstance(b, ours.Tensor), f"{what}: {type(b).__name__} for a tensor"
         assert str(a.dtype) == str(b.dtype), f"{what}: {a.dtype} against {b.dtype}"
         assert tuple(a.shape) == tuple(b.shape), (
@@ -260,6 +313,18 @@ def check_same(
                 raise
             if not as_exact(a, b, list(leaves(exact()))[i]):
                 raise
+
+
+def check_same_sparse(info: Any, a: torch.Tensor, b: Any, what: str) -> None:
+    """Layout, shape and all that is stored, as :func:`check_same`."""
+    if a.layout not in PARTS:
+        raise MissingError(str(a.layout))
+    assert str(a.layout) == str(b.layout), f"{what}: {a.layout} against {b.layout}"
+    assert tuple(a.shape) == tuple(b.shape), f"{what}: {tuple(a.shape)} against {tuple(b.shape)}"
+    if a.layout is torch.sparse_coo:
+        assert a.is_coalesced() == b.is_coalesced(), f"{what}: coalesced is {b.is_coalesced()}"
+    for name in PARTS[a.layout]:
+        check_same(info, getattr(a.detach(), name)(), getattr(b.detach(), name)(), what)
 
 
 def as_exact(a: torch.Tensor, b: Any, reference: Any) -> bool:
@@ -397,6 +462,9 @@ def check_gradient(info: Any, sample: Any, expected: Any, found: Any, given: Any
         else torch.randn(x.shape, generator=random, dtype=x.dtype)
         for x in outputs
     ]
+    for i, x in enumerate(outputs):
+        if x.layout is not torch.strided:  # the gradient of what is stored
+            weights[i] = weights[i].sparse_mask(x.detach())
     try:
         first = torch.autograd.grad(outputs, inputs, weights, allow_unused=True)
     except NotImplementedError:
@@ -493,9 +561,10 @@ def run_errors(info: Any) -> None:
         sample = wrong.sample_input
         if raises_nothing(info, sample):
             continue
+        with shared_memory():
+            args, kwargs = to_ours(((sample.input, *sample.args), sample.kwargs))
         try:
-            args = to_ours((sample.input, *sample.args))
-            mine(*args, **to_ours(sample.kwargs))
+            mine(*args, **kwargs)
         except wrong.error_type as error:
             assert re.search(wrong.error_regex, str(error)), (
                 f"errors: {str(error)[:150]!r} for {wrong.error_regex[:150]!r}"

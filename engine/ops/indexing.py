@@ -8,7 +8,7 @@ from .. import dtypes
 from ..aval import Aval, Shape, aval, broadcast_shapes
 from ..core import Op
 from ..tensor import Tensor, constant
-from .elementwise import divide, equal, multiply, where
+from .elementwise import divide, equal, logical_and, multiply, where
 from .movement import permute, zeros_like_aval
 
 # --- advanced indexing -----------------------------------------------------------------------
@@ -198,9 +198,7 @@ def _scatter_reduce_vjp(
         share = divide(g, count)
         return multiply(share, keep), None, gather(share, index, axis=axis)
     if reduce == "prod":
-        whole = multiply(g, out)
-        own = where(keep, divide(whole, x), constant(0)) if not include_self else divide(whole, x)
-        return own, None, divide(gather(whole, index, axis=axis), source)
+        return _product_gradients(g, x, index, source, out, keep, axis, include_self)
     mine = equal(x, out)
     theirs = equal(source, gather(out, index, axis=axis))
     hits = scatter_add(zeros_like_aval(x.aval), index, _as(theirs, x), axis=axis)
@@ -211,6 +209,35 @@ def _scatter_reduce_vjp(
         None,
         where(theirs, gather(share, index, axis=axis), constant(0)),
     )
+
+
+def _product_gradients(
+    g: Any, x: Any, index: Any, source: Any, out: Any, keep: Any, axis: int, include_self: bool
+) -> Any:
+    """The product of the other factors, each times ``g``; a factor 0 that is alone counts as 1.
+
+    Where two factors are 0 all of theirs are 0, but ``x`` takes the product without its own.
+    """
+    one = constant(1)
+    no_zeros = where(equal(x, constant(0)), one, x)
+    others = scatter_reduce(
+        no_zeros, index, source, axis=axis, reduce="prod", include_self=include_self
+    )
+    own = divide(multiply(g, others), no_zeros)
+    if not include_self:
+        own = where(keep, own, constant(0))
+    is_zero = equal(source, constant(0))
+    zeros = scatter_add(zeros_like_aval(x.aval), index, _as(is_zero, x), axis=axis)
+    alone = logical_and(is_zero, equal(gather(zeros, index, axis=axis), one))
+    lifted = scatter_reduce(
+        x, index, where(alone, one, source), axis=axis, reduce="prod", include_self=include_self
+    )
+    theirs = where(
+        alone,
+        gather(multiply(g, lifted), index, axis=axis),
+        divide(gather(multiply(g, out), index, axis=axis), where(is_zero, one, source)),
+    )
+    return own, None, theirs
 
 
 def _ones(index: Tensor, x: Tensor) -> Tensor:

@@ -161,9 +161,12 @@ _LAZY_NAMES |= dict.fromkeys((
     "feature_dropout", "feature_dropout_", "grid_sampler", "grid_sampler_2d", "grid_sampler_3d",
     "group_norm", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
     "margin_ranking_loss", "poisson_nll_loss", "rms_norm", "rrelu", "rrelu_",
-    "ctc_loss", "gru_cell", "lstm_cell", "native_dropout", "native_layer_norm",
+    "ctc_loss", "gru_cell", "lstm_cell",
     "norm_except_dim", "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss",
 ), "_neural")  # fmt: skip
+_LAZY_NAMES |= dict.fromkeys((
+    "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm",
+), "_native")  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -20,9 +20,8 @@ __all__ = [
     "feature_alpha_dropout_", "feature_dropout", "feature_dropout_", "grid_sampler",
     "grid_sampler_2d", "grid_sampler_3d",
     "group_norm", "gru_cell", "hinge_embedding_loss", "instance_norm", "kl_div", "layer_norm",
-    "lstm_cell", "margin_ranking_loss", "native_dropout", "native_layer_norm", "norm_except_dim",
-    "poisson_nll_loss", "rms_norm", "rnn_relu_cell", "rnn_tanh_cell", "rrelu", "rrelu_",
-    "triplet_margin_loss",
+    "lstm_cell", "margin_ranking_loss", "norm_except_dim", "poisson_nll_loss", "rms_norm",
+    "rnn_relu_cell", "rnn_tanh_cell", "rrelu", "rrelu_", "triplet_margin_loss",
 ]  # fmt: skip
 
 _REDUCTIONS = ("none", "mean", "sum")
@@ -282,25 +281,6 @@ def rnn_relu_cell(
 ) -> Any:
     """``relu(W_ih x + b_ih + W_hh h + b_hh)``."""
     return (F.linear(input, w_ih, b_ih) + F.linear(hx, w_hh, b_hh)).relu()
-
-
-def native_layer_norm(
-    input: Any, normalized_shape: Any, weight: Any, bias: Any, eps: float  # noqa: A002
-) -> tuple[Any, Any, Any]:
-    """(:func:`layer_norm`, the means, ``1 / sqrt(variance + eps)``)."""
-    axes = tuple(range(-len(normalized_shape), 0))
-    mean = input.mean(axes, keepdim=True)
-    spread = (input.var(axes, correction=0, keepdim=True) + eps).rsqrt()
-    return F.layer_norm(input, normalized_shape, weight, bias, eps), mean, spread
-
-
-def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:  # noqa: A002
-    """(:func:`dropout`, which elements were kept)."""
-    if train is False or p == 0:
-        return input.clone(), input.new_ones(input.shape).bool()
-    kept = input.new_empty(input.shape).bernoulli_(1 - p)
-    factor = 0 if p == 1 else 1 / (1 - p)
-    return input * kept * factor, kept.bool()
 
 
 def norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:  # noqa: A002

@@ -29,6 +29,7 @@ def function(
     namespace: bool = True,
     in_place: bool = False,
     out: bool = False,
+    apart: bool = False,
     aliases: tuple[str, ...] = (),
     name: str | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -39,12 +40,13 @@ def function(
         namespace: it is also ``torch.<name>``.
         in_place: ``<name>_`` computes it and writes the result over the first argument.
         out: it takes ``out=`` and writes the result (or the tuple of results) there.
+        apart: ``out`` may not share memory with an input, nor within itself.
         aliases: further names for it.
     """
 
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         own = name or body.__name__.rstrip("_")
-        final = _with_out(body, own) if out else body
+        final = _with_out(body, own, apart) if out else body
         for each in (own, *aliases):
             if namespace:
                 FUNCTIONS[each] = final
@@ -79,9 +81,14 @@ def with_out(body: Callable[..., Any]) -> Callable[..., Any]:
     return _with_out(body, body.__name__)
 
 
-def _with_out(body: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _with_out(body: Callable[..., Any], name: str, apart: bool = False) -> Callable[..., Any]:
     @functools.wraps(body)
     def variant(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if apart and isinstance(out, EngineTensor):
+            inplace.check_overlap(out)
+            for x in (*args, *kwargs.values()):
+                if isinstance(x, EngineTensor):
+                    inplace.check_apart(out, x)
         result = body(*args, **kwargs)
         return result if out is None else store_out(result, out, name)
 

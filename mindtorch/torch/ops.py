@@ -25,7 +25,7 @@ def load_library(path: str | os.PathLike[str]) -> None:
 
 
 class _Overload:
-    """`torch.ops.namespace.name.default`."""
+    """`torch.ops.namespace.name.overload`; an operator has one overload."""
 
     def __init__(self, operator: Operator) -> None:
         self._operator = operator
@@ -41,25 +41,31 @@ class _Overload:
         return self._operator.name
 
     def __str__(self) -> str:
-        return f"{self._operator.name.replace('::', '.')}.default"
+        return f"{self._operator.name.replace('::', '.')}.{_overload_name(self._operator)}"
 
     def __repr__(self) -> str:
-        return f"<OpOverload(op='{self._operator.name.replace('::', '.')}', overload='default')>"
+        name = self._operator.name.replace("::", ".")
+        return f"<OpOverload(op='{name}', overload='{_overload_name(self._operator)}')>"
+
+
+def _overload_name(operator: Operator) -> str:
+    return (operator.schema.overload if operator.schema else "") or "default"
 
 
 class _Packet:
     """`torch.ops.namespace.name`."""
 
     def __init__(self, operator: Operator) -> None:
-        self.default = _Overload(operator)
+        self._overload = _Overload(operator)
+        setattr(self, _overload_name(operator), self._overload)
         self.__name__ = operator.name.partition("::")[2]
         self._qualified_op_name = operator.name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.default(*args, **kwargs)
+        return self._overload(*args, **kwargs)
 
     def overloads(self) -> list[str]:
-        return ["default"]
+        return [_overload_name(self._overload._operator)]
 
     def __str__(self) -> str:
         return self._qualified_op_name.replace("::", ".")
@@ -92,5 +98,9 @@ class _Namespace:
 def __getattr__(name: str) -> _Namespace:
     if name.startswith("__"):
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
+    if name == "aten":
+        from ._aten import declare
+
+        declare()
     namespace = globals()[name] = _Namespace(name)
     return namespace

@@ -77,9 +77,8 @@ def backward(
     chosen = None if inputs is None else _as_list(inputs)
     if chosen is not None and not chosen:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    autodiff.backward(
-        outputs, _gradients_for(outputs, grad_tensors), retain_graph, create_graph, chosen
-    )
+    outputs, weights = _stored(outputs, _gradients_for(outputs, grad_tensors))
+    autodiff.backward(outputs, weights, retain_graph, create_graph, chosen)
 
 
 def _gradients_of(
@@ -104,6 +103,9 @@ def _gradients_of(
         )
     listed, leaves = _as_list(outputs), _as_list(inputs)
     weights = _gradients_for(listed, grad_outputs)
+    sparse = {i: x for i, x in enumerate(leaves) if hasattr(x, "held")}
+    listed, weights = _stored(listed, weights)
+    leaves = [getattr(x, "held", x) for x in leaves]
     unused = bool(allow_unused) or materialize_grads
     if is_grads_batched:
         found = _mapped_gradients(listed, leaves, weights, retain_graph, create_graph, unused)
@@ -114,7 +116,20 @@ def _gradients_of(
             full_flat(x.aval.shape, x.aval.dtype, 0) if g is None else g
             for g, x in zip(found, leaves, strict=True)
         ]
+    for i, x in sparse.items():
+        found[i] = None if found[i] is None else x.like(found[i])
     return tuple(found)
+
+
+def _stored(outputs: list[Any], weights: list[Any]) -> tuple[list[Any], list[Any]]:
+    """For each sparse tensor its stored values, and the weights of these."""
+    for i, (x, weight) in enumerate(zip(outputs, weights, strict=True)):
+        if hasattr(x, "held"):
+            outputs[i] = x.held
+            if weight is not None:
+                dense = weight.to_dense() if hasattr(weight, "held") else weight
+                weights[i] = dense[tuple(x.places.unbind(0))]
+    return outputs, weights
 
 
 def _mapped_gradients(

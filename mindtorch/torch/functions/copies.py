@@ -10,8 +10,8 @@ from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.ops.families import normalize_axis
 
 from .._arguments import require_tensor
-from .._registry import FUNCTIONS, METHODS, function, store_out
-from .shape import as_strided, chunk, diagonal, select, split, split_with_sizes
+from .._registry import FUNCTIONS, function, store_out
+from .shape import as_strided, chunk, diagonal, narrow, select, split, split_with_sizes
 
 
 def _fresh(view: Any) -> Any:
@@ -37,13 +37,27 @@ def _define_copy(name: str, of: str, is_method: bool) -> None:
     body.__name__ = body.__qualname__ = f"{name}_copy"
     body.__doc__ = f"What ``{of}`` views, as a tensor of its own."
     FUNCTIONS[f"{name}_copy"] = body
-    if name == "narrow":
-        METHODS["narrow_copy"] = body
+
+
+@function(out=True)
+def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:  # noqa: A002
+    """What ``narrow`` views, as a tensor of its own."""
+    axes = input.aval.ndim
+    if axes and dim >= axes:
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false."
+        )
+    if axes and length < 0:
+        size = input.aval.shape[normalize_axis(dim, axes)]
+        raise RuntimeError(
+            f"start ({start}) + length ({length}) exceeds dimension size ({size})."
+        )
+    return _fresh(narrow(input, dim, start, length))
 
 
 for _name, _of, _is_method in (
     ("as_strided", "as_strided", False), ("alias", "view_as", True), ("detach", "detach", False),
-    ("diagonal", "diagonal", False), ("expand", "expand", True), ("narrow", "narrow", False),
+    ("diagonal", "diagonal", False), ("expand", "expand", True),
     ("permute", "permute", False), ("select", "select", False), ("squeeze", "squeeze", False),
     ("split", "split", False), ("split_with_sizes", "split_with_sizes", True), ("t", "t", False),
     ("transpose", "transpose", False), ("unbind", "unbind", False), ("unfold", "unfold", True),

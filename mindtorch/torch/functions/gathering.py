@@ -245,7 +245,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:  # noqa: A002
     return ops.masked_scatter(input, mask, source)
 
 
-@function(out=True)
+@function(out=True, apart=True)
 def take(input: Any, index: Any) -> Any:  # noqa: A002
     """``input`` read as one row, at ``index``."""
     if index.aval.dtype is not dtypes.int64:

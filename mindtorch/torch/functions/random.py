@@ -15,7 +15,7 @@ from mindtorch.engine.tensor import constant
 from mindtorch.engine.vmap import draw, redraw
 
 from .._arguments import as_device, as_dtype, as_int, as_shape
-from .._registry import function
+from .._registry import function, store_out
 from .creation import _like, _sizes, finish
 
 
@@ -285,6 +285,22 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     return _derived(draw(aval(input.aval.shape, input.aval.dtype), fill, *inputs), input)
 
 
+def _check_probabilities(weights: Any, one_by_one: bool) -> None:
+    """torch's errors, which depend on whether its sampler looks at one weight after another."""
+    negative = ~(weights >= 0)
+    wrong = negative | ~np.isfinite(weights)
+    if wrong.any():
+        if not one_by_one:
+            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+        first = negative.reshape(-1)[wrong.reshape(-1).argmax()]
+        raise RuntimeError(
+            "invalid multinomial distribution (encountering probability entry "
+            f"{'< 0' if first else '= infinity or NaN'})"
+        )
+    if weights.size and (weights.sum(-1) == 0).any():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
 @function()
 def multinomial(
     input: Any,  # noqa: A002
@@ -302,24 +318,28 @@ def multinomial(
             "multinomial only supports floating-point dtypes for input, got: "
             f"{dtypes.scalar_type_name(input.aval.dtype)}"
         )
+    if out is not None and out.aval.dtype is not dtypes.int64:
+        raise RuntimeError(
+            f"multinomial expects Long tensor out, got: {dtypes.scalar_type_name(out.aval.dtype)}"
+        )
     if num_samples <= 0:
         raise RuntimeError("cannot sample n_sample <= 0 samples")
     if not replacement and num_samples > input.aval.shape[-1]:
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
+    if input.aval.shape[-1] > 2**24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
     draws = generator_of(generator)
 
     def fill(array: Any, weights: Any) -> None:
-        if not (np.isfinite(weights).all() and (weights >= 0).all()):
-            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-        if weights.size and (weights.sum(-1) == 0).any():
-            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+        _check_probabilities(weights, replacement and num_samples > 1)
         every = np.broadcast_to(weights, (*array.shape[:-1], weights.shape[-1]))
         draws.multinomial(array.reshape(-1, num_samples), every, replacement)
 
     described = aval((*input.aval.shape[:-1], num_samples), dtypes.int64)
-    return draw(described, fill, input)
+    result = draw(described, fill, input)
+    return result if out is None else store_out(result, out, "multinomial")
 
 
 @function(method=False)

@@ -274,7 +274,7 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:  # noqa: A002
 def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
     """``length`` places of axis ``dim`` from ``start``."""
     if isinstance(start, EngineTensor) and (
-        start.aval.ndim or start.aval.dtype.category >= dtypes.FLOAT
+        start.aval.ndim or start.aval.dtype.category != dtypes.INTEGER
     ):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     axis = normalize_axis(dim, input.aval.ndim)

@@ -28,7 +28,7 @@ def sort(
     return return_types.sort(*sorting.sort(input, axis=axis, descending=bool(descending)))
 
 
-@function(method=False)
+@function(out=True)
 def msort(input: Any) -> Any:  # noqa: A002
     """``input`` sorted along its first axis."""
     return sort(input, 0)[0]

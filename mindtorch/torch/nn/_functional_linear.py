@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.core import state
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import embedding as embedding_ops
 from mindtorch.engine.ops import linear_algebra, movement
@@ -102,6 +103,12 @@ def _renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) -
         weight._shared.version += 1
 
 
+def _refuse_sparse_gradient(weight: Any) -> None:
+    """``sparse=True`` is about the gradient; where none is asked for it says nothing."""
+    if weight.requires_grad and state.grad_enabled:
+        raise NotImplementedError("sparse gradients are not implemented in mindtorch")
+
+
 def embedding(
     input: Any,  # noqa: A002
     weight: Any,
@@ -119,7 +126,7 @@ def embedding(
         scale_grad_by_freq: divide each row's gradient by how often it was looked up.
     """
     if sparse:
-        raise NotImplementedError("sparse gradients are not implemented in mindtorch")
+        _refuse_sparse_gradient(weight)
     place = -1 if padding_idx is None else _padding_place(padding_idx, weight.size(0))
     if max_norm is not None and weight.aval.ndim != 2:
         raise RuntimeError(
@@ -179,7 +186,7 @@ def embedding_bag(
         option = "scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights"
         raise ValueError(f"max mode does not support {option}")
     if sparse:
-        raise NotImplementedError("sparse gradients are not implemented in mindtorch")
+        _refuse_sparse_gradient(weight)
     place = -1 if padding_idx is None else _padding_place(padding_idx, weight.size(0))
     padding = None if place < 0 else place
     flat, starts = _bags(input, offsets, include_last_offset)

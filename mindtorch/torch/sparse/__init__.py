@@ -11,15 +11,19 @@ from mindtorch.engine.tensor import from_array
 from .._arguments import normalize_axis
 from . import _products
 from ._dispatch import install as _install
+from ._products import sampled_addmm
 from ._tensor import SparseTensor, missing
 
-__all__ = ["addmm", "log_softmax", "mm", "softmax", "spdiags", "sum"]
+__all__ = ["addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum"]
 
 
 def mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:
-    """The product of a sparse matrix and a dense or sparse one; differentiable."""
-    if reduce is not None and reduce != "sum":
-        missing("sparse.mm with a reduction")
+    """The product of a sparse matrix and a dense or sparse one; differentiable.
+
+    ``reduce``, one of sum, mean, amax and amin, says how the products of a row in CSR are folded.
+    """
+    if reduce is not None:
+        return _products.reduced(mat1, mat2, reduce)
     return _products.matmul(mat1, mat2)
 
 

@@ -10,6 +10,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
+from .._types import sparse_csr
 from ..autograd.function import Function
 from ._tensor import SparseTensor, missing
 
@@ -103,3 +104,97 @@ def matmul(a: Any, b: Any) -> Any:
     if a.aval.ndim == 1:
         return _sparse_times_dense(b.t(), a.unsqueeze(1)).squeeze(1)
     return _sparse_times_dense(b.t(), a.t()).t()
+
+
+def _title(x: SparseTensor) -> str:
+    """The layout as torch's messages have it: ``SparseCsr``."""
+    return x.layout._name.title().replace("_", "")
+
+
+_REDUCTIONS = ("sum", "mean", "amax", "amin")
+
+
+def reduced(a: Any, b: Any, reduce: str) -> Any:
+    """``out[i, j]`` folds ``a[i, k] * b[k, j]`` over the stored ``a[i, k]``; 0 for an empty row.
+
+    Raises:
+        NotImplementedError: ``a`` is not in CSR.
+        RuntimeError: ``b`` is not dense, shapes or types do not fit, or ``reduce`` is unknown.
+    """
+    if not isinstance(a, SparseTensor) or a.layout is not sparse_csr:
+        missing("_sparse_mm_reduce_impl of other than CSR matrices")
+    if isinstance(b, SparseTensor):
+        raise RuntimeError(
+            "Expected tensor to have Strided Layout, but got tensor with "
+            f"{_title(b)} Layout (while checking arguments for sparse_mm_reduce)"
+        )
+    if reduce == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError(
+            f"reduce argument must be either sum, prod, mean, amax or amin, got {reduce}"
+        )
+    if b.aval.ndim != 2 or b.aval.shape[0] != a.aval.shape[1]:
+        raise RuntimeError(
+            f"Expected a tensor of dimension 2 and tensor.size[0] == {a.aval.shape[1]} but got: "
+            f"dimension {b.aval.ndim} and tensor.size[0] = {(*b.aval.shape, 0)[0]}"
+        )
+    _check(a, b)
+    rows, columns = a.places.unbind(0)
+    zeros = b.new_zeros((a.aval.shape[0], b.aval.shape[1]))
+    products = a.held.unsqueeze(1) * b[columns]
+    if reduce in ("sum", "mean"):
+        total = zeros.index_add(0, rows, products)
+        if reduce == "sum":
+            return total
+        counts = np.maximum(np.bincount(rows.array(), minlength=a.aval.shape[0]), 1)
+        return total / from_array(counts.astype(np.int64)).to(b.dtype).unsqueeze(1)
+    # the first of equal elements takes the gradient
+    found = products.detach().array()
+    best = zeros.scatter_reduce(
+        0, rows.unsqueeze(1).expand(products.shape), products.detach(), reduce, include_self=False
+    )
+    at, column = np.nonzero(found == best.array()[rows.array()])
+    first = np.full(zeros.shape, -1, np.int64)
+    first[rows.array()[at[::-1]], column[::-1]] = at[::-1]
+    kept = from_array(np.maximum(first, 0))
+    chosen = products.gather(0, kept) if a._nnz() else zeros
+    return chosen * from_array(first >= 0).to(b.dtype)
+
+
+def sampled_addmm(
+    input: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0  # noqa: A002
+) -> SparseTensor:
+    """``beta * input + alpha * mat1 @ mat2`` at the stored places of ``input``, a CSR matrix.
+
+    Raises:
+        NotImplementedError: ``input`` is not in CSR.
+        RuntimeError: a factor is not dense, or shapes or types do not fit.
+    """
+    if not isinstance(input, SparseTensor) or input.layout is not sparse_csr:
+        missing("sparse_sampled_addmm of other than CSR matrices")
+    for name, factor in (("mat1", mat1), ("mat2", mat2)):
+        if isinstance(factor, SparseTensor):
+            raise RuntimeError(
+                f"sampled_addmm: Expected {name} to have strided layout, but got "
+                f"{_title(factor)}"
+            )
+    if mat1.aval.dtype is not mat2.aval.dtype:
+        first, second = (dtypes.scalar_type_name(x.aval.dtype) for x in (mat1, mat2))
+        raise RuntimeError(
+            f"sampled_addmm: Expected mat1 and mat2 to have the same dtype, but got {first} and "
+            f"{second}"
+        )
+    (m, k), (inner, n) = mat1.aval.shape, mat2.aval.shape
+    if k != inner:
+        raise RuntimeError(
+            f"sampled_addmm: mat1 and mat2 shapes cannot be multiplied ({m}x{k} and {inner}x{n})"
+        )
+    for axis, name, size in ((-2, "mat1", m), (-1, "mat2", n)):
+        if input.aval.shape[axis] != size:
+            raise RuntimeError(
+                f"sampled_addmm: self.shape[{axis}] must match {name}.shape[{axis}]"
+            )
+    rows, columns = input.places.unbind(0)
+    products = (mat1[rows] * mat2.t()[columns]).sum(1)
+    return input.like(beta * input.held + alpha * products)
