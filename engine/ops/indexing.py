@@ -198,9 +198,8 @@ def _scatter_reduce_vjp(
         share = divide(g, count)
         return multiply(share, keep), None, gather(share, index, axis=axis)
     if reduce == "prod":
-        whole = multiply(g, out)
-        own = where(keep, divide(whole, x), constant(0)) if not include_self else divide(whole, x)
-        return own, None, divide(gather(whole, index, axis=axis), source)
+        own, theirs = _product_gradients(g, x, index, source, out, axis, include_self)
+        return own if include_self else where(untouched, own, constant(0)), None, theirs
     mine = equal(x, out)
     theirs = equal(source, gather(out, index, axis=axis))
     hits = scatter_add(zeros_like_aval(x.aval), index, _as(theirs, x), axis=axis)
@@ -211,6 +210,26 @@ def _scatter_reduce_vjp(
         None,
         where(theirs, gather(share, index, axis=axis), constant(0)),
     )
+
+
+def _product_gradients(
+    g: Any, x: Any, index: Any, source: Any, out: Any, axis: int, include_self: bool
+) -> tuple[Any, Any]:
+    """Each factor's gradient is the product of the others, also where the factor is 0."""
+
+    def product(own: Any, others: Any) -> Any:
+        return scatter_reduce(
+            own, index, others, axis=axis, reduce="prod", include_self=include_self
+        )
+
+    one = constant(1)
+    own = where(equal(x, constant(0)), one, x)
+    zero = equal(source, constant(0))
+    zeros = scatter_add(zeros_like_aval(x.aval), index, _as(zero, x), axis=axis)
+    alone = where(zero, equal(gather(zeros, index, axis=axis), one), zero)
+    others = gather(multiply(g, product(x, where(alone, one, source))), index, axis=axis)
+    ratio = divide(gather(multiply(g, out), index, axis=axis), where(zero, one, source))
+    return divide(multiply(g, product(own, source)), own), where(alone, others, ratio)
 
 
 def _ones(index: Tensor, x: Tensor) -> Tensor:
@@ -318,9 +337,11 @@ def _index_fill_aval(x: Aval, index: Aval, value: Aval, *, axis: int) -> Aval:
 
 
 def _fill_value_vjp(g: Any, index: Any, axis: int) -> Any:
+    """The sum over what was filled: once, however often ``index`` names it."""
     from .reduction import sum_to
 
-    return sum_to(index_select(g, index, axis=axis), ())
+    filled = index_fill(zeros_like_aval(g.aval), index, constant(1), axis=axis)
+    return sum_to(where(equal(filled, constant(0)), constant(0), g), ())
 
 
 index_fill = Op(
