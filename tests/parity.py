@@ -36,7 +36,7 @@ import mindtorch.torch as ours
 from tests.parity_families import FAMILIES, family
 
 CLAIMED = ("float32", "float64", "bfloat16", "float16", "int64", "bool", "complex64")
-SECONDS = 20
+SECONDS = 60
 # units in the last place of the largest element that others may be off by: they are sums
 SUM_OF_ROUNDINGS = 16
 
@@ -136,6 +136,11 @@ def tensor_to_ours(tensor: torch.Tensor) -> Any:
         return view_to_ours(tensor)
     if tensor.ndim > 64:  # more than numpy has
         made = ours.from_numpy(numpy_of(tensor.flatten()).copy()).reshape(tensor.shape)
+    elif tensor.untyped_storage().nbytes() > tensor.numel() * tensor.itemsize:  # part of more
+        count = tensor.untyped_storage().nbytes() // tensor.itemsize
+        whole = tensor.detach().as_strided((count,), (1,), 0)
+        made = ours.from_numpy(numpy_of(whole).copy())
+        made = made.as_strided(tensor.shape, tensor.stride(), tensor.storage_offset()).detach()
     elif tensor.is_contiguous():
         made = ours.from_numpy(numpy_of(tensor).copy())
     else:
@@ -333,7 +338,12 @@ def as_exact(a: torch.Tensor, b: Any, reference: Any) -> bool:
         return False
     x, y, z = (v.astype(np.float64) for v in (numpy_of(a), numpy_of_ours(b), numpy_of(reference)))
     if not (np.isfinite(x) == np.isfinite(y)).all():
-        return False
+        # torch overflows on the way to a value that its type has: that value is right
+        z = numpy_of(reference.to(a.dtype)).astype(np.float64)
+        allowed = 2 * torch.finfo(a.dtype).eps * np.abs(z[np.isfinite(z)]).max(initial=0)
+        with np.errstate(invalid="ignore"):
+            within = (y == z) | (np.abs(y - z) <= allowed)
+        return bool(within[~np.isfinite(x)].all())
     finite = np.isfinite(x) & np.isfinite(z)
     least = torch.finfo(a.dtype).eps * np.abs(z[finite]).max(initial=0)
     scale = np.maximum(np.abs(z), max(least, np.finfo(np.float32).tiny))[finite]
@@ -344,9 +354,11 @@ def as_exact(a: torch.Tensor, b: Any, reference: Any) -> bool:
 def widened(value: Any) -> Any:
     """An argument of torch's in double precision."""
     if isinstance(value, torch.Tensor) and value.is_floating_point():
-        return value.detach().double().requires_grad_(value.requires_grad)
+        return value.detach().to(torch.float64, copy=True).requires_grad_(value.requires_grad)
     if isinstance(value, torch.Tensor) and value.is_complex():
-        return value.detach().to(torch.complex128).requires_grad_(value.requires_grad)
+        return value.detach().to(torch.complex128, copy=True).requires_grad_(value.requires_grad)
+    if isinstance(value, torch.dtype) and value.is_floating_point:
+        return torch.float64
     if type(value) in (list, tuple):
         return type(value)(map(widened, value))
     if type(value) is dict:
@@ -474,13 +486,14 @@ def check_gradient(info: Any, sample: Any, expected: Any, found: Any, given: Any
         return
     second = ours.autograd.grad(own_outputs, own_inputs, to_ours(weights), allow_unused=True)
 
-    def exact(which: int) -> Any:
+    @functools.cache
+    def in_double() -> Any:
         args, kwargs = wide = widened(given)
         torch.manual_seed(1)
         results = float_leaves(processed(sample, info.op(*args, **kwargs), found)[0], torch)
         return torch.autograd.grad(
             results, float_leaves(wide, torch), widened(weights), allow_unused=True
-        )[which]
+        )
 
     for i, (a, b) in enumerate(zip(first, second, strict=True)):
         if a is None or b is None:
@@ -488,7 +501,11 @@ def check_gradient(info: Any, sample: Any, expected: Any, found: Any, given: Any
             zero = present is None or not bool((present != 0).any())
             assert zero, "gradient: one side has none"
         else:
-            check_same(info, a, b, "gradient", functools.partial(exact, i))
+
+            def exact(which: int = i) -> Any:
+                return in_double()[which]
+
+            check_same(info, a, b, "gradient", exact)
 
 
 def run_forward(info: Any, dtype: torch.dtype, count: int) -> None:
@@ -531,16 +548,17 @@ def run_variants(info: Any, dtype: torch.dtype, count: int) -> None:
         for sample in samples_of(info, dtype, False, min(count, 6)):
             if in_place and (sample.broadcasts_input or not in_place_type(info, sample)):
                 continue
+            before = widened(((sample.input, *sample.args), sample.kwargs))
             expected, found, given, own = both(info, variant, mine, sample)
 
-            def exact(given: Any = given, variant: Any = variant) -> Any:
-                args, kwargs = widened(given)
+            def exact(before: Any = before, variant: Any = variant) -> Any:
+                torch.manual_seed(1)
+                args, kwargs = widened(before)
                 return variant(*args, **kwargs)
 
-            exact_value = None if in_place else exact
-            check_same(info, expected, found, variant.__name__, exact_value)
+            check_same(info, expected, found, variant.__name__, exact)
             if in_place:
-                check_same(info, given[0][0], own[0][0], f"{variant.__name__}'s input")
+                check_same(info, given[0][0], own[0][0], f"{variant.__name__}'s input", exact)
 
 
 def in_place_type(info: Any, sample: Any) -> bool:

@@ -58,6 +58,7 @@ def add_rows(out: Any, rows: Any, value: Any, shape: Any) -> None:
     if not rows.size or not out.size:
         return
     value = np.broadcast_to(value, shape).reshape(rows.size, -1)
+    adding = np.logical_or if out.dtype.kind == "b" else np.add
     target = out.reshape(out.shape[0], -1)
     if not np.may_share_memory(target, out):
         np.add.at(out, rows, value.reshape(rows.size, *out.shape[1:]))
@@ -68,7 +69,8 @@ def add_rows(out: Any, rows: Any, value: Any, shape: Any) -> None:
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
     starts = np.flatnonzero(np.r_[True, ordered[1:] != ordered[:-1]])
-    target[ordered[starts]] += np.add.reduceat(value[order], starts, 0)
+    places = ordered[starts]
+    target[places] = adding(target[places], adding.reduceat(value[order], starts, 0))
 
 
 def _open(x: Any, index: Any, axis: int, error: type[Exception] = RuntimeError) -> Any:

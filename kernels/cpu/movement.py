@@ -34,12 +34,14 @@ def as_strided_gradient(
     out: Any, g: Any, *, input_shape: Any, input_strides: Any, shape: Any, strides: Any, offset: int
 ) -> None:
     """Sum the elements of ``g`` that the layout (shape, strides, offset) puts in one place."""
-    extent = 1 + sum((n - 1) * s for n, s in zip(input_shape, input_strides, strict=True))
+    start = max(0, -offset)  # the input's first element, where the view begins before it
+    offset += start
+    extent = 1 + start + sum((n - 1) * s for n, s in zip(input_shape, input_strides, strict=True))
     reach = 1 + offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     flat = np.zeros(max(extent, reach), out.dtype)
     places = _places(shape, strides, offset)
     np.add.at(flat, places, g.reshape(-1))
-    own = _places(input_shape, input_strides, 0)
+    own = _places(input_shape, input_strides, start)
     count = np.zeros(flat.size, np.int64)
     np.add.at(count, own, 1)
     out[...] = (flat[own] / np.maximum(count[own], 1)).astype(out.dtype).reshape(out.shape)

@@ -48,6 +48,20 @@ def _matrix_axes(A: Any, dim: Any) -> tuple[int, int]:  # noqa: N803
     return first, second
 
 
+def _largest(values: Any, axis: int, keepdims: bool) -> Any:
+    """The largest of norms or singular values; 0 where there are none."""
+    if values.aval.shape[axis]:
+        return reduction.amax(values, axis=(axis,), keepdims=keepdims)
+    return reduction.sum_(values, axis=(axis,), keepdims=keepdims)
+
+
+def _least(values: Any, axis: int, keepdims: bool) -> Any:
+    if not values.aval.shape[axis]:
+        place = axis if keepdims else -1
+        raise IndexError(f"amin(): Expected reduction dim {place} to have non-zero size.")
+    return reduction.amin(values, axis=(axis,), keepdims=keepdims)
+
+
 @with_out
 def matrix_norm(
     A: Any,  # noqa: N803
@@ -71,14 +85,16 @@ def matrix_norm(
     if ord in (1, -1, math.inf, -math.inf):
         folded, kept = (first, second) if abs(ord) == 1 else (second, first)
         sums = vector(A, 1, folded, True)
-        pick = reduction.amax if ord > 0 else reduction.amin
-        result = pick(sums, axis=(kept,), keepdims=True)
+        pick = _largest if ord > 0 else _least
+        result = pick(sums, kept, True)
     elif ord in (2, -2, "nuc"):
         rest = [i for i in range(A.aval.ndim) if i not in (first, second)]
         values = factorizations.svd_values(movement.permute(A, axes=(*rest, first, second)))
-        last = (values.aval.ndim - 1,)
-        fold = {2: reduction.amax, -2: reduction.amin, "nuc": reduction.sum_}[ord]
-        folded_values = fold(values, axis=last, keepdims=False)
+        last = values.aval.ndim - 1
+        if ord == "nuc":
+            folded_values = reduction.sum_(values, axis=(last,), keepdims=False)
+        else:
+            folded_values = (_largest if ord > 0 else _least)(values, last, False)
         shape = tuple(1 if i in (first, second) else n for i, n in enumerate(A.aval.shape))
         result = movement.reshape(folded_values, shape)
     elif isinstance(ord, str):

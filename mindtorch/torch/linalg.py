@@ -269,7 +269,9 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
         rcond = float(np.finfo(A.aval.dtype.np).eps) * max(m, n)
     solution, rank, values = ops.lstsq(A, right, rcond=float(rcond), driver=driver)
     values = values.detach()
-    residuals = full_flat((0,), A.aval.dtype.to_real(), 0)
+    # as in torch, residuals that are not given require grad where the solution does
+    nothing = movement.reshape(solution, (solution.aval.size,))[:0]
+    residuals = el.absolute(nothing) if A.aval.dtype.is_complex else nothing
     if m > n and driver != "gelsy" and (driver == "gels" or (values_of_all(rank) == n).all()):
         error = el.subtract(ops.matmul(A, solution), right)
         residuals = reduction.sum_(el.square(el.absolute(error)), axis=(error.aval.ndim - 2,),
@@ -359,6 +361,9 @@ def matrix_exp(A: Any) -> Any:  # noqa: N803
     ops.check_real_or_complex("linalg.matrix_exp", A.aval)
     if not A.aval.size:
         return movement.clone(A)
+    if A.aval.dtype in (dtypes.float16, dtypes.bfloat16):
+        wide = movement.cast(A, dtype=dtypes.float32)
+        return movement.cast(matrix_exp(wide), dtype=A.aval.dtype)
     size = float(np.abs(values_of_all(A.detach())).sum(-1).max())
     reach = 1.09 if A.aval.dtype.to_real().itemsize == 8 else 3.0
     usual = size > 0 and math.isfinite(size)

@@ -169,8 +169,11 @@ def isin(
 
     from mindtorch.engine.tensor import from_array
 
-    known = test_elements.detach().numpy() if isinstance(test_elements, EngineTensor) else (
-        test_elements
-    )
-    given = elements.detach().numpy() if isinstance(elements, EngineTensor) else elements
+    def array_of(value: Any) -> Any:
+        if not isinstance(value, EngineTensor):
+            return value
+        value = value.detach()
+        return (value.float() if value.dtype is dtypes.bfloat16 else value).numpy()
+
+    given, known = array_of(elements), array_of(test_elements)
     return from_array(np.isin(given, known, assume_unique=assume_unique, invert=invert))

@@ -524,6 +524,10 @@ def arange(
         raise RuntimeError("step must be nonzero")
     if not (math.isfinite(start) and math.isfinite(end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
+    if chosen is dtypes.int64:  # other whole numbers count their elements in float64
+        start, end, step = int(start), int(end), int(step)
+        if step == 0:
+            raise ValueError("step must be nonzero")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if chosen.category < dtypes.FLOAT:
@@ -568,6 +572,8 @@ def _linear(start: float, end: float, steps: int, dtype: Any) -> Any:
         raise RuntimeError("number of steps must be non-negative")
     chosen = dtypes.default if dtype is None else as_dtype(dtype)
     work = chosen.np.type if chosen in (dtypes.float32, dtypes.float64) else np.float64
+    if chosen.category < dtypes.FLOAT:
+        start, end = int(start), int(end)
     if steps == 1:
         return np.array([start], work)
     first, last = work(start), work(end)
@@ -579,8 +585,26 @@ def _linear(start: float, end: float, steps: int, dtype: Any) -> Any:
     return np.where(index < half, left, right)
 
 
-def _ends(name: str, start: Any, end: Any) -> tuple[Any, ...]:
-    """Both ends as numbers; tensors must be 0-d."""
+def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, ...]:
+    """Both ends as numbers (tensors must be 0-d), and the whole number of steps."""
+    try:
+        count = as_int(steps)
+    except TypeError:
+        given = ", ".join(
+            "Tensor" if isinstance(x, EngineTensor) else type(x).__name__
+            for x in (start, end, steps)
+        )
+        base = ", float base = 10.0" if name == "logspace" else ""
+        forms = "".join(
+            f" * ({first} start, {last} end, int steps{base}, *, Tensor out = None, torch.dtype "
+            "dtype = None, torch.layout layout = None, torch.device device = None, bool "
+            "pin_memory = False, bool requires_grad = False)\n"
+            for last in ("Tensor", "Number") for first in ("Tensor", "Number")
+        )  # fmt: skip
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({given}), but expected "
+            f"one of:\n{forms}"
+        ) from None
     wrong = [
         f"{word} with {x.aval.ndim} dimension(s)"
         for word, x in (("start", start), ("end", end))
@@ -591,7 +615,8 @@ def _ends(name: str, start: Any, end: Any) -> tuple[Any, ...]:
             f"{name} only supports 0-dimensional start and end tensors, but got "
             f"{' and '.join(wrong)}."
         )
-    return tuple(x.item() if isinstance(x, EngineTensor) else x for x in (start, end))
+    ends = (x.item() if isinstance(x, EngineTensor) else x for x in (start, end))
+    return (*ends, count)
 
 
 @function(method=False)
@@ -607,8 +632,8 @@ def linspace(
     requires_grad: bool = False,
 ) -> Any:
     """``steps`` values from ``start`` to ``end`` with equal distances."""
-    start, end = _ends("linspace", start, end)
-    values = _linear(start, end, as_int(steps), dtype)
+    start, end, steps = _ends("linspace", start, end, steps)
+    values = _linear(start, end, steps, dtype)
     return _spaced(values, dtype, device, requires_grad, layout, out)
 
 
@@ -626,8 +651,10 @@ def logspace(
     requires_grad: bool = False,
 ) -> Any:
     """``base`` to the powers of :func:`linspace`."""
-    start, end = _ends("logspace", start, end)
-    values = np.power(float(base), _linear(start, end, as_int(steps), dtypes.float64))
+    start, end, steps = _ends("logspace", start, end, steps)
+    if dtype is not None and as_dtype(dtype).category < dtypes.FLOAT:
+        start, end = int(start), int(end)
+    values = np.power(float(base), _linear(start, end, steps, dtypes.float64))
     return _spaced(values, dtype, device, requires_grad, layout, out)
 
 

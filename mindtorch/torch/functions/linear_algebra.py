@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 import operator
+from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.dtypes import BOOL, FLOAT, scalar_type_name
+from mindtorch.engine.dtypes import BOOL, FLOAT, bfloat16, float16, float32, scalar_type_name
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.reduction import sum_
+from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 
 from .. import linalg
@@ -179,6 +182,22 @@ def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
     return el.multiply(_column(input), vec2)
 
 
+def _rounded_once(body: Callable[..., Any]) -> Callable[..., Any]:
+    """``body`` computed in float32 where all tensors are of one half type."""
+
+    @functools.wraps(body)
+    def wide(*tensors: Any, beta: Any = 1, alpha: Any = 1, **named: Any) -> Any:
+        given = [*tensors, *named.values()]
+        kind = given[0].aval.dtype if given and isinstance(given[0], EngineTensor) else None
+        if kind not in (float16, bfloat16) or any(x.aval.dtype is not kind for x in given[1:]):
+            return body(*tensors, beta=beta, alpha=alpha, **named)
+        tensors = tuple(movement.cast(x, dtype=float32) for x in tensors)
+        named = {name: movement.cast(x, dtype=float32) for name, x in named.items()}
+        return movement.cast(body(*tensors, beta=beta, alpha=alpha, **named), dtype=kind)
+
+    return wide
+
+
 def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """``beta * base + alpha * product``; a beta of 0 leaves out ``base``, nan and all.
 
@@ -196,6 +215,7 @@ def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
 
 
 @function(out=True, in_place=True)
+@_rounded_once
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat1 @ mat2``."""
     product = mm(mat1, mat2)
@@ -204,12 +224,14 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
 
 
 @function(out=True, in_place=True)
+@_rounded_once
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat @ vec``."""
     return _combined(input, mv(mat, vec), beta, alpha)
 
 
 @function(out=True, in_place=True)
+@_rounded_once
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * outer(vec1, vec2)``."""
     product = outer(vec1, vec2)
@@ -227,12 +249,14 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 
 
 @function(out=True, in_place=True)
+@_rounded_once
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * bmm(batch1, batch2)``."""
     return _combined(input, bmm(batch1, batch2), beta, alpha)
 
 
 @function(out=True, in_place=True)
+@_rounded_once
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha *`` the sum of the batch's products."""
     total = sum_(bmm(batch1, batch2), axis=(0,), keepdims=False)

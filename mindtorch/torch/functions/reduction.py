@@ -202,8 +202,11 @@ _extreme("min", reduction.amin, reduction.min_with_index, el.minimum, return_typ
 @function(out=True)
 def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
     """The least and the greatest element."""
-    if dim is None:
-        _require_elements("aminmax", input)
+    if dim is None and not input.aval.size:
+        raise RuntimeError(
+            "aminmax(): cannot compute aminmax over an empty dimension as the operation has no "
+            "identity."
+        )
     axis = _axes(input, dim)
     least = reduction.amin(input, axis=axis, keepdims=keepdim)
     return return_types.aminmax(least, reduction.amax(input, axis=axis, keepdims=keepdim))

@@ -7,6 +7,8 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
+from mindtorch.engine import dtypes
+
 __all__ = ["affine_grid", "grid_sample"]
 
 CUBIC = -0.75
@@ -67,7 +69,10 @@ def _pad_place(place: Any, size: int, padding_mode: str, align: bool) -> Any:
     if padding_mode == "reflection":
         limits = (0, 2 * (size - 1)) if align else (-1, 2 * size - 1)
         place = _reflect(place, *limits)
-    return place if padding_mode == "zeros" else place.clamp(0, size - 1)
+    if padding_mode == "zeros":
+        return place
+    # a place on the edge has no slope, unlike clamp's
+    return place.detach().clamp(0, size - 1).where((place <= 0) | (place >= size - 1), place)
 
 
 def _pixels(x: Any, corner: Sequence[Any]) -> Any:
@@ -152,6 +157,14 @@ def grid_sample(
     if align_corners is None:
         _warn_of_default("grid_sample")
     align = bool(align_corners)
+    if input.dtype in (dtypes.float16, dtypes.bfloat16):  # rounded once, at the end
+        made = _sampled(input.float(), grid.float(), mode, padding_mode, align)
+        return made.to(input.dtype)
+    return _sampled(input, grid, mode, padding_mode, align)
+
+
+def _sampled(input: Any, grid: Any, mode: str, padding_mode: str, align: bool) -> Any:  # noqa: A002
+    """:func:`grid_sample` of arguments that are checked."""
     places = []
     for axis, size in enumerate(input.shape[2:]):
         place = grid[..., input.ndim - 3 - axis]
