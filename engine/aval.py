@@ -8,7 +8,7 @@ from math import prod
 from typing import Any
 
 from . import device as devices
-from .dtypes import DType
+from .dtypes import NAMES_ONLY, DType
 
 Shape = tuple[int, ...]
 
@@ -97,6 +97,11 @@ def aval(
 def _new(
     shape: Shape, dtype: DType, strides: Shape, device: devices.Device, weak: bool
 ) -> Aval:
+    if dtype in NAMES_ONLY:
+        raise NotImplementedError(
+            f"tensors of {dtype!r} are not available in mindtorch: there are no kernels for floats "
+            "of 8 bits"
+        )
     result = object.__new__(Aval)
     result.shape = shape
     result.strides = strides

@@ -76,7 +76,13 @@ ALL = (
     bool_, uint8, int8, int16, int32, int64, uint16, uint32, uint64,
     float16, bfloat16, float32, float64, complex64, complex128,
 )  # fmt: skip
-_BY_NAME = {dtype.name: dtype for dtype in ALL}
+# Known by name, for libraries that mention them; there are no tensors of these types.
+NAMES_ONLY = tuple(
+    DType(name, getattr(ml_dtypes, name), FLOAT)
+    for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+                 "float8_e8m0fnu")
+)  # fmt: skip
+_BY_NAME = {dtype.name: dtype for dtype in (*ALL, *NAMES_ONLY)}
 _BY_NUMPY = {dtype.np: dtype for dtype in ALL}
 _REAL = {complex64: float32, complex128: float64}
 _COMPLEX = {float32: complex64, float64: complex128, float16: complex64, bfloat16: complex64}

@@ -5,6 +5,9 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from ._tensor import Tensor
+from ._tensor import _parse_to as _parse_options
+
 __all__ = ["DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet"]
 
 
@@ -80,3 +83,42 @@ _jit_set_texpr_fuser_enabled = _jit_switch("_jit_set_texpr_fuser_enabled", True)
 _jit_set_nvfuser_enabled = _jit_switch("_jit_set_nvfuser_enabled", False)
 _jit_override_can_fuse_on_cpu = _jit_switch("_jit_override_can_fuse_on_cpu", False)
 _jit_override_can_fuse_on_gpu = _jit_switch("_jit_override_can_fuse_on_gpu", False)
+
+
+def _jit_can_fuse_on_cpu() -> bool:
+    """What `_jit_override_can_fuse_on_cpu` was told last; False at first."""
+    return _jit_switches.get("_jit_override_can_fuse_on_cpu", False)
+
+
+def _jit_can_fuse_on_gpu() -> bool:
+    """What `_jit_override_can_fuse_on_gpu` was told last; False at first."""
+    return _jit_switches.get("_jit_override_can_fuse_on_gpu", False)
+
+
+_jit_set_nvfuser_guard_mode = _jit_switch("_jit_set_nvfuser_guard_mode", False)
+
+
+def _get_privateuse1_backend_name() -> str:
+    """The name of a device of the user's own; there is none but torch's placeholder."""
+    return "privateuseone"
+
+
+def _get_accelerator(check: bool | None = None) -> Any:
+    """The device that computes fastest: the CPU."""
+    from mindtorch.engine.device import Device
+
+    return Device("cpu")
+
+
+_TensorMeta = type(Tensor)
+
+
+class _nn:  # noqa: N801
+    """`torch._C._nn`: of its functions the one that reads the arguments of `to`."""
+
+    @staticmethod
+    def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
+        """(device, dtype, non_blocking, memory_format) out of what `Tensor.to` takes."""
+        dtype, device, _, memory_format = _parse_options(args, kwargs)
+        last = args[-1] if args and isinstance(args[-1], bool) else False
+        return device, dtype, kwargs.get("non_blocking", last), memory_format

@@ -64,6 +64,7 @@ from .functions import load as _load_functions
 
 __version__ = version.__version__
 
+globals().update({each.name: each for each in _dtypes.NAMES_ONLY})
 half = float16
 float = float32  # noqa: A001
 double = float64
@@ -124,11 +125,12 @@ def set_default_dtype(d: dtype) -> None:
 
 
 _LAZY = (
-    "_C", "_custom_ops", "_dynamo", "_ops", "accelerator", "amp", "ao", "backends", "compiler",
-    "cpu", "distributed", "distributions", "func", "fft", "futures", "fx", "hub", "jit", "library",
-    "linalg", "masked", "mps", "mtia", "multiprocessing", "nn", "onnx", "ops", "optim",
-    "overrides", "profiler", "quasirandom", "serialization", "signal", "sparse", "special",
-    "storage", "testing", "torch_version", "types", "utils", "xpu",
+    "_C", "_custom_ops", "_dynamo", "_higher_order_ops", "_ops", "_tensor", "_utils",
+    "accelerator", "amp", "ao", "backends", "compiler", "cpu", "distributed", "distributions",
+    "export", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked",
+    "mps", "mtia", "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler",
+    "quasirandom", "serialization", "signal", "sparse", "special", "storage", "testing",
+    "torch_version", "types", "utils", "xpu",
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "compile": "compiler._compile",
@@ -136,11 +138,18 @@ _LAZY_NAMES = {
     "vmap": "func", "GradScaler": "amp", "Stream": "_streams",
     "Event": "_streams", "from_dlpack": "utils.dlpack", "to_dlpack": "utils.dlpack",
     "Future": "futures", "OutOfMemoryError": "cuda", "AcceleratorError": "cuda",
-    "DisableTorchFunctionSubclass": "_C",
+    "DisableTorchFunctionSubclass": "_C", "ScriptModule": "jit", "ScriptFunction": "jit",
 }  # fmt: skip
 _LAZY_NAMES |= dict.fromkeys(
     ("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"), "sparse._creation"
 )
+_LAZY_NAMES |= dict.fromkeys((
+    "PyTorchFileReader", "SymBool", "SymFloat", "SymInt", "_assert", "_assert_async", "_check",
+    "_check_index",
+    "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with",
+    "_check_type", "_check_value", "_check_with", "sym_float", "sym_int", "sym_ite", "sym_max",
+    "sym_min", "sym_not", "sym_sqrt", "sym_sum",
+), "_checks")  # fmt: skip
 _LAZY_NAMES |= dict.fromkeys((
     "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
     "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",

@@ -6,9 +6,13 @@ calling it raises.
 
 from __future__ import annotations
 
+import enum
+import sys
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any, NoReturn
 
-__all__ = ["absent_class", "absent_function", "refuse"]
+__all__ = ["absent_class", "absent_function", "absent_module", "refuse"]
 
 
 def refuse(name: str, why: str) -> NoReturn:
@@ -36,3 +40,35 @@ def absent_function(module: str, name: str, why: str) -> Any:
     raises.__module__ = module
     raises.__doc__ = f"Not available: {why}.\n\n    Raises:\n        NotImplementedError: always."
     return raises
+
+
+def absent_module(
+    name: str,
+    why: str,
+    classes: str = "",
+    functions: str = "",
+    enums: dict[str, str] | None = None,
+) -> ModuleType:
+    """Make the module ``torch.<name>`` of absent names, so that packages can import it.
+
+    Args:
+        name: dotted, after "torch."; the parent must be there, and gets it as an attribute.
+        why: the reason in every error.
+        classes, functions: names of what is there, to be mentioned only, between blanks.
+        enums: enumerations, which are real: name and the names of the members.
+    """
+    shown = f"torch.{name}"
+    full = f"mindtorch.{shown}"
+    module = ModuleType(full, f"Names of {shown}; what they stand for is not available: {why}.")
+    module.__spec__ = ModuleSpec(full, None, origin=__file__, is_package=True)
+    module.__path__ = []
+    for each in classes.split():
+        setattr(module, each, absent_class(shown, each, why))
+    for each in functions.split():
+        setattr(module, each, absent_function(shown, each, why))
+    for each, members in (enums or {}).items():
+        setattr(module, each, enum.Enum(each, members.split(), module=shown))
+    sys.modules[full] = module
+    parent, _, last = full.rpartition(".")
+    setattr(sys.modules[parent], last, module)
+    return module

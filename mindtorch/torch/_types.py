@@ -107,7 +107,8 @@ class finfo:  # noqa: N801
                 f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
                 f"'{dtype.name}'"
             )
-        found: Any = ml_dtypes.finfo(dtype.np) if dtype is dtypes.bfloat16 else np.finfo(dtype.np)
+        limits: Any = np.finfo if dtype.np.kind == "f" else ml_dtypes.finfo
+        found = limits(dtype.np)
         self.bits = dtype.itemsize * 8
         self.eps = float(found.eps)
         self.max = float(found.max)

@@ -18,6 +18,11 @@ def is_available() -> bool:
     return False
 
 
+def is_current_stream_capturing() -> bool:
+    """False: no stream is recorded."""
+    return False
+
+
 def device_count() -> int:
     return 0
 
@@ -80,6 +85,7 @@ Stream = _dummy("Stream", "torch.cuda.Stream requires CUDA support")
 ExternalStream = _dummy("ExternalStream", "torch.cuda.Stream requires CUDA support")
 Event = _dummy("Event", "Tried to instantiate dummy base class Event")
 CUDAGraph = _dummy("CUDAGraph", "Tried to instantiate dummy base class CUDAGraph")
+graph = _dummy("graph", "Tried to instantiate dummy base class CUDAGraph")
 MemPool = _dummy("MemPool", "Tried to instantiate dummy base class MemPool")
 
 
@@ -106,7 +112,7 @@ ShortTensor = _tensor_type("ShortTensor")
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("amp", "jiterator", "nvtx"):
+    if name in ("amp", "jiterator", "nvtx", "profiler", "random"):
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")

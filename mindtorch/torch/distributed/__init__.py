@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import _absent_parts as _absent_parts
 from . import distributed_c10d as distributed_c10d
 from ._bucket import GradBucket as GradBucket
 from ._group import ProcessGroup as ProcessGroup
@@ -22,8 +23,7 @@ from .distributed_c10d import *  # noqa: F403
 from .rendezvous import rendezvous as rendezvous
 
 _LATER = (
-    "algorithms", "autograd", "checkpoint", "device_mesh", "elastic", "fsdp", "launcher", "nn",
-    "optim", "pipelining", "rpc", "run", "tensor",
+    "autograd", "elastic", "launcher", "pipelining", "rpc",
 )  # fmt: skip
 
 

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Dict, List, Optional, Tuple  # noqa: UP035
 
-__all__ = ["BroadcastingList1", "BroadcastingList2", "BroadcastingList3"]
+__all__ = [
+    "BroadcastingList1", "BroadcastingList2", "BroadcastingList3", "Dict", "List", "Optional",
+    "Tuple",
+]  # fmt: skip
 
 
 class _BroadcastingList:

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import enum
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.torch._absent import absent_function
+from mindtorch.torch._absent import absent_class, absent_function
 
 __all__ = [
+    "ONNXProgram",
+    "OperatorExportTypes",
+    "TrainingMode",
     "export",
     "is_in_onnx_export",
     "register_custom_op_symbolic",
@@ -19,6 +23,25 @@ _WHY = "models are not exported; torch.save keeps a state_dict"
 # What packages registered, by operator and opset.
 _symbolics: dict[tuple[str, int], Callable[..., Any]] = {}
 
+
+class TrainingMode(enum.Enum):
+    """In which mode a model would be exported."""
+
+    EVAL = 0
+    PRESERVE = 1
+    TRAINING = 2
+
+
+class OperatorExportTypes(enum.Enum):
+    """How operators would be exported."""
+
+    ONNX = 0
+    ONNX_ATEN = 1
+    ONNX_ATEN_FALLBACK = 2
+    ONNX_FALLTHROUGH = 3
+
+
+ONNXProgram = absent_class("torch.onnx", "ONNXProgram", _WHY)
 export = absent_function("torch.onnx", "export", _WHY)
 
 

@@ -18,6 +18,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch.autograd.grad_mode import enable_grad
 
 Params = Any
+ParamsT = Any
 
 
 class _Required:
@@ -30,6 +31,18 @@ class _Required:
 required = _Required()
 _hook_ids = itertools.count()
 _global_hooks: dict[str, OrderedDict[int, Any]] = {"pre": OrderedDict(), "post": OrderedDict()}
+
+
+def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
+    """The types of device whose steps torch can record in graphs of their own."""
+    return ["cuda", "xpu", "hpu", *(["xla"] if supports_xla else [])]
+
+
+def _default_to_fused_or_foreach(
+    params: list[Any], differentiable: bool, use_fused: bool = False
+) -> tuple[bool, bool]:
+    """Which of torch's forms, (fused, foreach), an optimizer takes by itself; on a CPU neither."""
+    return False, False
 
 
 class HookHandle:

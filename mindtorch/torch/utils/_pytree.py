@@ -6,10 +6,17 @@ registered; everything else, None included, is a leaf. Dicts keep their order.
 
 from __future__ import annotations
 
-from collections import OrderedDict, defaultdict, deque
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+from ._pytree_paths import WITH_KEYS, KeyPath
+from ._pytree_paths import GetAttrKey as GetAttrKey
+from ._pytree_paths import MappingKey as MappingKey
+from ._pytree_paths import SequenceKey as SequenceKey
+from ._pytree_paths import _dict_flatten_with_keys as _dict_flatten_with_keys
+from ._pytree_paths import keystr as keystr
 
 __all__ = [
     "LeafSpec",
@@ -21,37 +28,45 @@ __all__ = [
     "tree_any",
     "tree_any_only",
     "tree_flatten",
+    "tree_flatten_with_path",
     "tree_iter",
     "tree_leaves",
+    "tree_leaves_with_path",
     "tree_map",
     "tree_map_",
     "tree_map_only",
     "tree_map_only_",
+    "tree_map_with_path",
     "tree_structure",
     "tree_unflatten",
 ]
 
 PyTree = Any
+Context = Any
 IsLeaf = Callable[[Any], bool] | None
 
 
 class _Node(NamedTuple):
     """How a type of container is taken apart and put together again."""
 
-    flatten: Callable[[Any], tuple[list[Any], Any]]
-    unflatten: Callable[[Iterable[Any], Any], Any]
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]]
+    unflatten_fn: Callable[[Iterable[Any], Any], Any]
 
 
-def _dict_parts(tree: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
+def _dict_flatten(tree: dict[Any, Any]) -> tuple[list[Any], list[Any]]:
     return list(tree.values()), list(tree)
 
 
-SUPPORTED_NODES: dict[type[Any], _Node] = {
+def _dict_unflatten(values: Iterable[Any], context: list[Any]) -> dict[Any, Any]:
+    return dict(zip(context, values, strict=True))
+
+
+SUPPORTED_NODES: dict[Any, _Node] = {
     list: _Node(lambda tree: (tree, None), lambda leaves, _: list(leaves)),
     tuple: _Node(lambda tree: (list(tree), None), lambda leaves, _: tuple(leaves)),
-    dict: _Node(_dict_parts, lambda leaves, keys: dict(zip(keys, leaves, strict=True))),
+    dict: _Node(_dict_flatten, _dict_unflatten),
     OrderedDict: _Node(
-        _dict_parts, lambda leaves, keys: OrderedDict(zip(keys, leaves, strict=True))
+        _dict_flatten, lambda leaves, keys: OrderedDict(zip(keys, leaves, strict=True))
     ),
     defaultdict: _Node(
         lambda tree: (list(tree.values()), (tree.default_factory, list(tree))),
@@ -60,8 +75,10 @@ SUPPORTED_NODES: dict[type[Any], _Node] = {
     deque: _Node(
         lambda tree: (list(tree), tree.maxlen), lambda leaves, length: deque(leaves, length)
     ),
+    namedtuple: _Node(
+        lambda tree: (list(tree), type(tree)), lambda leaves, cls: cls(*leaves)
+    ),
 }
-_NAMED_TUPLE = _Node(lambda tree: (list(tree), type(tree)), lambda leaves, cls: cls(*leaves))
 
 
 def register_pytree_node(
@@ -74,11 +91,12 @@ def register_pytree_node(
     from_dumpable_context: Any = None,
     flatten_with_keys_fn: Any = None,
 ) -> None:
-    """Make a class a node. The names and functions for writing specs to text have no use here.
+    """Make a class a node. What writes specs to text has no use here.
 
     Args:
         flatten_fn: the children of an instance, and whatever else is needed to rebuild it.
         unflatten_fn: rebuilds from the children and that.
+        flatten_with_keys_fn: as `flatten_fn`, with pairs of key and child; for paths.
 
     Raises:
         ValueError: the class is a node already.
@@ -86,15 +104,23 @@ def register_pytree_node(
     if cls in SUPPORTED_NODES:
         raise ValueError(f"{cls} is already registered as pytree node.")
     SUPPORTED_NODES[cls] = _Node(flatten_fn, unflatten_fn)
+    if flatten_with_keys_fn is not None:
+        WITH_KEYS[cls] = flatten_with_keys_fn
 
 
 def _is_named_tuple(tree: Any) -> bool:
     return isinstance(tree, tuple) and isinstance(getattr(tree, "_fields", None), tuple)
 
 
+def _get_node_type(tree: Any) -> Any:
+    """The type by which SUPPORTED_NODES knows the tree: `namedtuple` for all named tuples."""
+    known = type(tree) in SUPPORTED_NODES or not _is_named_tuple(tree)
+    return type(tree) if known else namedtuple
+
+
 def _node_of(tree: Any) -> _Node | None:
     node = SUPPORTED_NODES.get(type(tree))
-    return _NAMED_TUPLE if node is None and _is_named_tuple(tree) else node
+    return SUPPORTED_NODES[namedtuple] if node is None and _is_named_tuple(tree) else node
 
 
 @dataclass(repr=False)
@@ -134,8 +160,8 @@ class TreeSpec:
 
     def _build(self, leaves: Iterator[Any]) -> Any:
         children = [spec._build(leaves) for spec in self.children_specs]
-        node = SUPPORTED_NODES.get(self.type, _NAMED_TUPLE)
-        return node.unflatten(children, self.context)
+        node = SUPPORTED_NODES[self.type]
+        return node.unflatten_fn(children, self.context)
 
 
 class LeafSpec(TreeSpec):
@@ -160,8 +186,9 @@ def _flatten(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeSpec:
     if node is None:
         leaves.append(tree)
         return LeafSpec()
-    children, context = node.flatten(tree)
-    return TreeSpec(type(tree), context, [_flatten(each, leaves, is_leaf) for each in children])
+    children, context = node.flatten_fn(tree)
+    specs = [_flatten(each, leaves, is_leaf) for each in children]
+    return TreeSpec(_get_node_type(tree), context, specs)
 
 
 def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
@@ -173,6 +200,46 @@ def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeS
     leaves: list[Any] = []
     spec = _flatten(tree, leaves, is_leaf)
     return leaves, spec
+
+
+def _leaves_with_path(tree: Any, path: KeyPath, is_leaf: IsLeaf) -> Iterator[tuple[KeyPath, Any]]:
+    if (is_leaf is not None and is_leaf(tree)) or _node_of(tree) is None:
+        yield path, tree
+        return
+    kind = _get_node_type(tree)
+    if kind not in WITH_KEYS:
+        raise ValueError(
+            f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a "
+            "flatten_with_keys_fn argument to register_pytree_node."
+        )
+    for key, child in WITH_KEYS[kind](tree)[0]:
+        yield from _leaves_with_path(child, (*path, key), is_leaf)
+
+
+def tree_flatten_with_path(
+    tree: PyTree, is_leaf: IsLeaf = None
+) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
+    """The leaves, each with the keys that lead to it, and the spec.
+
+    Raises:
+        ValueError: a registered class has no function that gives keys.
+    """
+    return list(_leaves_with_path(tree, (), is_leaf)), tree_flatten(tree, is_leaf)[1]
+
+
+def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
+    """The leaves, each with the keys that lead to it."""
+    return list(_leaves_with_path(tree, (), is_leaf))
+
+
+def tree_map_with_path(
+    func: Callable[..., Any], tree: PyTree, *rests: PyTree, is_leaf: IsLeaf = None
+) -> PyTree:
+    """`tree_map` whose function is given each leaf's path first."""
+    pairs, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [_parts_like(spec, each) for each in rests]
+    columns = zip(pairs, *others, strict=True)
+    return spec.unflatten(func(*pair, *rest) for pair, *rest in columns)
 
 
 def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
@@ -209,11 +276,11 @@ def _parts_like(spec: TreeSpec, tree: Any) -> list[Any]:
     """The pieces of `tree` that stand where `spec` has leaves."""
     if spec.is_leaf():
         return [tree]
-    if type(tree) is not spec.type:
+    if _get_node_type(tree) is not spec.type:
         raise ValueError(f"Node type mismatch; expected {spec.type}, but got {type(tree)}.")
     node = _node_of(tree)
     assert node is not None
-    children = node.flatten(tree)[0]
+    children = node.flatten_fn(tree)[0]
     if isinstance(tree, dict) and set(tree) == set(spec.context):
         children = [tree[key] for key in spec.context]
     if len(children) != spec.num_children:

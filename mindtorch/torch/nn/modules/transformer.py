@@ -114,13 +114,16 @@ class MultiheadAttention(Module):
         return (out.transpose(0, 1) if swap else out), weights
 
 
+def _get_activation_fn(activation: str) -> Any:
+    """The function named "relu" or "gelu"."""
+    found = {"relu": F.relu, "gelu": F.gelu}.get(activation)
+    if found is None:
+        raise RuntimeError(f"activation should be relu/gelu, not {activation}")
+    return found
+
+
 def _activation(chosen: Any) -> Any:
-    if isinstance(chosen, str):
-        found = {"relu": F.relu, "gelu": F.gelu}.get(chosen)
-        if found is None:
-            raise RuntimeError(f"activation should be relu/gelu, not {chosen}")
-        return found
-    return chosen
+    return _get_activation_fn(chosen) if isinstance(chosen, str) else chosen
 
 
 class TransformerEncoderLayer(Module):

@@ -145,14 +145,14 @@ class DataLoader(Generic[T_co]):
 
     def __iter__(self) -> Any:
         if self.num_workers == 0:
-            return _SingleProcessIterator(self)
+            return _SingleProcessDataLoaderIter(self)
         if self.persistent_workers:
             if self._iterator is None:
-                self._iterator = _WorkersIterator(self)
+                self._iterator = _MultiProcessingDataLoaderIter(self)
             else:
                 self._iterator.restart()
             return self._iterator
-        return _WorkersIterator(self)
+        return _MultiProcessingDataLoaderIter(self)
 
     def __len__(self) -> int:
         if self._iterable:
@@ -234,7 +234,7 @@ def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
             )
 
 
-class _Iterator:
+class _BaseDataLoaderIter:
     """What iterators with and without workers share."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -290,7 +290,7 @@ class _Iterator:
         )
 
 
-class _SingleProcessIterator(_Iterator):
+class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
     """Loads each batch when it is asked for."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
@@ -313,7 +313,7 @@ class _SingleProcessIterator(_Iterator):
         return fetch(loader.dataset, indices, loader._auto_collation, loader.collate_fn)
 
 
-class _WorkersIterator(_Iterator):
+class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """Batches from worker processes, given out in the order of the sampler."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:

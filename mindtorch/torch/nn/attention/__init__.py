@@ -7,7 +7,7 @@ import enum
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from ..backends import cuda as switches
+from mindtorch.torch.backends import cuda as switches
 
 __all__ = ["WARN_FOR_UNFUSED_KERNELS", "SDPBackend", "sdpa_kernel"]
 

@@ -1,0 +1,1 @@
+"""Functions over functions; here those that libraries import."""

@@ -1,0 +1,143 @@
+"""The parts of torch.distributed that are not there: packages import them, using them raises.
+
+Packages that train on one machine mention these names in `isinstance` and in annotations.
+"""
+
+from __future__ import annotations
+
+from mindtorch.torch._absent import absent_module
+
+from . import _placements
+
+__all__: list[str] = []
+
+_SHARDED = "parameters are not sharded over processes; DistributedDataParallel keeps them whole"
+_TENSOR = "there are no tensors that are spread over processes"
+_MESH = "process groups have one dimension; use new_group"
+_FILES = "states are not sharded; torch.save and torch.load keep whole ones"
+_HOOK = "gradients are averaged by all_reduce after backward; there are no other schedules"
+_LAUNCH = "start the processes yourself, or with torch.multiprocessing.spawn"
+
+absent_module("distributed.device_mesh", _MESH, "DeviceMesh", "init_device_mesh")
+_tensor = absent_module(
+    "distributed.tensor",
+    _TENSOR,
+    "DTensor DeviceMesh",
+    "distribute_module distribute_tensor empty full init_device_mesh ones rand randn zeros",
+)
+absent_module("distributed.tensor._utils", _TENSOR, "", "compute_local_shape_and_global_offset")
+absent_module(
+    "distributed.tensor.parallel",
+    _TENSOR,
+    "ColwiseParallel ParallelStyle PrepareModuleInput PrepareModuleOutput RowwiseParallel "
+    "SequenceParallel",
+    "loss_parallel parallelize_module",
+)
+_old = absent_module("distributed._tensor", _TENSOR)
+for _name in ("DTensor", "DeviceMesh", "distribute_module", "distribute_tensor"):
+    setattr(_old, _name, getattr(_tensor, _name))
+_types = absent_module("distributed.tensor.placement_types", _TENSOR)
+for _name in _placements.__all__:
+    for _module in (_tensor, _old, _types):
+        setattr(_module, _name, getattr(_placements, _name))
+
+_STRATEGIES = {
+    "ShardingStrategy": "FULL_SHARD SHARD_GRAD_OP NO_SHARD HYBRID_SHARD _HYBRID_SHARD_ZERO2",
+    "BackwardPrefetch": "BACKWARD_PRE BACKWARD_POST",
+    "StateDictType": "FULL_STATE_DICT LOCAL_STATE_DICT SHARDED_STATE_DICT",
+    "OptimStateKeyType": "PARAM_NAME PARAM_ID",
+}
+_FSDP = (
+    "CPUOffload CPUOffloadPolicy FSDPModule FullOptimStateDictConfig FullStateDictConfig "
+    "FullyShardedDataParallel LocalOptimStateDictConfig LocalStateDictConfig MixedPrecision "
+    "MixedPrecisionPolicy OffloadPolicy OptimStateDictConfig ShardedOptimStateDictConfig "
+    "ShardedStateDictConfig StateDictConfig StateDictSettings UnshardHandle"
+)
+_fsdp = absent_module(
+    "distributed.fsdp", _SHARDED, _FSDP, "fully_shard register_fsdp_forward_method", _STRATEGIES
+)
+for _place in ("fsdp.api", "fsdp.fully_sharded_data_parallel"):
+    _part = absent_module(f"distributed.{_place}", _SHARDED)
+    for _name in (*_FSDP.split(), *_STRATEGIES):
+        setattr(_part, _name, getattr(_fsdp, _name))
+absent_module("distributed.fsdp.sharded_grad_scaler", _SHARDED, "ShardedGradScaler")
+absent_module(
+    "distributed.fsdp.wrap",
+    _SHARDED,
+    "CustomPolicy ModuleWrapPolicy",
+    "always_wrap_policy enable_wrap size_based_auto_wrap_policy transformer_auto_wrap_policy wrap",
+)
+absent_module("distributed._composable", _SHARDED, "", "checkpoint fully_shard replicate")
+_composable = absent_module("distributed._composable.fsdp", _SHARDED)
+for _name in ("CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "fully_shard"):
+    setattr(_composable, _name, getattr(_fsdp, _name))
+
+absent_module("distributed.algorithms", _HOOK)
+absent_module("distributed.algorithms._checkpoint", _SHARDED)
+absent_module(
+    "distributed.algorithms._checkpoint.checkpoint_wrapper",
+    "torch.utils.checkpoint.checkpoint recomputes a call; modules are not wrapped for it",
+    "CheckpointWrapper",
+    "apply_activation_checkpointing checkpoint_wrapper",
+    {"CheckpointImpl": "REENTRANT NO_REENTRANT"},
+)
+absent_module(
+    "distributed.algorithms.ddp_comm_hooks",
+    _HOOK,
+    "",
+    "register_ddp_comm_hook",
+    {"DDPCommHookType": "ALLREDUCE FP16_COMPRESS BF16_COMPRESS POWER_SGD"},
+)
+for _name, _functions in {
+    "default_hooks": "allreduce_hook bf16_compress_hook fp16_compress_hook",
+    "post_localSGD_hook": "post_localSGD_hook",
+    "powerSGD_hook": "batched_powerSGD_hook powerSGD_hook",
+}.items():
+    absent_module(
+        f"distributed.algorithms.ddp_comm_hooks.{_name}",
+        _HOOK,
+        {"post_localSGD_hook": "PostLocalSGDState", "powerSGD_hook": "PowerSGDState"}.get(
+            _name, ""
+        ),
+        _functions,
+    )
+absent_module("distributed.algorithms.model_averaging", _HOOK)
+absent_module(
+    "distributed.algorithms.model_averaging.averagers", _HOOK, "ModelAverager PeriodicModelAverager"
+)
+absent_module(
+    "distributed.optim",
+    _SHARDED,
+    "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
+)
+
+absent_module(
+    "distributed.checkpoint",
+    _FILES,
+    "DefaultLoadPlanner DefaultSavePlanner FileSystemReader FileSystemWriter LoadPlanner "
+    "SavePlanner StorageReader StorageWriter",
+    "async_save load load_state_dict save save_state_dict",
+)
+for _name, (_classes, _functions) in {
+    "_consolidate_hf_safetensors": ("", "consolidate_safetensors_files"),
+    "default_planner": ("DefaultLoadPlanner DefaultSavePlanner", ""),
+    "format_utils": ("_EmptyStateDictLoadPlanner", "dcp_to_torch_save torch_save_to_dcp"),
+    "hf_storage": ("HuggingFaceStorageReader HuggingFaceStorageWriter", ""),
+    "metadata": ("Metadata", ""),
+    "optimizer": ("", "load_sharded_optimizer_state_dict"),
+    "state_dict": (
+        "StateDictOptions",
+        "get_model_state_dict get_optimizer_state_dict get_state_dict set_model_state_dict "
+        "set_optimizer_state_dict set_state_dict",
+    ),
+    "state_dict_loader": ("", "_load_state_dict load load_state_dict"),
+    "state_dict_saver": ("", "async_save save save_state_dict"),
+}.items():
+    absent_module(f"distributed.checkpoint.{_name}", _FILES, _classes, _functions)
+
+absent_module(
+    "distributed.run",
+    _LAUNCH,
+    "",
+    "config_from_args elastic_launch get_args_parser main parse_args run",
+)

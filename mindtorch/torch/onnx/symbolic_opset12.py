@@ -1,0 +1,15 @@
+"""The ONNX forms of torch's operators in opset 12: absent, see torch.onnx."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.torch._absent import absent_function
+
+from . import _WHY
+
+
+def __getattr__(name: str) -> Any:
+    if name.startswith("__"):
+        raise AttributeError(f"module 'torch.onnx.symbolic_opset12' has no attribute '{name}'")
+    return absent_function("torch.onnx.symbolic_opset12", name, _WHY)

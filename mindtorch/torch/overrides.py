@@ -1,0 +1,87 @@
+"""`__torch_function__`: classes that answer for torch's functions themselves.
+
+A function written in Python may ask for it with `has_torch_function` and `handle_torch_function`.
+The functions of mindtorch do not ask: they take tensors, and a mode that sees every call is not
+available.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from ._absent import absent_class
+from ._C import DisableTorchFunctionSubclass
+from ._tensor import Tensor
+
+__all__ = [
+    "TorchFunctionMode", "handle_torch_function", "has_torch_function",
+    "has_torch_function_unary", "has_torch_function_variadic", "is_tensor_like",
+    "is_tensor_method_or_property",
+]  # fmt: skip
+
+_WHY = "mindtorch's functions are called directly; no mode sees the calls"
+TorchFunctionMode = absent_class("torch.overrides", "TorchFunctionMode", _WHY)
+BaseTorchFunctionMode = absent_class("torch.overrides", "BaseTorchFunctionMode", _WHY)
+
+
+def _handler(value: Any) -> Any:
+    """The class's own `__torch_function__`; None for tensors and what has none."""
+    if type(value) is Tensor:
+        return None
+    found = getattr(type(value), "__torch_function__", None)
+    return None if found is None or found is Tensor.__torch_function__ else found
+
+
+def has_torch_function(relevant_args: Iterable[Any]) -> bool:
+    """Whether the class of one of these answers for functions itself."""
+    if DisableTorchFunctionSubclass.depth:
+        return False
+    return any(_handler(each) is not None for each in relevant_args)
+
+
+def has_torch_function_unary(obj: Any) -> bool:
+    """`has_torch_function` of one object."""
+    return has_torch_function((obj,))
+
+
+def has_torch_function_variadic(*args: Any) -> bool:
+    """`has_torch_function` of the arguments."""
+    return has_torch_function(args)
+
+
+def handle_torch_function(
+    public_api: Callable[..., Any], relevant_args: Iterable[Any], *args: Any, **kwargs: Any
+) -> Any:
+    """What the classes of these say ``public_api(*args, **kwargs)`` is, subclasses first.
+
+    Raises:
+        TypeError: all of them answer NotImplemented.
+    """
+    asked: list[Any] = []
+    for each in relevant_args:
+        if _handler(each) is None or any(type(each) is type(other) for other in asked):
+            continue
+        places = (n for n, other in enumerate(asked) if issubclass(type(each), type(other)))
+        asked.insert(next(places, len(asked)), each)
+    types = tuple(type(each) for each in asked)
+    for each in asked:
+        result = type(each).__torch_function__(public_api, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    name = f"{public_api.__module__}.{public_api.__name__}"
+    raise TypeError(
+        f"no implementation found for '{name}' on types that implement __torch_function__: "
+        f"{list(types)}"
+    )
+
+
+def is_tensor_like(inp: Any) -> bool:
+    """Whether it is a tensor, or its class has `__torch_function__`."""
+    return isinstance(inp, Tensor) or hasattr(type(inp), "__torch_function__")
+
+
+def is_tensor_method_or_property(func: Any) -> bool:
+    """Whether `func` is a method of Tensor, or the getter of a property."""
+    name = getattr(func, "__name__", None)
+    return name == "__get__" or (name is not None and getattr(Tensor, name, None) is func)
