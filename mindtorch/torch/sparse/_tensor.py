@@ -45,13 +45,15 @@ class SparseTensor(Tensor):
     held: Any
     unique: bool
     compressed: Any
+    _sparse = True
 
     def __new__(
         cls, places: Any, held: Any, shape: Any, unique: bool = False, kind: layout = sparse_coo,
         compressed: Any = None,
     ) -> SparseTensor:  # fmt: skip
         made: SparseTensor = object.__new__(cls)
-        made.aval = aval(tuple(shape), held.aval.dtype, None, held.aval.device)
+        steps = (0,) * len(shape)  # unlike any dense layout, so that no kernel takes it for one
+        made.aval = aval(tuple(shape), held.aval.dtype, steps, held.aval.device)
         made._node = None
         made.places, made.held, made.unique = places, held, unique
         made.compressed = compressed
@@ -121,6 +123,15 @@ class SparseTensor(Tensor):
     def dense_dim(self) -> int:
         return self.aval.ndim - self.sparse_dim()
 
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        return False
+
+    def stride(self, dim: int | None = None) -> Any:
+        return (0,) * self.aval.ndim if dim is None else 0
+
+    def storage_offset(self) -> int:
+        return 0
+
     def is_coalesced(self) -> bool:
         self._only_coo("is_coalesced")
         return self.unique
@@ -138,7 +149,7 @@ class SparseTensor(Tensor):
 
     def _values(self) -> Any:
         self._only_coo("_values")
-        return self.held
+        return self.held.detach()
 
     def indices(self) -> Any:
         """(sparse axes, nnz); only of a coalesced tensor."""
@@ -243,6 +254,8 @@ class SparseTensor(Tensor):
     def detach(self) -> SparseTensor:
         return self.like(self.held.detach())
 
+    data = property(detach)
+
     def clone(self, *, memory_format: Any = None) -> SparseTensor:
         return SparseTensor(
             self.places.clone(), self.held.clone(), self.aval.shape, self.unique, self.layout,
@@ -343,14 +356,9 @@ class SparseTensor(Tensor):
                 "add: expected sizes of 'self' and 'other' to match, but "
                 f"{list(self.aval.shape)} != {list(other.aval.shape)}"
             )
-        values = other.held if alpha == 1 else other.held * alpha
-        kind = dtypes.promote(self.aval.dtype, values.aval.dtype)
-        both = SparseTensor(
-            _joined([self.places, other.places], 1),
-            _joined([self.held.to(kind), values.to(kind)], 0),
-            self.aval.shape,
-        )  # fmt: skip
-        return both.coalesce()
+        from ._inplace import total
+
+        return total(self, other, alpha)
 
     def sub(self, other: Any, *, alpha: Any = 1) -> SparseTensor:
         return self.add(other, alpha=-alpha)
@@ -387,7 +395,18 @@ class SparseTensor(Tensor):
 
     def index_select(self, dim: int, index: Any) -> Any:
         """Some indices along an axis."""
-        return self.to_dense().index_select(dim, index).to_sparse(layout=self.layout)
+        axis = normalize_axis(dim, self.aval.ndim)
+        if self.layout is not sparse_coo:
+            return self.to_dense().index_select(dim, index).to_sparse(layout=self.layout)
+        if axis >= self.sparse_dim():
+            missing("index_select along dense axes")
+        wanted, along = index.array().reshape(-1), self.places.array()[axis]
+        target, source = np.nonzero(wanted[:, None] == along[None])
+        places = self.places.array()[:, source]
+        places[axis] = target
+        shape = list(self.aval.shape)
+        shape[axis] = wanted.size
+        return SparseTensor(from_array(places), self.held[from_array(source)], shape)
 
     def item(self) -> Any:
         if self.aval.size != 1:
@@ -474,12 +493,6 @@ class SparseTensor(Tensor):
         return self.compressed, plain, self.held, self.size()
 
 
-def _joined(tensors: list[Any], dim: int) -> Any:
-    from ..functions.shape import cat
-
-    return cat(tensors, dim)
-
-
 def _suffix(x: SparseTensor) -> str:
     """What comes after the size: type, layout and history."""
     own = ""
@@ -527,7 +540,7 @@ _KEPT = {
     "retain_grad", "cast", "backward",
 }  # fmt: skip
 _UNARY = (
-    "abs", "asin", "atan", "ceil", "erf", "expm1", "floor", "log1p", "neg", "relu", "round",
+    "abs", "asin", "atan", "ceil", "erf", "expm1", "floor", "log1p", "relu", "round",
     "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "asinh", "square", "conj",
 )  # fmt: skip
 
@@ -558,6 +571,7 @@ def _define_methods() -> None:
     own: Any = SparseTensor
     for name in _UNARY:
         setattr(own, name, unary(name))
+    own.neg = own.__neg__
     own.pow = own.__pow__ = power
     for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte",
                  "bool", "cfloat", "cdouble"):  # fmt: skip
@@ -566,7 +580,7 @@ def _define_methods() -> None:
         public = not name.startswith("_") or name in _REFUSED
         defined = name in SparseTensor.__dict__ or name in _KEPT
         if public and not defined and callable(getattr(Tensor, name)):
-            setattr(own, name, refusing(name.strip("_")))
+            setattr(own, name, refusing(name.strip("_") if name.startswith("_") else name))
     own.__hash__ = lambda self: id(self)
 
 
