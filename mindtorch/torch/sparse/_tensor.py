@@ -6,12 +6,10 @@ that is computed from a sparse tensor is computed from them.
 
 from __future__ import annotations
 
-import re
 from typing import Any, NoReturn
 
 import numpy as np
 
-from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
@@ -460,23 +458,9 @@ class SparseTensor(Tensor):
         return iter([self[i] for i in range(self.aval.shape[0])])
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        def inner(name: str, tensor: Any) -> str:
-            text = re.sub(r", dtype=[\w.]+", "", repr(tensor.detach()))
-            text = "tensor([], size=(0,))" if text == "tensor([])" else text
-            return f"{name}={text}".replace("\n", "\n" + " " * (len("tensor(") + len(name) + 1))
+        from ._printing import sparse_repr
 
-        own = _suffix(self)
-        size = f"size={tuple(self.aval.shape)}, nnz={self._nnz()}"
-        if self.layout is sparse_coo:
-            parts = [inner("indices", self.places), inner("values", self.held), f"{size}{own}"]
-            return f"tensor({(',' + chr(10) + ' ' * 7).join(parts)})"
-        first, second = _COMPRESSED[self.layout]
-        plain = self.places[1 if self.layout is sparse_csr else 0]
-        lines = [inner(f"{first}_indices", self.compressed), inner(f"{second}_indices", plain)]
-        last = f"{inner('values', self.held)}, {size}"
-        return f"tensor({(',' + chr(10) + ' ' * 7).join([*lines, last])}{own})".replace(
-            ", layout=", ",\n       layout="
-        )
+        return sparse_repr(self)
 
     def __deepcopy__(self, memo: Any) -> SparseTensor:
         import copy
@@ -491,20 +475,6 @@ class SparseTensor(Tensor):
             return self.places, self.held, self.size(), self.unique
         plain = self.places[1 if self.layout is sparse_csr else 0]
         return self.compressed, plain, self.held, self.size()
-
-
-def _suffix(x: SparseTensor) -> str:
-    """What comes after the size: type, layout and history."""
-    own = ""
-    usual = (dtypes.default, dtypes.int64, dtypes.bool_, dtypes.complex64)
-    if x.aval.dtype not in usual:
-        own += f", dtype={x.aval.dtype!r}"
-    own += f", layout={x.layout!r}"
-    if x.held.grad_fn is not None:
-        own += f", grad_fn=<{x.held.grad_fn.name()}>"
-    elif x.requires_grad:
-        own += ", requires_grad=True"
-    return own
 
 
 def _kept(x: SparseTensor, mask: SparseTensor) -> SparseTensor:
