@@ -100,6 +100,10 @@ GAPS: tuple[Gap, ...] = (
         "divides by the frequency of the row itself, as documented; that kernel takes another's"),
     Gap("argument", "optimizer(differentiable=True)", "all",
         "write the update as a function and differentiate that"),
+    Gap("feature", "torch.utils.data.datapipes", "all",
+        "DataPipe classes are deprecated in torch; Dataset and IterableDataset take their place"),
+    Gap("feature", "float8 element types", "all",
+        "files that hold them raise; there are no kernels"),
     Gap("argument", "DataLoader(pin_memory=True)", "all", "warns, as torch does without a device"),
 )  # fmt: skip
 
