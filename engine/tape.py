@@ -596,9 +596,7 @@ class Pass:
         if held[index] is None:
             held[index] = gradient
         else:
-            from .ops.elementwise import add
-
-            held[index] = add(held[index], gradient)
+            held[index] = _sum(held[index], gradient)
 
     def _visit(self, node: Any, gradients: list[Any]) -> None:
         if self.targets is not None:
@@ -658,7 +656,8 @@ class Pass:
 
 def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
     for index, result in enumerate(results):
-        if result is not None and (result.flat != result.flat).any():
+        stored = result._values() if result is not None and result._sparse else result
+        if stored is not None and (stored.flat != stored.flat).any():
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {index}th output."
             )
@@ -681,13 +680,14 @@ _OWN_REFERENCES = 2
 def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, references: int) -> None:
     """Add ``gradient`` to ``variable.grad``; a gradient nobody else holds is taken as it is."""
     from .inplace import add_into
-    from .ops.elementwise import add
     from .ops.movement import clone_like
 
     if leaf_watch:
         note_leaf(variable, True)
     held = variable._grad
-    if held is None:
+    if gradient._sparse or (held is not None and held._sparse):
+        _accumulate_sparse(variable, gradient, create_graph)
+    elif held is None:
         if create_graph:
             variable._grad = gradient
         elif (
@@ -700,9 +700,29 @@ def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, reference
         else:
             variable._grad = clone_like(gradient, variable.aval)
     elif create_graph:
-        variable._grad = add(held, gradient)
+        variable._grad = _sum(held, gradient)
     else:
         add_into(held, gradient)
+
+
+def _accumulate_sparse(variable: Tensor, gradient: Tensor, create_graph: bool) -> None:
+    """What :func:`accumulate` does where the gradient, or what is there already, is sparse."""
+    held = variable._grad
+    if held is None:
+        variable._grad = gradient if create_graph else gradient.detach().clone()
+    elif create_graph or (held._sparse and not gradient._sparse):
+        variable._grad = _sum(held, gradient)
+    else:
+        held.add_(gradient)
+
+
+def _sum(a: Tensor, b: Tensor) -> Tensor:
+    from .ops.elementwise import add
+
+    if a._sparse or b._sparse:
+        first: Any = b if a._sparse and not b._sparse else a
+        return first + (a if first is b else b)
+    return add(a, b)
 
 
 def fit(gradient: Tensor, target: Any) -> Tensor:

@@ -111,6 +111,8 @@ class Tensor:
     _grad: Tensor | None = None
     _hooks: Any = None
     _interpreter: Any = None
+    # whether only some elements are stored: such tensors come as gradients, never to kernels
+    _sparse = False
 
     if TYPE_CHECKING:
         # torch's methods, which the namespace's subclass has

@@ -11,6 +11,7 @@ from ..aval import Aval, aval
 from ..tensor import constant, from_array
 from .convolution import NetworkOp
 from .elementwise import multiply, not_equal, where
+from .indexing import index_select
 from .movement import reshape
 
 
@@ -42,6 +43,46 @@ embedding = NetworkOp(
     ),
     group="network",
 )  # fmt: skip
+
+
+# what makes a tensor of places, values and a shape; the namespace sets it
+sparse_makers: list[Any] = []
+
+
+def _sparse_gradient(g: Any, index: Any, rows: int, padding_idx: int | None) -> Any:
+    """Row i of ``g`` at place index[i], the padding's left out, nothing added up."""
+    places = np.ascontiguousarray(index.array(), np.int64).reshape(-1)
+    values = reshape(g, (places.size, g.aval.shape[-1]))
+    if padding_idx is not None:
+        kept = np.flatnonzero(places != padding_idx)
+        places = places[kept]
+        values = index_select(values, from_array(kept), axis=0)
+    return sparse_makers[-1](from_array(places[None]), values, (rows, g.aval.shape[-1]))
+
+
+def _refuse_shares(scale_by_frequency: bool) -> None:
+    if scale_by_frequency:
+        raise RuntimeError(
+            "embedding_backward: scale_grad_by_freq not supported with sparse gradients"
+        )
+
+
+def _embedding_sparse_vjp(
+    g: Any, index: Any, avals: Any, padding_idx: int | None, scale_by_frequency: bool
+) -> Any:
+    _refuse_shares(scale_by_frequency)
+    return _sparse_gradient(g, index, avals[0].shape[0], padding_idx)
+
+
+# the same with a sparse gradient
+embedding_sparse = NetworkOp(
+    "embedding_sparse",
+    _embedding_aval,
+    "embedding.gather_rows",
+    vjp=(_embedding_sparse_vjp, None),
+    grad_name="EmbeddingBackward0",
+    group="network",
+)
 
 
 def _shares(index: Any, dtype: Any) -> Any:
@@ -110,6 +151,36 @@ bag_sum = NetworkOp(
     ),
     "embedding.bag_sum",
     vjp=_bag_factors_vjp,
+    grad_name="EmbeddingBagBackward0",
+    group="network",
+)
+
+
+def _bag_sparse_vjp(
+    g: Any, weight: Any, index: Any, starts: Any, factors: Any, needs: Any,
+    padding_idx: int | None, scale_by_frequency: bool, avals: Any,
+) -> list[Any]:  # fmt: skip
+    for_weight = for_factors = None
+    if needs[0]:
+        _refuse_shares(scale_by_frequency)
+        bounds = starts.array()
+        bag_of_place = np.repeat(np.arange(bounds.size - 1), np.diff(bounds))
+        rows = index_select(g, from_array(bag_of_place), axis=0)
+        if factors is not None:
+            rows = multiply(rows, reshape(factors, (*factors.aval.shape, 1)))
+        places = from_array(index.array()[: bag_of_place.size])
+        for_weight = _sparse_gradient(rows, places, avals[0].shape[0], padding_idx)
+    if needs[3]:
+        for_factors = bag_products(g, weight, index, starts, padding_idx=padding_idx)
+    return [for_weight, None, None, for_factors]
+
+
+# the same with a sparse gradient
+bag_sum_sparse = NetworkOp(
+    "embedding_bag_sparse",
+    bag_sum.aval,
+    "embedding.bag_sum",
+    vjp=_bag_sparse_vjp,
     grad_name="EmbeddingBagBackward0",
     group="network",
 )

@@ -264,14 +264,22 @@ def tensor_repr(
         suffixes.append("requires_grad=True")
     if tangent is not None:
         suffixes.append(f"tangent={tangent}")
-    return _with_suffixes(prefix + contents, suffixes, len(prefix))
+    return with_suffixes(prefix + contents, suffixes, len(prefix))
 
 
-def _with_suffixes(text: str, suffixes: list[str], indent: int) -> str:
+def with_suffixes(
+    text: str, suffixes: list[str], indent: int, first_below: bool = False
+) -> str:
+    """The suffixes after the text, on new lines where the line would be too long.
+
+    Args:
+        first_below: the first one is on a new line anyway.
+    """
     parts = [text]
     column = len(text) - text.rfind("\n") + 1
     for suffix in suffixes:
-        if column + len(suffix) + 2 > _options.linewidth:
+        if first_below or column + len(suffix) + 2 > _options.linewidth:
+            first_below = False
             parts.append(",\n" + " " * indent + suffix)
             column = indent + len(suffix)
         else:

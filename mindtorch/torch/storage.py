@@ -168,6 +168,9 @@ class UntypedStorage:
         self._storage.version += 1
         return self
 
+    def untyped(self) -> UntypedStorage:
+        return self
+
     def clone(self) -> UntypedStorage:
         """A copy on the same device."""
         return self._copied(self.device)

@@ -107,6 +107,8 @@ class GradScaler:
                     gradient = parameter.grad
                     if gradient is None:
                         continue
+                    if gradient._sparse:
+                        gradient = gradient._values()
                     if not allow_fp16 and gradient.aval.dtype is dtypes.float16:
                         raise ValueError("Attempting to unscale FP16 gradients.")
                     bad = not bool(gradient.isfinite().all())

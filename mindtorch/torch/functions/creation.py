@@ -456,7 +456,16 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None, **options: Any) 
         if chosen is not None and chosen is not shared.aval.dtype:
             shared = movement.cast(shared, dtype=chosen)
         return finish(shared, requires_grad)
+    if hasattr(data, "_storage"):
+        return finish(_over_storage(data, chosen), requires_grad)
     return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def _over_storage(storage: Any, chosen: Any) -> Any:
+    """A 1-d tensor over a storage's memory; bytes are read as int64 where no type is named."""
+    own = getattr(storage, "dtype", dtypes.int64)
+    empty = make(np.empty(0, np.uint8), aval((0,), own if chosen is None else chosen))
+    return empty.set_(storage)
 
 
 @function(method=False)

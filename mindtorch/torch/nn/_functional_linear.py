@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+import importlib
 import warnings
 from typing import Any
 
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.core import state
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import embedding as embedding_ops
 from mindtorch.engine.ops import linear_algebra, movement
@@ -103,12 +103,6 @@ def _renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) -
         weight._shared.version += 1
 
 
-def _refuse_sparse_gradient(weight: Any) -> None:
-    """``sparse=True`` is about the gradient; where none is asked for it says nothing."""
-    if weight.requires_grad and state.grad_enabled:
-        raise NotImplementedError("sparse gradients are not implemented in mindtorch")
-
-
 def embedding(
     input: Any,  # noqa: A002
     weight: Any,
@@ -124,9 +118,9 @@ def embedding(
         padding_idx: a row that gets no gradient.
         max_norm: rows longer than this are scaled down in place first.
         scale_grad_by_freq: divide each row's gradient by how often it was looked up.
+        sparse: the gradient of ``weight`` is a sparse COO tensor of the rows looked up, one entry
+            for each of them.
     """
-    if sparse:
-        _refuse_sparse_gradient(weight)
     place = -1 if padding_idx is None else _padding_place(padding_idx, weight.size(0))
     if max_norm is not None and weight.aval.ndim != 2:
         raise RuntimeError(
@@ -135,12 +129,21 @@ def embedding(
         )
     if max_norm is not None:
         _renormalize(weight, input, max_norm, norm_type)
-    return embedding_ops.embedding(
+    look_up = embedding_ops.embedding
+    if sparse:
+        _prepare_sparse()
+        look_up = embedding_ops.embedding_sparse
+    return look_up(
         weight,
         input,
         padding_idx=None if place < 0 else place,
         scale_by_frequency=bool(scale_grad_by_freq),
     )
+
+
+def _prepare_sparse() -> None:
+    """Load the class of sparse gradients, before the first one is made."""
+    importlib.import_module("mindtorch.torch.sparse")
 
 
 def embedding_bag(
@@ -185,8 +188,6 @@ def embedding_bag(
     if mode == "max" and (scale_grad_by_freq or sparse):
         option = "scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights"
         raise ValueError(f"max mode does not support {option}")
-    if sparse:
-        _refuse_sparse_gradient(weight)
     place = -1 if padding_idx is None else _padding_place(padding_idx, weight.size(0))
     padding = None if place < 0 else place
     flat, starts = _bags(input, offsets, include_last_offset)
@@ -204,7 +205,11 @@ def embedding_bag(
     factors = None
     if per_sample_weights is not None:
         factors = _same_type(per_sample_weights.reshape(-1), weight)
-    sums = embedding_ops.bag_sum(
+    add_up = embedding_ops.bag_sum
+    if sparse:
+        _prepare_sparse()
+        add_up = embedding_ops.bag_sum_sparse
+    sums = add_up(
         weight, flat, ends, factors, padding_idx=padding,
         scale_by_frequency=bool(scale_grad_by_freq),
     )  # fmt: skip

@@ -72,7 +72,13 @@ def zeros_like(p: Any) -> Any:
 
 class ParameterwiseOptimizer(Optimizer):
     """Subclasses define ``_init_state`` and ``_update``; gradients arrive already negated when
-    the group maximizes."""
+    the group maximizes.
+
+    Attributes:
+        takes_sparse: whether the rule has a meaning for gradients in COO form.
+    """
+
+    takes_sparse = False
 
     @no_grad()
     def step(self, closure: Any = None, grads: Any = None) -> Any:
@@ -89,6 +95,7 @@ class ParameterwiseOptimizer(Optimizer):
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
         maximize = group.get("maximize")
+        self._refuse_sparse(group, given)
         for p in group["params"]:
             grad = p._grad if given is None else given[id(p)]
             if grad is None:
@@ -97,6 +104,15 @@ class ParameterwiseOptimizer(Optimizer):
             if not state:
                 self._init_state(p, state, group)
             self._update(p, -grad if maximize else grad, state, group)
+
+    def _refuse_sparse(self, group: dict[str, Any], given: Any) -> None:
+        """torch's error for a sparse gradient where the rule has no meaning for one."""
+        if self.takes_sparse:
+            return
+        for p in group["params"]:
+            grad = p._grad if given is None else given[id(p)]
+            if grad is not None and grad._sparse:
+                raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
     def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         raise NotImplementedError

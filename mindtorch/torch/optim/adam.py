@@ -91,6 +91,10 @@ class Adam(ParameterwiseOptimizer):
         params, grads = gather(group, given)
         if not params:
             return
+        if any(g._sparse for g in grads):
+            raise RuntimeError(
+                "Adam does not support sparse gradients, please consider SparseAdam instead"
+            )
         states = [self.state[p] for p in params]
         for p, state in zip(params, states, strict=True):
             if not state:

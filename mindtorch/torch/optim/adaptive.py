@@ -228,12 +228,27 @@ class Adagrad(ParameterwiseOptimizer):
             for p in group["params"]:
                 self.state[p]["sum"].share_memory_()
 
+    takes_sparse = True
+
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        if grad._sparse and group["weight_decay"] != 0:
+            raise RuntimeError("weight_decay option is not compatible with sparse gradients")
         count = _count(state)
-        grad = decayed(p, grad, group)
         rate = to_scalar(group["lr"]) / (1 + (count - 1) * group["lr_decay"])
+        if grad._sparse:
+            self._update_rows(p, grad.coalesce(), state["sum"], rate, group["eps"])
+            return
+        grad = decayed(p, grad, group)
         state["sum"].addcmul_(grad, grad, value=1)
         p.addcdiv_(grad, state["sum"].sqrt().add_(group["eps"]), value=-rate)
+
+    @staticmethod
+    def _update_rows(p: Any, grad: Any, squares: Any, rate: float, eps: float) -> None:
+        """The rule in those rows only that the gradient stores."""
+        values = grad.values()
+        squares.add_(grad.like(values * values))
+        below = squares[tuple(grad.indices().unbind(0))].sqrt_().add_(eps)
+        p.add_(grad.like(values / below), alpha=-rate)
 
 
 class Adadelta(ParameterwiseOptimizer):

@@ -52,7 +52,8 @@ class LBFGS(Optimizer):
 
         return cat(
             [
-                zeros(p.numel(), dtype=p.dtype) if p._grad is None else p._grad.reshape(-1)
+                zeros(p.numel(), dtype=p.dtype) if p._grad is None
+                else (p._grad.to_dense() if p._grad._sparse else p._grad).reshape(-1)
                 for p in self._params
             ],
             0,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from ._parameterwise import ParameterwiseOptimizer, check_betas, to_scalar, zeros_like
@@ -48,6 +49,8 @@ class SparseAdam(ParameterwiseOptimizer):
         if places:
             raise ValueError(f"{kind} params at indices {places}: SparseAdam {text}")
 
+    takes_sparse = True
+
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
         for p in group["params"]:
             grad = p._grad if given is None else given[id(p)]
@@ -67,12 +70,17 @@ class SparseAdam(ParameterwiseOptimizer):
         state["step"] += 1
         count = state["step"]
         grad = grad.coalesce()
+        if grad._nnz() == 0:
+            return
         places, values = tuple(grad.indices().unbind(0)), grad.values()
-        mean, square = state["exp_avg"], state["exp_avg_sq"]
-        mean[places] += (values - mean[places]) * (1 - beta1)
-        square[places] += (values * values - square[places]) * (1 - beta2)
-        length = to_scalar(group["lr"]) * (1 - beta2**count) ** 0.5 / (1 - beta1**count)
-        p[places] -= mean[places] / (square[places].sqrt() + group["eps"]) * length
+        mean, square = state["exp_avg"][places], state["exp_avg_sq"][places]
+        mean_change = values.sub(mean).mul_(1 - beta1)
+        square_change = values.pow(2).sub_(square).mul_(1 - beta2)
+        state["exp_avg"].add_(grad.like(mean_change))
+        state["exp_avg_sq"].add_(grad.like(square_change))
+        length = to_scalar(group["lr"]) * math.sqrt(1 - beta2**count) / (1 - beta1**count)
+        below = square_change.add_(square).sqrt_().add_(group["eps"])
+        p.add_(grad.like(-length * mean_change.add_(mean).div_(below)))
 
 
 __all__ = ["SparseAdam"]

@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.engine.ops.embedding import sparse_makers
 from mindtorch.engine.tensor import from_array
 
 from .._arguments import normalize_axis
 from .._registry import FUNCTIONS
 from .._tensor import Tensor
+from . import _inplace
 from ._products import matmul
 from ._tensor import SparseTensor, missing
 
@@ -105,7 +107,10 @@ def _refusing(name: str, function: Any) -> Any:
 
 
 def install() -> None:
-    """Put the wrappers into the namespace, and products of dense with sparse into the class."""
+    """Put the wrappers into the namespace, and what dense tensors do with sparse ones into the
+    class."""
+    _inplace.install()
+    sparse_makers.append(SparseTensor)
     namespace = sys.modules[__package__.rpartition(".")[0]].__dict__
     made: dict[str, Any] = {}
     for name in _METHODS:

@@ -6,12 +6,10 @@ that is computed from a sparse tensor is computed from them.
 
 from __future__ import annotations
 
-import re
 from typing import Any, NoReturn
 
 import numpy as np
 
-from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
@@ -45,13 +43,15 @@ class SparseTensor(Tensor):
     held: Any
     unique: bool
     compressed: Any
+    _sparse = True
 
     def __new__(
         cls, places: Any, held: Any, shape: Any, unique: bool = False, kind: layout = sparse_coo,
         compressed: Any = None,
     ) -> SparseTensor:  # fmt: skip
         made: SparseTensor = object.__new__(cls)
-        made.aval = aval(tuple(shape), held.aval.dtype, None, held.aval.device)
+        steps = (0,) * len(shape)  # unlike any dense layout, so that no kernel takes it for one
+        made.aval = aval(tuple(shape), held.aval.dtype, steps, held.aval.device)
         made._node = None
         made.places, made.held, made.unique = places, held, unique
         made.compressed = compressed
@@ -121,6 +121,15 @@ class SparseTensor(Tensor):
     def dense_dim(self) -> int:
         return self.aval.ndim - self.sparse_dim()
 
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        return False
+
+    def stride(self, dim: int | None = None) -> Any:
+        return (0,) * self.aval.ndim if dim is None else 0
+
+    def storage_offset(self) -> int:
+        return 0
+
     def is_coalesced(self) -> bool:
         self._only_coo("is_coalesced")
         return self.unique
@@ -138,7 +147,7 @@ class SparseTensor(Tensor):
 
     def _values(self) -> Any:
         self._only_coo("_values")
-        return self.held
+        return self.held.detach()
 
     def indices(self) -> Any:
         """(sparse axes, nnz); only of a coalesced tensor."""
@@ -243,6 +252,8 @@ class SparseTensor(Tensor):
     def detach(self) -> SparseTensor:
         return self.like(self.held.detach())
 
+    data = property(detach)
+
     def clone(self, *, memory_format: Any = None) -> SparseTensor:
         return SparseTensor(
             self.places.clone(), self.held.clone(), self.aval.shape, self.unique, self.layout,
@@ -343,14 +354,9 @@ class SparseTensor(Tensor):
                 "add: expected sizes of 'self' and 'other' to match, but "
                 f"{list(self.aval.shape)} != {list(other.aval.shape)}"
             )
-        values = other.held if alpha == 1 else other.held * alpha
-        kind = dtypes.promote(self.aval.dtype, values.aval.dtype)
-        both = SparseTensor(
-            _joined([self.places, other.places], 1),
-            _joined([self.held.to(kind), values.to(kind)], 0),
-            self.aval.shape,
-        )  # fmt: skip
-        return both.coalesce()
+        from ._inplace import total
+
+        return total(self, other, alpha)
 
     def sub(self, other: Any, *, alpha: Any = 1) -> SparseTensor:
         return self.add(other, alpha=-alpha)
@@ -387,7 +393,18 @@ class SparseTensor(Tensor):
 
     def index_select(self, dim: int, index: Any) -> Any:
         """Some indices along an axis."""
-        return self.to_dense().index_select(dim, index).to_sparse(layout=self.layout)
+        axis = normalize_axis(dim, self.aval.ndim)
+        if self.layout is not sparse_coo:
+            return self.to_dense().index_select(dim, index).to_sparse(layout=self.layout)
+        if axis >= self.sparse_dim():
+            missing("index_select along dense axes")
+        wanted, along = index.array().reshape(-1), self.places.array()[axis]
+        target, source = np.nonzero(wanted[:, None] == along[None])
+        places = self.places.array()[:, source]
+        places[axis] = target
+        shape = list(self.aval.shape)
+        shape[axis] = wanted.size
+        return SparseTensor(from_array(places), self.held[from_array(source)], shape)
 
     def item(self) -> Any:
         if self.aval.size != 1:
@@ -441,23 +458,9 @@ class SparseTensor(Tensor):
         return iter([self[i] for i in range(self.aval.shape[0])])
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        def inner(name: str, tensor: Any) -> str:
-            text = re.sub(r", dtype=[\w.]+", "", repr(tensor.detach()))
-            text = "tensor([], size=(0,))" if text == "tensor([])" else text
-            return f"{name}={text}".replace("\n", "\n" + " " * (len("tensor(") + len(name) + 1))
+        from ._printing import sparse_repr
 
-        own = _suffix(self)
-        size = f"size={tuple(self.aval.shape)}, nnz={self._nnz()}"
-        if self.layout is sparse_coo:
-            parts = [inner("indices", self.places), inner("values", self.held), f"{size}{own}"]
-            return f"tensor({(',' + chr(10) + ' ' * 7).join(parts)})"
-        first, second = _COMPRESSED[self.layout]
-        plain = self.places[1 if self.layout is sparse_csr else 0]
-        lines = [inner(f"{first}_indices", self.compressed), inner(f"{second}_indices", plain)]
-        last = f"{inner('values', self.held)}, {size}"
-        return f"tensor({(',' + chr(10) + ' ' * 7).join([*lines, last])}{own})".replace(
-            ", layout=", ",\n       layout="
-        )
+        return sparse_repr(self)
 
     def __deepcopy__(self, memo: Any) -> SparseTensor:
         import copy
@@ -472,26 +475,6 @@ class SparseTensor(Tensor):
             return self.places, self.held, self.size(), self.unique
         plain = self.places[1 if self.layout is sparse_csr else 0]
         return self.compressed, plain, self.held, self.size()
-
-
-def _joined(tensors: list[Any], dim: int) -> Any:
-    from ..functions.shape import cat
-
-    return cat(tensors, dim)
-
-
-def _suffix(x: SparseTensor) -> str:
-    """What comes after the size: type, layout and history."""
-    own = ""
-    usual = (dtypes.default, dtypes.int64, dtypes.bool_, dtypes.complex64)
-    if x.aval.dtype not in usual:
-        own += f", dtype={x.aval.dtype!r}"
-    own += f", layout={x.layout!r}"
-    if x.held.grad_fn is not None:
-        own += f", grad_fn=<{x.held.grad_fn.name()}>"
-    elif x.requires_grad:
-        own += ", requires_grad=True"
-    return own
 
 
 def _kept(x: SparseTensor, mask: SparseTensor) -> SparseTensor:
@@ -527,7 +510,7 @@ _KEPT = {
     "retain_grad", "cast", "backward",
 }  # fmt: skip
 _UNARY = (
-    "abs", "asin", "atan", "ceil", "erf", "expm1", "floor", "log1p", "neg", "relu", "round",
+    "abs", "asin", "atan", "ceil", "erf", "expm1", "floor", "log1p", "relu", "round",
     "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "asinh", "square", "conj",
 )  # fmt: skip
 
@@ -558,6 +541,7 @@ def _define_methods() -> None:
     own: Any = SparseTensor
     for name in _UNARY:
         setattr(own, name, unary(name))
+    own.neg = own.__neg__
     own.pow = own.__pow__ = power
     for name in ("float", "double", "half", "bfloat16", "int", "long", "short", "char", "byte",
                  "bool", "cfloat", "cdouble"):  # fmt: skip
@@ -566,7 +550,7 @@ def _define_methods() -> None:
         public = not name.startswith("_") or name in _REFUSED
         defined = name in SparseTensor.__dict__ or name in _KEPT
         if public and not defined and callable(getattr(Tensor, name)):
-            setattr(own, name, refusing(name.strip("_")))
+            setattr(own, name, refusing(name.strip("_") if name.startswith("_") else name))
     own.__hash__ = lambda self: id(self)
 
 

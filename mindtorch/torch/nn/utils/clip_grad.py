@@ -29,6 +29,10 @@ def get_total_norm(
     norm_type = float(norm_type)
     if not tensors:
         return tensor(0.0)
+    if any(t._sparse for t in tensors):
+        from ...sparse._tensor import missing
+
+        missing("linalg_vector_norm")
     if norm_type == 2.0 and fits(tensors):
         total = tensor(global_norm(tensors), dtype=tensors[0].dtype)
     else:

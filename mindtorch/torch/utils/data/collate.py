@@ -31,7 +31,7 @@ def default_convert(data: Any) -> Any:
             return data
         return as_tensor(data)
     if isinstance(data, collections.abc.Mapping):
-        return {key: default_convert(value) for key, value in data.items()}
+        return _mapping_like(data, {key: default_convert(value) for key, value in data.items()})
     if isinstance(data, tuple) and hasattr(data, "_fields"):
         return kind(*(default_convert(d) for d in data))
     if isinstance(data, tuple):
@@ -53,19 +53,24 @@ def collate(batch: Any, *, collate_fn_map: dict[Any, Callable[..., Any]] | None 
         merged = {
             key: collate([d[key] for d in batch], collate_fn_map=collate_fn_map) for key in element
         }
-        if isinstance(element, collections.abc.MutableMapping):
-            try:
-                clone = copy.copy(element)
-                clone.update(merged)
-                return clone
-            except TypeError:
-                return merged
-        return merged
+        return _mapping_like(element, merged)
     if isinstance(element, tuple) and hasattr(element, "_fields"):
         return kind(*(collate(s, collate_fn_map=collate_fn_map) for s in zip(*batch, strict=True)))
     if isinstance(element, collections.abc.Sequence):
         return _collate_sequences(batch, element, kind, collate_fn_map)
     raise TypeError(_MESSAGE.format(kind))
+
+
+def _mapping_like(given: Any, content: dict[Any, Any]) -> Any:
+    """A mapping of the given one's type where that can be made, a dict where it cannot."""
+    try:
+        if isinstance(given, collections.abc.MutableMapping):
+            clone = copy.copy(given)
+            clone.update(content)
+            return clone
+        return type(given)(content)
+    except TypeError:
+        return content
 
 
 def _collate_sequences(batch: Any, element: Any, kind: Any, collate_fn_map: Any) -> Any:
@@ -82,6 +87,11 @@ def _collate_sequences(batch: Any, element: Any, kind: Any, collate_fn_map: Any)
 
 
 def collate_tensor_fn(batch: Any, *, collate_fn_map: Any = None) -> Any:
+    if batch[0]._sparse:
+        raise RuntimeError(
+            "Batches of sparse tensors are not currently supported by the default collate_fn; "
+            "please provide a custom collate_fn to handle them appropriately."
+        )
     return stack(batch, 0)
 
 

@@ -133,6 +133,8 @@ class DataLoader(Generic[T_co]):
             raise ValueError(
                 f"{name} attribute should not be set after {type(self).__name__} is initialized"
             )
+        if self._initialized and name == "multiprocessing_context":
+            value = _check_context(value, self.num_workers)
         super().__setattr__(name, value)
 
     @property

@@ -52,6 +52,19 @@ class TensorDataset(Dataset[Any]):
         return int(self.tensors[0].size(0))
 
 
+def _items(dataset: Any, indices: list[Any]) -> list[Any]:
+    several = getattr(dataset, "__getitems__", None)
+    if not callable(several):
+        return [dataset[i] for i in indices]
+    items: list[Any] = several(indices)
+    if len(items) != len(indices):
+        raise ValueError(
+            "Nested dataset's output size mismatch. Expected "
+            f"{len(indices)}, got {len(items)}"
+        )
+    return items
+
+
 class StackDataset(Dataset[Any]):
     """Samples of several data sets side by side, as a tuple or a dict."""
 
@@ -76,6 +89,14 @@ class StackDataset(Dataset[Any]):
             return {name: dataset[index] for name, dataset in self.datasets.items()}
         return tuple(dataset[index] for dataset in self.datasets)
 
+    def __getitems__(self, indices: list[Any]) -> list[Any]:
+        """The samples of several indices, each data set asked once where it can answer so."""
+        if isinstance(self.datasets, dict):
+            columns = [_items(dataset, indices) for dataset in self.datasets.values()]
+            rows = zip(*columns, strict=True)
+            return [dict(zip(self.datasets, row, strict=True)) for row in rows]
+        return list(zip(*(_items(dataset, indices) for dataset in self.datasets), strict=True))
+
     def __len__(self) -> int:
         return self._length
 
@@ -94,6 +115,16 @@ class ConcatDataset(Dataset[T_co]):
             if isinstance(dataset, IterableDataset):
                 raise AssertionError("ConcatDataset does not support IterableDataset")
         self.cumulative_sizes = list(itertools.accumulate(len(d) for d in self.datasets))
+
+    @property
+    def cummulative_sizes(self) -> list[int]:
+        """The misspelt name of ``cumulative_sizes``."""
+        warnings.warn(
+            "`cummulative_sizes` attribute is renamed to `cumulative_sizes`",
+            FutureWarning,
+            stacklevel=2,
+        )
+        return self.cumulative_sizes
 
     def __len__(self) -> int:
         return self.cumulative_sizes[-1]

@@ -1,0 +1,197 @@
+"""Sums of COO tensors, and writes in place: to the places and values of a sparse tensor, and of a
+sparse tensor into a dense one."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.core import state
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array
+
+from .._tensor import Tensor
+from ._tensor import SparseTensor, missing
+
+
+def keys_of(x: SparseTensor) -> Any:
+    """One number for each stored element, ordered as its place."""
+    shape = x.aval.shape[: x.sparse_dim()]
+    places = x.places.array()
+    if not places.size:
+        return np.zeros(places.shape[1], np.int64)
+    return np.ravel_multi_index(tuple(places), shape).astype(np.int64)
+
+
+def total(a: SparseTensor, b: SparseTensor, alpha: Any = 1) -> SparseTensor:
+    """``a + alpha b``: both lists of places merged as if each were in order.
+
+    Only where both are coalesced is the result so, too. Values that are views with gaps or
+    repeats are joined one after the other instead, as PyTorch does.
+    """
+    kind = dtypes.promote(a.aval.dtype, b.aval.dtype)
+    values = b.held.to(kind)
+    values = values if alpha == 1 else values * alpha
+    if b._nnz() == 0:
+        return SparseTensor(a.places.clone(), a.held.to(kind).clone(), a.aval.shape, a.unique)
+    if a._nnz() == 0:
+        return SparseTensor(b.places.clone(), values.clone(), b.aval.shape, b.unique)
+    if a.held.is_contiguous() and b.held.is_contiguous():
+        return _merged(a, b, a.held.to(kind), values)
+    from ..functions.shape import cat
+
+    joined = SparseTensor(
+        cat([a.places, b.places], 1), cat([a.held.to(kind), values], 0), a.aval.shape
+    )
+    if joined._nnz() > math.prod(a.aval.shape):
+        joined = joined.coalesce()  # which PyTorch does not note on the result either
+        joined.unique = False
+    return joined
+
+
+def _merged(a: SparseTensor, b: SparseTensor, mine: Any, others: Any) -> SparseTensor:
+    from mindtorch.kernels.cpu.sparse import merge
+
+    room = a._nnz() + b._nnz()
+    from_a, from_b = np.empty(room, np.int64), np.empty(room, np.int64)
+    count = merge(keys_of(a), keys_of(b), from_a, from_b)
+    from_a, from_b = from_a[:count], from_b[:count]
+    in_a, in_b = np.flatnonzero(from_a >= 0), np.flatnonzero(from_b >= 0)
+    places = np.empty((a.sparse_dim(), count), np.int64)
+    places[:, in_b] = b.places.array()[:, from_b[in_b]]
+    places[:, in_a] = a.places.array()[:, from_a[in_a]]
+    held = mine.new_zeros((count, *mine.aval.shape[1:]))
+    held = held.index_add(0, from_array(in_a), mine).index_add(0, from_array(in_b), others)
+    return SparseTensor(from_array(places), held, a.aval.shape, a.unique and b.unique)
+
+
+def replace(x: SparseTensor, found: SparseTensor) -> SparseTensor:
+    """Give ``x`` the content of ``found``; a leaf that requires grad refuses."""
+    if x.requires_grad and state.grad_enabled and x.held.is_leaf:
+        raise RuntimeError(
+            "a leaf Variable that requires grad is being used in an in-place operation."
+        )
+    x.places, x.held, x.unique = found.places, found.held, found.unique
+    x.compressed = found.compressed
+    return x
+
+
+def _add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+    return replace(self, self.add(other, alpha=alpha))
+
+
+def _sub_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+    return replace(self, self.add(other, alpha=-alpha))
+
+
+def _mul_(self: Any, other: Any) -> Any:
+    return replace(self, self.mul(other))
+
+
+def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:
+    return replace(self, self.div(other, rounding_mode=rounding_mode))
+
+
+def _neg_(self: Any) -> Any:
+    return replace(self, -self)
+
+
+def _zero_(self: Any) -> Any:
+    """Nothing stored."""
+    places = np.zeros((self.sparse_dim(), 0), np.int64)
+    held = self.held.detach().new_zeros((0, *self.held.aval.shape[1:]))
+    return replace(self, SparseTensor(from_array(places), held, self.aval.shape, True))
+
+
+def _copy_(self: Any, src: Any, non_blocking: bool = False) -> Any:
+    if not isinstance(src, SparseTensor) or self.aval.shape != src.aval.shape:
+        missing("copy_ from other than a sparse tensor of the same size")
+    return replace(self, src.to(self.aval.dtype).clone())
+
+
+def _detach_(self: Any) -> Any:
+    self.held = self.held.detach()
+    return self
+
+
+def _unary_(name: str) -> Any:
+    def method(self: Any) -> Any:
+        self._only_coo(f"{name}_")
+        if not self.unique:
+            raise RuntimeError(f"{name}_ requires coalesced input")
+        return replace(self, self._unary(name))
+
+    return method
+
+
+def _tested(name: str) -> Any:
+    """isnan, isinf, ...: the answers at the stored places."""
+
+    def method(self: Any) -> Any:
+        return self._unary(name)
+
+    return method
+
+
+def _any(self: Any, *args: Any, **kwargs: Any) -> Any:
+    if args or kwargs:
+        missing("any along axes")
+    return self.held.any()
+
+
+def _adding(dense: Any, sign: int) -> Any:
+    """``dense.add_(sparse)``: only the rows stored are touched."""
+
+    @functools.wraps(dense)
+    def wrapped(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(other, EngineTensor) or not other._sparse:
+            return dense(self, other, *args, **kwargs)
+        alpha = kwargs.pop("alpha", 1)
+        if args or kwargs:
+            missing("add_ with these arguments")
+        sparse: Any = other
+        if self.aval.shape != sparse.aval.shape:
+            raise RuntimeError(
+                "add: expected 'self' and 'other' to have same size, but self has size "
+                f"{list(self.aval.shape)} while other has size {list(sparse.aval.shape)} (FYI: "
+                "dense-sparse addition does not currently support broadcasting)"
+            )
+        values = sparse.held if alpha * sign == 1 else sparse.held * (alpha * sign)
+        places = tuple(sparse.places.unbind(0))
+        return self.index_put_(places, values.to(self.aval.dtype), accumulate=True)
+
+    return wrapped
+
+
+def _plus(dense: Any) -> Any:
+    @functools.wraps(dense)
+    def wrapped(self: Any, other: Any, *args: Any, **kwargs: Any) -> Any:
+        sparse = isinstance(other, EngineTensor) and other._sparse
+        return dense(self, other.to_dense() if sparse else other, *args, **kwargs)
+
+    return wrapped
+
+
+def install() -> None:
+    """Give both classes their methods."""
+    own: Any = SparseTensor
+    for name, method in (
+        ("add_", _add_), ("sub_", _sub_), ("mul_", _mul_), ("div_", _div_), ("neg_", _neg_),
+        ("zero_", _zero_), ("copy_", _copy_), ("detach_", _detach_), ("any", _any),
+        ("__iadd__", _add_), ("__isub__", _sub_), ("__imul__", _mul_), ("__itruediv__", _div_),
+    ):  # fmt: skip
+        setattr(own, name, method)
+    for name in ("abs", "asin", "atan", "ceil", "erf", "expm1", "floor", "log1p", "round", "sign",
+                 "sin", "sinh", "sqrt", "tan", "tanh", "trunc"):  # fmt: skip
+        setattr(own, f"{name}_", _unary_(name))
+    for name in ("isnan", "isinf", "isposinf", "isneginf", "nan_to_num", "sgn"):
+        setattr(own, name, _tested(name))
+    dense: Any = Tensor
+    for name, sign in (("add_", 1), ("__iadd__", 1), ("sub_", -1), ("__isub__", -1)):
+        setattr(dense, name, _adding(getattr(dense, name), sign))
+    for name in ("add", "sub"):
+        setattr(dense, name, _plus(getattr(dense, name)))
