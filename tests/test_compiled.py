@@ -472,3 +472,16 @@ def test_graph_breaks_and_no_grad() -> None:
         loss.backward()
         assert w.grad.tolist() == [1, 2] and not z.requires_grad
     assert not call.eager and call.traces == 1
+
+
+def test_explain_shows_graphs_guards_and_reasons() -> None:
+    """Segments with their kernels, what is checked, and the line that needs data."""
+    scale = 2.0
+    net = nn.Linear(3, 2)
+    shown = torch._dynamo.explain(lambda x: F.relu(net(x)) * scale)(torch.ones(1, 3))
+    assert shown.graph_count == 2 and shown.graph_break_count == 0  # forward and backward
+    assert shown.ops[0] == ["linear", "relu", "multiply"]
+    assert "variable scale" in shown.guards and "Linear" in shown.guards
+    assert "linear(" in str(shown) and "bytes" in str(shown)
+    broken = torch._dynamo.explain(lambda x: x if x.sum() > 0 else -x)(torch.ones(1))
+    assert "test_compiled.py" in broken.break_reasons[0]

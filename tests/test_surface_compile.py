@@ -76,11 +76,11 @@ def test_a_compiled_function_is_documented_as_before() -> None:
 
 
 def test_what_needs_graphs_is_refused() -> None:
-    """A backend function would get a graph, and explain() would show one: neither pretends."""
+    """A backend function and export() would get a graph of torch.fx: neither pretends."""
     with pytest.raises(NotImplementedError, match="no graphs"):
         ours.compile(ours.nn.Linear(1, 1), backend=lambda graph, inputs: graph)
     with pytest.raises(NotImplementedError, match="no graphs"):
-        ours._dynamo.explain(abs)
+        ours._dynamo.export(abs)
 
 
 def test_settings_of_dynamo_are_known_names() -> None:

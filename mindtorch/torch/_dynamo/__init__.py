@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine.graph.capture import current
+from mindtorch.engine.graph.explain import explain as explain
 from mindtorch.engine.graph.jit import every
 
 from .. import _absent
@@ -26,7 +27,7 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
 def check_backend(backend: Any) -> None:
     """Raise for a backend that is not known, or is a function that wants a graph."""
     if callable(backend):
-        _absent.refuse("torch.compile(backend=<function>)", "no graphs are made for backends yet")
+        _absent.refuse("torch.compile(backend=<function>)", "no graphs of torch.fx are made")
     if backend not in (*_BACKENDS, *_DEBUGGING):
         raise exc.InvalidBackend(backend)
 
@@ -99,5 +100,4 @@ def optimize(backend: Any = "inductor", *, nopython: bool = False, **options: An
     return wrap
 
 
-explain = _absent.absent_function("torch._dynamo", "explain", "no graphs are made yet")
-export = _absent.absent_function("torch._dynamo", "export", "no graphs are made yet")
+export = _absent.absent_function("torch._dynamo", "export", "no graphs of torch.fx are made")
