@@ -16,6 +16,8 @@ from typing import Any
 
 import numpy as np
 
+from .tensor import readers
+
 Array = np.ndarray[Any, Any]
 
 DEFAULT_SEED = 67280421310721
@@ -113,6 +115,12 @@ def _to_single(value: float) -> float:
     return float(np.float32(value))
 
 
+def _state_used() -> None:
+    """A capture ends where a generator's state is read or set."""
+    if readers:
+        readers[-1].needed("a generator's state")
+
+
 class Generator:
     """A stream of random numbers: the Mersenne Twister behind torch's samplers on the CPU.
 
@@ -137,6 +145,7 @@ class Generator:
 
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of ``seed``, from -2**63 to 2**64 - 1; its low 32 bits decide."""
+        _state_used()
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")
@@ -163,6 +172,7 @@ class Generator:
 
     def get_state(self) -> Array:
         """The state as torch lays it out: uint8[5056]."""
+        _state_used()
         with self._lock:
             self._ready()
             position, cached, fresh = (int(word) for word in self._control)
@@ -178,6 +188,7 @@ class Generator:
 
     def set_state(self, state: Array) -> Generator:
         """Continue from a state of :meth:`get_state`, ours or torch's."""
+        _state_used()
         if not isinstance(state, np.ndarray) or state.dtype != np.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         if state.size != STATE_SIZE:

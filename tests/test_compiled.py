@@ -485,3 +485,59 @@ def test_explain_shows_graphs_guards_and_reasons() -> None:
     assert "linear(" in str(shown) and "bytes" in str(shown)
     broken = torch._dynamo.explain(lambda x: x if x.sum() > 0 else -x)(torch.ones(1))
     assert "test_compiled.py" in broken.break_reasons[0]
+
+
+def test_gradients_given_to_an_optimizer() -> None:
+    """MindTorch's step: value_and_grad, then optimizer(gradients), captured as one call."""
+    import mindtorch
+
+    def make() -> Any:
+        net = nn.Linear(3, 2)
+        optimizer = torch.optim.Adam(net.parameters(), lr=0.1)
+        gradients_of = mindtorch.value_and_grad(
+            lambda x: net(x).square().sum(), None, optimizer.parameters
+        )
+
+        def step(x: Any) -> Any:
+            loss, gradients = gradients_of(x)
+            optimizer(gradients)
+            return loss
+
+        return step, list(net.parameters())
+
+    call = same(make, batches(4, 3))
+    assert not call.eager and call.traces == 1
+
+
+def test_schedules_seeds_and_iterators() -> None:
+    """What changes at each call without a tensor: learning rates, generators, iterators."""
+
+    def make() -> Any:
+        w = torch.ones(2, requires_grad=True)
+        optimizer = torch.optim.SGD([w], lr=1.0)
+        scheduler = torch.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            (w * x).sum().backward()
+            optimizer.step()
+            scheduler.step()
+            return w.detach().clone()
+
+        return step, [w]
+
+    assert not same(make, batches(2)).eager
+    numbers = iter(range(100))
+    counted = jit(lambda x: x + next(numbers))
+    assert [counted(torch.zeros(1)).item() for _ in range(3)] == [0, 1, 2]
+
+    def seeded(x: Any) -> Any:
+        torch.manual_seed(7)
+        return x + torch.rand(1)
+
+    call = jit(seeded)
+    assert call(torch.zeros(1)).item() == call(torch.zeros(1)).item()
+    consumed = jit(lambda values: torch.stack(list(values)).sum())
+    for _ in range(2):
+        values = (torch.ones(2) for _ in range(3))
+        assert consumed(values).item() == 6

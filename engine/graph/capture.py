@@ -133,18 +133,33 @@ class Place:
 
 
 class HostCall:
-    """A call between two segments; the memory of a tensor that it returns is kept."""
+    """A call between two segments.
 
-    def __init__(self, function: Callable[[], Any], grad: bool) -> None:
+    Attributes:
+        given: its arguments, places where tensors stood that the call makes anew.
+        grad: whether gradients are recorded meanwhile.
+        key: under which the memory of a tensor that it returns is kept.
+    """
+
+    def __init__(self, function: Callable[..., Any], given: Any, grad: bool) -> None:
         self.function = function
+        self.given = given
         self.grad = grad
         self.key: int | None = None
 
     def run(self, made: dict[Any, Any], arguments: Any) -> None:
         before = state.grad_enabled
         state.update(grad=self.grad)
+        storages: dict[Any, Any] = {}
+
+        def filled(value: Any) -> Any:
+            if type(value) is Place:
+                return value.tensor(made, arguments, storages)
+            return type(value)(map(filled, value)) if type(value) in (tuple, list) else value
+
+        args, kwargs = self.given
         try:
-            result = self.function()
+            result = self.function(*map(filled, args), **{k: filled(v) for k, v in kwargs.items()})
         finally:
             state.update(grad=before)
         if self.key is not None:
@@ -257,6 +272,11 @@ class Capture(Trace):
         ):
             self.leave("the elements of a tensor")
 
+    def needed(self, what: str) -> None:
+        """Leave, unless a host call or the rest of the body runs op by op."""
+        if self in state.interpreters:
+            self.leave(what)
+
     def leave(self, reason: str) -> None:
         """Run what was traced; from here on the call runs op by op."""
         if state.interpreters[-1] is not self:
@@ -266,17 +286,16 @@ class Capture(Trace):
             self.materialise()
         self.exit()
 
-    def host(self, function: Callable[[], Any]) -> Any:
+    def host(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """A call that works on real tensors, made at each run at this place."""
-        if state.interpreters[-1] is not self:
-            return function()
         self.materialise()
+        given = self._placed(args), {k: self._placed(v) for k, v in kwargs.items()}
         self.exit()
         try:
-            result = function()
+            result = function(*args, **kwargs)
         finally:
             self.enter()
-        step = HostCall(function, state.grad_enabled)
+        step = HostCall(function, given, state.grad_enabled)
         if isinstance(result, Tensor):
             storage = result._shared.memory
             self.kept.append(storage)
@@ -286,6 +305,12 @@ class Capture(Trace):
             self.leave("what a host call returns")
         self.steps.append(step)
         return result
+
+    def _placed(self, value: Any) -> Any:
+        """``value`` with places for the tensors that belong to this call."""
+        if isinstance(value, Tensor):
+            return value if id(value) in self.existing else self.place(value)
+        return type(value)(map(self._placed, value)) if type(value) in (tuple, list) else value
 
     def materialise(self) -> None:
         """Close the segment, run it, and give the traced tensors that are alive their data."""
@@ -396,30 +421,16 @@ class Capture(Trace):
 
 
 def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate what works on real memory (an optimizer's step): a capture calls it as it is.
-
-    Tensors that it is given belong to one call only, so that a capture ends there.
-    """
+    """Decorate what works on real memory (an optimizer's step): a capture calls it as it is."""
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         capture = current()
-        if capture is not None and _holds_traced((*args, *kwargs.values())):
-            capture.leave(f"the tensors given to {function.__name__}()")
-        elif capture is not None:
-            return capture.host(lambda: function(*args, **kwargs))
+        if capture is not None:
+            return capture.host(function, args, kwargs)
         return function(*args, **kwargs)
 
     return call
-
-
-def _holds_traced(values: Any) -> bool:
-    """Whether a traced tensor is among the values or in a list of theirs."""
-    return any(
-        (isinstance(v, Tensor) and isinstance(v.flat, Value))
-        or (isinstance(v, (tuple, list)) and _holds_traced(v))
-        for v in values
-    )  # fmt: skip
 
 
 def current() -> Capture | None:

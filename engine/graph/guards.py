@@ -122,6 +122,8 @@ class Watch:
             self.impure = f"{function.__name__}() is called"
         elif isinstance(owner, (random.Random, np.random.Generator, np.random.RandomState)):
             self.impure = "random numbers of another library are drawn"
+        elif function is next:
+            self.impure = "it advances an iterator"
         elif module == "time":
             self.impure = "the time is read"
 
@@ -172,6 +174,8 @@ class Watch:
     def _note(self, key: Any, name: str, read: Callable[[], Any], value: Any) -> None:
         if key in self.guards:
             return
+        if hasattr(type(value), "__next__"):
+            self.impure = self.impure or f"it reads the iterator of {name}"
         before = _snapshot(value)
         if before is not None:
             self.guards[key] = Guard(name, read, before)

@@ -52,6 +52,8 @@ class _Flattened:
         if value is not None and hasattr(value, "__dict__") and not callable(value):
             self.objects.append(value)
             return ("object", _Same(value))
+        if hasattr(type(value), "__next__"):
+            raise TypeError("an iterator gives other values at each call")
         hash(value)
         return ("value", type(value), value)
 
@@ -142,7 +144,7 @@ class Jitted:
             key = (given, _modes())
             found = self.compiled.setdefault(key, [])
         except TypeError:
-            return self._give_up("an argument cannot be hashed", args, kwargs)
+            return self._give_up("an argument is an iterator or cannot be hashed", args, kwargs)
         for place, compiled in enumerate(found):
             reason = compiled.broken()
             if not reason:

@@ -10,6 +10,7 @@ import weakref
 from collections.abc import Iterator
 from typing import Any
 
+from mindtorch.engine.graph.capture import host_call
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .optimizer import Optimizer
@@ -149,16 +150,17 @@ class LRScheduler:
         """The next rates, from the present ones."""
         raise NotImplementedError
 
+    @host_call
     def step(self, epoch: Any = None) -> None:
         """Set the rates of the next epoch, or of the one given."""
         if self._step_count == 1:
             if not hasattr(self.optimizer.step, "_wrapped_by_lr_sched"):
-                warnings.warn(_OVERRIDDEN, UserWarning, stacklevel=2)
+                warnings.warn(_OVERRIDDEN, UserWarning, stacklevel=3)
             elif not getattr(self.optimizer, "_opt_called", False):
-                warnings.warn(_WRONG_ORDER, UserWarning, stacklevel=2)
+                warnings.warn(_WRONG_ORDER, UserWarning, stacklevel=3)
         self._step_count += 1
         if epoch is not None:
-            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=2)
+            warnings.warn(EPOCH_DEPRECATION_WARNING, UserWarning, stacklevel=3)
         self._update_lr(epoch)
 
     @contextlib.contextmanager

@@ -7,6 +7,8 @@ import warnings
 from bisect import bisect_right
 from typing import Any
 
+from mindtorch.engine.graph.capture import host_call
+
 from ._schedule_base import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
@@ -89,7 +91,8 @@ class SequentialLR(_Combined):
         elif hasattr(scheduler, "last_epoch"):
             scheduler.last_epoch -= 1
 
-    def step(self) -> None:  # type: ignore[override]
+    @host_call
+    def step(self) -> None:
         """Step the schedule whose turn it is."""
         self.last_epoch += 1
         i = bisect_right(self._milestones, self.last_epoch)
@@ -116,7 +119,8 @@ class ChainedScheduler(_Combined):
         self.optimizer = optimizer
         self._last_lr = values_of(schedulers[-1].optimizer, "lr")
 
-    def step(self) -> None:  # type: ignore[override]
+    @host_call
+    def step(self) -> None:
         """Step every schedule."""
         for scheduler in self._schedulers:
             scheduler.step()
@@ -175,7 +179,8 @@ class ReduceLROnPlateau(LRScheduler):
         self.cooldown_counter = 0
         self.num_bad_epochs = 0
 
-    def step(self, metrics: Any, epoch: Any = None) -> None:  # type: ignore[override]
+    @host_call
+    def step(self, metrics: Any, epoch: Any = None) -> None:
         """Take note of an epoch's metric."""
         current = float(metrics)
         if epoch is None:

@@ -6,6 +6,8 @@ import functools
 import math
 from typing import Any
 
+from mindtorch.engine.graph.capture import host_call
+
 from ._schedule_base import LRScheduler, check_optimizer, for_each_group, function_state, set_value
 
 
@@ -179,6 +181,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         shape = 1 + math.cos(math.pi * self.T_cur / self.T_i)
         return [self.eta_min + (base - self.eta_min) * shape / 2 for base in self.base_lrs]
 
+    @host_call
     def step(self, epoch: Any = None) -> None:
         """The next epoch, or a fraction of one as a float."""
         if epoch is None and self.last_epoch < 0:
