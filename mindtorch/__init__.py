@@ -9,11 +9,18 @@ from .module_hooker import torch_pop as torch_pop
 __version__ = "0.1.0"
 
 _FUNCTIONAL = ("get_grad", "grad", "jvp", "value_and_grad", "vjp")
+_TRANSFORMS = ("GradOperation", "jacfwd", "jacrev", "recompute", "stop_gradient", "vmap")
+_MODULES = ("functional", "mindspore", "ops", "torch", "transforms")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _FUNCTIONAL:
-        from . import functional
+    """What needs the engine is imported when it is first used."""
+    import importlib
 
-        return getattr(functional, name)
+    if name in _FUNCTIONAL:
+        return getattr(importlib.import_module(f"{__name__}.functional"), name)
+    if name in _TRANSFORMS:
+        return getattr(importlib.import_module(f"{__name__}.transforms"), name)
+    if name in _MODULES:
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'mindtorch' has no attribute {name!r}")

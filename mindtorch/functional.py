@@ -126,6 +126,11 @@ class Linearised:
         targets = [x for x in (*self.inputs, *self.weights)
                    if _differentiable(x) and tape.requires_grad(x)]  # fmt: skip
         found: list[Any] = [None] * len(targets)
+        for o, c in rows:
+            if c.aval.shape != o.aval.shape:
+                raise ValueError(
+                    f"the cotangent of an output of shape {o.aval.shape} has shape {c.aval.shape}"
+                )
         if rows and targets:
             found = autodiff.gradients(
                 [o for o, _ in rows], targets, [c for _, c in rows],
@@ -205,12 +210,36 @@ def _label(weight: Tensor) -> Any:
     return getattr(weight, "name", None) or weight
 
 
+def _cotangents_apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """(the function's own arguments, the cotangents): the keyword ``sens``, or the last one."""
+    if "sens" in kwargs:
+        return args, kwargs.pop("sens")
+    if not args:
+        raise ValueError("with sens_param the last argument is the sensitivity of the outputs")
+    return args[:-1], args[-1]
+
+
+def _sensitivities(outputs: Sequence[Any], given: Any) -> list[Any]:
+    """What is pulled back: ones, or what the caller gave."""
+    if given is None:
+        return [_ones(o) if isinstance(o, Tensor) else None for o in outputs]
+    listed: list[Any] = tree_flatten(given)[0]
+    if len(listed) != len(outputs):
+        raise ValueError(f"expected {len(outputs)} sensitivities, got {len(listed)}")
+    return [
+        c if isinstance(c, Tensor) or not isinstance(o, Tensor)
+        else full_flat(o.aval.shape, o.aval.dtype, c)
+        for o, c in zip(outputs, listed, strict=True)
+    ]
+
+
 def value_and_grad(
     fn: Callable[..., Any],
     grad_position: int | tuple[int, ...] | None = 0,
     weights: Any = None,
     has_aux: bool = False,
     return_ids: bool = False,
+    sens_param: bool = False,
 ) -> Callable[..., Any]:
     """A function that returns ``(fn(*args), gradients)``.
 
@@ -225,6 +254,8 @@ def value_and_grad(
         has_aux: outputs after the first are passed through.
         return_ids: each gradient becomes ``(position, gradient)`` or ``(name, gradient)``,
             a parameter without name standing for itself.
+        sens_param: the last positional argument is not given to ``fn``: it takes the place of the
+            ones that are pulled back, a tensor or one for each differentiated output.
 
     Raises:
         ValueError: nothing to differentiate by; a negative or repeated position; a single output
@@ -238,13 +269,16 @@ def value_and_grad(
 
     @functools.wraps(fn, updated=())
     def evaluate(*args: Any, **kwargs: Any) -> Any:
+        given = None
+        if sens_param:
+            args, given = _cotangents_apart(args, kwargs)
         for p in positions:
             if p >= len(args):
                 raise RuntimeError(f"Position index {p} is exceed input size.")
         run = Linearised(fn, args, kwargs, positions, listed)
         outputs, aux = _split(run.result, has_aux)
-        ones = [_ones(o) if isinstance(o, Tensor) else None for o in outputs]
-        of_inputs, of_weights = run.pull(outputs, ones, retain=False)
+        sensitivities = _sensitivities(outputs, given)
+        of_inputs, of_weights = run.pull(outputs, sensitivities, retain=False)
         if return_ids:
             of_inputs = tuple(zip(positions, of_inputs, strict=True))
             of_weights = tuple(
@@ -266,9 +300,10 @@ def grad(
     weights: Any = None,
     has_aux: bool = False,
     return_ids: bool = False,
+    sens_param: bool = False,
 ) -> Callable[..., Any]:
     """The gradients of :func:`value_and_grad`; with ``has_aux``, ``(gradients, (aux, ...))``."""
-    both = value_and_grad(fn, grad_position, weights, has_aux, return_ids)
+    both = value_and_grad(fn, grad_position, weights, has_aux, return_ids, sens_param)
 
     @functools.wraps(fn, updated=())
     def evaluate(*args: Any, **kwargs: Any) -> Any:
@@ -299,21 +334,32 @@ def get_grad(gradients: Any, identifier: Any) -> Any:
     raise RuntimeError(f"can not find gradient of {wanted!r}: was it made with return_ids=True?")
 
 
-def vjp(fn: Callable[..., Any], *inputs: Any, has_aux: bool = False) -> Any:
+def vjp(
+    fn: Callable[..., Any], *inputs: Any, weights: Any = None, has_aux: bool = False
+) -> Any:
     """``(fn(*inputs), pull)``: ``pull(*cotangents)`` is the cotangents times the Jacobian.
 
     ``pull`` takes one cotangent for each output and returns a gradient for each input, bare when
     there is one. With ``has_aux`` the result is ``(value, pull, aux)``.
+
+    Args:
+        weights: a parameter or a sequence of them, by which ``fn`` is differentiated as well:
+            ``pull`` then returns ``(of the inputs, of the weights)``.
     """
-    run = Linearised(fn, inputs, {}, range(len(inputs)))
+    single = isinstance(weights, Tensor)
+    listed: list[Any] = [weights] if single else list(weights or ())
+    run = Linearised(fn, inputs, {}, range(len(inputs)), listed)
     outputs, aux = _split(run.result, has_aux)
 
     def pull(*cotangents: Any) -> Any:
         given = tree_flatten(cotangents)[0]
         if len(given) != len(outputs):
             raise ValueError(f"expected {len(outputs)} cotangents, got {len(given)}")
-        gradients, _ = run.pull(outputs, given, retain=True)
-        return gradients[0] if len(inputs) == 1 else gradients
+        gradients, of_weights = run.pull(outputs, given, retain=True)
+        of_inputs = gradients[0] if len(inputs) == 1 else gradients
+        if weights is None:
+            return of_inputs
+        return of_inputs, of_weights[0] if single else of_weights
 
     if not has_aux:
         return run.value(run.result), pull
@@ -321,8 +367,10 @@ def vjp(fn: Callable[..., Any], *inputs: Any, has_aux: bool = False) -> Any:
     return run.value(run.result[0]), pull, run.value(rest)
 
 
-def jvp(fn: Callable[..., Any], inputs: Any, v: Any) -> Any:
+def jvp(fn: Callable[..., Any], inputs: Any, v: Any, has_aux: bool = False) -> Any:
     """``(fn(*inputs), Jacobian times v)``: the transpose of the transposed product.
+
+    With ``has_aux`` the result is ``(value, product, aux)``, of the first output.
 
     Args:
         inputs, v: a tensor each, or tuples of as many, of equal shapes.
@@ -332,6 +380,13 @@ def jvp(fn: Callable[..., Any], inputs: Any, v: Any) -> Any:
     if len(primals) != len(tangents):
         raise ValueError(f"expected {len(primals)} tangents, got {len(tangents)}")
     run = Linearised(fn, primals, {}, range(len(primals)))
-    outputs, spec = tree_flatten(run.result)
+    differentiated, aux = run.result, ()
+    if has_aux:
+        _, aux = _split(run.result, True)
+        differentiated = run.result[0]
+    outputs, spec = tree_flatten(differentiated)
     columns = run.push(outputs)(tree_flatten(tangents)[0])
-    return run.value(run.result), tree_unflatten(columns, spec)
+    product = tree_unflatten(columns, spec)
+    if not has_aux:
+        return run.value(run.result), product
+    return run.value(differentiated), product, run.value(aux[0] if len(aux) == 1 else aux)
