@@ -233,6 +233,8 @@ def constant(number: Any) -> Tensor:
         return found
     dtype = _NUMBER_TYPES.get(kind)
     if dtype is None:
+        if isinstance(number, float):  # a subclass: what it refers to is not to be kept
+            return constant(float(number))
         dtype = _number_dtype(number)
     if dtype is dtypes.int64 and not -(2**63) <= number < 2**63:
         if not 0 <= number < 2**64:

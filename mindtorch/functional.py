@@ -32,16 +32,24 @@ def _differentiable(leaf: Any) -> bool:
     return isinstance(leaf, Tensor) and leaf.aval.dtype.category >= dtypes.FLOAT
 
 
+def _akin(made: Tensor, model: Tensor) -> Tensor:
+    """``made``, as an object of the class that results computed from ``model`` have."""
+    kind: Any = getattr(model, "result_type", None)
+    if kind is not None and type(made) is not kind:
+        made.__class__ = kind
+    return made
+
+
 def _tracked(leaf: Tensor) -> Tensor:
     """A view of ``leaf`` that gradients stop at: of its own when it has no history."""
-    leaf = lift(leaf)
+    given, leaf = leaf, lift(leaf)
     if tape.requires_grad(leaf):
-        return alias_view(leaf)
-    return autodiff.track(alias(leaf))
+        return _akin(alias_view(leaf), given)
+    return _akin(autodiff.track(alias(leaf)), given)
 
 
 def _zeros(like: Tensor) -> Tensor:
-    return full_flat(like.aval.shape, like.aval.dtype, 0)
+    return _akin(full_flat(like.aval.shape, like.aval.dtype, 0), like)
 
 
 def _ones(like: Tensor) -> Tensor:
@@ -49,7 +57,7 @@ def _ones(like: Tensor) -> Tensor:
 
 
 def _plain(tree: Any) -> Any:
-    return tree_map(lambda x: alias(x) if isinstance(x, Tensor) else x, tree)
+    return tree_map(lambda x: _akin(alias(x), x) if isinstance(x, Tensor) else x, tree)
 
 
 def _followed(tensor: Any) -> bool:
@@ -142,7 +150,7 @@ class Linearised:
             if not isinstance(x, Tensor):
                 return ()
             g = of.get(id(x))
-            return _zeros(x) if g is None else g
+            return _zeros(x) if g is None else _akin(g, x)
 
         inputs = tree_unflatten([gradient(x) for x in self.inputs], self.spec)
         return inputs, tuple(gradient(w) for w in self.weights)

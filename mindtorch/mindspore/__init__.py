@@ -1,9 +1,30 @@
-"""The few names of MindSpore that training scripts for both use."""
+"""MindSpore's names over the same engine: tensors, networks, ops, training, data.
+
+What MindSpore does otherwise than torch (defaults, initialisers, the meaning of momentum) is as
+in MindSpore; what is computed, torch's functions compute.
+"""
 
 from mindtorch.functional import get_grad as get_grad
 from mindtorch.functional import grad as grad
 from mindtorch.functional import jvp as jvp
 from mindtorch.functional import value_and_grad as value_and_grad
 from mindtorch.functional import vjp as vjp
+from mindtorch.transforms import jacfwd as jacfwd
+from mindtorch.transforms import jacrev as jacrev
+from mindtorch.transforms import recompute as recompute
+from mindtorch.transforms import vmap as vmap
 
+from . import common as common
+from . import communication as communication
+from . import context as context
+from . import nn as nn
 from . import ops as ops
+from .common import Initializer as Initializer
+from .common import Parameter as Parameter
+from .common import ParameterTuple as ParameterTuple
+from .common import Tensor as Tensor
+from .common import dtype as dtype
+from .common import get_seed as get_seed
+from .common import set_seed as set_seed
+from .common.dtype import *
+from .context import *

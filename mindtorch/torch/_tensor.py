@@ -241,7 +241,7 @@ class Tensor(EngineTensor):
     is_sparse = is_quantized = is_mkldnn = is_nested = is_mps = is_xpu = is_sparse_csr = False
     is_vulkan = is_ipu = is_xla = is_maia = is_mtia = False
     names: tuple[Any, ...] = ()
-    name = None
+    name: str | None = None
 
     @property
     def volatile(self) -> bool:

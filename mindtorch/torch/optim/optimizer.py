@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import itertools
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Iterable
@@ -16,6 +17,8 @@ from mindtorch.engine.optimizer import Fused
 from mindtorch.engine.profiling import Recorder
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch.autograd.grad_mode import enable_grad
+
+from ._parameter_tuple import ParameterTuple
 
 Params = Any
 ParamsT = Any
@@ -67,10 +70,33 @@ def register_optimizer_step_post_hook(hook: Callable[..., Any]) -> HookHandle:
     return HookHandle(_global_hooks["post"], hook)
 
 
-class ParameterTuple(tuple[Any, ...]):
-    """The parameters of an optimizer, in order."""
+class Rate(float):
+    """A group's learning rate: a plain number that knows where it stands, so that MindSpore's
+    ``ops.assign(group["lr"], value)`` can change it."""
 
-    __slots__ = ()
+    __slots__ = ("_group", "_key")
+    _group: dict[str, Any]
+    _key: str
+
+    @classmethod
+    def of(cls, group: dict[str, Any], key: str = "lr") -> None:
+        """Let ``group[key]``, where it is a plain float, be one."""
+        if type(group.get(key)) is float:
+            rate = group[key] = cls(group[key])
+            rate._group, rate._key = group, key
+
+    def assign(self, value: float) -> Rate:
+        """Write another number in the group, and return that."""
+        self._group[self._key] = float(value)
+        Rate.of(self._group, self._key)
+        rate: Rate = self._group[self._key]
+        return rate
+
+    def __reduce__(self) -> Any:
+        return float, (float(self),)
+
+    def __deepcopy__(self, memo: Any) -> float:
+        return float(self)
 
 
 class Optimizer:
@@ -201,6 +227,7 @@ class Optimizer:
         if any(id(p) in held for p in own):
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
+        Rate.of(param_group)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all gradients, or set them to zero."""
@@ -251,7 +278,9 @@ class Optimizer:
         numbers: dict[int, int] = {}
         groups = []
         for group in self.param_groups:
-            packed = {k: v for k, v in group.items() if k != "params"}
+            packed = {
+                k: float(v) if type(v) is Rate else v for k, v in group.items() if k != "params"
+            }
             for p in group["params"]:
                 numbers.setdefault(id(p), len(numbers))
             packed["params"] = [numbers[id(p)] for p in group["params"]]
@@ -299,6 +328,8 @@ class Optimizer:
             if "param_names" in group and "param_names" not in other:
                 other["param_names"] = group["param_names"]
         self.__setstate__({"state": state, "param_groups": saved})
+        for group in self.param_groups:
+            Rate.of(group)
         for hook in self._optimizer_load_state_dict_post_hooks.values():
             hook(self)
 
@@ -347,6 +378,36 @@ def _named_step(optimizer: Optimizer) -> Any:
     return record_function(f"Optimizer.step#{type(optimizer).__name__}.step")
 
 
+@contextlib.contextmanager
+def _own_gradients(optimizer: Optimizer, step: Any, args: Any, kwargs: Any) -> Any:
+    """Gradients given to a ``step`` that has no argument for them (a user's, as torch has it)
+    stand in the parameters' ``grad`` during the step."""
+    given = args[0] if args else kwargs.get("grads")
+    if not isinstance(given, (tuple, list, EngineTensor)) or _takes_gradients(step):
+        yield args, kwargs
+        return
+    grads = [given] if isinstance(given, EngineTensor) else list(given)
+    parameters = optimizer.parameters
+    if len(grads) != len(parameters):
+        raise RuntimeError(f"step() got {len(grads)} gradients for {len(parameters)} parameters")
+    held = [p._grad for p in parameters]
+    for p, g in zip(parameters, grads, strict=True):
+        p._grad = g
+    try:
+        yield args[1:], {k: v for k, v in kwargs.items() if k != "grads"}
+    finally:
+        for p, g in zip(parameters, held, strict=True):
+            p._grad = g
+
+
+@functools.cache
+def _takes_gradients(step: Any) -> bool:
+    """Whether a step has an argument for gradients: "grads", or a first one not for a closure."""
+    names = list(inspect.signature(step).parameters)[1:]
+    gradients = ("grads", "gradients")
+    return any(n in names for n in gradients) or bool(names and names[0] != "closure")
+
+
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     """``step`` with hooks around it."""
     compiled = host_call(step)
@@ -363,7 +424,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
                         f"{changed}."
                     )
                 args, kwargs = changed
-        with _named_step(self):
+        with _named_step(self), _own_gradients(self, step, args, kwargs) as (args, kwargs):
             result = compiled(self, *args, **kwargs)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_hooks["post"].values()):
             hook(self, args, kwargs)

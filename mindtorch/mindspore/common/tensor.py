@@ -1,0 +1,422 @@
+"""MindSpore's Tensor: torch's, with MindSpore's constructor, arguments and text.
+
+Nothing is computed here: every method calls the one of :class:`mindtorch.torch.Tensor`, with the
+arguments under torch's names, and gives its result this class.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mindtorch import torch
+from mindtorch.engine import dtypes
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array
+
+from .dtype import as_dtype, text_of
+
+__all__ = ["OURS", "F", "T", "Tensor", "adopt", "adopting", "as_tensor", "t"]
+
+TorchTensor = torch.Tensor
+
+
+def adopt(result: Any) -> Any:
+    """``result``, its tensors (also those in tuples and lists) as MindSpore's."""
+    kind = type(result)
+    if kind is TorchTensor:
+        result.__class__ = Tensor
+    elif issubclass(kind, (tuple, list)):
+        for each in result:
+            adopt(each)
+    return result
+
+
+def _lend(values: Any, lent: list[Any]) -> bool:
+    """Make MindSpore's tensors among ``values`` torch's, and note them with their class.
+
+    Returns:
+        whether there are tensors of torch's among them.
+    """
+    foreign = False
+    for value in values:
+        kind = type(value)
+        if kind in OURS:
+            lent.append((value, kind))
+            value.__class__ = TorchTensor
+        elif kind is list or kind is tuple:
+            foreign |= _lend(value, lent)
+        elif not foreign and isinstance(value, EngineTensor):
+            foreign = all(value is not each for each, _ in lent)
+    return foreign
+
+
+def adopting(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` of torch's, which sees its arguments as torch's tensors (it may call their
+    methods) and whose results become MindSpore's, unless all arguments are torch's."""
+
+    @functools.wraps(function, updated=())
+    def call(*args: Any, **kwargs: Any) -> Any:
+        lent: list[Any] = []
+        foreign = _lend(args, lent)
+        if kwargs:
+            foreign |= _lend(kwargs.values(), lent)
+        try:
+            result = function(*args, **kwargs)
+        finally:
+            for tensor, kind in lent:
+                tensor.__class__ = kind
+        return result if foreign and not lent else adopt(result)
+
+    return call
+
+
+class Adopted:
+    """The functions of a namespace of torch's, :func:`adopting`."""
+
+    def __init__(self, namespace: Any) -> None:
+        self._namespace = namespace
+
+    def __getattr__(self, name: str) -> Any:
+        function = adopting(getattr(self._namespace, name))
+        self.__dict__[name] = function
+        return function
+
+
+OURS: set[type] = set()
+T = Adopted(TorchTensor)
+F = Adopted(torch.nn.functional)
+t = Adopted(torch)
+
+
+class _AnyTensor(type):
+    """Tensors of torch's namespace count as MindSpore's, as in the original package."""
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        if cls is Tensor:
+            return isinstance(value, EngineTensor)
+        return type.__instancecheck__(cls, value)
+
+
+def _array(data: Any) -> Any:
+    """Numbers as an array of the type that MindSpore takes for them."""
+    if isinstance(data, EngineTensor):
+        return data.array()
+    array = np.asarray(data)
+    if array.dtype == np.float64 and not isinstance(data, (np.ndarray, np.generic)):
+        array = array.astype(np.float32)  # Python's numbers are float32; arrays keep their type
+    if array.dtype.kind in "OUS":
+        raise TypeError(f"a tensor is not made of {type(data).__name__} with {array.dtype}")
+    return array
+
+
+class Tensor(TorchTensor, metaclass=_AnyTensor):
+    """A multi-dimensional array.
+
+    Args:
+        input_data: a tensor, an array, a number, nested lists of numbers; None with ``shape`` and
+            ``init``.
+        dtype: of the elements. Without it Python's floats are float32, its ints int64, and arrays
+            keep their type.
+        shape, init: make a tensor of this shape by an initialiser.
+    """
+
+    __slots__ = ()
+
+    def __new__(
+        cls, input_data: Any = None, dtype: Any = None, shape: Any = None, init: Any = None,
+        const_arg: bool = False, device: Any = None,
+    ) -> Any:  # fmt: skip
+        if device not in (None, "CPU", "CPU:0"):
+            raise ValueError(f"device {device!r}: tensors are on the CPU")
+        if input_data is None:
+            return _initialized(shape, dtype, init)
+        if init is not None:
+            raise ValueError("'input_data' and 'init' can not be given together")
+        made = from_array(np.array(_array(input_data), order="C"))
+        if dtype is not None:
+            made = made.to(as_dtype(dtype))
+        if shape is not None:
+            made = made.reshape(_axes(shape))
+        return adopt(made)
+
+    # --- description -------------------------------------------------------------------------
+
+    @property
+    def size(self) -> int:  # type: ignore[override]
+        """The number of elements."""
+        return self.aval.size
+
+    @property
+    def shape(self) -> tuple[int, ...]:  # type: ignore[override]
+        return self.aval.shape
+
+    @property
+    def strides(self) -> tuple[int, ...]:
+        """Steps in bytes along the axes."""
+        return tuple(s * self.aval.dtype.itemsize for s in self.aval.strides)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        text = np.array2string(self.asnumpy(), separator=", ") if self.aval.ndim else str(self)
+        line = "\n" if self.aval.ndim else " "
+        return (
+            f"Tensor(shape={list(self.aval.shape)}, dtype={text_of(self.aval.dtype)}, "
+            f"value={line}{text})"
+        )
+
+    def __str__(self) -> str:
+        return str(self.asnumpy())
+
+    def __format__(self, form: str) -> str:
+        return format(self.item(), form) if form else str(self)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    # --- values ------------------------------------------------------------------------------
+
+    def numpy(self) -> Any:  # type: ignore[override]
+        """The same as ``asnumpy``."""
+        return self.asnumpy()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        array = self.asnumpy()
+        return array if dtype is None else array.astype(dtype)
+
+    def value(self) -> Any:
+        """The tensor itself."""
+        return self
+
+    def copy(self) -> Any:
+        """A tensor of its own with the same elements."""
+        return self.clone()
+
+    def init_data(self, *args: Any) -> Any:
+        """The tensor itself: initialisers run at once here."""
+        return self
+
+    def set_dtype(self, dtype: Any) -> Any:
+        """The tensor cast to ``dtype``."""
+        return self.astype(as_dtype(dtype))
+
+    def astype(self, dtype: Any, copy: bool = True) -> Any:
+        """The tensor cast to ``dtype``."""
+        target = as_dtype(dtype)
+        return self.clone() if copy and target is self.aval.dtype else self.to(target)
+
+    # --- reductions --------------------------------------------------------------------------
+
+    def sum(
+        self, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None
+    ) -> Any:
+        """The sum along ``axis``, plus ``initial``."""
+        result = T.sum(self, _axes(axis), keepdim=keepdims, dtype=dtype)
+        return adopt(result if initial is None else result + initial)
+
+    def mean(self, axis: Any = None, keep_dims: bool = False, *, dtype: Any = None) -> Any:
+        """The mean along ``axis``."""
+        return T.mean(self, _axes(axis), keepdim=keep_dims, dtype=dtype)
+
+    def prod(self, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Any:
+        """The product along ``axis``, of all elements when None."""
+        if axis is None:
+            result = T.prod(self, dtype=dtype)
+            return adopt(result.reshape((1,) * self.aval.ndim) if keep_dims else result)
+        return T.prod(self, axis, keepdim=keep_dims, dtype=dtype)
+
+    def max(
+        self, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False
+    ) -> Any:
+        """The largest elements along ``axis``; with ``return_indices`` also where they are."""
+        return _extreme(self, axis, keepdims, return_indices, "max")
+
+    def min(
+        self, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False
+    ) -> Any:
+        """The smallest elements along ``axis``; with ``return_indices`` also where they are."""
+        return _extreme(self, axis, keepdims, return_indices, "min")
+
+    def argmax(self, axis: int | None = None, keepdims: bool = False) -> Any:
+        """Where the largest element is, along ``axis`` or among all."""
+        return T.argmax(self, axis, keepdims)
+
+    def argmin(self, axis: int | None = None, keepdims: bool = False) -> Any:
+        """Where the smallest element is, along ``axis`` or among all."""
+        return T.argmin(self, axis, keepdims)
+
+    def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+        """The variance along ``axis``: squares over (number - ``ddof``)."""
+        result = T.var(self, dim=_axes(axis), correction=int(ddof), keepdim=keepdims)
+        return adopt(result)
+
+    def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
+        """The square root of :meth:`var`."""
+        result = T.std(self, dim=_axes(axis), correction=int(ddof), keepdim=keepdims)
+        return adopt(result)
+
+    def all(self, axis: Any = None, keep_dims: bool = False) -> Any:
+        """Whether all elements along ``axis`` are true."""
+        return T.all(self, _axes(axis), keepdim=keep_dims)
+
+    def any(self, axis: Any = None, keep_dims: bool = False) -> Any:
+        """Whether some element along ``axis`` is true."""
+        return T.any(self, _axes(axis), keepdim=keep_dims)
+
+    # --- shapes ------------------------------------------------------------------------------
+
+    def transpose(self, *axes: Any) -> Any:
+        """The axes in another order, reversed when none is given."""
+        order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
+        if not order:
+            order = tuple(range(self.aval.ndim))[::-1]
+        return T.permute(self, *order)
+
+    def expand_dims(self, axis: int) -> Any:
+        """A new axis of length 1."""
+        return T.unsqueeze(self, axis)
+
+    def squeeze(self, axis: Any = None) -> Any:
+        """Without the axes of length 1, or without ``axis``, which must have that length."""
+        if axis is None:
+            return T.squeeze(self)
+        for each in _axes(axis) if isinstance(axis, (tuple, list)) else (axis,):
+            if self.aval.shape[each] != 1:
+                raise ValueError(
+                    f"For 'squeeze', axis {each} has length {self.aval.shape[each]}, not 1"
+                )
+        return T.squeeze(self, _axes(axis))
+
+    def flatten(self, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Any:
+        """The axes from ``start_dim`` to ``end_dim`` as one, in row order or ("F") column order."""
+        if order not in ("C", "F"):
+            raise ValueError(f"For 'flatten', the 'order' should be 'C' or 'F', but got {order!r}")
+        given = self if order == "C" else self.transpose()
+        return T.flatten(given, start_dim, end_dim)
+
+    def repeat(self, repeats: Any, axis: int | None = None) -> Any:
+        """Each element ``repeats`` times, along ``axis`` or in a flat row."""
+        if isinstance(repeats, (tuple, list)):
+            repeats = Tensor(repeats, dtypes.int64) if len(repeats) > 1 else repeats[0]
+        return T.repeat_interleave(self, repeats, axis)
+
+    def tile(self, *reps: Any) -> Any:
+        """The whole tensor repeated along each axis."""
+        given = reps[0] if len(reps) == 1 and isinstance(reps[0], (tuple, list)) else reps
+        return T.tile(self, tuple(given))
+
+    def split(self, split_size_or_sections: Any, axis: int = 0) -> Any:
+        """Pieces of a length, or of several lengths, along ``axis``."""
+        return T.split(self, split_size_or_sections, axis)
+
+    # --- others whose arguments differ -------------------------------------------------------
+
+    def argsort(self, axis: int = -1, descending: bool = False) -> Any:
+        """The order that sorts along ``axis``."""
+        return T.argsort(self, axis, descending)
+
+    def sort(self, axis: int = -1, descending: bool = False) -> Any:
+        """The sorted elements along ``axis``, and where they were."""
+        return tuple(T.sort(self, axis, descending))
+
+    def gather_elements(self, dim: int, index: Any) -> Any:
+        """The elements that ``index`` names along ``dim``."""
+        return T.gather(self, dim, index.long())
+
+    def gather(self, input_indices: Any, axis: int, batch_dims: int = 0) -> Any:
+        """The slices that ``input_indices`` names along ``axis``."""
+        from ..ops import function
+
+        return function.gather(self, input_indices, axis, batch_dims)
+
+    def new_zeros(self, size: Any, dtype: Any = None) -> Any:
+        """Zeros of this tensor's type."""
+        return T.new_zeros(self, size, dtype=dtype)
+
+    def new_ones(self, size: Any, dtype: Any = None) -> Any:
+        """Ones of this tensor's type."""
+        return T.new_ones(self, size, dtype=dtype)
+
+
+def _axes(axis: Any) -> Any:
+    """Axes as torch takes them: lists as tuples, no axes at all as None."""
+    if isinstance(axis, list):
+        axis = tuple(axis)
+    return None if axis == () else axis
+
+
+def _extreme(x: Any, axis: Any, keepdims: bool, indices: bool, name: str) -> Any:
+    if axis is None:
+        found = getattr(T, name)(x)
+        result = adopt(found.reshape((1,) * x.aval.ndim) if keepdims else found)
+        return (result, getattr(x, "arg" + name)()) if indices else result
+    if isinstance(axis, (tuple, list)):
+        return getattr(T, "a" + name)(x, _axes(axis), keepdims)
+    values, places = getattr(T, name)(x, axis, keepdims)
+    return (values, places) if indices else values
+
+
+def _initialized(shape: Any, dtype: Any, init: Any) -> Any:
+    if init is None or shape is None:
+        raise ValueError("a tensor needs 'input_data', or 'shape' and 'init'")
+    from .initializer import initializer
+
+    return initializer(init, shape, dtypes.float32 if dtype is None else dtype)
+
+
+def as_tensor(value: Any) -> Any:
+    """``value`` if it is a tensor, else a tensor of it."""
+    return value if isinstance(value, EngineTensor) else Tensor(value)
+
+
+_OPERATORS = """
+    __abs__ __add__ __and__ __eq__ __floordiv__ __ge__ __getitem__ __gt__ __invert__ __le__
+    __lshift__ __lt__ __matmul__ __mod__ __mul__ __ne__ __neg__ __or__ __pos__ __pow__ __radd__
+    __rand__ __rfloordiv__ __rmatmul__ __rmod__ __rmul__ __ror__ __rpow__ __rshift__ __rsub__
+    __rtruediv__ __sub__ __truediv__ __xor__ __rxor__
+""".split()
+_PROPERTIES = ("H", "T", "data", "grad", "imag", "mH", "mT", "real")
+# what tells about a tensor, in numbers or otherwise: nothing to adopt
+_PLAIN = {"as_subclass", "asnumpy", "item", "numel", "tolist", "backward", "data_ptr"}
+
+
+def _adopted_property(name: str) -> property:
+    base = getattr(TorchTensor, name)
+
+    def read(self: Any) -> Any:
+        return adopt(base.__get__(self))
+
+    return property(read, base.fset, base.fdel, base.__doc__)
+
+
+def _adopted_operator(name: str) -> Any:
+    """An operator calls its op and no methods: its arguments may stay what they are."""
+    operator = getattr(TorchTensor, name)
+
+    def call(self: Any, *args: Any) -> Any:
+        return adopt(operator(self, *args))
+
+    call.__name__ = name
+    return call
+
+
+def _complete() -> None:
+    """Every method of torch's that is not redefined above, with adopted results."""
+    own = set(Tensor.__dict__)
+    for name in dir(TorchTensor):
+        method = getattr(TorchTensor, name)
+        if name.startswith("_") or name in own or name in _PLAIN or isinstance(method, type):
+            continue
+        if callable(method) and hasattr(method, "__get__"):
+            setattr(Tensor, name, getattr(T, name))
+    for name in _OPERATORS:
+        setattr(Tensor, name, _adopted_operator(name))
+    for name in _PROPERTIES:
+        setattr(Tensor, name, _adopted_property(name))
+    Tensor.result_type = Tensor  # type: ignore[attr-defined]
+    OURS.add(Tensor)
+
+
+_complete()

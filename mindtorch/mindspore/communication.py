@@ -1,0 +1,149 @@
+"""Groups of processes, over torch.distributed's collectives."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+__all__ = [
+    "GlobalComm", "all_reduced", "create_group", "destroy_group", "get_group_size",
+    "get_local_rank", "get_local_rank_size", "get_rank", "init", "is_initialized", "release",
+]  # fmt: skip
+
+HCCL_WORLD_COMM_GROUP = "hccl_world_group"
+NCCL_WORLD_COMM_GROUP = "nccl_world_group"
+MCCL_WORLD_GROUP = "mccl_world_group"
+
+# what launchers tell a process about itself: (rank, number of processes)
+_LAUNCHERS = (
+    ("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
+    ("PMI_RANK", "PMI_SIZE"), ("MS_NODE_ID", "MS_WORKER_NUM"),
+)  # fmt: skip
+_groups: dict[str, Any] = {}
+
+
+class GlobalComm:
+    """The names in use."""
+
+    BACKEND = "mccl"
+    WORLD_COMM_GROUP = MCCL_WORLD_GROUP
+    INITED = False
+
+
+def _distributed() -> Any:
+    from mindtorch.torch import distributed
+
+    return distributed
+
+
+def _launched() -> tuple[int, int]:
+    for rank, size in _LAUNCHERS:
+        if rank in os.environ and size in os.environ:
+            return int(os.environ[rank]), int(os.environ[size])
+    return 0, 1
+
+
+def init(backend_name: str | None = None) -> None:
+    """Join the other processes of the job.
+
+    Rank and number of processes come from the launcher (torchrun's, Open MPI's or MPICH's
+    variables), the meeting place from MASTER_ADDR and MASTER_PORT.
+
+    Args:
+        backend_name: "mccl", for the CPU.
+
+    Raises:
+        RuntimeError: a backend that is not in this build.
+        TypeError: not text.
+    """
+    name = "mccl" if backend_name is None else backend_name
+    if not isinstance(name, str):
+        raise TypeError(f"Backend name must be a string, but got {type(name)}")
+    if name == "hccl":
+        raise RuntimeError(
+            "backend 'hccl' is for Ascend processors, which are not supported: use 'mccl' on the "
+            "CPU, or 'nccl' on a GPU"
+        )
+    if name == "nccl":
+        raise RuntimeError("backend 'nccl' needs a GPU, and tensors are on the CPU: use 'mccl'")
+    if name != "mccl":
+        raise RuntimeError(
+            f"For 'init', the argument 'backend_name' should be 'mccl' or 'nccl', but got {name!r}"
+        )
+    distributed = _distributed()
+    if not distributed.is_initialized():
+        rank, size = _launched()
+        os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
+        os.environ.setdefault("MASTER_PORT", "29501")
+        distributed.init_process_group("gloo", rank=rank, world_size=size)
+    GlobalComm.INITED = True
+
+
+def is_initialized() -> bool:
+    """Whether :func:`init` was called."""
+    return GlobalComm.INITED and bool(_distributed().is_initialized())
+
+
+def release() -> None:
+    """Leave the other processes."""
+    if is_initialized():
+        _distributed().destroy_process_group()
+    _groups.clear()
+    GlobalComm.INITED = False
+
+
+def _group(name: Any) -> Any:
+    if name is None or name in (GlobalComm.WORLD_COMM_GROUP, HCCL_WORLD_COMM_GROUP,
+                                NCCL_WORLD_COMM_GROUP):  # fmt: skip
+        if not is_initialized():
+            raise RuntimeError("the communication is not initialized: call communication.init()")
+        return None
+    if name not in _groups:
+        raise ValueError(f"no group {name!r}: create_group() makes one")
+    return _groups[name]
+
+
+def get_rank(group: str | None = None) -> int:
+    """This process's place in the group."""
+    return int(_distributed().get_rank(_group(group)))
+
+
+def get_group_size(group: str | None = None) -> int:
+    """The number of processes in the group."""
+    return int(_distributed().get_world_size(_group(group)))
+
+
+def get_local_rank(group: str | None = None) -> int:
+    """This process's place among those of its machine."""
+    return int(os.environ.get("LOCAL_RANK", get_rank(group)))
+
+
+def get_local_rank_size(group: str | None = None) -> int:
+    """The number of processes on this machine."""
+    return int(os.environ.get("LOCAL_WORLD_SIZE", get_group_size(group)))
+
+
+def create_group(group: str, rank_ids: list[int]) -> None:
+    """Name a group of processes; every process calls it.
+
+    Raises:
+        ValueError: the name is taken.
+    """
+    if group in _groups:
+        raise ValueError(f"the group {group!r} exists already")
+    _group(None)
+    _groups[group] = _distributed().new_group(list(rank_ids))
+
+
+def destroy_group(group: str) -> None:
+    """Forget a group."""
+    _group(group)
+    _groups.pop(group, None)
+
+
+def all_reduced(tensor: Any, group: Any = None, op: str = "sum") -> Any:
+    """A new tensor: the sum ("prod", "max", "min") over the processes of the group."""
+    distributed = _distributed()
+    result = tensor.detach().clone()
+    distributed.all_reduce(result, getattr(distributed.ReduceOp, op.upper()), _group(group))
+    return result

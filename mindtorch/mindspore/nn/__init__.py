@@ -1,0 +1,43 @@
+"""Cells, layers, losses and optimizers with MindSpore's names, arguments and numbers."""
+
+from . import (
+    activation,
+    basic,
+    conv,
+    dynamic_lr,
+    learning_rate_schedule,
+    loss,
+    normalization,
+    optim,
+    pooling,
+    recurrent,
+    wrap,
+)
+from .activation import *
+from .basic import *
+from .cell import Cell as Cell
+from .cell import CellDict as CellDict
+from .cell import CellList as CellList
+from .cell import SequentialCell as SequentialCell
+from .conv import *
+from .dynamic_lr import *
+from .learning_rate_schedule import *
+from .loss import *
+from .normalization import *
+from .optim import *
+from .optimizer import Optimizer as Optimizer
+from .pooling import *
+from .recurrent import *
+from .wrap import *
+
+__all__ = [  # noqa: PLE0604
+    "Cell", "CellDict", "CellList", "Optimizer", "SequentialCell",
+    *(
+        name
+        for module in (
+            activation, basic, conv, dynamic_lr, learning_rate_schedule, loss, normalization,
+            optim, pooling, recurrent, wrap,
+        )
+        for name in module.__all__
+    ),
+]  # fmt: skip

@@ -1,0 +1,380 @@
+"""Cell: torch's Module with MindSpore's names, parameter names and training flag."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.torch.nn.modules.module import Module
+from mindtorch.torch.utils._pytree import tree_map
+
+from ..common.dtype import as_dtype
+from ..common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
+from ..common.tensor import adopt
+
+__all__ = ["Cell", "CellDict", "CellList", "SequentialCell", "cast_floats"]
+
+_PRECISIONS = (dtypes.float16, dtypes.float32, dtypes.bfloat16)
+
+
+def cast_floats(value: Any, dtype: Any) -> Any:
+    """The floating-point tensors in ``value`` cast to ``dtype``."""
+
+    def cast(leaf: Any) -> Any:
+        if isinstance(leaf, EngineTensor) and leaf.aval.dtype.category == dtypes.FLOAT:
+            return leaf if leaf.aval.dtype is dtype else leaf.to(dtype)
+        return leaf
+
+    return tree_map(cast, value)
+
+
+class Cell(Module):
+    """A part of a network. Subclasses assign parameters and cells and define ``construct``.
+
+    A new cell is not in training mode: ``set_train()`` puts it there.
+
+    Args:
+        auto_prefix: whether parameters of cells assigned to this one get the attribute's name
+            before theirs.
+        flags: kept as attributes.
+    """
+
+    _compute_dtype: Any = None
+    _casting = 0
+
+    def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
+        super().__init__()
+        fields = self.__dict__
+        fields["training"] = False
+        fields["_auto_prefix"] = auto_prefix
+        fields["requires_grad"] = False
+        for name, value in (flags or {}).items():
+            object.__setattr__(self, name, value)
+
+    # --- calling -----------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        dtype = self._compute_dtype
+        if dtype is None:
+            return _adopted(super().__call__(*args, **kwargs), args)
+        args, kwargs = cast_floats(args, dtype), cast_floats(kwargs, dtype)
+        self.__dict__["_casting"] = self._casting + 1
+        try:
+            return _adopted(super().__call__(*args, **kwargs), args)
+        finally:
+            self.__dict__["_casting"] -= 1
+
+    def __getattr__(self, name: str) -> Any:
+        found = super().__getattr__(name)
+        if self._casting and isinstance(found, Parameter):
+            return cast_floats(found, self._compute_dtype)
+        return found
+
+    # --- registering -------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, Parameter):
+            if value.name in (None, DEFAULT_NAME):
+                value.name = name
+        elif isinstance(value, ParameterTuple):
+            object.__setattr__(self, name, value)
+            for parameter in value:
+                self.insert_param_to_cell(f"{name}_{parameter.name}".replace(".", "_"), parameter)
+            return
+        elif isinstance(value, Module) and self.__dict__.get("_auto_prefix"):
+            _prefix(value, name)
+        super().__setattr__(name, value)
+
+    def insert_child_to_cell(self, child_name: str, child_cell: Any) -> None:
+        """Add a cell under a name.
+
+        Raises:
+            KeyError: the name is taken.
+            TypeError: the name is no text, or the child no cell.
+        """
+        if not isinstance(child_name, str):
+            raise TypeError(
+                f"For 'insert_child_to_cell', the type of parameter 'child_name' must be str, but "
+                f"got {type(child_name)}."
+            )
+        if hasattr(self, child_name):
+            raise KeyError(
+                f"For 'insert_child_to_cell', the {child_name} child cell already exists in the "
+                "network. Cannot insert another child cell with the same name."
+            )
+        if not isinstance(child_cell, Module):
+            raise TypeError(
+                "For 'insert_child_to_cell', the argument 'child_cell' must be 'Cell', but got "
+                f"type {type(child_cell)}."
+            )
+        setattr(self, child_name, child_cell)
+
+    def insert_param_to_cell(
+        self, param_name: str, param: Any, check_name_contain_dot: bool = True
+    ) -> None:
+        """Add a parameter under a name."""
+        if check_name_contain_dot and "." in param_name:
+            raise KeyError(f"For 'insert_param_to_cell', {param_name!r} must not contain '.'")
+        if param.name in (None, DEFAULT_NAME):
+            param.name = param_name
+        self.register_parameter(param_name, param)
+
+    # --- parameters --------------------------------------------------------------------------
+
+    def get_parameters(self, expand: bool = True) -> Iterator[Any]:
+        """All parameters, those of the cells below included when ``expand``."""
+        return (parameter for _, parameter in self.named_parameters(recurse=expand))
+
+    def trainable_params(self, recurse: bool = True) -> list[Any]:
+        """The parameters that are trained."""
+        return [p for p in self.get_parameters(recurse) if p.requires_grad]
+
+    def untrainable_params(self, recurse: bool = True) -> list[Any]:
+        """The parameters that are kept but not trained: moving averages, for one."""
+        return [p for p in self.get_parameters(recurse) if not p.requires_grad]
+
+    def parameters_dict(self, recurse: bool = True) -> OrderedDict[str, Any]:
+        """All parameters by name."""
+        return OrderedDict((p.name, p) for p in self.get_parameters(recurse))
+
+    def parameters_and_names(
+        self, name_prefix: str = "", expand: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        """(name, parameter) of all parameters, named by their places in the cells."""
+        return self.named_parameters(prefix=name_prefix, recurse=expand)
+
+    def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
+        """Put ``prefix`` before the names of the parameters."""
+        for parameter in self.get_parameters(recurse):
+            parameter.name = prefix + parameter.name
+
+    def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Any, Any]:
+        """{parameter: parameter}: initialisers run when parameters are made."""
+        return {p: p for p in self.get_parameters()}
+
+    # --- cells -------------------------------------------------------------------------------
+
+    def cells(self) -> Any:
+        """The cells assigned to this one."""
+        return self.name_cells().values()
+
+    def name_cells(self) -> OrderedDict[str, Any]:
+        """The cells assigned to this one, by name."""
+        return OrderedDict(self.named_children())
+
+    def cells_and_names(self, cells: Any = None, name_prefix: str = "") -> Iterator[Any]:
+        """(name, cell) of this cell and all below."""
+        return self.named_modules(prefix=name_prefix)
+
+    # --- flags -------------------------------------------------------------------------------
+
+    @property
+    def cls_name(self) -> str:
+        return type(self).__name__
+
+    @property
+    def param_prefix(self) -> str:
+        """What stands before the names of this cell's own parameters."""
+        for name, parameter in self._parameters.items():
+            if parameter is not None and (parameter.name or "").endswith("." + name):
+                return str(parameter.name[: -len(name) - 1])
+        return ""
+
+    def set_train(self: Any, mode: bool = True) -> Any:
+        """Put this cell and all below into training mode, or out of it."""
+        return self.train(bool(mode))
+
+    def set_grad(self: Any, requires_grad: bool = True) -> Any:
+        """Record the flag: gradients follow from how the cell is used."""
+        self.__dict__["requires_grad"] = requires_grad
+        return self
+
+    def to_float(self: Any, dst_type: Any) -> Any:
+        """Compute in ``dst_type``, here and in all cells below: inputs and parameters are cast
+        when the cell is called; parameters are stored as they were.
+
+        Raises:
+            ValueError: not float16, bfloat16 or float32.
+        """
+        dtype = as_dtype(dst_type)
+        if dtype not in _PRECISIONS:
+            raise ValueError(
+                "For 'to_float', the argument 'dst_type' must be mstype.float32, mstype.float16 or "
+                f"mstype.bfloat16, but got {dst_type}."
+            )
+        for cell in self.modules():
+            if isinstance(cell, Cell):
+                cell.__dict__["_compute_dtype"] = dtype
+        return self
+
+    def add_flags(self: Any, **flags: Any) -> Any:
+        """Keep values as attributes."""
+        for name, value in flags.items():
+            object.__setattr__(self, name, value)
+        return self
+
+    def recompute(self, **options: Any) -> None:
+        """Compute the cell's intermediate results again in backward instead of keeping them."""
+        if options:
+            raise ValueError(f"recompute() does not take {sorted(options)}")
+        from mindtorch.torch.utils.checkpoint import checkpoint
+
+        construct = self.construct
+
+        def again(*args: Any, **kwargs: Any) -> Any:
+            return checkpoint(construct, *args, use_reentrant=False, **kwargs)
+
+        object.__setattr__(self, "construct", again)
+        object.__setattr__(self, "forward", again)
+
+    def apply(self: Any, fn: Callable[[Any], Any]) -> Any:
+        """Call ``fn`` on every cell below, then on this one."""
+        return super().apply(fn)
+
+    def extend_repr(self) -> str:
+        """What stands between the parentheses of the cell's text."""
+        return ""
+
+    def extra_repr(self) -> str:
+        return self.extend_repr()
+
+    def register_forward_pre_hook(self, hook: Any, **options: Any) -> Any:
+        """Call ``hook(cell, inputs)`` before construct; what it returns replaces the inputs."""
+        return super().register_forward_pre_hook(hook, **options)
+
+    def register_backward_hook(self, hook: Any) -> Any:
+        """Call ``hook(cell, grad_input, grad_output)`` in backward."""
+        return self.register_full_backward_hook(hook)
+
+
+def _adopted(result: Any, args: tuple[Any, ...]) -> Any:
+    """The result as MindSpore's tensors; an argument that comes back stays what it is."""
+    if any(result is each for each in args):
+        return result
+    return adopt(result)
+
+
+def _prefix(cell: Any, name: str) -> None:
+    """Put ``name.`` before the names of a cell's parameters; torch's have none."""
+    for path, parameter in cell.named_parameters():
+        parameter.name = f"{name}.{parameter.name or path}"
+
+
+class SequentialCell(Cell):
+    """Cells called one after another. Takes cells, a list of them, or an OrderedDict."""
+
+    def __init__(self, *args: Any) -> None:
+        super().__init__()
+        if len(args) == 1 and isinstance(args[0], OrderedDict):
+            named: Any = args[0].items()
+        else:
+            cells = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+            named = ((str(i), cell) for i, cell in enumerate(cells))
+        for name, cell in named:
+            self._add(name, cell)
+
+    def _add(self, name: str, cell: Any) -> None:
+        if not isinstance(cell, Module):
+            raise TypeError(f"For '{type(self).__name__}', {cell!r} is not a cell")
+        _prefix(cell, name)
+        self.add_module(name, cell)
+
+    def construct(self, *inputs: Any) -> Any:
+        cells = list(self._modules.values())
+        if not cells:
+            return inputs[0]
+        result = cells[0](*inputs)
+        for cell in cells[1:]:
+            result = cell(result)
+        return result
+
+    def append(self, cell: Any) -> SequentialCell:
+        """Add a cell at the end."""
+        self._add(str(len(self)), cell)
+        return self
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def __getitem__(self, index: Any) -> Any:
+        cells = list(self._modules.values())
+        if isinstance(index, slice):
+            part = type(self)()
+            for name, cell in list(self._modules.items())[index]:
+                part.add_module(name, cell)
+            return part
+        return cells[index]
+
+    def __setitem__(self, index: int, cell: Any) -> None:
+        name = list(self._modules)[index]
+        _prefix(cell, name)
+        self._modules[name] = cell
+
+
+class CellList(SequentialCell):
+    """A list of cells, which are not called by it."""
+
+    def construct(self, *inputs: Any) -> Any:
+        raise NotImplementedError("a CellList is a list of cells: call its elements")
+
+    def insert(self, index: int, cell: Any) -> None:
+        """Add a cell before place ``index``."""
+        cells = list(self._modules.values())
+        cells.insert(index, cell)
+        self._modules.clear()
+        _prefix(cell, str(cells.index(cell)))
+        for i, each in enumerate(cells):
+            self.add_module(str(i), each)
+
+    def extend(self, cells: Any) -> CellList:
+        """Add cells at the end."""
+        for cell in cells:
+            self.append(cell)
+        return self
+
+
+class CellDict(Cell):
+    """Cells by name."""
+
+    def __init__(self, cells: Any = None) -> None:
+        super().__init__()
+        self.update(cells or {})
+
+    def update(self, cells: Any) -> None:
+        """Add or replace cells."""
+        for name, cell in cells.items() if hasattr(cells, "items") else cells:
+            self[name] = cell
+
+    def __setitem__(self, name: str, cell: Any) -> None:
+        _prefix(cell, name)
+        self._modules[name] = cell
+
+    def __getitem__(self, name: str) -> Any:
+        return self._modules[name]
+
+    def __delitem__(self, name: str) -> None:
+        del self._modules[name]
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._modules)
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._modules
+
+    def keys(self) -> Any:
+        return self._modules.keys()
+
+    def values(self) -> Any:
+        return self._modules.values()
+
+    def items(self) -> Any:
+        return self._modules.items()

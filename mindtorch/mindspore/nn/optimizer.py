@@ -1,0 +1,289 @@
+"""The base of MindSpore's optimizers: groups, rates that depend on the step, weight decay."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import autodiff, dtypes
+from mindtorch.engine.optimizer import Fused
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from ..common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
+from ..common.tensor import Tensor
+from .cell import Cell
+from .learning_rate_schedule import LearningRateSchedule
+
+__all__ = ["Optimizer", "assign"]
+
+
+def assign(parameter: Any, value: Any) -> None:
+    """Overwrite the elements of ``parameter``."""
+    parameter.assign_value(value)
+
+
+class _Group:
+    """Parameters with a rate and a decay of their own.
+
+    Attributes:
+        places: where they stand in ``optimizer.parameters``.
+        rate: a Parameter, an array of rates by step, or a schedule.
+        decay: what their weights are multiplied by.
+        decays: whether the decay acts, for each.
+    """
+
+    def __init__(self, rate: Any, decay: float) -> None:
+        self.places: list[int] = []
+        self.rate, self.decay = rate, decay
+        self.decays: list[bool] = []
+        self.fused = Fused()
+
+
+def _rate(value: Any) -> Any:
+    if isinstance(value, LearningRateSchedule):
+        return value
+    if isinstance(value, EngineTensor) and value.aval.ndim == 0:
+        value = float(value.item())
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        if value < 0:
+            raise ValueError(f"the learning rate must not be negative, but got {value}.")
+        return Parameter(Tensor(float(value), dtypes.float32), "learning_rate")
+    if isinstance(value, EngineTensor):
+        value = value.asnumpy()
+    if isinstance(value, bool) or not hasattr(value, "__iter__"):
+        raise TypeError(
+            "For 'Optimizer', the argument 'learning_rate' must be int, float, Tensor, iterable or "
+            f"LearningRateSchedule, but got {type(value)}."
+        )
+    rates = np.asarray(list(value), np.float32)
+    if rates.ndim != 1 or not rates.size:
+        raise ValueError("For 'Optimizer', the rates by step must be a row of numbers.")
+    return rates
+
+
+class Optimizer(Cell):
+    """Base of the optimizers. ``optimizer(gradients)`` makes a step.
+
+    Args:
+        learning_rate: a number, one for each step (the last one stays), or a schedule of the step.
+        parameters: parameters, or groups: dicts with "params" and perhaps "lr", "weight_decay",
+            "grad_centralization"; one dict may have "order_params", the order of gradients.
+        weight_decay: added to gradients times the weights. Without groups, parameters with "beta"
+            or "gamma" in their names are left out.
+        loss_scale: gradients are divided by it.
+
+    Attributes:
+        parameters: in the order of the gradients.
+        learning_rate: a Parameter unless it depends on the step.
+        global_step: the number of steps made.
+    """
+
+    decays_all = False
+    parameters: Any
+
+    def __init__(
+        self, learning_rate: Any, parameters: Any, weight_decay: Any = 0.0, loss_scale: float = 1.0
+    ) -> None:
+        super().__init__(auto_prefix=False)
+        if not isinstance(loss_scale, (int, float)) or loss_scale <= 0:
+            raise ValueError(
+                f"For 'Optimizer', the argument 'loss_scale' must be > 0, but got {loss_scale}."
+            )
+        _check_decay(weight_decay)
+        self.loss_scale = float(loss_scale)
+        self.global_step = Parameter(Tensor([0], dtypes.int32), "global_step", requires_grad=False)
+        listed = list(parameters)
+        if not listed:
+            raise ValueError(
+                "For 'Optimizer', the argument parameters must not be empty."
+            )
+        self.is_group = isinstance(listed[0], dict)
+        rate = _rate(learning_rate)
+        object.__setattr__(self, "_default_rate", rate)
+        if isinstance(rate, Parameter):
+            self.learning_rate: Any = rate
+        else:
+            object.__setattr__(self, "learning_rate", rate)
+        given = listed if self.is_group else [{"params": listed}]
+        object.__setattr__(self, "parameters", ParameterTuple(_in_order(given)))
+        self._groups = self._make_groups(given, rate, weight_decay)
+        self.weight_decay = weight_decay
+
+    def _make_groups(self, given: list[Any], rate: Any, weight_decay: Any) -> list[_Group]:
+        place = {id(p): i for i, p in enumerate(self.parameters)}
+        groups = []
+        for entry in given:
+            if "order_params" in entry:
+                continue
+            unknown = set(entry) - {"params", "lr", "weight_decay", "grad_centralization"}
+            if unknown:
+                raise KeyError(f"For 'Optimizer', a group has no setting {sorted(unknown)}")
+            if entry.get("grad_centralization"):
+                raise NotImplementedError("grad_centralization is not implemented")
+            decay = entry.get("weight_decay", weight_decay)
+            _check_decay(decay)
+            group = _Group(_rate(entry["lr"]) if "lr" in entry else rate, float(decay))
+            for parameter in entry["params"]:
+                group.places.append(place[id(parameter)])
+                kept = "beta" in parameter.name or "gamma" in parameter.name
+                group.decays.append(self.is_group or self.decays_all or not kept)
+            groups.append(group)
+        return groups
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, tuple):  # states: their parameters are registered already
+            object.__setattr__(self, name, value)
+        else:
+            super().__setattr__(name, value)
+
+    # --- rates -------------------------------------------------------------------------------
+
+    def _value_of(self, rate: Any) -> float:
+        step = int(self.global_step.flat[0])
+        if isinstance(rate, LearningRateSchedule):
+            return float(rate(Tensor(step, dtypes.int32)).item())
+        if isinstance(rate, np.ndarray):
+            return float(rate[min(step, len(rate) - 1)])
+        return float(rate.flat[0])
+
+    def get_lr(self) -> Any:
+        """The rate of the next step; with groups a tuple, one for each parameter."""
+        if not self.is_group:
+            return Tensor(self._value_of(self._default_rate), dtypes.float32)
+        return tuple(self.get_lr_parameter(self.parameters, values=True))
+
+    def get_lr_parameter(self, param: Any, values: bool = False) -> Any:
+        """The rate of a parameter, or a list of the rates of several.
+
+        Raises:
+            ValueError: not a parameter of this optimizer.
+        """
+        if isinstance(param, EngineTensor):
+            return self.get_lr_parameter([param], values)[0]
+        of = {id(self.parameters[i]): group for group in self._groups for i in group.places}
+        found = []
+        for each in param:
+            if id(each) not in of:
+                raise ValueError(f"The parameter {each.name} is not in optimizer.")
+            rate = of[id(each)].rate
+            found.append(Tensor(self._value_of(rate), dtypes.float32) if values else rate)
+        return found
+
+    # --- a step ------------------------------------------------------------------------------
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with autodiff.grad_mode(False):
+            return super().__call__(*args, **kwargs)
+
+    def construct(self, gradients: Any) -> Any:
+        """One step. Subclasses define this, or ``update``."""
+        grads = self._checked(gradients)
+        for group in self._groups:
+            own = [grads[i] for i in group.places]
+            parameters = [self.parameters[i] for i in group.places]
+            if self.loss_scale != 1:
+                own = [g * (1 / self.loss_scale) for g in own]
+            own = [
+                g if g.aval.dtype is p.aval.dtype else g.to(p.aval.dtype)
+                for g, p in zip(own, parameters, strict=True)
+            ]
+            self.update(group, parameters, own, self._value_of(group.rate))
+        self.global_step.flat[0] += 1
+        return True
+
+    def _checked(self, gradients: Any) -> Any:
+        grads = (gradients,) if isinstance(gradients, EngineTensor) else tuple(gradients)
+        if len(grads) != len(self.parameters):
+            raise RuntimeError(
+                f"{type(self).__name__} got {len(grads)} gradients for {len(self.parameters)} "
+                "parameters"
+            )
+        return grads
+
+    def update(self, group: Any, parameters: Any, gradients: Any, rate: float) -> None:
+        """What a step does to the parameters of one group."""
+        raise NotImplementedError
+
+    def decayed(self, group: Any, parameters: Any, gradients: Any) -> list[Any]:
+        """gradient + decay weight, for those that decay."""
+        if group.decay == 0:
+            return list(gradients)
+        return [
+            g + group.decay * p.detach() if decays else g
+            for p, g, decays in zip(parameters, gradients, group.decays, strict=True)
+        ]
+
+    def of_group(self, states: Any, group: Any) -> list[Any]:
+        """The states of the group's parameters."""
+        return [states[i] for i in group.places]
+
+    def make_states(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
+        """A state for each parameter, saved in checkpoints under ``prefix.name``."""
+        states = self.parameters.clone(prefix, init)
+        for i, state in enumerate(states):
+            state.requires_grad = False
+            self.register_parameter(f"{prefix}_{i}", state)
+        return states
+
+    # --- MindSpore's helpers for subclasses' construct -------------------------------------------
+
+    def decay_weight(self, gradients: Any) -> tuple[Any, ...]:
+        """gradient + decay weight, for all parameters, scaled as the gradients are."""
+        result = list(gradients)
+        for group in self._groups:
+            for i, decays in zip(group.places, group.decays, strict=True):
+                if group.decay and decays:
+                    decay = group.decay * self.loss_scale
+                    result[i] = result[i] + decay * self.parameters[i].detach()
+        return tuple(result)
+
+    def scale_grad(self, gradients: Any) -> tuple[Any, ...]:
+        """Gradients divided by the loss scale."""
+        if self.loss_scale == 1:
+            return tuple(gradients)
+        return tuple(g * (1 / self.loss_scale) for g in gradients)
+
+    def flatten_gradients(self, gradients: Any) -> Any:
+        """The gradients as they are."""
+        return gradients
+
+    def gradients_centralization(self, gradients: Any) -> Any:
+        """The gradients as they are: no group asks for it."""
+        return gradients
+
+
+def _check_decay(value: Any) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise TypeError(
+            f"For 'Optimizer', 'weight_decay' must be a number, but got {type(value).__name__}."
+        )
+    if value < 0:
+        raise ValueError(f"For 'Optimizer', 'weight_decay' must be >= 0, but got {value}.")
+
+
+def _in_order(groups: list[Any]) -> list[Any]:
+    """All parameters: as "order_params" says, else group after group."""
+    listed: list[Any] = []
+    order = None
+    for entry in groups:
+        if "order_params" in entry:
+            order = list(entry["order_params"])
+            continue
+        entry["params"] = list(entry["params"])
+        listed += entry["params"]
+    for i, parameter in enumerate(listed):
+        if not isinstance(parameter, Parameter):
+            raise TypeError(
+                "For 'Optimizer', the argument parameters must be Parameters, but got "
+                f"{type(parameter)}."
+            )
+        if parameter.name in (None, DEFAULT_NAME):
+            parameter.name = f"{DEFAULT_NAME}_{i}"
+    if len({id(p) for p in listed}) != len(listed):
+        raise RuntimeError("some parameters appear in more than one parameter group")
+    if order is None:
+        return listed
+    if {id(p) for p in order} != {id(p) for p in listed}:
+        raise ValueError("'order_params' must hold the parameters of the groups")
+    return order

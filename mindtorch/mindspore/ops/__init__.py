@@ -1,0 +1,20 @@
+"""MindSpore's ``ops``: functions, primitives, gradients and what is built on them."""
+
+from mindtorch.functional import get_grad as get_grad
+from mindtorch.functional import grad as grad
+from mindtorch.functional import jvp as jvp
+from mindtorch.functional import value_and_grad as value_and_grad
+from mindtorch.functional import vjp as vjp
+from mindtorch.transforms import GradOperation as GradOperation
+from mindtorch.transforms import jacfwd as jacfwd
+from mindtorch.transforms import jacrev as jacrev
+from mindtorch.transforms import recompute as recompute
+from mindtorch.transforms import stop_gradient as stop_gradient
+from mindtorch.transforms import vmap as vmap
+
+from . import composite as composite
+from . import function as function
+from . import operations as operations
+from .composite import *
+from .function import *
+from .operations import *

@@ -1,0 +1,596 @@
+"""Functions with MindSpore's names and arguments: torch's, called with torch's."""
+
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+from mindtorch.engine import dtypes
+
+from ..common.dtype import as_dtype
+from ..common.tensor import F, Tensor, adopting, as_tensor, t
+
+# the same names and arguments in both libraries
+_SAME = """
+    abs acos acosh add addbmm addcdiv addcmul addmm addmv addr amax amin arange argwhere asin
+    asinh atan atan2 atanh baddbmm bernoulli bitwise_and bitwise_or bitwise_xor block_diag bmm
+    broadcast_to cdist ceil celu cholesky clamp clip conj cos cosh count_nonzero cross cummax
+    cummin cumprod deg2rad diag diagonal diff digamma dot einsum erf erfc erfinv exp exp2 expm1
+    eye flip fliplr flipud floor floor_divide fmod frac gcd geqrf heaviside histc hypot i0 imag
+    inner inverse isclose isfinite isinf isnan kron lcm lerp lgamma log log10 log1p log2
+    logaddexp logaddexp2 logdet logical_and logical_not logical_or logical_xor logit logsumexp
+    masked_fill masked_select matmul maximum meshgrid minimum mm movedim mul multinomial mv
+    nan_to_num nansum neg negative nonzero numel ones_like outer permute pinverse polygamma
+    positive pow rad2deg ravel real reciprocal relu remainder roll rot90 round rsqrt sgn sigmoid
+    sign signbit sin sinc sinh sqrt square sub subtract swapaxes swapdims tan tanh tensordot
+    trace tril triu true_divide trunc unbind unique_consecutive unsqueeze var_mean std_mean
+    view_as_real where xlogy zeros_like
+""".split()
+_SAME_NEURAL = """
+    adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d
+    adaptive_max_pool2d batch_norm celu cosine_similarity elu fold glu grid_sample group_norm
+    hardshrink hardsigmoid hardswish hardtanh interpolate layer_norm logsigmoid mish pad
+    pairwise_distance pixel_shuffle pixel_unshuffle prelu relu6 selu silu softplus softshrink
+    softsign unfold
+""".split()
+for _name in _SAME:
+    globals()[_name] = getattr(t, _name)
+for _name in _SAME_NEURAL:
+    globals()[_name] = getattr(F, _name)
+div = divide = t.true_divide
+floor_div = t.floor_divide
+mod = floor_mod = t.remainder
+equal, not_equal, ne = t.eq, t.ne, t.ne
+greater = gt = t.gt
+greater_equal = ge = t.ge
+less = lt = t.lt
+less_equal = le = t.le
+inv = t.reciprocal
+tensor_pow, tensor_exp = t.pow, t.exp
+hardswish = F.hardswish
+
+
+def _axes(axis: Any) -> Any:
+    return None if axis in ((), []) else tuple(axis) if isinstance(axis, list) else axis
+
+
+# --- reductions --------------------------------------------------------------------------------
+
+
+def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A001, A002
+    """The sum along ``dim``."""
+    return t.sum(input, _axes(dim), keepdim=keepdim, dtype=dtype)
+
+
+def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Any:
+    """The mean along ``axis``."""
+    return t.mean(x, _axes(axis), keepdim=keep_dims)
+
+
+reduce_mean = mean
+
+
+def prod(input: Any, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Any:  # noqa: A002
+    """The product along ``axis``."""
+    if axis is None:
+        result = t.prod(input, dtype=dtype)
+        return result.reshape((1,) * input.aval.ndim) if keep_dims else result
+    return t.prod(input, axis, keepdim=keep_dims, dtype=dtype)
+
+
+def _extreme(name: str, x: Any, axis: Any, keepdims: bool) -> Any:
+    if axis is None:
+        flat = t.reshape(x, (-1,))
+        values, places = getattr(t, name)(flat, 0)
+        return (values.reshape((1,) * x.aval.ndim) if keepdims else values), places
+    return builtins.tuple(getattr(t, name)(x, axis, keepdim=keepdims))
+
+
+def max(input: Any, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A001, A002
+    """(largest elements along ``axis``, their places)."""
+    return _extreme("max", input, axis, keepdims)
+
+
+def min(input: Any, axis: Any = None, keepdims: bool = False) -> Any:  # noqa: A001, A002
+    """(smallest elements along ``axis``, their places)."""
+    return _extreme("min", input, axis, keepdims)
+
+
+def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  # noqa: A002
+    """The place of the largest element."""
+    return t.argmax(input, dim, keepdim)
+
+
+def argmin(input: Any, axis: int | None = None, keepdims: bool = False) -> Any:  # noqa: A002
+    """The place of the smallest element."""
+    return t.argmin(input, axis, keepdims)
+
+
+def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Any:  # noqa: A001, A002
+    """Whether all elements are true."""
+    return t.all(input, _axes(axis), keepdim=keep_dims)
+
+
+def any(input: Any, axis: Any = None, keep_dims: bool = False) -> Any:  # noqa: A001, A002
+    """Whether some element is true."""
+    return t.any(input, _axes(axis), keepdim=keep_dims)
+
+
+def var(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:  # noqa: A002
+    """The variance: squares over (number - ``ddof``)."""
+    return t.var(input, dim=_axes(axis), correction=int(ddof), keepdim=keepdims)
+
+
+def std(input: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:  # noqa: A002
+    """The square root of :func:`var`."""
+    return t.std(input, dim=_axes(axis), correction=int(ddof), keepdim=keepdims)
+
+
+def norm(
+    A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None  # noqa: A002, N803
+) -> Any:
+    """The norm of order ``ord`` (2 when None) along ``dim``."""
+    from mindtorch.torch import linalg
+
+    return adopting(linalg.norm)(A, ord, dim, keepdim, dtype=dtype)
+
+
+def cumsum(x: Any, axis: int, dtype: Any = None) -> Any:
+    """Running sums along ``axis``."""
+    return t.cumsum(x, axis, dtype=dtype)
+
+
+def topk(
+    input: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True  # noqa: A002
+) -> Any:
+    """(the ``k`` largest elements along ``dim``, their places)."""
+    found = t.topk(input, k, -1 if dim is None else dim, largest, sorted)
+    return builtins.tuple(found)
+
+
+top_k = topk
+
+
+def sort(input_x: Any, axis: int = -1, descending: bool = False) -> Any:
+    """(sorted elements along ``axis``, where they were)."""
+    return builtins.tuple(t.sort(input_x, axis, descending))
+
+
+def argsort(input: Any, axis: int = -1, descending: bool = False) -> Any:  # noqa: A002
+    """The order that sorts along ``axis``."""
+    return t.argsort(input, axis, descending)
+
+
+def unique(input: Any) -> Any:  # noqa: A002
+    """(distinct elements in rising order, where each element is among them)."""
+    return builtins.tuple(t.unique(input, return_inverse=True))
+
+
+# --- shapes ------------------------------------------------------------------------------------
+
+
+def cat(tensors: Any, axis: int = 0) -> Any:
+    """Tensors one after another along ``axis``."""
+    return t.cat(builtins.list(tensors), axis)
+
+
+concat = cat
+
+
+def stack(tensors: Any, axis: int = 0) -> Any:
+    """Tensors along a new axis."""
+    return t.stack(builtins.list(tensors), axis)
+
+
+def unstack(input_x: Any, axis: int = 0) -> Any:
+    """The slices along ``axis``."""
+    return t.unbind(input_x, axis)
+
+
+def split(tensor: Any, split_size_or_sections: Any, axis: int = 0) -> Any:
+    """Pieces of a length, or of several lengths, along ``axis``."""
+    return t.split(tensor, split_size_or_sections, axis)
+
+
+def chunk(input: Any, chunks: int, axis: int = 0) -> Any:  # noqa: A002
+    """As many pieces along ``axis``."""
+    return t.chunk(input, chunks, axis)
+
+
+def reshape(input: Any, shape: Any) -> Any:  # noqa: A002
+    """The elements in another shape."""
+    return t.reshape(input, builtins.tuple(shape))
+
+
+def transpose(input: Any, input_perm: Any) -> Any:  # noqa: A002
+    """The axes in the order ``input_perm``."""
+    return t.permute(input, builtins.tuple(input_perm))
+
+
+def expand_dims(input_x: Any, axis: int) -> Any:
+    """A new axis of length 1."""
+    return t.unsqueeze(input_x, axis)
+
+
+def squeeze(input: Any, axis: Any = None) -> Any:  # noqa: A002
+    """Without the axes of length 1, or without ``axis``."""
+    return Tensor.squeeze(input, axis)
+
+
+def flatten(
+    input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1  # noqa: A002
+) -> Any:
+    """The axes from ``start_dim`` to ``end_dim`` as one."""
+    return Tensor.flatten(input, order, start_dim=start_dim, end_dim=end_dim)
+
+
+def tile(input: Any, dims: Any) -> Any:  # noqa: A002
+    """The whole tensor repeated along each axis."""
+    return t.tile(input, builtins.tuple(dims))
+
+
+def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Any:  # noqa: A002
+    """Each element repeated."""
+    return t.repeat_interleave(input, repeats, axis)
+
+
+def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0) -> Any:
+    """The slices that the indices name along ``axis``; the axis becomes the indices' axes."""
+    if batch_dims:
+        raise NotImplementedError("gather(batch_dims=...) is not implemented; use gather_elements")
+    shape = input_params.aval.shape
+    axis = int(axis) % builtins.len(shape)
+    indices = as_tensor(input_indices)
+    found = t.index_select(input_params, axis, t.reshape(indices, (-1,)).long())
+    return t.reshape(found, (*shape[:axis], *indices.aval.shape, *shape[axis + 1 :]))
+
+
+def gather_elements(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
+    """The elements that ``index`` names along ``dim``."""
+    return t.gather(input, dim, index.long())
+
+
+def gather_nd(input_x: Any, indices: Any) -> Any:
+    """The slices at the places that the rows of ``indices`` name."""
+    return input_x[builtins.tuple(t.unbind(indices.long(), -1))]
+
+
+def one_hot(
+    indices: Any, depth: int, on_value: Any = 1, off_value: Any = 0, axis: int = -1
+) -> Any:
+    """``on_value`` at each index along a new axis of length ``depth``, ``off_value`` elsewhere.
+    Indices out of range have ``off_value`` everywhere."""
+    on, off = as_tensor(on_value), as_tensor(off_value)
+    places = t.arange(depth)
+    chosen = t.eq(t.unsqueeze(as_tensor(indices).long(), -1), places)
+    result = t.where(chosen, on, off)
+    return result if axis in (-1, result.aval.ndim - 1) else t.movedim(result, -1, axis)
+
+
+def select(condition: Any, input: Any, other: Any) -> Any:  # noqa: A002
+    """``input`` where the condition holds, else ``other``."""
+    return t.where(condition, input, other)
+
+
+# --- new tensors -------------------------------------------------------------------------------
+
+
+def _size(shape: Any) -> tuple[int, ...]:
+    return (int(shape),) if isinstance(shape, int) else builtins.tuple(int(n) for n in shape)
+
+
+def zeros(size: Any, dtype: Any = None) -> Any:
+    """Zeros, float32 unless given."""
+    return t.zeros(_size(size), dtype=dtypes.float32 if dtype is None else as_dtype(dtype))
+
+
+def ones(size: Any, dtype: Any = None) -> Any:
+    """Ones, float32 unless given."""
+    return t.ones(_size(size), dtype=dtypes.float32 if dtype is None else as_dtype(dtype))
+
+
+def full(size: Any, fill_value: Any, *, dtype: Any = None) -> Any:
+    """``fill_value`` everywhere."""
+    return t.full(_size(size), fill_value, dtype=None if dtype is None else as_dtype(dtype))
+
+
+def fill(type: Any, shape: Any, value: Any) -> Any:  # noqa: A002
+    """``value`` everywhere, of the type given."""
+    return full(shape, value, dtype=type)
+
+
+def full_like(input: Any, fill_value: Any, *, dtype: Any = None) -> Any:  # noqa: A002
+    """``fill_value`` in the shape of ``input``."""
+    return t.full_like(input, fill_value, dtype=None if dtype is None else as_dtype(dtype))
+
+
+def linspace(start: Any, end: Any, steps: int) -> Any:
+    """Numbers at equal distances from ``start`` to ``end``."""
+    return t.linspace(float(start), float(end), int(steps))
+
+
+def range(start: Any, end: Any, step: Any) -> Any:  # noqa: A001
+    """Numbers from ``start`` below ``end``."""
+    return t.arange(*(v.item() if hasattr(v, "item") else v for v in (start, end, step)))
+
+
+def rand(*size: Any, dtype: Any = None, seed: int | None = None) -> Any:
+    """Uniform numbers in [0, 1)."""
+    return _seeded(seed, t.rand, _from_arguments(size), dtype)
+
+
+def randn(*size: Any, dtype: Any = None, seed: int | None = None) -> Any:
+    """Normal numbers."""
+    return _seeded(seed, t.randn, _from_arguments(size), dtype)
+
+
+def standard_normal(shape: Any, seed: int | None = None) -> Any:
+    """Normal numbers."""
+    return _seeded(seed, t.randn, _size(shape), None)
+
+
+def normal(shape: Any, mean: Any, stddev: Any, seed: int | None = None) -> Any:
+    """Normal numbers of the mean and deviation given."""
+    return standard_normal(shape, seed) * stddev + mean
+
+
+def uniform(
+    shape: Any, minval: Any, maxval: Any, seed: int | None = None, dtype: Any = dtypes.float32
+) -> Any:
+    """Uniform numbers between the limits; whole ones for a whole type."""
+    if as_dtype(dtype).category == dtypes.INTEGER:
+        low, high = int(minval), int(maxval)
+        return _seeded(seed, lambda s, dtype: t.randint(low, high, s, dtype=dtype), shape, dtype)
+    return _seeded(seed, t.rand, _size(shape), dtype) * (maxval - minval) + minval
+
+
+def randint(
+    low: int, high: int, size: Any, *, dtype: Any = None, seed: int | None = None
+) -> Any:
+    """Whole numbers from ``low`` below ``high``."""
+    return _seeded(seed, lambda s, dtype: t.randint(low, high, s, dtype=dtype), size, dtype)
+
+
+def randperm(n: int, seed: int | None = None, dtype: Any = dtypes.int64) -> Any:
+    """0 to n - 1 in random order."""
+    return _seeded(seed, lambda _, dtype: t.randperm(n, dtype=dtype), (n,), dtype)
+
+
+def _from_arguments(size: tuple[Any, ...]) -> tuple[int, ...]:
+    return _size(size[0]) if builtins.len(size) == 1 else _size(size)
+
+
+def _seeded(seed: int | None, draw: Any, shape: Any, dtype: Any) -> Any:
+    """Numbers from the common generator, or from a seed of their own."""
+    from mindtorch import torch
+
+    kind = None if dtype is None else as_dtype(dtype)
+    if seed is None:
+        return draw(_size(shape), dtype=kind)
+    before = torch.get_rng_state()
+    try:
+        torch.manual_seed(seed)
+        return draw(_size(shape), dtype=kind)
+    finally:
+        torch.set_rng_state(before)
+
+
+def cast(input: Any, dtype: Any) -> Any:  # noqa: A002
+    """The tensor cast to ``dtype``."""
+    return as_tensor(input).to(as_dtype(dtype))
+
+
+def shape(input_x: Any) -> tuple[int, ...]:
+    """The lengths of the axes."""
+    return builtins.tuple(input_x.aval.shape)
+
+
+def size(input_x: Any) -> int:
+    """The number of elements."""
+    return int(input_x.aval.size)
+
+
+def rank(input_x: Any) -> int:
+    """The number of axes."""
+    return int(input_x.aval.ndim)
+
+
+def dtype(input_x: Any) -> Any:
+    """The type of the elements."""
+    return input_x.aval.dtype
+
+
+def is_tensor(obj: Any) -> bool:
+    """Whether it is a tensor."""
+    return isinstance(obj, Tensor)
+
+
+def print_(*input_x: Any) -> None:
+    """Print the arguments."""
+    print(*input_x)
+
+
+def depend(value: Any, expr: Any) -> Any:
+    """``value``; ``expr`` was computed before."""
+    return value
+
+
+# --- networks ----------------------------------------------------------------------------------
+
+
+def softmax(input: Any, axis: int = -1, *, dtype: Any = None) -> Any:  # noqa: A002
+    """exp(x) over its sum along ``axis``."""
+    return F.softmax(input, axis, dtype=dtype)
+
+
+def log_softmax(logits: Any, axis: int = -1) -> Any:
+    """The logarithm of the softmax."""
+    return F.log_softmax(logits, axis)
+
+
+def gelu(input: Any, approximate: str = "none") -> Any:  # noqa: A002
+    """x times the normal distribution function; "tanh" approximates it."""
+    return F.gelu(input, approximate=approximate)
+
+
+def leaky_relu(input: Any, alpha: float = 0.2) -> Any:  # noqa: A002
+    """x where positive, else ``alpha`` x."""
+    return F.leaky_relu(input, alpha)
+
+
+def dropout(input: Any, p: float = 0.5, training: bool = True, seed: int | None = None) -> Any:  # noqa: A002
+    """Zero each element with probability ``p`` and divide the others by 1 - p."""
+    if seed is not None:
+        raise ValueError("dropout(seed=...): masks come from the common generator (set_seed)")
+    return F.dropout(input, p, training)
+
+
+def dense(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
+    """x W^T + b."""
+    return F.linear(input, weight, bias)
+
+
+def bias_add(input_x: Any, bias: Any) -> Any:
+    """``bias`` added along axis 1."""
+    return input_x + t.reshape(bias, (-1,) + (1,) * (input_x.aval.ndim - 2))
+
+
+def embedding(
+    input: Any, weight: Any, padding_idx: int | None = None, max_norm: float | None = None,  # noqa: A002
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False,
+) -> Any:  # fmt: skip
+    """Rows of ``weight`` at indices."""
+    return F.embedding(input.long(), weight, padding_idx, max_norm, norm_type, scale_grad_by_freq)
+
+
+def _convolve(axes: int, args: Any) -> Any:
+    from ..nn._padding import before_and_after, check_pad_mode, explicit, spread
+
+    x, weight, bias, stride, pad_mode, padding, dilation, groups = args
+    owner = f"conv{axes}d"
+    mode = check_pad_mode(owner, pad_mode, padding)
+    stride, dilation = spread(owner, "stride", stride, axes), spread(owner, "d", dilation, axes)
+    kernel, sizes = weight.aval.shape[2:], x.aval.shape[2:]
+    ends = before_and_after(mode, sizes, kernel, stride, dilation, explicit(owner, padding, axes))
+    x = F.pad(x, [n for pair in reversed(ends) for n in pair])
+    return getattr(F, owner)(x, weight, bias, stride, 0, dilation, groups)
+
+
+def conv1d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid",  # noqa: A002
+    padding: Any = 0, dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """Cross-correlation with MindSpore's pad modes."""
+    return _convolve(1, (input, weight, bias, stride, pad_mode, padding, dilation, groups))
+
+
+def conv2d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid",  # noqa: A002
+    padding: Any = 0, dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """Cross-correlation with MindSpore's pad modes."""
+    return _convolve(2, (input, weight, bias, stride, pad_mode, padding, dilation, groups))
+
+
+def conv3d(
+    input: Any, weight: Any, bias: Any = None, stride: Any = 1, pad_mode: str = "valid",  # noqa: A002
+    padding: Any = 0, dilation: Any = 1, groups: int = 1,
+) -> Any:  # fmt: skip
+    """Cross-correlation with MindSpore's pad modes."""
+    return _convolve(3, (input, weight, bias, stride, pad_mode, padding, dilation, groups))
+
+
+def max_pool2d(
+    x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+    return_indices: bool = False, ceil_mode: bool = False,
+) -> Any:  # fmt: skip
+    """The largest element of each window."""
+    return F.max_pool2d(x, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
+
+
+def avg_pool2d(
+    input_x: Any, kernel_size: Any = 1, stride: Any = 1, padding: Any = 0, ceil_mode: bool = False,
+    count_include_pad: bool = True, divisor_override: int = 0,
+) -> Any:  # fmt: skip
+    """The mean of each window."""
+    divisor = divisor_override or None
+    return F.avg_pool2d(
+        input_x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor
+    )
+
+
+def cross_entropy(
+    input: Any, target: Any, weight: Any = None, ignore_index: int = -100,  # noqa: A002
+    reduction: str = "mean", label_smoothing: float = 0.0,
+) -> Any:  # fmt: skip
+    """The cross entropy of class numbers or probabilities, with softmax."""
+    labels = target if target.is_floating_point() else target.long()
+    return F.cross_entropy(
+        input, labels, weight, ignore_index=ignore_index, reduction=reduction,
+        label_smoothing=label_smoothing,
+    )  # fmt: skip
+
+
+def nll_loss(
+    inputs: Any, target: Any, weight: Any = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Any:
+    """Minus the logarithm of the labelled class's probability."""
+    return F.nll_loss(
+        inputs, target.long(), weight, ignore_index=ignore_index, reduction=reduction
+    )
+
+
+def mse_loss(input: Any, target: Any, reduction: str = "mean") -> Any:  # noqa: A002
+    """(input - target)^2."""
+    return F.mse_loss(input, target, reduction=reduction)
+
+
+def l1_loss(input: Any, target: Any, reduction: str = "mean") -> Any:  # noqa: A002
+    """|input - target|."""
+    return F.l1_loss(input, target, reduction=reduction)
+
+
+def smooth_l1_loss(input: Any, target: Any, beta: float = 1.0, reduction: str = "none") -> Any:  # noqa: A002
+    """d^2 / (2 beta) where |d| < beta, else |d| - beta / 2."""
+    return F.smooth_l1_loss(input, target, reduction=reduction, beta=beta)
+
+
+def huber_loss(input: Any, target: Any, reduction: str = "mean", delta: float = 1.0) -> Any:  # noqa: A002
+    """d^2 / 2 where |d| < delta, else delta (|d| - delta / 2)."""
+    return F.huber_loss(input, target, reduction=reduction, delta=delta)
+
+
+def binary_cross_entropy(
+    logits: Any, labels: Any, weight: Any = None, reduction: str = "mean"
+) -> Any:
+    """-(y log p + (1 - y) log(1 - p))."""
+    return F.binary_cross_entropy(logits, labels, weight, reduction=reduction)
+
+
+def binary_cross_entropy_with_logits(
+    logits: Any, label: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
+) -> Any:
+    """:func:`binary_cross_entropy` of the sigmoid."""
+    return F.binary_cross_entropy_with_logits(
+        logits, label, weight, reduction=reduction, pos_weight=pos_weight
+    )
+
+
+def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Any:
+    """labels (log labels - logits)."""
+    return F.kl_div(logits, labels, reduction=reduction)
+
+
+def l2_normalize(input_x: Any, axis: int = 0, epsilon: float = 1e-4) -> Any:
+    """x / sqrt(max(sum(x^2), epsilon)) along ``axis``."""
+    total = t.sum(t.square(input_x), axis, keepdim=True)
+    return input_x / t.sqrt(t.clamp(total, min=epsilon))
+
+
+_HELPERS = {
+    "Any", "F", "Tensor", "adopting", "annotations", "as_dtype", "as_tensor", "builtins", "dtypes",
+    "t",
+}  # fmt: skip
+__all__ = [
+    name for name in list(globals()) if not name.startswith("_") and name not in _HELPERS
+]
