@@ -66,4 +66,4 @@ def test_half_precision_parameters_follow_the_same_formulas():
         optimizer = OPTIMIZERS[name]([parameter])
         for row in GOLDEN[name]:
             optimizer((Tensor(GOLDEN["opt_g"], ms.float16),))
-        np.testing.assert_allclose(parameter.asnumpy(), row, rtol=4e-3)
+            np.testing.assert_allclose(parameter.asnumpy(), row, rtol=4e-3)
