@@ -230,7 +230,7 @@ from mindspore.dataset import vision
 from mindspore.train.callback import LossMonitor
 import sys
 import mindtorch.mindspore
-print(ms is mindtorch.mindspore, nn is mindtorch.mindspore.nn, nn.Dense.__module__, ds.vision is vision)
+print(ms is mindtorch.mindspore, nn is ms.nn, nn.Dense.__module__, ds.vision is vision)
 print([n for n in sys.modules if n.startswith("mindspore") and sys.modules[n].__name__ == n])
 try:
     import mindspore.nothing
