@@ -396,16 +396,30 @@ class Capture(Trace):
 
 
 def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Decorate what works on real memory (an optimizer's step): a capture calls it as it is."""
+    """Decorate what works on real memory (an optimizer's step): a capture calls it as it is.
+
+    Tensors that it is given belong to one call only, so that a capture ends there.
+    """
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         capture = current()
-        if capture is not None:
+        if capture is not None and _holds_traced((*args, *kwargs.values())):
+            capture.leave(f"the tensors given to {function.__name__}()")
+        elif capture is not None:
             return capture.host(lambda: function(*args, **kwargs))
         return function(*args, **kwargs)
 
     return call
+
+
+def _holds_traced(values: Any) -> bool:
+    """Whether a traced tensor is among the values or in a list of theirs."""
+    return any(
+        (isinstance(v, Tensor) and isinstance(v.flat, Value))
+        or (isinstance(v, (tuple, list)) and _holds_traced(v))
+        for v in values
+    )  # fmt: skip
 
 
 def current() -> Capture | None:
