@@ -128,8 +128,28 @@ class _TorchFinder(_AliasFinder):
             yield TorchDistribution()
 
 
+class _InsideFinder(_AliasFinder):
+    """Finds `mindspore.x` once `mindspore` is the facade: before Python's own finder, which would
+    load the files below the facade a second time, under that name."""
+
+    def find_spec(
+        self,
+        fullname: str,
+        path: Sequence[str] | None,
+        target: ModuleType | None = None,
+    ) -> ModuleSpec | None:
+        first, _, rest = fullname.partition(".")
+        package = sys.modules.get(first)
+        if not rest or first not in self.aliases or package is None:
+            return None
+        if package.__name__ != self.aliases[first]:
+            return None
+        return super().find_spec(fullname, path, target)
+
+
 _torch_finder = _TorchFinder(_ALIASES, tells=True)
 _fallback_finder = _AliasFinder(_FALLBACKS, tells=False)
+_inside_finder = _InsideFinder(_FALLBACKS, tells=False)
 
 
 def active_side() -> str:
@@ -160,10 +180,11 @@ def _switch(side: str) -> None:
     sys.modules.update(_set_aside[side])
     _set_aside[side] = {}
     if side == OURS:
-        sys.meta_path.insert(0, _torch_finder)
+        sys.meta_path[:0] = [_torch_finder, _inside_finder]
         sys.meta_path.append(_fallback_finder)
     else:
         sys.meta_path.remove(_torch_finder)
+        sys.meta_path.remove(_inside_finder)
         sys.meta_path.remove(_fallback_finder)
     _active = side
 

@@ -217,6 +217,40 @@ def test_mindspore_is_ours_only_where_there_is_no_other(
     assert sys.modules.pop("mindspore").real
 
 
+def test_mindspore_and_its_modules_are_the_facade_once(repository: Path) -> None:
+    """`import mindspore.nn` is the same module object, not the facade's files loaded again."""
+    code = """
+from mindtorch.tools import mstorch_enable
+import mindspore as ms
+import mindspore.dataset as ds
+import mindspore.nn as nn
+from mindspore.common.initializer import Normal
+from mindspore.communication import init
+from mindspore.dataset import vision
+from mindspore.train.callback import LossMonitor
+import sys
+import mindtorch.mindspore
+print(ms is mindtorch.mindspore, nn is ms.nn, nn.Dense.__module__, ds.vision is vision)
+print([n for n in sys.modules if n.startswith("mindspore") and sys.modules[n].__name__ == n])
+try:
+    import mindspore.nothing
+except ModuleNotFoundError as error:
+    print(error)
+from mindtorch.tools import pytorch_enable
+try:
+    import mindspore
+except ModuleNotFoundError as error:
+    print(error)
+"""
+    result = subprocess.run(
+        [sys.executable, "-c", code], cwd=repository, capture_output=True, text=True, timeout=120
+    )
+    assert result.stdout.splitlines() == [
+        "True True mindtorch.mindspore.nn.basic True", "[]", "No module named 'mindspore.nothing'",
+        "No module named 'mindspore'",
+    ], result.stderr  # fmt: skip
+
+
 def test_importing_the_tools_is_the_act(repository: Path) -> None:
     """`mstorch_enable` and `pytorch_enable`; a second import does nothing."""
     code = """

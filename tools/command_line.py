@@ -1,4 +1,4 @@
-"""The command line: `python -m mindtorch run|compare script.py`, also installed as `mindtorch`."""
+"""The command line: `python -m mindtorch run|compare|gradcheck`, also installed as `mindtorch`."""
 
 import argparse
 import sys
@@ -7,7 +7,7 @@ from pathlib import Path
 import mindtorch
 from mindtorch.module_hooker import torch_disable
 
-from . import compare
+from . import compare, gradient_check
 from .script import ScriptNotFoundError, execute, report_failure
 
 __all__ = ["main"]
@@ -30,6 +30,13 @@ def make_parser() -> argparse.ArgumentParser:
     )
     compare.add_arguments(beside)
     beside.set_defaults(act=compare.main)
+    slopes = commands.add_parser(
+        "gradcheck",
+        help="compare a function's gradients: value_and_grad, backward, central differences",
+        description="Exit status 0: they agree; 1: they differ; 2: nothing was compared.",
+    )
+    gradient_check.add_arguments(slopes)
+    slopes.set_defaults(act=gradient_check.main)
     return parser
 
 

@@ -14,11 +14,16 @@ from mindtorch.transforms import jacrev as jacrev
 from mindtorch.transforms import recompute as recompute
 from mindtorch.transforms import vmap as vmap
 
+from . import amp as amp
 from . import common as common
 from . import communication as communication
 from . import context as context
 from . import nn as nn
 from . import ops as ops
+from . import train as train
+from ._jit import jit as jit
+from ._jit import jit_class as jit_class
+from .amp import *
 from .common import Initializer as Initializer
 from .common import Parameter as Parameter
 from .common import ParameterTuple as ParameterTuple
@@ -28,3 +33,16 @@ from .common import get_seed as get_seed
 from .common import set_seed as set_seed
 from .common.dtype import *
 from .context import *
+from .train import Model as Model
+from .train import load_checkpoint as load_checkpoint
+from .train import load_param_into_net as load_param_into_net
+from .train import save_checkpoint as save_checkpoint
+
+
+def __getattr__(name: str) -> object:
+    """The data pipeline is imported when it is first used."""
+    if name == "dataset":
+        import importlib
+
+        return importlib.import_module(f"{__name__}.dataset")
+    raise AttributeError(f"module 'mindspore' has no attribute {name!r}")

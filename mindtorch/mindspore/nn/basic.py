@@ -43,7 +43,7 @@ class Dense(Cell):
         self.weight = Parameter(
             initializer(weight_init, (out_channels, in_channels), dtype), "weight"
         )
-        self.bias = None
+        self.bias: Any = None
         if has_bias:
             bias_init = Uniform(1 / math.sqrt(in_channels)) if bias_init is None else bias_init
             self.bias = Parameter(initializer(bias_init, (out_channels,), dtype), "bias")

@@ -51,7 +51,7 @@ class _Convolution(Cell):
         shape = (first, second // group, *self.kernel_size)
         weight_init = HeUniform(math.sqrt(5)) if weight_init is None else weight_init
         self.weight = Parameter(initializer(weight_init, shape, dtype), "weight")
-        self.bias = None
+        self.bias: Any = None
         if has_bias:
             bound = 1 / math.sqrt(in_channels // group * math.prod(self.kernel_size))
             bias_init = Uniform(bound) if bias_init is None else bias_init

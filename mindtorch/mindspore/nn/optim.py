@@ -41,7 +41,7 @@ def _sgd(
     dampening: float, nesterov: bool,
 ) -> None:  # fmt: skip
     """One step with momentum buffers that exist, by the fused kernel or by ops."""
-    if group.fused.takes(parameters, gradients, states):
+    if group.fused.takes(parameters, gradients, *([states] if states else [])):
         group.fused.sgd(
             parameters, gradients, states, lr=rate, momentum=momentum, dampening=dampening,
             weight_decay=0.0, nesterov=nesterov, maximize=False,

@@ -1,5 +1,7 @@
 """MindSpore's ``ops``: functions, primitives, gradients and what is built on them."""
 
+from typing import TYPE_CHECKING, Any
+
 from mindtorch.functional import get_grad as get_grad
 from mindtorch.functional import grad as grad
 from mindtorch.functional import jvp as jvp
@@ -18,3 +20,7 @@ from . import operations as operations
 from .composite import *
 from .function import *
 from .operations import *
+
+if TYPE_CHECKING:
+    # functions and primitives that are made from tables of names
+    def __getattr__(name: str) -> Any: ...

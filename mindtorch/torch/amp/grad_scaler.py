@@ -27,6 +27,19 @@ _NO_SCALE = (
 )
 
 
+def _are_gradients(value: Any) -> bool:
+    return isinstance(value, EngineTensor) or (
+        isinstance(value, (tuple, list)) and all(isinstance(g, EngineTensor) for g in value)
+    )
+
+
+def _gradients(value: Any) -> Any:
+    """A tensor or several, as a sequence."""
+    if not _are_gradients(value):
+        raise TypeError(f"gradients should be tensors, but got {type(value).__name__}")
+    return (value,) if isinstance(value, EngineTensor) else value
+
+
 class GradScaler:
     """Scales losses, unscales gradients, and leaves out steps whose gradients are not finite.
 
@@ -119,8 +132,34 @@ class GradScaler:
                         found[device] = tensor(float(bad))
         return found
 
-    def unscale_(self, optimizer: Any) -> None:
-        """Divide the optimizer's gradients by the scale, once, before they are clipped."""
+    def _unscale_given(self, grads: Any, factor: Any) -> dict[Any, Any]:
+        """:meth:`_unscale` of gradients that are not in the parameters."""
+        from .. import no_grad, tensor
+
+        found: dict[Any, Any] = {}
+        with no_grad():
+            for gradient in grads:
+                bad = not bool(gradient.isfinite().all())
+                gradient.mul_(factor)
+                device = gradient.aval.device
+                if bad or device not in found:
+                    found[device] = tensor(float(bad))
+        return found
+
+    def unscale(self, optimizer: Any, grads: Any) -> Any:
+        """New gradients, divided by the scale; what :meth:`unscale_` does to ``grads`` in place.
+        Gradients so divided are given to :meth:`step` as they are."""
+        copies = tuple(g.clone() for g in _gradients(grads))
+        self.unscale_(optimizer, copies)
+        return copies
+
+    def unscale_(self, optimizer: Any, grads: Any = None) -> None:
+        """Divide the optimizer's gradients by the scale, once, before they are clipped.
+
+        Args:
+            grads: gradients that are not in the parameters' ``grad``: a tensor, a tuple or a list
+                of tensors, which are divided in place.
+        """
         if not self._enabled:
             return
         self._check_scale("unscale_")
@@ -132,11 +171,18 @@ class GradScaler:
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("unscale_() is being called after step().")
         inverse = self._scale.double().reciprocal().float()
-        state["found_inf_per_device"] = self._unscale(optimizer, inverse, False)
+        if grads is None:
+            state["found_inf_per_device"] = self._unscale(optimizer, inverse, False)
+        else:
+            state["found_inf_per_device"] = self._unscale_given(_gradients(grads), inverse)
         state["stage"] = OptState.UNSCALED
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """``optimizer.step()`` unless a gradient is not finite."""
+        """``optimizer.step(*args)`` unless a gradient is not finite.
+
+        The first argument may be gradients, as MindTorch's programs give them: they are divided
+        by the scale, in place, where :meth:`unscale_` has not done it.
+        """
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
@@ -146,7 +192,12 @@ class GradScaler:
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
         result = None
-        if getattr(optimizer, "_step_supports_amp_scaling", False):
+        if args and _are_gradients(args[0]):
+            if state["stage"] is OptState.READY:
+                self.unscale_(optimizer, args[0])
+            if not any(v.item() for v in state["found_inf_per_device"].values()):
+                result = optimizer.step(*args, **kwargs)
+        elif getattr(optimizer, "_step_supports_amp_scaling", False):
             result = self._step_of_fused(optimizer, state, args, kwargs)
         else:
             if state["stage"] is OptState.READY:

@@ -1,0 +1,180 @@
+"""Data sets of arrays and of a user's own source, and the base of those that know their rows."""
+
+from __future__ import annotations
+
+import copy
+import inspect
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from .engine import Dataset, Row, array_of, listed, refuse, seed_now, zip_lists
+
+__all__ = ["GeneratorDataset", "MappableDataset", "NumpySlicesDataset"]
+
+
+class MappableDataset(Dataset):
+    """A source that knows its rows by number: subclasses define ``row(i)`` and ``length``.
+
+    Args:
+        shuffle: another order in each epoch; on unless given.
+        sampler: an order: numbers, or an object that can be iterated for them.
+        num_shards, shard_id: every ``num_shards``-th row, from ``shard_id``; rows of the beginning
+            fill up so that all shards have the same number.
+        num_samples: how many rows are used.
+    """
+
+    def __init__(
+        self, columns: Sequence[str], shuffle: bool | None = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, num_samples: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(columns)
+        if sampler is not None and (shuffle is not None or num_shards is not None):
+            raise RuntimeError("sampler and shuffle or num_shards cannot be specified together.")
+        if (num_shards is None) != (shard_id is None):
+            raise RuntimeError("num_shards and shard_id need to be passed in together.")
+        if num_shards is not None and not 0 <= shard_id < num_shards:  # type: ignore[operator]
+            raise ValueError(f"shard_id {shard_id} is not within 0 and num_shards {num_shards}")
+        if num_samples is not None and num_samples < 0:
+            raise ValueError(f"num_samples should not be negative, but got {num_samples}")
+        self.shuffled = shuffle is not False and sampler is None
+        self.sampler, self.num_shards, self.shard_id = sampler, num_shards, shard_id
+        self.num_samples, self.seed = num_samples or None, seed_now()
+
+    length = 0
+
+    def row(self, place: int) -> Row:
+        """The row of a number."""
+        raise NotImplementedError
+
+    def _order(self, epoch: int) -> Any:
+        if self.sampler is not None:
+            order = np.asarray(list(self.sampler), np.int64).reshape(-1)
+        else:
+            order = np.arange(self.length)
+        if self.shuffled:
+            order = np.random.default_rng([self.seed, epoch]).permutation(order)
+        if self.num_shards is not None:
+            each = -(-len(order) // self.num_shards)
+            order = np.resize(order, each * self.num_shards)[self.shard_id :: self.num_shards]
+        return order[: self.num_samples]
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        for place in self._order(epoch):
+            yield self.row(int(place))
+
+    def get_dataset_size(self) -> int:
+        return len(self._order(0))
+
+
+class NumpySlicesDataset(MappableDataset):
+    """The slices along axis 0 of an array, of a tuple of arrays, or of a dict of them.
+
+    Args:
+        column_names: the dict's keys, or "column_0", "column_1", ..., unless given.
+    """
+
+    def __init__(
+        self, data: Any, column_names: Any = None, num_samples: int | None = None,
+        num_parallel_workers: int = 1, shuffle: bool | None = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None,
+    ) -> None:  # fmt: skip
+        if isinstance(data, dict):
+            names, arrays = list(data), [np.asarray(v) for v in data.values()]
+        else:
+            parts = data if isinstance(data, tuple) else (data,)
+            arrays = [array_of(part) for part in parts]
+            names = [f"column_{i}" for i in range(len(arrays))]
+        if column_names is not None:
+            names = listed(column_names)
+        if len(names) != len(arrays):
+            raise ValueError(f"{len(names)} column_names for {len(arrays)} columns")
+        if len({len(a) for a in arrays}) != 1:
+            raise ValueError(f"the columns have lengths {[len(a) for a in arrays]}")
+        super().__init__(names, shuffle, sampler, num_shards, shard_id, num_samples)
+        self.arrays, self.length = arrays, len(arrays[0])
+
+    def row(self, place: int) -> Row:
+        return tuple(array[place] for array in self.arrays)
+
+
+class GeneratorDataset(MappableDataset):
+    """Rows of a user's source.
+
+    Args:
+        source: a function that returns an iterator of rows, an iterable, or an object with
+            ``__getitem__`` and ``__len__``; each row an array or a tuple of them.
+        column_names: one for each.
+        column_types: element types to which the columns are cast.
+        shuffle: only for sources with ``__getitem__``; on for these unless given.
+    """
+
+    def __init__(
+        self, source: Any, column_names: Any = None, column_types: Any = None, schema: Any = None,
+        num_samples: int | None = None, num_parallel_workers: int = 1,
+        shuffle: bool | None = None, sampler: Any = None, num_shards: int | None = None,
+        shard_id: int | None = None, python_multiprocessing: bool = True,
+        max_rowsize: Any = None,
+    ) -> None:  # fmt: skip
+        refuse(schema=schema)
+        if column_names is None:
+            raise ValueError("Neither columns_names nor schema are provided.")
+        self.by_number = hasattr(source, "__getitem__") and hasattr(source, "__len__")
+        if not self.by_number:
+            if sampler is not None or num_shards is not None or shuffle:
+                raise RuntimeError(
+                    "sampler, shuffle and num_shards need a source with __getitem__ and __len__"
+                )
+            if not callable(source) and not isinstance(source, Iterable):
+                raise TypeError(f"source {source!r} is neither a function nor can be iterated")
+            shuffle = False
+        super().__init__(
+            listed(column_names), shuffle, sampler, num_shards, shard_id, num_samples
+        )
+        self.given = source
+        self.types = None if column_types is None else [
+            None if kind is None else _numpy_type(kind) for kind in column_types
+        ]
+        self.length = len(source) if self.by_number else 0
+
+    def _row_of(self, values: Any) -> Row:
+        row = tuple(values) if isinstance(values, (tuple, list)) else (values,)
+        if len(row) != len(self.columns):
+            raise RuntimeError(
+                f"Invalid columns, the source gave {len(row)} columns, column_names has "
+                f"{len(self.columns)}."
+            )
+        arrays = [array_of(value) for value in row]
+        if self.types is not None:
+            arrays = [
+                a if kind is None else a.astype(kind) for a, kind in zip_lists(arrays, self.types)
+            ]
+        return tuple(arrays)
+
+    def row(self, place: int) -> Row:
+        return self._row_of(self.given[place])
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        if self.by_number:
+            yield from super().rows(epoch)
+            return
+        if callable(self.given):
+            source = self.given()
+        elif isinstance(self.given, Iterator) and not inspect.isgenerator(self.given):
+            source = copy.copy(self.given)
+        else:
+            source = self.given
+        for number, values in enumerate(source):
+            if number == self.num_samples:
+                return
+            yield self._row_of(values)
+
+    def get_dataset_size(self) -> int:
+        return super().get_dataset_size() if self.by_number else sum(1 for _ in self.rows(0))
+
+
+def _numpy_type(kind: Any) -> Any:
+    from ..common.dtype import as_dtype
+
+    return as_dtype(kind).np

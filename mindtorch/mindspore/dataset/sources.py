@@ -1,0 +1,203 @@
+"""Data sets in files: MNIST, CIFAR-10, folders of images."""
+
+from __future__ import annotations
+
+import gzip
+import pickle
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .engine import Row
+from .memory import MappableDataset
+
+__all__ = ["Cifar10Dataset", "FashionMnistDataset", "ImageFolderDataset", "MnistDataset"]
+
+
+def _directory(path: Any) -> Path:
+    folder = Path(path)
+    if not folder.is_dir():
+        raise ValueError(f"The folder {path} does not exist or is not a directory or permission "
+                         "denied!")  # fmt: skip
+    return folder
+
+
+def _check_usage(usage: Any, allowed: Sequence[str]) -> str:
+    if usage is None:
+        return "all"
+    if usage not in allowed:
+        raise ValueError(f"usage should be one of {list(allowed)}, but got {usage!r}")
+    return str(usage)
+
+
+def _numbers(folder: Path, name: str) -> Any:
+    """The array of a file in MNIST's format: a magic number, lengths of the axes, bytes."""
+    path = folder / name
+    if path.exists():
+        content = path.read_bytes()
+    elif (folder / (name + ".gz")).exists():
+        content = gzip.decompress((folder / (name + ".gz")).read_bytes())
+    else:
+        raise RuntimeError(f"{folder} has no file {name}")
+    if len(content) < 4 or content[:3] != b"\0\0\x08":
+        raise RuntimeError(f"{path} is not a file of MNIST's format")
+    axes = content[3]
+    shape = tuple(int(n) for n in np.frombuffer(content, ">u4", axes, 4))
+    data = np.frombuffer(content, np.uint8, offset=4 + 4 * axes)
+    if data.size != np.prod(shape, dtype=np.int64):
+        raise RuntimeError(f"{path} should hold {shape} bytes, and has {data.size}")
+    return data.reshape(shape)
+
+
+class MnistDataset(MappableDataset):
+    """Handwritten digits: "image" (28, 28, 1) uint8, "label" uint32.
+
+    Args:
+        dataset_dir: holds train-images-idx3-ubyte and the like, or these with .gz.
+        usage: "train", "test" or "all"; all that is there when None.
+    """
+
+    _parts = {"train": "train", "test": "t10k"}  # noqa: RUF012
+
+    def __init__(
+        self, dataset_dir: Any, usage: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples)
+        folder = _directory(dataset_dir)
+        if cache is not None:
+            raise NotImplementedError("cache is not supported")
+        chosen = _check_usage(usage, ("train", "test", "all"))
+        images, labels = [], []
+        for part, prefix in self._parts.items():
+            name = f"{prefix}-images-idx3-ubyte"
+            there = (folder / name).exists() or (folder / f"{name}.gz").exists()
+            if chosen == part or (chosen == "all" and there):
+                images.append(_numbers(folder, name))
+                labels.append(_numbers(folder, f"{prefix}-labels-idx1-ubyte"))
+        if not images:
+            raise RuntimeError(f"{folder} has no file of images in MNIST's format")
+        self.images = np.concatenate(images)[..., None]
+        self.labels = np.concatenate(labels).astype(np.uint32)
+        if len(self.images) != len(self.labels):
+            raise RuntimeError(f"{len(self.images)} images and {len(self.labels)} labels")
+        self.length = len(self.labels)
+
+    def row(self, place: int) -> Row:
+        return self.images[place], self.labels[place]
+
+
+class FashionMnistDataset(MnistDataset):
+    """Clothes in MNIST's format."""
+
+
+class Cifar10Dataset(MappableDataset):
+    """Small pictures: "image" (32, 32, 3) uint8, "label" uint32.
+
+    Args:
+        dataset_dir: holds data_batch_1.bin and the like, or CIFAR-10's pickled files.
+        usage: "train", "test" or "all"; all when None.
+    """
+
+    def __init__(
+        self, dataset_dir: Any, usage: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples)
+        if cache is not None:
+            raise NotImplementedError("cache is not supported")
+        folder = _directory(dataset_dir)
+        chosen = _check_usage(usage, ("train", "test", "all"))
+        stems = {"train": "data_batch_", "test": "test_batch"}
+        wanted = tuple(stems.values()) if chosen == "all" else (stems[chosen],)
+        paths = sorted(
+            p for p in folder.iterdir()
+            if p.name.startswith(wanted) and p.suffix in ("", ".bin") and p.is_file()
+        )  # fmt: skip
+        if not paths:
+            raise RuntimeError(f"{folder} has no files of CIFAR-10")
+        parts = [_cifar_part(path) for path in paths]
+        pixels = np.concatenate([p for p, _ in parts]).reshape(-1, 3, 32, 32)
+        self.images = np.ascontiguousarray(pixels.transpose(0, 2, 3, 1))
+        self.labels = np.concatenate([labels for _, labels in parts]).astype(np.uint32)
+        self.length = len(self.labels)
+
+    def row(self, place: int) -> Row:
+        return self.images[place], self.labels[place]
+
+
+class _Arrays(pickle.Unpickler):
+    """Reads CIFAR-10's pickles: dicts of bytes, lists and numpy's arrays, nothing that acts."""
+
+    _allowed = {  # noqa: RUF012
+        ("numpy.core.multiarray", "_reconstruct"), ("numpy._core.multiarray", "_reconstruct"),
+        ("numpy", "ndarray"), ("numpy", "dtype"), ("_codecs", "encode"),
+    }  # fmt: skip
+
+    def find_class(self, module: str, name: str) -> Any:
+        if (module, name) not in self._allowed:
+            raise pickle.UnpicklingError(f"a file of CIFAR-10 does not hold {module}.{name}")
+        return super().find_class(module.replace("numpy.core", "numpy._core"), name)
+
+
+def _cifar_part(path: Path) -> tuple[Any, Any]:
+    """(rows of 3072 bytes, labels) of a file."""
+    if path.suffix == ".bin":
+        content = np.frombuffer(path.read_bytes(), np.uint8)
+        if content.size % 3073:
+            raise RuntimeError(f"{path} is not a file of CIFAR-10: rows have 3073 bytes")
+        rows = content.reshape(-1, 3073)
+        return rows[:, 1:], rows[:, 0]
+    with path.open("rb") as file:
+        held = _Arrays(file, encoding="bytes").load()
+    return np.asarray(held[b"data"], np.uint8), np.asarray(held[b"labels"])
+
+
+class ImageFolderDataset(MappableDataset):
+    """Images in one folder for each class: "image" bytes of the file (or the decoded picture),
+    "label" int32, the number of the class among the sorted folders.
+
+    Args:
+        extensions: of the files that are used; .jpg, .jpeg, .png, .ppm, .bmp, .gif unless given.
+        class_indexing: {folder: number}; other folders are left out.
+        decode: decode the images here; needs Pillow.
+    """
+
+    def __init__(
+        self, dataset_dir: Any, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
+        extensions: Sequence[str] | None = None, class_indexing: dict[str, int] | None = None,
+        decode: bool = False, num_shards: int | None = None, shard_id: int | None = None,
+        cache: Any = None, decrypt: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples)
+        if cache is not None or decrypt is not None:
+            raise NotImplementedError("cache and decrypt are not supported")
+        folder = _directory(dataset_dir)
+        endings = extensions or (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".gif")
+        classes = sorted(p.name for p in folder.iterdir() if p.is_dir())
+        numbers = class_indexing or {name: i for i, name in enumerate(classes)}
+        self.files = [
+            (path, numbers[name])
+            for name in classes if name in numbers
+            for path in sorted((folder / name).iterdir())
+            if path.suffix.lower() in endings and path.is_file()
+        ]  # fmt: skip
+        self.class_indexing, self.decode, self.length = numbers, decode, len(self.files)
+
+    def get_class_indexing(self) -> dict[str, int]:
+        """{folder: number of the class}."""
+        return dict(self.class_indexing)
+
+    def row(self, place: int) -> Row:
+        path, number = self.files[place]
+        content: Any = np.frombuffer(path.read_bytes(), np.uint8)
+        if self.decode:
+            from .vision import Decode
+
+            content = Decode()(content)
+        return content, np.int32(number)

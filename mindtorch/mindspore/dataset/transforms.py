@@ -1,0 +1,152 @@
+"""Operations on columns of any kind."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..common.dtype import as_dtype
+
+__all__ = [
+    "Compose", "Concatenate", "Duplicate", "Fill", "OneHot", "PadEnd", "RandomApply",
+    "RandomChoice", "RandomOrder", "TypeCast", "Unique",
+]  # fmt: skip
+
+
+def draw() -> Any:
+    """The generator of everything random in transforms: numpy's common one, as set_seed seeds."""
+    return np.random.mtrand._rand  # noqa: NPY002
+
+
+class TypeCast:
+    """The array cast to a type."""
+
+    def __init__(self, output_type: Any) -> None:
+        self.type = as_dtype(output_type).np
+
+    def __call__(self, data: Any) -> Any:
+        return np.asarray(data).astype(self.type)
+
+
+class Compose:
+    """Functions, one after another."""
+
+    def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
+        self.transforms = list(transforms)
+        for each in self.transforms:
+            if not callable(each):
+                raise TypeError(f"transforms should be functions, but got {each!r}")
+
+    def __call__(self, *data: Any) -> Any:
+        values: Any = data
+        for transform in self.transforms:
+            values = transform(*values)
+            values = values if isinstance(values, tuple) else (values,)
+        return values[0] if len(values) == 1 else values
+
+
+class OneHot:
+    """A row with 1 at the label and 0 elsewhere; with ``smoothing_rate`` that share is spread."""
+
+    def __init__(self, num_classes: int, smoothing_rate: float = 0.0) -> None:
+        if num_classes < 1 or not 0 <= smoothing_rate <= 1:
+            raise ValueError(f"num_classes {num_classes}, smoothing_rate {smoothing_rate}")
+        self.count, self.rate = num_classes, smoothing_rate
+
+    def __call__(self, label: Any) -> Any:
+        labels = np.asarray(label)
+        if labels.size and not 0 <= labels.min() <= labels.max() < self.count:
+            raise RuntimeError(f"OneHot: a label is not within 0 and {self.count}")
+        rows = labels.reshape(-1, 1) == np.arange(self.count)
+        rows = rows.reshape((*(labels.shape if labels.shape != (1,) else ()), self.count))
+        if self.rate == 0:
+            return rows.astype(labels.dtype)
+        return np.where(rows, 1 - self.rate + self.rate / self.count,
+                        self.rate / self.count).astype(np.float64)  # fmt: skip
+
+
+class Fill:
+    """Every element ``fill_value``."""
+
+    def __init__(self, fill_value: Any) -> None:
+        self.value = fill_value
+
+    def __call__(self, data: Any) -> Any:
+        return np.full_like(data, self.value)
+
+
+class Concatenate:
+    """Arrays one after another along ``axis``, between ``prepend`` and ``append``."""
+
+    def __init__(self, axis: int = 0, prepend: Any = None, append: Any = None) -> None:
+        self.axis, self.prepend, self.append = axis, prepend, append
+
+    def __call__(self, *data: Any) -> Any:
+        parts = [p for p in (self.prepend, *data, self.append) if p is not None]
+        return np.concatenate(parts, self.axis)
+
+
+class PadEnd:
+    """The array filled up (or cut) at its end to a shape."""
+
+    def __init__(self, pad_shape: Sequence[int | None], pad_value: Any = 0) -> None:
+        self.shape, self.value = list(pad_shape), pad_value
+
+    def __call__(self, data: Any) -> Any:
+        array = np.asarray(data)
+        shape = [n if n is not None else m for n, m in zip(self.shape, array.shape, strict=True)]
+        result = np.full(shape, self.value, array.dtype)
+        part = tuple(slice(min(n, m)) for n, m in zip(shape, array.shape, strict=True))
+        result[part] = array[part]
+        return result
+
+
+class Duplicate:
+    """The array, and a copy."""
+
+    def __call__(self, data: Any) -> Any:
+        return data, np.array(data)
+
+
+class Unique:
+    """(distinct elements, where each element is among them, how often each occurs)."""
+
+    def __call__(self, data: Any) -> Any:
+        values, places, counts = np.unique(
+            np.asarray(data).reshape(-1), return_inverse=True, return_counts=True
+        )
+        return values, places.astype(np.int32), counts.astype(np.int32)
+
+
+class RandomApply:
+    """All functions, with probability ``prob``, or none."""
+
+    def __init__(self, transforms: Sequence[Callable[..., Any]], prob: float = 0.5) -> None:
+        self.all, self.prob = Compose(transforms), prob
+
+    def __call__(self, data: Any) -> Any:
+        return self.all(data) if draw().random_sample() < self.prob else data
+
+
+class RandomChoice:
+    """One of the functions, drawn at random."""
+
+    def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
+        self.transforms = Compose(transforms).transforms
+
+    def __call__(self, data: Any) -> Any:
+        return self.transforms[draw().randint(len(self.transforms))](data)
+
+
+class RandomOrder:
+    """All functions, in random order."""
+
+    def __init__(self, transforms: Sequence[Callable[..., Any]]) -> None:
+        self.transforms = Compose(transforms).transforms
+
+    def __call__(self, data: Any) -> Any:
+        for place in draw().permutation(len(self.transforms)):
+            data = self.transforms[place](data)
+        return data

@@ -1,0 +1,213 @@
+"""MindSpore's checkpoint files: protobuf messages, written and read without a compiler for them.
+
+    Checkpoint { repeated Value value = 1 }
+    Value { string tag = 1; TensorProto tensor = 2 }
+    TensorProto { repeated int64 dims = 1; string tensor_type = 2; bytes tensor_content = 3 }
+
+A tensor that is too large for one message is continued in the next values of the same tag.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+
+from ..common.dtype import text_of
+
+__all__ = ["CheckpointError", "read", "write"]
+
+SLICE = 512 * 1024 * 1024  # bytes of a tensor in one value
+_VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
+
+_TYPES = {
+    text_of(each): each
+    for each in (
+        dtypes.bool_, dtypes.int8, dtypes.int16, dtypes.int32, dtypes.int64, dtypes.uint8,
+        dtypes.uint16, dtypes.uint32, dtypes.uint64, dtypes.float16, dtypes.float32,
+        dtypes.float64, dtypes.bfloat16, dtypes.complex64, dtypes.complex128,
+    )
+}  # fmt: skip
+
+
+class CheckpointError(ValueError):
+    """The file is no checkpoint, or not a whole one."""
+
+
+# --- writing -----------------------------------------------------------------------------------
+
+
+def _varint(number: int) -> bytes:
+    """Seven bits in each byte, the lowest first; the top bit says that more follow."""
+    number &= 2**64 - 1
+    result = bytearray()
+    while number > 0x7F:
+        result.append(number & 0x7F | 0x80)
+        number >>= 7
+    result.append(number)
+    return bytes(result)
+
+
+def _head(field: int, size: int) -> bytes:
+    """The beginning of a field of bytes."""
+    return _varint(field << 3 | _BYTES) + _varint(size)
+
+
+def _field(field: int, content: bytes) -> bytes:
+    return _head(field, len(content)) + content
+
+
+def _write_value(file: BinaryIO, tag: bytes, dims: tuple[int, ...], kind: str, data: Any) -> None:
+    """One value, the tensor's bytes last and not copied."""
+    described = b"".join(b"\x08" + _varint(n) for n in dims) + _field(2, kind.encode())
+    described += _head(3, len(data))
+    value = _field(1, tag) + _head(2, len(described) + len(data)) + described
+    file.write(_head(1, len(value) + len(data)) + value)
+    file.write(data)
+
+
+def write(path: str | Path, entries: Iterable[tuple[str, Any]], slice_size: int = SLICE) -> None:
+    """Write (name, array) pairs; the file appears when it is whole.
+
+    Args:
+        slice_size: bytes after which a tensor goes on in another value.
+    """
+    path = Path(path)
+    handle, partial = tempfile.mkstemp(prefix=path.name, suffix=".partial", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            for name, array in entries:
+                array = np.asarray(array)
+                kind = text_of(dtypes.from_numpy(array.dtype))
+                flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+                data = memoryview(flat)
+                for start in range(0, max(len(data), 1), slice_size):
+                    part = data[start : start + slice_size]
+                    _write_value(file, name.encode(), array.shape, kind, part)
+            file.flush()
+            os.fsync(file.fileno())
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(partial, 0o666 & ~umask)
+        os.replace(partial, path)
+    except BaseException:
+        Path(partial).unlink(missing_ok=True)
+        raise
+
+
+# --- reading -----------------------------------------------------------------------------------
+
+
+def _read_varint(data: memoryview, at: int) -> tuple[int, int]:
+    number = shift = 0
+    while True:
+        if at >= len(data) or shift > 63:
+            raise CheckpointError("the file ends within a number, or is no checkpoint")
+        byte = data[at]
+        at += 1
+        number |= (byte & 0x7F) << shift
+        if byte < 0x80:
+            return number, at
+        shift += 7
+
+
+def _fields(data: memoryview) -> Iterator[tuple[int, Any]]:
+    """(number, content) of a message's fields: ints, or bytes as memory views."""
+    at = 0
+    while at < len(data):
+        key, at = _read_varint(data, at)
+        kind = key & 7
+        if kind == _VARINT:
+            number, at = _read_varint(data, at)
+            yield key >> 3, number
+            continue
+        if kind == _BYTES:
+            size, at = _read_varint(data, at)
+        elif kind in (_FIXED32, _FIXED64):
+            size = 4 if kind == _FIXED32 else 8
+        else:
+            raise CheckpointError(f"a field of the unknown kind {kind}: no checkpoint")
+        if at + size > len(data):
+            raise CheckpointError("the file ends within a value: it was not written to its end")
+        yield key >> 3, data[at : at + size]
+        at += size
+
+
+def _text(content: Any) -> str:
+    if isinstance(content, int):
+        raise CheckpointError("a number where a text should be: no checkpoint")
+    try:
+        return bytes(content).decode()
+    except UnicodeDecodeError:
+        raise CheckpointError("a name that is no text: no checkpoint") from None
+
+
+def _dims_of(content: Any) -> list[int]:
+    """One length, or several packed into one field."""
+    if isinstance(content, int):
+        return [content]
+    dims, at = [], 0
+    while at < len(content):
+        number, at = _read_varint(content, at)
+        dims.append(number)
+    return dims
+
+
+def _tensor_of(message: memoryview) -> tuple[tuple[int, ...], str, memoryview]:
+    dims: list[int] = []
+    kind, data = "", memoryview(b"")
+    for number, content in _fields(message):
+        if number == 1:
+            dims += _dims_of(content)
+        elif number == 2:
+            kind = _text(content)
+        elif number == 3:
+            data = content
+    return tuple(dims), kind, data
+
+
+def read(path: str | Path) -> dict[str, Any]:
+    """{name: array} of a checkpoint file.
+
+    Raises:
+        CheckpointError: no checkpoint, a part of one, or a type that tensors do not have.
+    """
+    whole = memoryview(Path(path).read_bytes())
+    parts: dict[str, list[memoryview]] = {}
+    described: dict[str, tuple[tuple[int, ...], str]] = {}
+    for number, value in _fields(whole):
+        if number != 1 or isinstance(value, int):
+            continue
+        tag, tensor = "", None
+        for field, content in _fields(value):
+            if field == 1:
+                tag = _text(content)
+            elif field == 2 and not isinstance(content, int):
+                tensor = _tensor_of(content)
+        if tensor is None:
+            raise CheckpointError(f"the value {tag!r} holds no tensor")
+        described.setdefault(tag, tensor[:2])
+        parts.setdefault(tag, []).append(tensor[2])
+    return {tag: _array(tag, *described[tag], parts[tag]) for tag in parts}
+
+
+def _array(tag: str, dims: tuple[int, ...], kind: str, parts: list[memoryview]) -> Any:
+    if kind not in _TYPES:
+        raise CheckpointError(f"{tag!r} has the type {kind!r}, which tensors do not have")
+    dtype = _TYPES[kind].np
+    content = b"".join(parts)
+    if dims == (0,) and len(content) == dtype.itemsize:
+        dims = ()  # older writers gave numbers the shape (0,)
+    expected = int(np.prod(dims, dtype=np.int64)) * dtype.itemsize
+    if len(content) != expected:
+        raise CheckpointError(
+            f"{tag!r} of shape {dims} and type {kind} needs {expected} bytes, and the file has "
+            f"{len(content)}"
+        )
+    return np.frombuffer(content, np.uint8).copy().view(dtype).reshape(dims)

@@ -1,0 +1,205 @@
+"""save_checkpoint, load_checkpoint, load_param_into_net."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array
+from mindtorch.torch.nn.modules.module import Module
+
+from ..common.dtype import text_of
+from ..common.parameter import Parameter
+from . import _checkpoint_format as form
+
+__all__ = ["load_checkpoint", "load_param_into_net", "save_checkpoint"]
+
+
+def _array_of(name: str, data: Any) -> Any:
+    if isinstance(data, EngineTensor):
+        return data.asnumpy()
+    array = np.asarray(data)
+    if array.dtype.kind not in "biufcV":
+        raise TypeError(f"{name!r} is a {type(data).__name__}, which a checkpoint does not hold")
+    return array
+
+
+def _named(cell: Any) -> list[tuple[str, Any]]:
+    """(name, parameter) pairs of a network: by the parameters' names, torch's by their places."""
+    return [(p.name or path, p) for path, p in cell.named_parameters()]
+
+
+def _entries(save_obj: Any) -> list[tuple[str, Any]]:
+    if isinstance(save_obj, Module):
+        return _named(save_obj)
+    if isinstance(save_obj, dict):
+        return list(save_obj.items())
+    if isinstance(save_obj, (list, tuple)):
+        return [
+            (each["name"], each["data"]) if isinstance(each, dict) else (each.name, each)
+            for each in save_obj
+        ]
+    raise TypeError(
+        "For 'save_checkpoint', the parameter 'save_obj' must be nn.Cell, list or dict, but got "
+        f"{type(save_obj)}."
+    )
+
+
+def save_checkpoint(
+    save_obj: Any, ckpt_file_name: str | os.PathLike[str], integrated_save: bool = True,
+    async_save: bool = False, append_dict: dict[str, Any] | None = None,
+    enc_key: bytes | None = None, enc_mode: str = "AES-GCM",
+    choice_func: Callable[[str], bool] | None = None, format: str = "ckpt",  # noqa: A002
+) -> None:  # fmt: skip
+    """Write parameters to a file, which appears when it is whole.
+
+    Args:
+        save_obj: a network, a list of parameters or of {"name", "data"}, or a dict.
+        ckpt_file_name: ".ckpt" is put at its end where it is missing.
+        append_dict: further values: numbers, tensors, parameters.
+        choice_func: which names are saved.
+
+    Raises:
+        NotImplementedError: encryption, writing in the background, or another format.
+    """
+    if enc_key is not None:
+        raise NotImplementedError("save_checkpoint(enc_key=...): files are not encrypted")
+    if async_save:
+        raise NotImplementedError("save_checkpoint(async_save=True) is not implemented")
+    if format != "ckpt":
+        raise NotImplementedError(f"save_checkpoint(format={format!r}): only 'ckpt'")
+    if not integrated_save:
+        raise NotImplementedError("save_checkpoint(integrated_save=False): nothing is split")
+    name = os.fspath(ckpt_file_name)
+    path = Path(name if name.endswith(".ckpt") else name + ".ckpt")
+    rows = _entries(save_obj)
+    if choice_func is not None:
+        rows = [(key, data) for key, data in rows if choice_func(key)]
+    rows += list((append_dict or {}).items())
+    if len({key for key, _ in rows}) != len(rows):
+        raise ValueError("save_checkpoint(): two values have the same name")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    form.write(path, [(key, _array_of(key, data)) for key, data in rows])
+
+
+def load_checkpoint(
+    ckpt_file_name: str | os.PathLike[str], net: Any = None, strict_load: bool = False,
+    filter_prefix: str | Iterable[str] | None = None, dec_key: bytes | None = None,
+    dec_mode: str = "AES-GCM", specify_prefix: str | Iterable[str] | None = None,
+    choice_func: Callable[[str], bool] | None = None,
+) -> dict[str, Any]:  # fmt: skip
+    """{name: Parameter} of a file.
+
+    Args:
+        net: load them into this network as well.
+        filter_prefix: names that begin so are left out.
+        specify_prefix: only names that begin so.
+        choice_func: which names are loaded.
+
+    Raises:
+        ValueError: no such file, no checkpoint, or nothing in it is chosen.
+    """
+    if dec_key is not None:
+        raise NotImplementedError("load_checkpoint(dec_key=...): files are not encrypted")
+    path = Path(os.fspath(ckpt_file_name))
+    if not path.is_file():
+        raise ValueError(f"For 'load_checkpoint', the checkpoint file: {path} does not exist.")
+    if path.suffix != ".ckpt":
+        raise ValueError(
+            "For 'load_checkpoint', the checkpoint file should end with '.ckpt', please input the "
+            f"correct 'ckpt_file_name': {path}"
+        )
+    left_out, only = _prefixes(filter_prefix), _prefixes(specify_prefix)
+    parameters: dict[str, Any] = {}
+    for name, array in form.read(path).items():
+        if (left_out and name.startswith(left_out)) or (only and not name.startswith(only)):
+            continue
+        if choice_func is not None and not choice_func(name):
+            continue
+        parameters[name] = Parameter(from_array(array), name)
+    if not parameters:
+        raise ValueError(
+            f"The loaded parameter dict is empty after filter or specify, please check whether "
+            f"the options of 'load_checkpoint' for {path} are right."
+        )
+    if net is not None:
+        load_param_into_net(net, parameters, strict_load)
+    return parameters
+
+
+def _prefixes(given: Any) -> tuple[str, ...]:
+    if given is None:
+        return ()
+    return (given,) if isinstance(given, str) else tuple(given)
+
+
+def load_param_into_net(
+    net: Any, parameter_dict: dict[str, Any], strict_load: bool = False,
+    remove_redundancy: bool = False,
+) -> tuple[list[str], list[str]]:  # fmt: skip
+    """Take the elements of ``parameter_dict`` over into a network (or an optimizer).
+
+    Args:
+        strict_load: float types must be the same; otherwise they are converted.
+
+    Returns:
+        (parameters of the network that were not in the dict, names of the dict that are not in
+        the network).
+
+    Raises:
+        RuntimeError: a shape, or a type, is another one.
+    """
+    if not isinstance(net, Module):
+        raise TypeError(
+            f"For 'load_param_into_net', the argument 'net' should be a Cell, but got {type(net)}."
+        )
+    if not isinstance(parameter_dict, dict):
+        raise TypeError(
+            "For 'load_param_into_net', the argument 'parameter_dict' should be a dict, but got "
+            f"{type(parameter_dict)}."
+        )
+    if remove_redundancy:
+        raise NotImplementedError("load_param_into_net(remove_redundancy=True)")
+    for name, value in parameter_dict.items():
+        if not isinstance(value, EngineTensor):
+            raise TypeError(
+                f"For 'load_param_into_net', the element {name!r} should be a Parameter, but got "
+                f"{type(value)}."
+            )
+    missing, used = [], set()
+    chosen = []
+    for name, parameter in _named(net):
+        given = parameter_dict.get(name)
+        if given is None:
+            missing.append(name)
+            continue
+        used.add(name)
+        _check(name, parameter, given, strict_load)
+        chosen.append((parameter, given))
+    for parameter, given in chosen:
+        parameter.assign_value(given.detach())
+    return missing, [name for name in parameter_dict if name not in used]
+
+
+def _check(name: str, parameter: Any, given: Any, strict: bool) -> None:
+    if parameter.aval.shape != given.aval.shape:
+        raise RuntimeError(
+            f"For 'load_param_into_net', {name} in the argument 'net' should have the same shape "
+            f"as {name} in the argument 'parameter_dict'. But got its shape "
+            f"{parameter.aval.shape} in the argument 'net' and shape {given.aval.shape} in the "
+            "argument 'parameter_dict'."
+        )
+    have, new = parameter.aval.dtype, given.aval.dtype
+    both_float = have.category == new.category == dtypes.FLOAT
+    if have is not new and (strict or not both_float):
+        raise RuntimeError(
+            f"For 'load_param_into_net', {name} in the argument 'net' should have the same type as "
+            f"{name} in the argument 'parameter_dict'. But got its type {text_of(have)} in the "
+            f"argument 'net' and type {text_of(new)} in the argument 'parameter_dict'."
+        )

@@ -1,0 +1,114 @@
+"""MindSpore's checkpoint files: a real one is read, ours is the same bytes, damage is noticed."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import mindtorch.mindspore as ms
+from mindtorch.mindspore import Tensor, nn
+from mindtorch.mindspore.train import _checkpoint_format as form
+
+GOLDEN = Path(__file__).parent / "golden"
+REAL = GOLDEN / "facade_net.ckpt"
+
+
+@pytest.fixture
+def expected():
+    return dict(np.load(GOLDEN / "facade_checkpoint.npz"))
+
+
+class Net(nn.Cell):
+    """The layers of the real file."""
+
+    def __init__(self):
+        super().__init__()
+        self.conv = nn.Conv2d(1, 3, 3, has_bias=True)
+        self.bn = nn.BatchNorm2d(3)
+        self.fc = nn.Dense(48, 5)
+        self.emb = nn.Embedding(7, 4)
+        self.ln = nn.LayerNorm((4,))
+
+
+def test_a_real_file_is_read_and_written_again_byte_for_byte(tmp_path, expected):
+    """Names, shapes, types and elements; and what we write is what MindSpore wrote."""
+    loaded = ms.load_checkpoint(REAL)
+    assert list(loaded) == list(expected)
+    for name, array in expected.items():
+        found = loaded[name].asnumpy()
+        assert (found.shape, found.dtype, loaded[name].name) == (array.shape, array.dtype, name)
+        assert np.array_equal(found, array)
+    ms.save_checkpoint(loaded, tmp_path / "again")
+    assert (tmp_path / "again.ckpt").read_bytes() == REAL.read_bytes()
+
+
+def test_a_real_file_goes_into_a_network(expected):
+    """Names of parameters are MindSpore's; what is left over on either side is returned."""
+    net = Net()
+    missing, left = ms.load_param_into_net(net, ms.load_checkpoint(REAL))
+    assert missing == [] and left == ["epoch", "half", "flag", "idx"]
+    assert np.array_equal(net.bn.moving_mean.asnumpy(), expected["bn.moving_mean"])
+    assert list(net.parameters_dict()) == list(expected)[:11]
+    missing, _ = ms.load_param_into_net(net, {"fc.bias": Tensor(np.zeros(5, np.float32))})
+    assert "fc.weight" in missing and not net.fc.bias.asnumpy().any()
+
+
+def test_shapes_and_types_must_fit():
+    """Nothing is broadcast, and a network that does not fit is not changed in part."""
+    net = Net()
+    before = net.fc.bias.asnumpy()
+    wrong = {"fc.bias": Tensor(np.ones(5, np.float32)), "ln.gamma": Tensor([1.0])}
+    with pytest.raises(RuntimeError, match="should have the same shape"):
+        ms.load_param_into_net(net, wrong)
+    assert np.array_equal(net.fc.bias.asnumpy(), before)
+    half = {"fc.bias": Tensor(np.ones(5, np.float16))}
+    with pytest.raises(RuntimeError, match=r"same type.*Float32.*Float16"):
+        ms.load_param_into_net(net, half, strict_load=True)
+    ms.load_param_into_net(net, half)
+    assert net.fc.bias.dtype is ms.float32 and (net.fc.bias.asnumpy() == 1).all()
+
+
+def test_large_tensors_are_sliced_and_put_together(tmp_path):
+    """A tensor over the limit goes on in values of the same name."""
+    array = np.arange(1000, dtype=np.float32).reshape(10, 100)
+    form.write(tmp_path / "a.ckpt", [("x", array), ("e", np.zeros((0, 3)))], slice_size=64)
+    whole = (tmp_path / "a.ckpt").read_bytes()
+    assert whole.count(b"Float32") == 63
+    read = form.read(tmp_path / "a.ckpt")
+    assert np.array_equal(read["x"], array) and read["e"].shape == (0, 3)
+
+
+@pytest.mark.parametrize("cut", [1, 50, 144, 1785])
+def test_a_part_of_a_file_is_refused(tmp_path, cut):
+    """A file that ends early says so, wherever it ends within a value."""
+    (tmp_path / "part.ckpt").write_bytes(REAL.read_bytes()[:cut])
+    with pytest.raises(ValueError, match=r"ends within|no checkpoint|bytes"):
+        ms.load_checkpoint(tmp_path / "part.ckpt")
+
+
+def test_all_types_and_an_interrupted_write(tmp_path):
+    """bfloat16 and complex survive; a write that fails leaves the old file alone."""
+    kinds = [ms.bfloat16, ms.float64, ms.int8, ms.uint16, ms.complex64, ms.bool_]
+    saved = {str(k): Tensor(np.array([0, 1, 2]), k) for k in kinds}
+    path = tmp_path / "all.ckpt"
+    ms.save_checkpoint(saved, path, append_dict={"epoch": 3})
+    loaded = ms.load_checkpoint(path)
+    assert all(loaded[n].dtype is t.dtype for n, t in saved.items())
+    assert loaded["epoch"].item() == 3
+    before = path.read_bytes()
+    with pytest.raises(TypeError):
+        ms.save_checkpoint({**saved, "word": "text"}, path)
+    assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
+
+
+def test_prefixes_choose_what_is_loaded():
+    """Only, and all but, names that begin so."""
+    assert list(ms.load_checkpoint(REAL, specify_prefix="bn.")) == [
+        "bn.moving_mean", "bn.moving_variance", "bn.gamma", "bn.beta"
+    ]  # fmt: skip
+    rest = ms.load_checkpoint(REAL, filter_prefix=["bn", "fc"], choice_func=lambda n: "." in n)
+    assert list(rest) == ["conv.weight", "conv.bias", "emb.embedding_table", "ln.gamma", "ln.beta"]
+    with pytest.raises(ValueError, match="empty after filter"):
+        ms.load_checkpoint(REAL, specify_prefix="nothing")
+    with pytest.raises(ValueError, match="does not exist"):
+        ms.load_checkpoint("nowhere.ckpt")
