@@ -52,6 +52,20 @@ def lacks(
     return check
 
 
+def _in_float32(rule: Callable[[Any, Any], Any]) -> Callable[[Any, Any], Any]:
+    """``rule`` rounded once, at its end, where the types are half ones."""
+
+    def wide(g: Any, x: Any) -> Any:
+        own = x.aval.dtype
+        if own.category != dtypes.FLOAT or own.itemsize >= 4:
+            return rule(g, x)
+        return cast(
+            rule(cast(g, dtype=dtypes.float32), cast(x, dtype=dtypes.float32)), dtype=own
+        )
+
+    return wide
+
+
 def _no_derivative(name: str) -> Any:
     """A rule for an input whose derivative torch lacks too."""
 
@@ -99,7 +113,9 @@ erfinv = _library(
 )
 lgamma = _function("lgamma", lambda g, x: multiply(g, digamma(x)))
 digamma = _function(
-    "digamma", lambda g, x: multiply(g, trigamma(x)), refuses=lacks("digamma", half=True)
+    "digamma",
+    _in_float32(lambda g, x: multiply(g, trigamma(x))),
+    refuses=lacks("digamma", half=True),
 )
 # the derivative of digamma
 trigamma = _function(
@@ -121,7 +137,12 @@ i1 = _library(
         g, where(equal(x, c(0)), c(0.5), subtract(i0(x), divide(out, x)))
     ),
 )
-i0e = _library("i0e", lambda g, x, out: multiply(g, subtract(i1e(x), multiply(sgn(x), out))))
+
+
+# a small difference, which half types would lose
+i0e = _library(
+    "i0e", _in_float32(lambda g, x: multiply(g, subtract(i1e(x), multiply(sgn(x), i0e(x)))))
+)
 i1e = _library(
     "i1e",
     lambda g, x, out: multiply(

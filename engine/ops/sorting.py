@@ -11,7 +11,7 @@ from .families import reduced_shape
 from .movement import zeros_like_aval
 
 
-def _sorted_aval(x: Aval, *, axis: int, descending: bool) -> Any:
+def _sorted_aval(x: Aval, *, axis: int, descending: bool, stable: bool) -> Any:
     return aval(x.shape, x.dtype, None, x.device), aval(x.shape, dtypes.int64, None, x.device)
 
 
@@ -21,7 +21,7 @@ def _back(g: Any, out1: Any, avals: Any, axis: int) -> Any:
     return scatter_add(zeros_like_aval(avals[0]), out1, g[0], axis=axis)
 
 
-# (values, indices), stable
+# (values, indices); not stable: equal elements in the order of std::sort
 sort = Op(
     "sort",
     _sorted_aval,

@@ -6,6 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .introsort import keys_of, select_rows, sort_rows
+from .threads import parallel_for
+
 
 def argmax(out: Any, x: Any, *, axis: int | None, keepdims: bool) -> None:
     """The first place of the greatest element; nan counts as the greatest."""
@@ -88,16 +91,46 @@ def mode_with_index(outs: Any, x: Any, *, axis: int, keepdims: bool) -> None:
     _choose(outs, x, axis, lambda x, axis: np.apply_along_axis(find_row, axis, x))
 
 
-def sort(outs: Any, x: Any, *, axis: int, descending: bool) -> None:
-    """Sorted values and their former places; equal elements keep their order, nan is greatest."""
+def sort(outs: Any, x: Any, *, axis: int, descending: bool, stable: bool) -> None:
+    """Sorted values and their former places; nan is greatest.
+
+    Equal elements keep their order, or (not ``stable``) come as C++'s ``std::sort`` leaves them.
+    """
     values, indices = outs
     if not x.ndim:
         values[...] = x
         indices[...] = 0
         return
-    order = order_of(x, axis, descending)
+    radix = x.ndim == 1 and x.dtype.kind in "iu" and x.size >= _RADIX and not descending
+    if stable or radix or x.shape[axis] <= _INSERTION:
+        order = order_of(x, axis, descending)
+    else:
+        order = _unstable(x, axis, descending, None)
     indices[...] = order
     values[...] = np.take_along_axis(x, order, axis)
+
+
+# up to this length an unstable sort is stable; integers from that length on are sorted by digits
+_INSERTION, _RADIX = 16, 32768
+
+
+def _unstable(x: Any, axis: int, descending: bool, k: int | None) -> Any:
+    """The order along ``axis``, of the first ``k`` only if that is given."""
+    rows = np.moveaxis(x, axis, -1)
+    length = rows.shape[-1]
+    keys = np.ascontiguousarray(keys_of(rows, descending)).reshape(-1, length)
+    places = np.empty_like(keys)
+    places[:] = np.arange(length)
+
+    def part(begin: int, end: int) -> None:
+        if k is None:
+            sort_rows(keys, places, begin, end)
+        else:
+            select_rows(keys, places, k, begin, end)
+
+    parallel_for(len(keys), part, smallest=max(1, 16384 // length))
+    found = places if k is None else places[:, :k]
+    return np.moveaxis(found.reshape(*rows.shape[:-1], found.shape[-1]), -1, axis)
 
 
 def order_of(x: Any, axis: int, descending: bool) -> Any:
@@ -111,17 +144,19 @@ def order_of(x: Any, axis: int, descending: bool) -> Any:
 
 
 def topk(outs: Any, x: Any, *, k: int, axis: int, largest: bool) -> None:
-    """The ``k`` greatest (least) elements in order, and their places."""
+    """The ``k`` greatest (least) elements in order, and their places; of equal ones as PyTorch."""
     values, indices = outs
     if not x.ndim:
         values[...] = x
         indices[...] = 0
         return
-    if k == 1 and x.shape[axis] > 0:
-        find = np.argmax if largest else np.argmin
-        order = np.expand_dims(find(_comparable(x), axis), axis)
+    if not values.size:
+        return
+    if k == 1 and x.shape[axis] >= 64:
+        first = np.argmax(_comparable(x), axis) if largest else np.argmin(keys_of(x, False), axis)
+        order = np.expand_dims(first, axis)
     else:
-        order = np.take(order_of(x, axis, largest), np.arange(k), axis)
+        order = _unstable(x, axis, largest, k)
     indices[...] = order
     values[...] = np.take_along_axis(x, order, axis)
 

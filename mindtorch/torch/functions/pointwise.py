@@ -484,8 +484,12 @@ def polygamma(n: Any, input: Any) -> Any:  # noqa: A002
         return special.digamma(input)
     if n == 1:
         return special.trigamma(input)
+    dtype = input.aval.dtype
+    half = dtype.category == dtypes.FLOAT and dtype.itemsize < 4
     factor = constant(float((-1) ** (n + 1) * math.factorial(n)))
-    return ops.multiply(factor, special.zeta(constant(float(n + 1)), input))
+    wide = input.float() if half else input
+    result = ops.multiply(factor, special.zeta(constant(float(n + 1)), wide))
+    return result.to(dtype) if half else result
 
 
 # --- complex ---------------------------------------------------------------------------------

@@ -219,6 +219,8 @@ def log_softmax(input: Any, dim: int, dtype: Any = None, *, out: Any = None) -> 
 def sum_to_size(self: Any, *size: Any) -> Any:
     """Sum the axes that broadcasting from ``size`` would have made or stretched."""
     shape = as_shape(size)
+    if not shape:
+        return self.sum()
     own = self.aval.shape
     lead = len(own) - len(shape)
     if lead < 0 or any(n not in (1, m) for n, m in zip(shape, own[lead:], strict=True)):

@@ -203,7 +203,12 @@ def normal_(generator: Any, array: Any, mean: float = 0.0, std: float = 1.0) -> 
     """Fill with normal numbers."""
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    generator.normal(array, float(mean), float(std))
+    if array.dtype.kind != "c":
+        generator.normal(array, float(mean), float(std))
+        return
+    parts = np.empty((*array.shape, 2), array.real.dtype)
+    generator.normal(parts, float(mean), float(std) / 2**0.5)
+    array[...] = parts[..., 0] + 1j * parts[..., 1]
 
 
 @_in_place("exponential_")

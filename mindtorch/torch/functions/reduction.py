@@ -440,7 +440,9 @@ def _quantile(
     if x.aval.size == 0:
         raise RuntimeError(f"{name}() input tensor must be non-empty")
     points = q if isinstance(q, EngineTensor) else _as_points(q, x)
-    ordered, _ = sorting.sort(_last(x, axis), axis=max(x.aval.ndim - 1, 0), descending=False)
+    ordered, _ = sorting.sort(
+        _last(x, axis), axis=max(x.aval.ndim - 1, 0), descending=False, stable=True
+    )
     n = ordered.aval.shape[-1] if ordered.aval.ndim else 1
     whole = movement.reshape(ordered, (*ordered.aval.shape[:-1], n))
     result = _interpolate(whole, points, n, interpolation, skip_nan)

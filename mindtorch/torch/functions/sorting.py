@@ -22,10 +22,15 @@ from .reduction import _single, numpy_names
 def sort(
     input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None  # noqa: A002
 ) -> Any:
-    """Sorted values and their places along ``dim``; always stable."""
+    """Sorted values and their places along ``dim``.
+
+    ``stable``: equal elements keep their order; else they come as PyTorch's sort leaves them.
+    """
     require_tensor(input, "sort", "input", 1)
     axis = _single(input, dim)
-    return return_types.sort(*sorting.sort(input, axis=axis, descending=bool(descending)))
+    return return_types.sort(
+        *sorting.sort(input, axis=axis, descending=bool(descending), stable=bool(stable))
+    )
 
 
 @function(out=True)
@@ -39,8 +44,8 @@ def msort(input: Any) -> Any:  # noqa: A002
 def argsort(
     input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False  # noqa: A002
 ) -> Any:
-    """The places that sort ``input`` along ``dim``; always stable."""
-    return sort(input, dim, descending)[1]
+    """The places that sort ``input`` along ``dim``; ``stable`` as in :func:`sort`."""
+    return sort(input, dim, descending, stable=stable)[1]
 
 
 @function(out=True)

@@ -58,6 +58,19 @@ def scaled_dot_product_attention(
     mask = attn_mask
     if mask is not None and mask.aval.dtype is dtypes.bool_:
         mask = query.new_zeros(mask.shape).masked_fill(mask.logical_not(), -math.inf)
+    if query.aval.dtype in (dtypes.float16, dtypes.bfloat16):
+        wide = None if mask is None else mask.float()
+        result = _attended(
+            query.float(), key.float(), value.float(), wide, dropout_p, is_causal, factor
+        )
+        return result.to(query.dtype)
+    return _attended(query, key, value, mask, dropout_p, is_causal, factor)
+
+
+def _attended(
+    query: Any, key: Any, value: Any, mask: Any, dropout_p: float, is_causal: bool, factor: float
+) -> Any:
+    """The attention in the type of its inputs; ``mask`` is added to the scores."""
     if dropout_p == 0 and _fits_fused(query, key, value, mask):
         return ops.attention(query, key, value, mask, scale=factor, causal=bool(is_causal))[0]
     weights = ops.weights(query, key, mask, scale=factor, causal=bool(is_causal))

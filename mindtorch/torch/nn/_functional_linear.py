@@ -17,6 +17,7 @@ from mindtorch.engine.tensor import from_array
 
 from .._arguments import require_tensor
 from ..autograd.grad_mode import no_grad
+from ._half import in_float32
 
 __all__ = [
     "bilinear", "cosine_similarity", "embedding", "embedding_bag", "linear", "normalize",
@@ -31,6 +32,7 @@ def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
     return linear_algebra.linear(input, weight, bias)
 
 
+@in_float32
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """``x1^T W[o] x2 + b[o]`` for each output ``o``."""
     outputs, first, second = weight.aval.shape
@@ -97,9 +99,10 @@ def _renormalize(weight: Any, indices: Any, max_norm: float, norm_type: float) -
         rows = np.unique(indices.array())
         table = weight.array()
         for row in rows:
-            norm = float(np.linalg.norm(table[row].astype(np.float64), norm_type))
+            wide = np.linalg.norm(table[row].astype(np.float64), norm_type)
+            norm = float(wide.astype(table.dtype))
             if norm > max_norm:
-                table[row] *= table.dtype.type(max_norm / (norm + 1e-7))
+                table[row] *= np.asarray(max_norm / (norm + 1e-7)).astype(table.dtype)
         weight._shared.version += 1
 
 

@@ -14,6 +14,7 @@ from mindtorch.engine.ops import movement
 
 from ._functional_activation import log_softmax, logsigmoid, relu
 from ._functional_linear import pairwise_distance
+from ._half import in_float32
 from ._reduction import chosen_reduction, reduced
 
 __all__ = [
@@ -203,6 +204,7 @@ def _either(condition: Any, a: Any, b: Any) -> Any:
     return pointwise.where(condition, a, b)
 
 
+@in_float32
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None  # noqa: A002
 ) -> Any:
@@ -258,6 +260,7 @@ def binary_cross_entropy(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+@in_float32
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", pos_weight: Any = None,
@@ -276,6 +279,7 @@ def binary_cross_entropy_with_logits(
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
+@in_float32
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None,  # noqa: A002
     eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",
@@ -343,6 +347,7 @@ def hinge_embedding_loss(
     return reduced(pull + push, reduction)
 
 
+@in_float32
 def soft_margin_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"  # noqa: A002
 ) -> Any:

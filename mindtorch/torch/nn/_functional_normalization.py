@@ -13,6 +13,7 @@ from mindtorch.engine.tensor import constant as c
 
 from ..autograd.grad_mode import no_grad
 from . import _functional_pooling as pooling
+from ._half import in_float32
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm",
@@ -165,6 +166,7 @@ def layer_norm(
     )[0]
 
 
+@in_float32
 def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = None) -> Any:  # noqa: A002
     """x / sqrt(mean(x**2) + eps) * weight over the last axes."""
     shape = tuple(normalized_shape)

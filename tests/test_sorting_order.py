@@ -1,0 +1,56 @@
+"""Equal elements come in PyTorch's order out of sorts that are not stable."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import mindtorch.torch as ours
+
+
+def rows(dtype: str, length: int) -> tuple[Any, Any]:
+    """Two rows with many equal elements, and in floating types nan and both zeros."""
+    values = np.random.default_rng(length).integers(-3, 4, (2, length)).astype(np.float32)
+    if "float" in dtype:
+        values[0, :3] = np.nan, -0.0, np.inf
+    theirs = torch.from_numpy(values).to(getattr(torch, dtype))
+    return theirs, ours.tensor(values).to(getattr(ours, dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64", "uint8", "bool"])
+@pytest.mark.parametrize("length", [16, 17, 300])
+@pytest.mark.parametrize("descending", [False, True])
+@pytest.mark.parametrize("stable", [False, True])
+def test_sort_leaves_equal_elements_where_torch_does(
+    dtype: str, length: int, descending: bool, stable: bool
+) -> None:
+    """Places are compared with ==: who ranks by them gets PyTorch's ranking."""
+    theirs, mine = rows(dtype, length)
+    expected = torch.sort(theirs, dim=1, descending=descending, stable=stable)
+    found = ours.sort(mine, 1, descending, stable=stable)
+    assert found.indices.tolist() == expected.indices.tolist()
+    assert str(found.values.tolist()) == str(expected.values.tolist())
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64"])
+@pytest.mark.parametrize(("length", "k"), [(16, 1), (20, 3), (300, 1), (300, 4), (300, 100)])
+@pytest.mark.parametrize("largest", [False, True])
+def test_topk_takes_the_same_of_equal_elements(
+    dtype: str, length: int, k: int, largest: bool
+) -> None:
+    """PyTorch selects by heaps (a small k) or by partitions; which element it takes differs."""
+    theirs, mine = rows(dtype, length)
+    expected = torch.topk(theirs, k, 1, largest)
+    found = ours.topk(mine, k, 1, largest)
+    assert found.indices.tolist() == expected.indices.tolist()
+    assert str(found.values.tolist()) == str(expected.values.tolist())
+
+
+def test_a_sort_of_a_middle_axis_orders_each_row() -> None:
+    """Rows are gathered for the sort and put back where they were."""
+    values = np.random.default_rng(0).integers(0, 5, (3, 40, 2))
+    expected = torch.argsort(torch.from_numpy(values), 1, True)
+    assert ours.argsort(ours.tensor(values), 1, True).tolist() == expected.tolist()
