@@ -177,6 +177,10 @@ _LAZY_NAMES |= dict.fromkeys((
 _LAZY_NAMES |= dict.fromkeys((
     "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm",
 ), "_native")  # fmt: skip
+_LAZY_NAMES |= dict.fromkeys((
+    "_chunk_cat", "_native_batch_norm_legit", "_softmax_backward_data", "_unsafe_masked_index",
+    "_unsafe_masked_index_put_accumulate",
+), "_private_forms")  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -1,8 +1,10 @@
-"""torch.ops: the operators that were declared with torch.library, by namespace and name."""
+"""torch.ops: the operators that were declared with torch.library, by namespace and name, and our
+functions as `torch.ops.aten`."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from typing import Any
 
 from ._operators import OPERATORS, Operator, Schema
@@ -74,14 +76,49 @@ class _Packet:
         return f"<OpOverloadPacket(op='{self}')>"
 
 
+class _Native:
+    """`torch.ops.aten.name` where it is one of our own functions: called with its arguments."""
+
+    def __init__(self, name: str, function: Callable[..., Any]) -> None:
+        self.__name__ = name
+        self._qualified_op_name = f"aten::{name}"
+        self._function = function
+
+    @property
+    def default(self) -> _Native:
+        """Our functions tell torch's overloads from the arguments."""
+        return self
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._function(*args, **kwargs)
+
+    def __str__(self) -> str:
+        return f"aten.{self.__name__}"
+
+    def __repr__(self) -> str:
+        return f"<OpOverloadPacket(op='{self}')>"
+
+
+def _native(name: str) -> _Native | None:
+    """The function behind `torch.ops.aten.name`, if there is one."""
+    from . import _private_forms as forms
+    from ._registry import FUNCTIONS
+
+    found = getattr(forms, name) if name in forms.__all__ else FUNCTIONS.get(name)
+    return None if found is None else _Native(name, found)
+
+
 class _Namespace:
     """`torch.ops.namespace`. An operator appears when it is declared."""
 
     def __init__(self, name: str) -> None:
         self.name = name
 
-    def __getattr__(self, name: str) -> _Packet:
+    def __getattr__(self, name: str) -> _Packet | _Native:
         operator = OPERATORS.get(f"{self.name}::{name}")
+        if operator is None and self.name == "aten" and (native := _native(name)) is not None:
+            self.__dict__[name] = native
+            return native
         if operator is None or operator.schema is None:
             raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
         packet = self.__dict__[name] = _Packet(operator)

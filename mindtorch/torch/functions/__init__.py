@@ -7,7 +7,7 @@ import importlib
 SUBJECTS = (
     "creation", "shape", "copies", "indexing", "random", "gathering", "pointwise", "comparison",
     "reduction", "sorting", "histogram", "scan", "linear_algebra", "factors", "operators",
-    "queries", "foreach", "statistics", "windows", "spectral", "stacking",
+    "queries", "foreach", "statistics", "windows", "spectral", "stacking", "segments",
 )  # fmt: skip
 
 

@@ -224,6 +224,44 @@ def empty_strided(
     return finish(new_empty(described), requires_grad, layout, pin_memory)
 
 
+@function(method=False)
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Any:
+    """An uninitialised tensor whose axes lie in memory in the order given, the last ones closest
+    together."""
+    shape, order = as_shape((size,)), [as_int(i) for i in physical_layout]
+    if len(shape) != len(order):
+        raise RuntimeError(
+            "Number of dimensions in size does not match the length of the physical_layout; i.e. "
+            f"len(size) = {len(shape)} is not equal to len(physical_layout) = {len(order)}"
+        )
+    strides, step = [0] * len(shape), 1
+    for place, axis in enumerate(order):
+        if not 0 <= axis < len(shape):
+            raise RuntimeError(
+                f"Dimension out of range (expected to be between 0 and {len(shape) - 1}, but got "
+                f"{axis} at index {place}).  NB: negative dims not currently supported; file an "
+                "issue if you want it."
+            )
+    if len({*order}) < len(order):
+        raise RuntimeError("Duplicate dim not allowed")
+    for axis in reversed(order):
+        strides[axis] = step
+        step *= max(shape[axis], 1)
+    return empty_strided(
+        shape, strides, dtype=dtype, layout=layout, device=device, requires_grad=requires_grad,
+        pin_memory=pin_memory,
+    )  # fmt: skip
+
+
 def _define_new(name: str, value: Any) -> None:
     def body(
         self: Any,

@@ -15,6 +15,8 @@ from mindtorch.engine.ops.indexing import index_select
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.tensor import from_array
 
+from ._functional_antialias import resize_smoothly
+
 __all__ = [
     "channel_shuffle", "interpolate", "pad", "pixel_shuffle",
     "pixel_unshuffle", "upsample", "upsample_bilinear", "upsample_nearest",
@@ -184,6 +186,7 @@ def interpolate(
         size: the new lengths; or ``scale_factor``, by which the old ones are multiplied.
         mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
         align_corners: whether the centres of the corner elements (not their edges) stay in place.
+        antialias: smooth what shrinks ("bilinear", "bicubic" and "lanczos"; floating-point images).
     """
     spatial = input.dim() - 2
     if mode in ("nearest", "area", "nearest-exact"):
@@ -197,9 +200,12 @@ def interpolate(
     old = tuple(input.aval.shape[2:])
     new, scales = _sizes(size, scale_factor, old, recompute_scale_factor)
     if antialias:
-        raise NotImplementedError(
-            "interpolate with antialias=True is not implemented in mindtorch"
-        )
+        if mode not in ("bilinear", "bicubic", "lanczos") or input.dim() != 4:
+            raise ValueError(
+                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and "
+                "requires a 4-D tensor as input"
+            )
+        return resize_smoothly(input, new, scales, mode, bool(align_corners))
     if input.dim() in _MODES and mode in _MODES[input.dim()]:
         return _resize(input, old, new, scales, mode, bool(align_corners))
     if mode in _NEEDS and input.dim() in (3, 4, 5):

@@ -1,0 +1,95 @@
+"""Resizing images with antialiasing: each new pixel is a weighed mean of all that it covers."""
+
+from __future__ import annotations
+
+import functools
+import math
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops import movement
+from mindtorch.engine.ops.linear_algebra import matmul
+from mindtorch.engine.tensor import from_array
+
+_REACH = {"bilinear": 1.0, "bicubic": 2.0, "lanczos": 3.0}
+_CUBIC = -0.5
+
+
+def _filter(distance: Any, mode: str) -> Any:
+    """The weight at a distance, in units of the larger of both pixels."""
+    d = np.abs(distance)
+    if mode == "bilinear":
+        return np.maximum(1 - d, 0)
+    if mode == "lanczos":
+        return np.where(d < 3, np.sinc(d) * np.sinc(d / 3), 0)
+    near = ((_CUBIC + 2) * d - (_CUBIC + 3)) * d * d + 1
+    far = ((d - 5) * d + 8) * d * _CUBIC - 4 * _CUBIC
+    return np.where(d < 1, near, np.where(d < 2, far, 0))
+
+
+@functools.lru_cache(maxsize=64)
+def _weights(old: int, new: int, step: float, mode: str) -> Any:
+    """(new, old): the weights of the old pixels in each new one; rows sum to 1.
+
+    The pixels that a new one covers begin at whole places, and those at the edges of its reach
+    are left out where their centres are not within it.
+    """
+    reach = _REACH[mode] * max(step, 1.0)
+    centres = step * (np.arange(new) + 0.5)
+    first = np.maximum(np.trunc(centres - reach + 0.5), 0)
+    last = np.minimum(np.trunc(centres + reach + 0.5), old)
+    places = np.arange(old)
+    distance = (places[None] - centres[:, None] + 0.5) / max(step, 1.0)
+    within = (places[None] >= first[:, None]) & (places[None] < last[:, None])
+    weights = np.where(within, _filter(distance, mode), 0)
+    total = weights.sum(1, keepdims=True)
+    return weights / np.where(total == 0, 1, total)
+
+
+def resize_smoothly(
+    x: Any, new: tuple[int, int], scales: Any, mode: str, align: bool
+) -> Any:
+    """``x`` of (N, C, H, W) with H and W made ``new``; ``mode``: bilinear, bicubic or lanczos.
+
+    Args:
+        scales: the factors that were asked for, None where the lengths were.
+        align: one step is ``(old - 1) / (new - 1)``, not ``old / new``.
+    """
+    if x.aval.dtype is dtypes.uint8:
+        raise NotImplementedError(
+            "resizing uint8 images with antialiasing is not implemented in mindtorch; use float32"
+        )
+    if x.aval.dtype not in (dtypes.float32, dtypes.float64):
+        kind = dtypes.scalar_type_name(x.aval.dtype)
+        raise NotImplementedError(
+            f"\"compute_index_ranges_weights\" not implemented for '{kind}'"
+        )
+    old = x.aval.shape[2:]
+    if min(*old, *new) <= 0:
+        raise RuntimeError(
+            f"Input and output sizes should be greater than 0, but got input (H: {old[0]}, W: "
+            f"{old[1]}) output (H: {new[0]}, W: {new[1]})"
+        )
+    for axis in (1, 0):
+        if align:
+            step = (old[axis] - 1) / (new[axis] - 1) if new[axis] > 1 else 0.0
+        else:
+            step = 1 / scales[axis] if scales[axis] else old[axis] / new[axis]
+        weights = _weights(old[axis], new[axis], step, mode)
+        matrix = from_array(np.ascontiguousarray(weights, x.aval.dtype.np))
+        x = (
+            matmul(matrix, x) if axis == 0
+            else matmul(x, movement.transpose(matrix, 0, 1))
+        )  # fmt: skip
+    return x
+
+
+def output_size(old: tuple[int, ...], size: Any, factors: Any) -> tuple[int, ...]:
+    """The lengths asked for: ``size``, or the old ones times ``factors``."""
+    if (size is None) == (factors is None):
+        raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+    if size is not None:
+        return tuple(int(n) for n in size)
+    return tuple(math.floor(n * f) for n, f in zip(old, factors, strict=True))
