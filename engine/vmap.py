@@ -211,7 +211,8 @@ def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
         return state.interpreters[-1].draw(described, fill, inputs)
     size = described.size if described.dense else described.extent
     made = make(empty_on(described.device)(size, described.dtype.np), described)
-    fill(made.array(), *[x.array() for x in inputs])
+    if described.device.type != "meta":
+        fill(made.array(), *[x.array() for x in inputs])
     return made
 
 
@@ -221,7 +222,7 @@ def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     inplace.check_overlap(target)
     if state.interpreters and hasattr(state.interpreters[-1], "draw"):
         state.interpreters[-1].redraw(target, fill, inputs)
-    else:
+    elif target.aval.device.type != "meta":
         fill(target.array(), *[x.array() for x in inputs])
     target._shared.version += 1
     return target

@@ -8,7 +8,9 @@ from typing import Any
 from ._tensor import Tensor
 from ._tensor import _parse_to as _parse_options
 
-__all__ = ["DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet"]
+__all__ = [
+    "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard",
+]  # fmt: skip
 
 
 class DispatchKey(enum.IntFlag):
@@ -32,6 +34,22 @@ class DispatchKeySet:
 
     def has(self, key: DispatchKey) -> bool:
         return key in self.keys
+
+
+class _ExcludeDispatchKeyGuard:
+    """`with _ExcludeDispatchKeyGuard(keys):` operators called inside pass over these keys."""
+
+    def __init__(self, keys: DispatchKeySet) -> None:
+        self._keys = [key.name for key in DispatchKey if keys.has(key) and key.name]
+
+    def __enter__(self) -> None:
+        from ._operators import excluded
+
+        self._block = excluded(self._keys)
+        self._block.__enter__()
+
+    def __exit__(self, *exception: Any) -> None:
+        self._block.__exit__(*exception)
 
 
 def _get_tracing_state() -> None:

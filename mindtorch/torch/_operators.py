@@ -6,7 +6,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -14,10 +16,28 @@ from ._tensor import Tensor
 from .autograd.function import Function
 from .autograd.grad_mode import is_grad_enabled
 
-__all__ = ["OPERATORS", "Argument", "Operator", "Schema", "operator_named", "parse_schema"]
+__all__ = [
+    "AUTOCAST_KEYS", "OPERATORS", "Argument", "Operator", "Schema", "excluded", "operator_named",
+    "parse_schema",
+]  # fmt: skip
 
 _SCHEMA = re.compile(r"\s*(?:(\w+)::)?(\w+)(?:\.(\w+))?\s*\((.*)\)\s*->\s*(.+?)\s*$", re.DOTALL)
 _ARGUMENT = re.compile(r"(\w+)(?:\((\w+)(!?)[^)]*\))?(\[\d*\])?(\?)?\s+(\w+)(?:\s*=\s*(.+))?$")
+
+
+# The key of what casts the arguments on a device while autocast is on.
+AUTOCAST_KEYS = {"cpu": "AutocastCPU", "cuda": "AutocastCUDA", "xpu": "AutocastXPU"}
+_excluded: ContextVar[frozenset[str]] = ContextVar("excluded dispatch keys", default=frozenset())
+
+
+@contextmanager
+def excluded(keys: Iterable[str]) -> Iterator[None]:
+    """Calls of operators in this block pass over the kernels of these keys."""
+    token = _excluded.set(_excluded.get() | frozenset(keys))
+    try:
+        yield
+    finally:
+        _excluded.reset(token)
 
 
 @dataclass(frozen=True)
@@ -139,7 +159,8 @@ class Operator:
     """An operator and what was registered for it. Without a schema it cannot be called yet.
 
     `kernels` are by torch's dispatch keys: "CPU", "CUDA", "CompositeImplicitAutograd",
-    "CompositeExplicitAutograd", "Autograd". `opaque` says that autograd must not look inside.
+    "CompositeExplicitAutograd", "Autograd", and those of :data:`AUTOCAST_KEYS`. `opaque` says
+    that autograd must not look inside.
     """
 
     name: str
@@ -200,6 +221,9 @@ class Operator:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         values = self.bind(args, kwargs)
         tensors = list(_tensors(values))
+        casting = self._casting_kernel(tensors)
+        if casting is not None:
+            return self.call_kernel(casting, values)
         if is_grad_enabled() and any(tensor.requires_grad for tensor in tensors):
             by_hand = self.kernels.get("Autograd")
             if by_hand is not None:
@@ -207,6 +231,17 @@ class Operator:
             if self.backward is not None or self.opaque:
                 return _apply(self, values)
         return self.run(values)
+
+    def _casting_kernel(self, tensors: Sequence[Tensor]) -> Callable[..., Any] | None:
+        """What stands before the operator while autocast is on for a device of its tensors."""
+        for tensor in tensors:
+            key = AUTOCAST_KEYS.get(tensor.device.type, "")
+            if key in self.kernels and key not in _excluded.get():
+                from .amp.autocast_mode import is_autocast_enabled
+
+                if is_autocast_enabled(tensor.device.type):
+                    return self.kernels[key]
+        return None
 
     def run(self, values: Sequence[Any]) -> Any:
         """Call the kernel for the device of the tensors.

@@ -1,8 +1,8 @@
 """torch.library: operators declared by users, called as `torch.ops.namespace.name`.
 
 An operator has a schema, a kernel for each device, and a gradient formula. What a dispatcher in C++
-would do with further keys (batching, functionalisation, autocast) is not done, and registering for
-such a key says so.
+would do with further keys (batching, functionalisation) is not done, and registering for such a key
+says so.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any
 from mindtorch.engine.device import Device
 from mindtorch.engine.dtypes import DType
 
-from ._operators import Operator, operator_named, parse_schema
+from ._operators import AUTOCAST_KEYS, Operator, operator_named, parse_schema
 from ._tensor import Tensor
 
 __all__ = [
@@ -40,7 +40,10 @@ __all__ = [
 ]
 
 _DEVICE_KEYS = {"cpu": "CPU", "cuda": "CUDA"}
-_KEYS = {"CPU", "CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "Autograd"}
+_KEYS = {
+    "CPU", "CUDA", "CompositeExplicitAutograd", "CompositeImplicitAutograd", "Autograd",
+    *AUTOCAST_KEYS.values(),
+}  # fmt: skip
 _SYNONYMS = {
     "": "CompositeImplicitAutograd",
     "AutogradCPU": "Autograd",
@@ -132,7 +135,8 @@ class Library:
         allow_override: bool = False,
     ) -> None:
         """Give a kernel for a device ("CPU", "CUDA"), for all ("CompositeExplicitAutograd"), for
-        all and made of differentiable functions ("CompositeImplicitAutograd"), or "Autograd".
+        all and made of differentiable functions ("CompositeImplicitAutograd"), "Autograd", or what
+        casts and calls again within an autocast block ("AutocastCPU" and so on).
 
         Raises:
             NotImplementedError: another dispatch key, or `with_keyset`.

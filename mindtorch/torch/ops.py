@@ -4,6 +4,7 @@ functions as `torch.ops.aten`."""
 from __future__ import annotations
 
 import os
+import pathlib
 from collections.abc import Callable
 from typing import Any
 
@@ -17,9 +18,19 @@ loaded_libraries: set[str] = set()
 def load_library(path: str | os.PathLike[str]) -> None:
     """A compiled extension of PyTorch calls PyTorch's C++ library, which is not here.
 
+    In place of torchvision's own library the operators that it declares are declared, with
+    kernels of ours; the file itself is not read.
+
     Raises:
-        OSError: always, as torch does for a library that it cannot load.
+        OSError: another library, as torch does for one that it cannot load.
     """
+    name = pathlib.PurePath(os.fspath(path))
+    if name.parent.name == "torchvision" and name.name.partition(".")[0] == "_C":
+        from ._vision_operators import declare
+
+        declare()
+        loaded_libraries.add(os.path.realpath(path))
+        return
     raise OSError(
         f"Could not load this library: {os.fspath(path)}: it is an extension of PyTorch's C++ "
         "library, which mindtorch does not have"

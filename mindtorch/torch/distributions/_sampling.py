@@ -11,6 +11,7 @@ import mindtorch.torch as torch
 from mindtorch.engine.generator import default_generator
 from mindtorch.torch.autograd import Function
 from mindtorch.torch.autograd.function import once_differentiable
+from mindtorch.torch.functions.random import generator_of
 
 __all__ = ["binomial", "dirichlet", "regularized_gamma", "standard_gamma"]
 
@@ -77,9 +78,9 @@ class _StandardGamma(Function):
 
 class _Dirichlet(Function):
     @staticmethod
-    def forward(ctx: Any, concentration: Any) -> Any:
+    def forward(ctx: Any, concentration: Any, generator: Any) -> Any:
         alphas = _in_double(concentration)
-        drawn = default_generator.standard_gamma(np.empty(alphas.shape), alphas)
+        drawn = generator_of(generator).standard_gamma(np.empty(alphas.shape), alphas)
         limits = torch.finfo(concentration.dtype)
         shares = _tensor(drawn / drawn.sum(-1, keepdims=True), concentration)
         result = shares.clamp(min=limits.tiny, max=1 - limits.eps / 2)
@@ -88,12 +89,12 @@ class _Dirichlet(Function):
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: Any) -> tuple[Any, None]:
         x, concentration = ctx.saved_tensors
         share, a = _in_double(x), _in_double(concentration)
         # One share is a beta variate; the others shrink in proportion when it grows.
         slope = beta_slope(share, a, a.sum(-1, keepdims=True) - a) / (1 - share)
-        return _tensor(slope, grad) * (grad - (x * grad).sum(-1, keepdim=True))
+        return _tensor(slope, grad) * (grad - (x * grad).sum(-1, keepdim=True)), None
 
 
 class _RegularizedGamma(Function):
@@ -126,7 +127,12 @@ def standard_gamma(concentration: Any) -> Any:
 
 def dirichlet(concentration: Any) -> Any:
     """Dirichlet variates along the last axis, from gamma variates in double precision."""
-    return _Dirichlet.apply(concentration)
+    return _Dirichlet.apply(concentration, None)
+
+
+def _sample_dirichlet(concentration: Any, generator: Any = None) -> Any:
+    """torch._sample_dirichlet: as :func:`dirichlet`, from a generator that can be named."""
+    return _Dirichlet.apply(concentration, generator)
 
 
 def binomial(count: Any, probs: Any) -> Any:

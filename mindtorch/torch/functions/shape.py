@@ -392,15 +392,32 @@ def chunk(input: Any, chunks: int, dim: int = 0) -> Any:  # noqa: A002
 
 
 @function()
-def tensor_split(input: Any, indices_or_sections: Any, dim: int = 0) -> Any:  # noqa: A002
-    """Pieces along ``dim`` of sizes as equal as can be, or cut at the indices."""
+def tensor_split(
+    input: Any,  # noqa: A002
+    indices_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    indices: Any = None,
+    sections: int | None = None,
+) -> Any:
+    """Pieces along ``dim`` of sizes as equal as can be, or cut at the indices.
+
+    The second argument has three names: ``indices`` for a sequence of cuts, ``sections`` for a
+    number of pieces, and the one that does not say which.
+
+    Raises:
+        TypeError: none of the three is given, or more than one.
+    """
+    named = [each for each in (indices_or_sections, indices, sections) if each is not None]
+    if len(named) != 1:
+        raise TypeError("tensor_split() takes one of indices_or_sections, indices and sections")
     if not input.aval.ndim:
         raise RuntimeError(
             "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
         )
     axis = normalize_axis(dim, input.aval.ndim)
     size = input.aval.shape[axis]
-    given = indices_or_sections
+    given = named[0]
     if isinstance(given, EngineTensor):
         given = given.tolist()
     if isinstance(given, int):
