@@ -102,6 +102,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "order of exact ties in multinomial without replacement", "all",
         "torch's order comes from an unstable partial sort"),
     Gap("feature", "bit-equal nn.init.orthogonal_", "all", "values depend on the LAPACK library"),
+    Gap("feature", "bits of erfinv, and so of nn.init.trunc_normal_", "all",
+        "float32 results are correctly rounded; 4 of 10,000 of torch's (Intel's MKL) are not"),
     Gap("module", "CrossMapLRN2d", "all", "not written yet"),
     Gap("feature", "SummaryWriter.add_graph and add_onnx_graph", "all",
         "they draw TorchScript's graphs, which there are none of; everything else is written"),

@@ -1,54 +1,35 @@
-"""torch.fx: `wrap`, and the names that packages import. Symbolic tracing is not available.
+"""torch.fx: functions and modules as graphs that can be read, changed and run.
 
-`torch.compile` records what is done to tensors; a graph of Python calls that users edit is not
-made here.
+`symbolic_trace` calls a function with stand-ins and keeps what is done to them; a GraphModule has
+the graph's code for its `forward`. Matching and replacing of patterns is not available.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from mindtorch.torch._absent import absent_function, absent_module
 
-from mindtorch.torch._absent import absent_class, absent_function
+from ._symbolic_trace import Tracer as Tracer
+from ._symbolic_trace import symbolic_trace as symbolic_trace
+from ._symbolic_trace import wrap as wrap
+from .graph import Graph as Graph
+from .graph_module import GraphModule as GraphModule
+from .interpreter import Interpreter as Interpreter
+from .interpreter import Transformer as Transformer
+from .node import Node as Node
+from .node import has_side_effect as has_side_effect
+from .node import map_arg as map_arg
+from .proxy import Proxy as Proxy
 
-__all__ = [
-    "Graph",
-    "GraphModule",
-    "Interpreter",
-    "Node",
-    "Proxy",
-    "Tracer",
-    "Transformer",
-    "has_side_effect",
-    "map_arg",
-    "replace_pattern",
-    "symbolic_trace",
-    "wrap",
-]
+_WHY = "graphs are changed by node; patterns are not matched"
+_EXPORT = "sizes are Python's integers, and models are not exported"
 
-_WHY = "functions are not traced symbolically; torch.compile compiles them"
-
-Graph = absent_class("torch.fx", "Graph", _WHY)
-GraphModule = absent_class("torch.fx", "GraphModule", _WHY)
-Interpreter = absent_class("torch.fx", "Interpreter", _WHY)
-Node = absent_class("torch.fx", "Node", _WHY)
-Proxy = absent_class("torch.fx", "Proxy", _WHY)
-Tracer = absent_class("torch.fx", "Tracer", _WHY)
-Transformer = absent_class("torch.fx", "Transformer", _WHY)
-has_side_effect = absent_function("torch.fx", "has_side_effect", _WHY)
-map_arg = absent_function("torch.fx", "map_arg", _WHY)
 replace_pattern = absent_function("torch.fx", "replace_pattern", _WHY)
-symbolic_trace = absent_function("torch.fx", "symbolic_trace", _WHY)
-
-
-def wrap(fn_or_name: str | Callable[..., Any]) -> str | Callable[..., Any]:
-    """Mark a function that a tracer would leave as one call; gives it back.
-
-    Raises:
-        RuntimeError: neither a function nor the name of one.
-    """
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError(
-            "Unsupported type for global function! Must be either a callable or string name"
-        )
-    return fn_or_name
+absent_module("fx.experimental", _EXPORT)
+absent_module(
+    "fx.experimental.symbolic_shapes", _EXPORT, "GuardOnDataDependentSymNode",
+    "free_symbols free_unbacked_symbols guard_or_false guard_or_true statically_known_true",
+)  # fmt: skip
+absent_module("fx.passes", _WHY)
+absent_module("fx.passes.infra", _WHY)
+absent_module("fx.passes.infra.pass_base", _WHY, "PassBase PassResult")
+absent_module("fx._pytree", _EXPORT, "", "register_pytree_flatten_spec tree_flatten_spec")
