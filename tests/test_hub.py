@@ -108,7 +108,7 @@ def test_the_marks_of_torchscript_leave_code_as_it_is() -> None:
     def f(x: int) -> int:
         return x + 1
 
-    for mark in (jit.unused, jit.export, jit.ignore, jit.ignore(drop=True), fx.wrap, jit._overload):
+    for mark in (jit.unused, jit.export, jit.ignore, jit.ignore(drop=True), jit._overload):
         assert mark(f) is f
     assert not jit.is_scripting() and not jit.is_tracing()
     assert jit.annotate(list[int], [1]) == [1]
@@ -138,8 +138,7 @@ def absent_things() -> list[Any]:
         jit.load,
         jit.save,
         jit.ScriptModule,
-        fx.symbolic_trace,
-        fx.Tracer,
+        fx.replace_pattern,
         onnx.export,
         ao.quantization.QuantStub,
         ao.quantization.prepare,

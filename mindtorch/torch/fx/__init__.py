@@ -1,15 +1,26 @@
-"""torch.fx: `wrap`, and the names that packages import. Symbolic tracing is not available.
+"""torch.fx: functions and modules as graphs of calls that can be looked at, edited and run.
 
-`torch.compile` records what is done to tensors; a graph of Python calls that users edit is not
-made here.
+`symbolic_trace` runs a function once on proxies. Functions are seen where they are called through
+torch's modules or the caller's globals, methods and operators on proxies, modules by their calls.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from mindtorch.torch._absent import absent_function
 
-from mindtorch.torch._absent import absent_class, absent_function
+from ._symbolic_trace import Tracer as Tracer
+from ._symbolic_trace import is_fx_tracing as is_fx_tracing
+from ._symbolic_trace import symbolic_trace as symbolic_trace
+from ._symbolic_trace import wrap as wrap
+from .graph import Graph as Graph
+from .graph_module import GraphModule as GraphModule
+from .interpreter import Interpreter as Interpreter
+from .interpreter import Transformer as Transformer
+from .node import Node as Node
+from .node import has_side_effect as has_side_effect
+from .node import map_arg as map_arg
+from .proxy import Proxy as Proxy
+from .proxy import TraceError as TraceError
 
 __all__ = [
     "Graph",
@@ -26,29 +37,6 @@ __all__ = [
     "wrap",
 ]
 
-_WHY = "functions are not traced symbolically; torch.compile compiles them"
-
-Graph = absent_class("torch.fx", "Graph", _WHY)
-GraphModule = absent_class("torch.fx", "GraphModule", _WHY)
-Interpreter = absent_class("torch.fx", "Interpreter", _WHY)
-Node = absent_class("torch.fx", "Node", _WHY)
-Proxy = absent_class("torch.fx", "Proxy", _WHY)
-Tracer = absent_class("torch.fx", "Tracer", _WHY)
-Transformer = absent_class("torch.fx", "Transformer", _WHY)
-has_side_effect = absent_function("torch.fx", "has_side_effect", _WHY)
-map_arg = absent_function("torch.fx", "map_arg", _WHY)
-replace_pattern = absent_function("torch.fx", "replace_pattern", _WHY)
-symbolic_trace = absent_function("torch.fx", "symbolic_trace", _WHY)
-
-
-def wrap(fn_or_name: str | Callable[..., Any]) -> str | Callable[..., Any]:
-    """Mark a function that a tracer would leave as one call; gives it back.
-
-    Raises:
-        RuntimeError: neither a function nor the name of one.
-    """
-    if not callable(fn_or_name) and not isinstance(fn_or_name, str):
-        raise RuntimeError(
-            "Unsupported type for global function! Must be either a callable or string name"
-        )
-    return fn_or_name
+replace_pattern = absent_function(
+    "torch.fx", "replace_pattern", "edit the graph's nodes instead, or write a Transformer"
+)
