@@ -5,12 +5,16 @@ from __future__ import annotations
 import numbers
 from typing import Any
 
+import numpy as np
+
+from mindtorch.engine.tensor import from_array
+
 from .. import functional as F  # noqa: N812
 from .. import init
 from .module import Module
 from .utils import empty_parameter
 
-__all__ = ["GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
+__all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
 
 
 def _as_shape(shape: Any) -> tuple[int, ...]:
@@ -139,6 +143,41 @@ class LocalResponseNorm(Module):
     def forward(self, input: Any) -> Any:  # noqa: A002
         """Normalised, of the same shape."""
         return F.local_response_norm(input, self.size, self.alpha, self.beta, self.k)
+
+    def extra_repr(self) -> str:
+        """The arguments."""
+        return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
+
+
+class CrossMapLRN2d(Module):
+    """x / (k + alpha / size * sum of x**2 over neighbouring channels) ** beta, for (N, C, H, W).
+
+    The neighbours are PyTorch's: ``(size - 1) // 2`` on either side, and the first channel stays
+    in the sum of every later one that is more than ``(size + 1) // 2`` channels away.
+    """
+
+    def __init__(self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1) -> None:
+        super().__init__()
+        self.size, self.alpha, self.beta, self.k = size, alpha, beta, k
+
+    def forward(self, input: Any) -> Any:  # noqa: A002
+        """Normalised, of the same shape; ValueError for other than four axes."""
+        if input.dim() != 4:
+            raise ValueError(
+                f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead."
+            )
+        near = self._neighbours(input.size(1)).to(input.dtype)
+        sums = (near @ (input * input).flatten(2)).view(input.shape)
+        return input * (sums * (self.alpha / self.size) + self.k) ** -self.beta
+
+    def _neighbours(self, channels: int) -> Any:
+        """(C, C), 1 where the column's channel counts for the row's."""
+        reach = int((self.size - 1) / 2 + 1)
+        distance = np.arange(channels)[:, None] - np.arange(channels)[None]
+        near = (distance < reach) & (distance > -reach)
+        if reach < channels:
+            near[reach:, 0] = True
+        return from_array(near.astype(np.float64))
 
     def extra_repr(self) -> str:
         """The arguments."""
