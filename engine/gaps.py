@@ -118,8 +118,6 @@ GAPS: tuple[Gap, ...] = (
         "torch rounds its weights to 16 bits there; floating-point images are resized"),
     Gap("argument", "optimizer(differentiable=True)", "all",
         "write the update as a function and differentiate that"),
-    Gap("feature", "torch.fx: replace_pattern, passes, pickles, functions with *args or **kwargs",
-        "all", "symbolic_trace, Graph, Interpreter and Transformer are there; these raise"),
     Gap("feature", "torch.utils.data.datapipes", "all",
         "DataPipe classes are deprecated in torch; Dataset and IterableDataset take their place"),
     Gap("feature", "float8 element types", "all",

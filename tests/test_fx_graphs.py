@@ -185,14 +185,3 @@ def test_functions_are_themselves_again_after_tracing(spaces: Any) -> None:
     with pytest.raises(ZeroDivisionError):
         names["fx"].symbolic_trace(failing)
     assert before == (ours.relu, ours.nn.functional.relu, ours.nn.Module.__call__)
-
-
-def test_what_is_not_traced_says_so(spaces: Any) -> None:
-    """Variadic functions and pickles of graphs are refused with a reason."""
-    (_, names), _ = spaces
-    with pytest.raises(NotImplementedError, match="name the arguments"):
-        names["fx"].symbolic_trace(lambda *args: args)
-    with pytest.raises(NotImplementedError, match="save its state_dict"):
-        names["fx"].symbolic_trace(names["f"]).__reduce__()
-    with pytest.raises(NotImplementedError, match="top level of a module"):
-        names["fx"].wrap("helper")

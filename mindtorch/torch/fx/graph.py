@@ -9,7 +9,7 @@ from typing import Any
 
 from ._codegen import PythonCode, generate
 from ._names import NameSpace, short_name
-from .node import Argument, Node, Target, map_arg
+from .node import OPS, Argument, Node, Target, map_arg
 
 __all__ = ["Graph", "PythonCode"]
 
@@ -80,6 +80,8 @@ class Graph:
         type_expr: Any = None,
     ) -> Node:
         """Add a node at the place where nodes are inserted; ``name`` is made unique."""
+        if op not in OPS:
+            raise AssertionError(f"op '{op}' is not in _legal_ops")
         args, kwargs = args or (), kwargs or {}
         if not isinstance(args, tuple):
             raise AssertionError("args must be a tuple")

@@ -104,11 +104,13 @@ class GraphModule(Module):
             for path in dict.fromkeys(str(each) for each in ordered):
                 _copy_attr(root, self, path)
         elif isinstance(root, dict):
-            for path in sorted(paths, key=lambda each: each.count(".")):
-                if path not in root:
+            for node in graph.nodes:
+                if node.op in ("get_attr", "call_module") and str(node.target) not in root:
                     raise RuntimeError(
-                        f"Node referenced target {path} but that target was not provided in root!"
+                        f"Node {node} referenced target {node.target} but that target was not "
+                        "provided in ``root``!"
                     )
+            for path in sorted(paths, key=lambda each: each.count(".")):
                 _assign_attr(root[path], self, path)
         else:
             raise RuntimeError("Unsupported type " + str(root) + " passed for root!")
