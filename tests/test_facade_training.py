@@ -346,3 +346,31 @@ def test_custom_optimizers_of_both_styles_take_gradients(kind):
     optimizer.step(grads)
     assert p.tolist() == [-1.0, -2.0] and p.grad is None
     assert type(grads[0]) is torch.Tensor and value.item() == 0.0
+
+
+def test_a_dynamic_scale_comes_down_and_an_optimizer_is_saved(tmp_path):
+    """Steps that overflow are left out and not counted; a checkpoint of Adam has all its state."""
+    model = network()
+    optimizer = nn.Adam(model.trainable_params(), 1e-2)
+    step = ms.amp.build_train_network(
+        model, optimizer, nn.CrossEntropyLoss(), level="O2",
+        loss_scale_manager=ms.DynamicLossScaleManager(2**24, 2, 1000),
+    )  # fmt: skip
+    overflows = [bool(step(Tensor(X), Tensor(Y))[1]) for _ in range(15)]
+    left_out = sum(overflows)
+    assert 0 < left_out < 15 and overflows == [True] * left_out + [False] * (15 - left_out)
+    assert step.scale_sense.item() == 2.0 ** (24 - left_out)
+    assert optimizer.global_step.asnumpy().tolist() == [15 - left_out]
+    ms.save_checkpoint(optimizer, tmp_path / "adam.ckpt")
+    again = nn.Adam(model.trainable_params(), 1e-2)
+    loaded = ms.load_checkpoint(tmp_path / "adam.ckpt")
+    assert ms.load_param_into_net(again, loaded) == ([], [])
+    gradients = tuple(Tensor(np.ones(p.shape, np.float32)) for p in model.trainable_params())
+    before = [p.asnumpy() for p in model.trainable_params()]
+    found = []
+    for each in (optimizer, again):
+        for p, array in zip(model.trainable_params(), before, strict=True):
+            p.set_data(Tensor(array))
+        each(gradients)
+        found.append([p.asnumpy() for p in model.trainable_params()])
+    assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
