@@ -25,7 +25,7 @@ from ..core import state
 from ..tensor import Storage, Tensor, as_array, make
 from .ir import Graph, Node, Value
 from .passes import dead_code, identities
-from .program import Program
+from .program import Program, Unsupported
 from .trace import Trace, _strong, _Written, refuse_data, user_line
 
 ARGUMENT, CAPTURED, MADE, CONSTANT = "argument", "captured", "made", "constant"
@@ -459,7 +459,10 @@ def compiled(
         if value.number in own:
             own.discard(value.number)
             continue
-        copied = graph.value(_strong(value.aval))
+        copied = graph.value(clone.aval(value.aval))
+        gradient = place < len(outputs) and isinstance(outputs[place][0], tuple)
+        if not gradient and copied.aval is not _strong(value.aval):
+            raise Unsupported(f"{value.aval!r} is held in memory whose elements overlap")
         graph.nodes.append(Node(clone, (value,), {}, (copied,)))
         results[place] = copied
     graph.outputs = results

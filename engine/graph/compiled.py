@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import tape
+from ..aval import aval
 from ..core import state
 from ..tensor import Tensor, as_array, full_flat, make
 from .capture import ARGUMENT, CAPTURED, MADE, Capture, Place, Segment, Source, compiled
@@ -223,7 +224,7 @@ def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward 
 def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
     """Trace the backward pass of ``roots`` and cut it off the graph into one of its own."""
     leaves, sources = _leaves(capture, roots)
-    avals = [_strong(x.aval) for x in roots]
+    avals = [_own_layout(x.aval) for x in roots]
     graph = capture.graph
     forward = len(graph.nodes)
     cotangents = []
@@ -249,6 +250,13 @@ def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
     values = [None if g is None else capture.value_of(g) for g in found]
     cut(capture, backward, forward, values)
     return backward
+
+
+def _own_layout(described: Any) -> Any:
+    """The layout of a gradient: that of the result, unless its elements overlap or have gaps."""
+    if described.dense:
+        return _strong(described)
+    return aval(described.shape, described.dtype, None, described.device)
 
 
 def _leaves(capture: Capture, roots: list[Tensor]) -> tuple[list[Any], list[Source]]:

@@ -1,0 +1,48 @@
+"""Every row of the op table compiled: values and gradients are those of eager runs, bit for bit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mindtorch.torch as mt
+from mindtorch.engine.graph import jit
+from tests.ops_table import Row
+from tests.test_ops import ROWS, _array, _differentiable, _outputs, _tensor, _weights
+
+pytestmark = pytest.mark.exhaustive
+
+
+def _results(call: Any, row: Row, dtype: str, gradient: bool) -> list[Any]:
+    """Values, then gradients of a fixed weighted sum."""
+    mt.manual_seed(3)
+    inputs = [_tensor(mt, array, dtype) for array in row.cases[0]]
+    leaves = []
+    for position, x in enumerate(inputs):
+        if gradient and x.is_floating_point():
+            inputs[position] = x.detach().requires_grad_()
+            leaves.append(inputs[position])
+    outputs = _outputs(call(*inputs))
+    found = [_array(x).copy() for x in outputs]
+    tracked = _differentiable(outputs)
+    if leaves and tracked:
+        made = mt.autograd.grad(tracked, leaves, _weights(mt, tracked), allow_unused=True)
+        found += [None if g is None else _array(g).copy() for g in made]
+    return found
+
+
+@pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in ROWS])
+def test_compiled_is_eager(row: Row) -> None:
+    """Captured, and run again."""
+    dtype = row.dtypes[0]
+    gradient = row.gradient and dtype in row.gradient_dtypes
+    expected = _results(lambda *xs: row.call(mt, *xs), row, dtype, gradient)
+    compiled = jit(lambda *xs: row.call(mt, *xs))
+    for _ in range(2):
+        for mine, eager in zip(_results(compiled, row, dtype, gradient), expected, strict=True):
+            assert (mine is None) == (eager is None)
+            if eager is not None:
+                assert mine.dtype == eager.dtype and mine.shape == eager.shape
+                np.testing.assert_array_equal(mine, eager)
