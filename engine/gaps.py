@@ -89,7 +89,7 @@ GAPS: tuple[Gap, ...] = (
         "names that libraries import; programs are not exported, no mode sees the calls"),
     Gap("feature", "lightning: model summaries and profilers that count operations", "all",
         "they make a torch.utils.flop_counter.FlopCounterMode; use enable_model_summary=False"),
-    Gap("feature", "torch.fx: patterns, pickled GraphModules, shapes of containers in concrete_args",
+    Gap("feature", "torch.fx: patterns, pickled GraphModules, containers in concrete_args",
         "all", "graphs are traced, changed, run and printed; see torch.fx for what raises"),
     Gap("feature", "torch.nn.attention.flex_attention", "all",
         "names that libraries import; scores are changed by a mask, not by a function"),
