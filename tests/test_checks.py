@@ -1,71 +1,63 @@
-"""torch._assert and torch._check, which packages state their conditions with."""
+"""Names that libraries use around their own code, against real torch."""
 
-from __future__ import annotations
-
+from collections import namedtuple
 from typing import Any
 
 import pytest
-import torch
+import torch as theirs
+from torch.utils import _pytree as their_trees
 
 import mindtorch.torch as ours
+from mindtorch.torch import distributed
+from mindtorch.torch.utils import _pytree as our_trees
+
+Point = namedtuple("Point", ["x", "y"])
+
+CALLS = {
+    "check": lambda t: t._check(False),
+    "message": lambda t: t._check(False, lambda: "text"),
+    "tensor": lambda t: t._check(t.tensor(True)),
+    "value": lambda t: t._check_value(False, lambda: "text"),
+    "all": lambda t: t._check_tensor_all(t.tensor([True, False]), lambda: "text"),
+    "all of numbers": lambda t: t._check_tensor_all(t.tensor([1, 0])),
+    "assert": lambda t: t._assert(t.tensor(0), "text"),
+    "larger": lambda t: t.sym_max(5, 4.0),
+    "sum": lambda t: t.sym_sum([1, 2.5]),
+    "either": lambda t: t.sym_ite(True, 1, 2.0),
+    "single mask": lambda t: t.arange(6.0).view(2, 3)[:, t.tensor(True), 1].tolist(),
+    "single false mask": lambda t: tuple(t.arange(6.0)[t.tensor(False)].shape),
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "arguments"),
-    [
-        ("_assert", (0, "no")),
-        ("_check", (False, lambda: "no")),
-        ("_check", (False,)),
-        ("_check", (1,)),
-        ("_check", (False, "text")),
-        ("_check_index", (False, lambda: 3)),
-        ("_check_value", (False, lambda: "no")),
-        ("_check_type", (False, lambda: "no")),
-    ],
-)
-def test_broken_conditions_raise_as_torch_does(name: str, arguments: tuple[Any, ...]) -> None:
-    """The kind of exception and its text are what callers catch and show."""
-    with pytest.raises(Exception) as expected:
-        getattr(torch, name)(*arguments)
-    with pytest.raises(type(expected.value)) as found:
-        getattr(ours, name)(*arguments)
-    assert str(found.value) == str(expected.value)
+def outcome(call: Any, torch: Any) -> Any:
+    try:
+        return call(torch)
+    except Exception as error:
+        return type(error).__name__, str(error)
 
 
-def test_conditions_that_hold_say_nothing() -> None:
-    """A message is not even made."""
-    ours._assert(ours.ones(1), "unused")
-    ours._check(True, lambda: pytest.fail("the message was made"))
+@pytest.mark.parametrize("name", CALLS)
+def test_a_check_answers_as_in_torch(name: str) -> None:
+    """Libraries show these texts to their users."""
+    expected, found = outcome(CALLS[name], theirs), outcome(CALLS[name], ours)
+    assert found == expected and type(found) is type(expected)
 
 
-def test_tensors_are_no_conditions_of_check() -> None:
-    """A comparison of tensors has its own check in torch."""
-    with pytest.raises(TypeError, match="cond must be a bool, but got a Tensor"):
-        ours._check(ours.ones(1) > 0)
+def test_paths_to_the_leaves_of_a_tree_are_torchs() -> None:
+    """transformers registers its outputs with keys, and export names tensors by their paths."""
+    tree = {"a": [1, (2,)], "b": Point(3, {"c": 4})}
+    expected = [their_trees.keystr(p) for p, _ in their_trees.tree_flatten_with_path(tree)[0]]
+    pairs, spec = our_trees.tree_flatten_with_path(tree)
+    assert [our_trees.keystr(path) for path, _ in pairs] == expected
+    assert spec.unflatten(leaf for _, leaf in pairs) == tree
 
 
-def test_the_argument_of_tensor_split_has_three_names() -> None:
-    """torchvision's video transformers write `indices=`."""
-    for side in (torch, ours):
-        x: Any = side.arange(5)
-        assert [each.tolist() for each in x.tensor_split(indices=(1,))] == [[0], [1, 2, 3, 4]]
-        assert [each.tolist() for each in side.tensor_split(x, sections=2)] == [[0, 1, 2], [3, 4]]
-        with pytest.raises(TypeError):
-            side.tensor_split(x)
-
-
-def test_dirichlet_samples_are_torchs() -> None:
-    """AugMix mixes images by them."""
-    for side in (torch, ours):
-        side.manual_seed(3)
-    concentration = [[1.0, 2.0, 3.0], [0.5, 0.5, 0.1]]
-    expected = torch._sample_dirichlet(torch.tensor(concentration))
-    assert torch.equal(
-        torch.tensor(ours._sample_dirichlet(ours.tensor(concentration)).tolist()), expected
-    )
-    generators = [side.Generator().manual_seed(5) for side in (torch, ours)]
-    pair = [
-        side._sample_dirichlet(side.ones(2), generator).tolist()
-        for side, generator in zip((torch, ours), generators, strict=True)
-    ]
-    assert pair[0] == pair[1]
+def test_absent_parts_can_be_named_and_not_used() -> None:
+    """Libraries ask whether something is a DTensor; making one says that there are none."""
+    assert not isinstance(ours.ones(1), distributed.tensor.DTensor) and distributed.tensor.Shard(
+        0
+    ).is_shard(0)
+    with pytest.raises(NotImplementedError, match=r"torch.distributed.tensor.DTensor is not avail"):
+        distributed.tensor.DTensor()
+    with pytest.raises(NotImplementedError, match=r"float8_e5m2 are not available"):
+        ours.ones(1).to(ours.float8_e5m2)

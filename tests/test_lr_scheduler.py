@@ -205,3 +205,11 @@ def test_errors_are_torchs(make: Make) -> None:
     with pytest.raises(expected.type) as found:
         make(ours, b)
     assert str(found.value) == str(expected.value)
+
+
+def test_a_schedulers_state_holds_plain_numbers() -> None:
+    """A checkpoint with it can be loaded with weights_only, which knows no other floats."""
+    weight = mt.nn.Parameter(mt.ones(1))
+    optimizer = optim.SGD([weight], lr=0.1)
+    state = ours.StepLR(optimizer, 1).state_dict()
+    assert [type(each) for each in state["base_lrs"]] == [float]

@@ -106,9 +106,10 @@ def _basic(x: Any, item: Any) -> tuple[Any, list[Any] | None]:
             view = ops.unsqueeze(view, axis=axis)
             axis += 1
             changed = True
-        elif isinstance(each, bool):
+        elif isinstance(each, bool) or _is_single_mask(each):
+            kept = each if isinstance(each, bool) else vmap.known_values(each, vmap.MASK).item()
             view = ops.unsqueeze(view, axis=axis)
-            indices[axis] = from_array(np.zeros(1 if each else 0, np.int64))
+            indices[axis] = from_array(np.zeros(1 if kept else 0, np.int64))
             axis += 1
         elif isinstance(each, slice):
             view = _slice(view, axis, each)
@@ -124,6 +125,12 @@ def _basic(x: Any, item: Any) -> tuple[Any, list[Any] | None]:
     for start, mask in masks:
         _read_mask(view, start, mask, indices)
     return view, [indices.get(i) for i in range(max(indices) + 1)]
+
+
+def _is_single_mask(item: Any) -> bool:
+    """Whether it is a 0-d mask, which adds an axis of length 1, or 0 where it is false."""
+    is_tensor = isinstance(item, EngineTensor) and not item.aval.shape
+    return is_tensor and item.aval.dtype in (dtypes.bool_, dtypes.uint8)
 
 
 def _is_integer(item: Any) -> bool:
@@ -162,8 +169,6 @@ def _take_tensor(axis: int, item: Any, indices: dict[int, Any], masks: list[Any]
         item = from_array(array)
     dtype = item.aval.dtype
     if dtype in (dtypes.bool_, dtypes.uint8):
-        if not item.aval.shape:
-            raise NotImplementedError("indexing with a 0-dim mask")
         masks.append((axis, item))
         for i in range(item.aval.ndim):
             indices[axis + i] = None

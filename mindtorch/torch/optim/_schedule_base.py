@@ -47,6 +47,8 @@ _NO_INITIAL_RATE = (
 
 def own_copy(value: Any) -> Any:
     """A copy of a tensor; anything else as it is."""
+    if isinstance(value, float):
+        return float(value)  # a Rate stays with its group
     return value.clone() if isinstance(value, EngineTensor) else value
 
 
