@@ -118,6 +118,7 @@ GAPS: tuple[Gap, ...] = (
         "torch rounds its weights to 16 bits there; floating-point images are resized"),
     Gap("argument", "optimizer(differentiable=True)", "all",
         "write the update as a function and differentiate that"),
+    Gap("module", "torch.package", "all", "its names import; archives of code raise"),
     Gap("feature", "torch.utils.data.datapipes", "all",
         "DataPipe classes are deprecated in torch; Dataset and IterableDataset take their place"),
     Gap("feature", "float8 element types", "all",
