@@ -119,6 +119,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("argument", "optimizer(differentiable=True)", "all",
         "write the update as a function and differentiate that"),
     Gap("module", "torch.package", "all", "its names import; archives of code raise"),
+    Gap("feature", "torch.nested: the jagged layout, views and most functions", "all",
+        "lists of tensors: arithmetic, linear, softmax, products, padding; others raise"),
     Gap("feature", "torch.utils.data.datapipes", "all",
         "DataPipe classes are deprecated in torch; Dataset and IterableDataset take their place"),
     Gap("feature", "float8 element types", "all",
