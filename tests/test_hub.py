@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from mindtorch.torch import ao, fx, hub, jit, onnx
+from mindtorch.torch import ao, fx, hub, jit, onnx, package
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
@@ -139,6 +139,8 @@ def absent_things() -> list[Any]:
         jit.save,
         jit.ScriptModule,
         fx.replace_pattern,
+        package.PackageExporter,
+        package.PackageImporter,
         onnx.export,
         ao.quantization.QuantStub,
         ao.quantization.prepare,

@@ -109,14 +109,6 @@ def test_errors_have_torchs_type_and_text(number: int) -> None:
     assert _message(lambda: ERRORS[number](mt)) == _message(lambda: ERRORS[number](torch))
 
 
-def test_masked_tensors_are_a_gap() -> None:
-    """Making one says so; asking whether a tensor is one does not raise."""
-    assert not mt.masked.is_masked_tensor(mt.ones(2))
-    with pytest.raises(NotImplementedError, match="take tensors and masks"):
-        mt.masked.masked_tensor(mt.ones(2), mt.ones(2).bool())
-    with pytest.raises(NotImplementedError, match="take tensors and masks"):
-        mt.masked.MaskedTensor(mt.ones(2), mt.ones(2).bool())
-
 
 @pytest.mark.parametrize("name", ["sum", "prod", "cumsum", "cumprod"])
 def test_an_integer_type_that_is_asked_for_is_kept(name: str) -> None:

@@ -128,9 +128,9 @@ _LAZY = (
     "_C", "_custom_ops", "_dynamo", "_higher_order_ops", "_ops", "_tensor", "_utils",
     "accelerator", "amp", "ao", "backends", "compiler", "cpu", "distributed", "distributions",
     "export", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked",
-    "mps", "mtia", "multiprocessing", "nn", "onnx", "ops", "optim", "overrides", "profiler",
-    "quasirandom", "serialization", "signal", "sparse", "special", "storage", "testing",
-    "torch_version", "types", "utils", "xpu",
+    "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "ops", "optim", "overrides",
+    "package", "profiler", "quasirandom", "serialization", "signal", "sparse", "special", "storage",
+    "testing", "torch_version", "types", "utils", "xpu",
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "compile": "compiler._compile",

@@ -114,7 +114,8 @@ class finfo:  # noqa: N801
         self.max = float(found.max)
         self.min = float(found.min)
         self.tiny = self.smallest_normal = float(found.smallest_normal)
-        self.resolution = float(found.resolution)
+        # as PyTorch rounds it: ten to minus the number of decimal digits
+        self.resolution = 10.0 ** -int(found.precision)
         self.dtype = dtype.name
 
     def __repr__(self) -> str:

@@ -13,17 +13,29 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 
-from ._absent import absent_class, absent_function
+from ._masked_tensor import MaskedTensor, _check, warn_of_prototype
+from ._masked_tensor import install as _install
 from ._registry import FUNCTIONS as torch
 
-_WHY = "the functions of torch.masked take tensors and masks"
-MaskedTensor = absent_class("torch.masked", "MaskedTensor", _WHY)
-masked_tensor = absent_function("torch.masked", "masked_tensor", _WHY)
-as_masked_tensor = absent_function("torch.masked", "as_masked_tensor", _WHY)
+_install()
+
+
+def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
+    """A copy of ``data`` that carries a copy of ``mask``: a leaf of the graph."""
+    _check(data, mask)
+    warn_of_prototype()
+    return MaskedTensor.of(data.detach().clone().requires_grad_(requires_grad), mask.clone())
+
+
+def as_masked_tensor(data: Any, mask: Any) -> MaskedTensor:
+    """``data``, with its history, and ``mask`` together."""
+    _check(data, mask)
+    warn_of_prototype()
+    return MaskedTensor.of(data, mask)
 
 
 def is_masked_tensor(obj: Any, /) -> bool:
-    """Whether ``obj`` is a tensor that carries its mask: none does."""
+    """Whether ``obj`` is a tensor that carries its mask."""
     return isinstance(obj, MaskedTensor)
 
 

@@ -247,10 +247,23 @@ class Tracer(TracerBase):
             if known and (where, name) not in seen:
                 seen.add((where, name))
                 self._wrap_entry(patcher, table, name)
-        for table in [*tables.values(), *(vars(module) for module in self._autowrap_modules)]:
+        # The modules themselves stay as they are: kernels compiled meanwhile take functions from
+        # math. The traced code's globals get stand-ins.
+        recording = {id(module): self._stand_in(module) for module in self._autowrap_modules}
+        for table in tables.values():
             for name, value in list(table.items()):
                 if id(value) in self._autowrap_ids:
                     patcher.entry(table, name, recorded(value, "call_function", value))
+                elif id(value) in recording:
+                    patcher.entry(table, name, recording[id(value)])
+
+    def _stand_in(self, module: Any) -> types.SimpleNamespace:
+        """A module's names, its functions recording proxies."""
+        held = dict(vars(module))
+        for name, value in held.items():
+            if id(value) in self._autowrap_ids:
+                held[name] = recorded(value, "call_function", value)
+        return types.SimpleNamespace(**held)
 
     @staticmethod
     def _wrap_entry(patcher: Patcher, table: dict[str, Any], name: str) -> None:

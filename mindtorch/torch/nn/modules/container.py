@@ -322,11 +322,11 @@ def _as_entry(value: Any) -> Any:
     return value
 
 
-def _describe(key: Any, value: Any, indent: str) -> str:
+def _describe(key: Any, value: Any, indent: str, by_class: bool = False) -> str:
     if not isinstance(value, EngineTensor):
         return f"{indent}({key}): Object of type: {type(value).__name__}"
     kind = "Parameter" if isinstance(value, Parameter) else "Tensor"
-    name = repr(value.dtype)
+    name = value.type() if by_class else repr(value.dtype)
     size = "x".join(str(n) for n in value.size())
     return f"{indent}({key}): {kind} containing: [{name} of size {size}]"
 
@@ -484,7 +484,7 @@ class ParameterDict(Module):
 
     def extra_repr(self) -> str:
         """One line for each entry."""
-        return "\n".join(_describe(key, value, "  ") for key, value in self.items())
+        return "\n".join(_describe(key, value, "  ", True) for key, value in self.items())
 
     def __call__(self, input: Any) -> Any:  # noqa: A002
         raise RuntimeError("ParameterDict should not be called.")
