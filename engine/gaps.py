@@ -69,7 +69,7 @@ GAPS: tuple[Gap, ...] = (
         "the functions of torch.masked take tensors and masks; the wrapper class is not written"),
     Gap("feature", "tensors of float8 types", "all",
         "the types have names and torch.finfo; numpy and numba have no kernels for 8-bit floats"),
-    Gap("feature", "complex32 (Tensor.chalf)", "all", "numpy has no complex half; use complex64"),
+    Gap("feature", "complex32 (Tensor.chalf, view_as_complex of float16)", "all", "numpy has no complex half; use complex64"),
     Gap("feature", "torch.cuda.jiterator", "cuda", "CUDA C++ is not compiled; kernels are numba's"),
     Gap("feature", "profiles of devices, of floating-point operations and of modules", "all",
         "torch.profiler times ops, nodes and named blocks on the CPU, with shapes, bytes, stacks"),
