@@ -54,3 +54,14 @@ def test_a_sort_of_a_middle_axis_orders_each_row() -> None:
     values = np.random.default_rng(0).integers(0, 5, (3, 40, 2))
     expected = torch.argsort(torch.from_numpy(values), 1, True)
     assert ours.argsort(ours.tensor(values), 1, True).tolist() == expected.tolist()
+
+
+def test_runs_of_no_slices_are_none_and_slices_of_nothing_are_refused() -> None:
+    """A length of 0 along the axis is an answer, elsewhere it is torch's error."""
+    found = ours.unique_consecutive(ours.empty(3, 0, 2), True, True, 1)
+    assert [tuple(x.shape) for x in found] == [(3, 0, 2), (0,), (0,)]
+    for shape, text in (((2, 0), "aren't selected"), ((0, 0), "more than one")):
+        with pytest.raises(RuntimeError, match=text):
+            torch.unique_consecutive(torch.empty(shape), dim=0)
+        with pytest.raises(RuntimeError, match=text):
+            ours.unique_consecutive(ours.empty(shape), dim=0)

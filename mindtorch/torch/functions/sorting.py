@@ -97,6 +97,18 @@ def unique(
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def _check_slices(x: Any, dim: int) -> None:
+    """torch's errors for slices without elements."""
+    if x.shape[dim] and 0 in x.shape:
+        raise RuntimeError(
+            "There are 0 sized dimensions, and they aren't selected, so unique cannot be applied"
+        )
+    if x.shape.count(0) > 1:
+        raise RuntimeError(
+            "Number of zero sized dimensions is more than one, so unique cannot be applied "
+        )
+
+
 @function()
 def unique_consecutive(
     input: Any,  # noqa: A002
@@ -106,9 +118,11 @@ def unique_consecutive(
 ) -> Any:
     """Runs of equal elements (slices along ``dim``) made one."""
     array = _values(input, "unique_consecutive")
+    if dim is not None:
+        _check_slices(array, dim)
     rows = array.reshape(-1, 1) if dim is None else np.moveaxis(array, dim, 0)
     n = rows.shape[0]
-    flat = rows.reshape(n, -1)
+    flat = rows.reshape(n, -1) if n else np.empty((0, 1), array.dtype)
     starts = np.ones(n, bool)
     starts[1:] = (flat[1:] != flat[:-1]).any(1)
     places = np.flatnonzero(starts)

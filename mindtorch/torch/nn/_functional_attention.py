@@ -189,8 +189,7 @@ def multi_head_attention_forward(
     mask = _merged(attn_mask, padding, batch, num_heads)
     dropped = dropout_p if training else 0.0
     if need_weights:
-        scores = (q * math.sqrt(1.0 / size)).matmul(k.transpose(-2, -1))
-        attention = softmax(scores if mask is None else scores + mask, -1)
+        attention = softmax(_scores(q * math.sqrt(1.0 / size), k, mask), -1)
         if dropped > 0:
             attention = dropout(attention, dropped)
         out = attention.matmul(v)
@@ -205,6 +204,15 @@ def multi_head_attention_forward(
         out = out.squeeze(1)
         attention = None if attention is None else attention.squeeze(0)
     return out, attention
+
+
+def _scores(q: Any, k: Any, mask: Any) -> Any:
+    """``q k^T + mask``, rounded once."""
+    if mask is None:
+        return q.matmul(k.transpose(-2, -1))
+    if q.aval.dtype in (dtypes.float16, dtypes.bfloat16) and mask.dtype == q.dtype:
+        return _scores(q.float(), k.float(), mask.float()).to(q.dtype)
+    return q.matmul(k.transpose(-2, -1)) + mask
 
 
 def _merged(attn_mask: Any, padding: Any, batch: int, heads: int) -> Any:
