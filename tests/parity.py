@@ -34,21 +34,13 @@ from torch.testing._internal.opinfo.core import OpInfo
 
 import mindtorch.torch as ours
 from tests.parity_families import FAMILIES, family
+from tests.parity_known import AT_FAULT, PLACES, UNINITIALISED, UP_TO_SIGNS, pointed_at
 
 CLAIMED = ("float32", "float64", "bfloat16", "float16", "int64", "bool", "complex64")
 SECONDS = 60
 # units in the last place of the largest element that others may be off by: they are sums
 SUM_OF_ROUNDINGS = 16
 
-# what these leave in memory is anybody's
-UNINITIALISED = {
-    "empty", "empty_like", "empty_permuted", "empty_strided", "new_empty", "new_empty_strided",
-}  # fmt: skip
-# factors that are unique up to signs or phases
-UP_TO_SIGNS = {
-    "eig", "linalg.eig", "linalg.eigh", "linalg.householder_product", "linalg.qr", "linalg.svd",
-    "qr", "svd", "svd_lowrank", "pca_lowrank", "geqrf", "ormqr",
-}  # fmt: skip
 
 
 class MissingError(Exception):
@@ -512,6 +504,8 @@ def check_gradient(info: Any, sample: Any, expected: Any, found: Any, given: Any
         )
 
     for i, (a, b) in enumerate(zip(first, second, strict=True)):
+        if i in AT_FAULT.get(title(info), ()):
+            continue
         if a is None or b is None:
             present = a if b is None else b
             zero = present is None or not bool((present != 0).any())
@@ -530,6 +524,7 @@ def run_forward(info: Any, dtype: torch.dtype, count: int) -> None:
         expected, found, given, _ = both(info, info.op, mine, sample)
         if info.name in UP_TO_SIGNS:
             expected, found = processed(sample, expected, found)
+        found = settled(info, sample, expected, found)
 
         def exact(given: Any = given) -> Any:
             torch.manual_seed(1)
@@ -537,6 +532,18 @@ def run_forward(info: Any, dtype: torch.dtype, count: int) -> None:
             return info.op(*args, **kwargs)
 
         check_same(info, expected, found, "value", exact)
+
+
+def settled(info: Any, sample: Any, expected: Any, found: Any) -> Any:
+    """Our result; with torch's places in it where both libraries' point at equal elements."""
+    if info.name not in PLACES or expected is None:
+        return found
+    theirs, mine = (r if info.name == "argsort" else r[1] for r in (expected, found))
+    element, places, own = numpy_of(sample.input), numpy_of(theirs), numpy_of_ours(mine)
+    if not pointed_at(info, sample, element, places, own):
+        return found
+    given = to_ours(theirs).to(mine.dtype)
+    return given if info.name == "argsort" else type(found)(found[0], given)
 
 
 def processed(sample: Any, expected: Any, found: Any) -> tuple[Any, Any]:
@@ -552,6 +559,9 @@ def run_gradient(info: Any, dtype: torch.dtype, count: int) -> None:
     mine = callable_of(info)
     for sample in samples_of(info, dtype, True, count):
         expected, found, given, own = both(info, info.op, mine, sample)
+        if info.name in PLACES and expected is not None:
+            if not np.array_equal(numpy_of(expected[1]), numpy_of_ours(found[1])):
+                continue  # the gradient goes to another of equal elements
         check_gradient(info, sample, expected, found, given, own)
 
 
@@ -572,6 +582,7 @@ def run_variants(info: Any, dtype: torch.dtype, count: int) -> None:
                 args, kwargs = widened(before)
                 return variant(*args, **kwargs)
 
+            found = settled(info, sample, expected, found)
             check_same(info, expected, found, variant.__name__, exact)
             if in_place:
                 check_same(info, given[0][0], own[0][0], f"{variant.__name__}'s input", exact)

@@ -108,3 +108,26 @@ def test_products_have_slopes_where_a_factor_is_zero() -> None:
         y.sum().backward()
         results.append((x.grad.tolist(), s.grad.tolist()))
     assert results[0] == results[1]
+
+
+def test_complex_logarithms_of_sums_stay_on_the_main_branch() -> None:
+    """The imaginary part is within (-pi, pi], and the slope is the conjugate softmax."""
+    results = []
+    for library in (torch, ours):
+        x = library.tensor([1 + 3j, 1.5 + 3j, 0.5 - 2.5j], requires_grad=True)
+        y = library.logsumexp(x, 0)
+        y.abs().backward()
+        results.append((y.detach().numpy(), x.grad.numpy()))
+    for a, b in zip(*results, strict=True):
+        np.testing.assert_allclose(b, a, 1e-6)
+
+
+def test_a_filling_value_counts_once_where_its_index_is_named_twice() -> None:
+    """The slices are filled once, so their slopes are added once."""
+    results = []
+    for library in (torch, ours):
+        value = library.tensor(2.0, requires_grad=True)
+        x = library.zeros(3, 2).index_fill(0, library.tensor([1, 1, 0]), value)
+        (x * library.arange(6.0).reshape(3, 2)).sum().backward()
+        results.append(value.grad.item())
+    assert results[0] == results[1] == 6.0

@@ -345,9 +345,11 @@ def _index_fill_aval(x: Aval, index: Aval, value: Aval, *, axis: int) -> Aval:
 
 
 def _fill_value_vjp(g: Any, index: Any, axis: int) -> Any:
+    """The sum over what was filled: once, however often ``index`` names it."""
     from .reduction import sum_to
 
-    return sum_to(index_select(g, index, axis=axis), ())
+    filled = index_fill(zeros_like_aval(g.aval), index, constant(1), axis=axis)
+    return sum_to(where(equal(filled, constant(0)), constant(0), g), ())
 
 
 index_fill = Op(

@@ -228,7 +228,12 @@ def _logsumexp_vjp(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
     if not keepdims:
         g = restore_axes(g, x.aval.shape, axis)
         out = restore_axes(out, x.aval.shape, axis)
-    return multiply(g, exp(subtract(x, out)))
+    slope = exp(subtract(x, out))
+    if slope.aval.dtype.is_complex:
+        from .complex import conj
+
+        slope = conj(slope)
+    return multiply(g, slope)
 
 
 logsumexp = Op(

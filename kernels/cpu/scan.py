@@ -146,7 +146,7 @@ def vector_norm(out: Any, x: Any, *, order: float, axis: Any, keepdims: bool) ->
 def logsumexp(out: Any, x: Any, *, axis: Any, keepdims: bool) -> None:
     """``log(sum(exp(x)))`` with the greatest element taken out of the exponent."""
     x = _wide(x)
-    top = np.max(x, axis, keepdims=True)
+    top = np.max(x.real, axis, keepdims=True)  # a complex one would turn the logarithm's branch
     top = np.where(np.isfinite(top), top, 0)
     with np.errstate(all="ignore"):
         total = np.log(np.sum(np.exp(x - top), axis, keepdims=True)) + top
