@@ -114,8 +114,6 @@ GAPS: tuple[Gap, ...] = (
         "functions are not traced symbolically; forward hooks collect what layers return"),
     Gap("argument", "EmbeddingBag(scale_grad_by_freq=True) as in PyTorch's CPU kernel", "all",
         "divides by the frequency of the row itself, as documented; that kernel takes another's"),
-    Gap("argument", "interpolate(antialias=True) of uint8 images", "all",
-        "torch rounds its weights to 16 bits there; floating-point images are resized"),
     Gap("argument", "optimizer(differentiable=True)", "all",
         "write the update as a function and differentiate that"),
     Gap("feature", "torch.utils.data.datapipes", "all",
