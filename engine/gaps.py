@@ -110,8 +110,6 @@ GAPS: tuple[Gap, ...] = (
         "they draw TorchScript's graphs, which there are none of; everything else is written"),
     Gap("feature", "torchvision: quantized operators (qnms, qroi_align), io.decode_* and encode_*",
         "all", "no quantized tensors; images are read by Pillow, as torchvision's data sets do"),
-    Gap("feature", "torchvision.models.feature_extraction, torch.fx tracing", "all",
-        "functions are not traced symbolically; forward hooks collect what layers return"),
     Gap("argument", "EmbeddingBag(scale_grad_by_freq=True) as in PyTorch's CPU kernel", "all",
         "divides by the frequency of the row itself, as documented; that kernel takes another's"),
     Gap("argument", "optimizer(differentiable=True)", "all",
