@@ -26,15 +26,13 @@ KEPT, KEPT_OF_OUTPUTS = 1024, 65536
 BUILT_ONLY = {"regnet_y_128gf", "vit_h_14", "vit_l_16", "vit_l_32"}
 
 _IMAGE_SIDES = {
-    "alexnet": 80, "inception_v3": 192, "vit_b_16": 32, "vit_b_32": 64, "maxvit_t": 224,
-    "quantized_inception_v3": 192,
+    "alexnet": 80, "inception_v3": 299, "vit_b_16": 32, "vit_b_32": 64, "maxvit_t": 224,
+    "quantized_inception_v3": 299,
 }  # fmt: skip
 _OPTIONS: dict[str, dict[str, Any]] = {
     "vit_b_16": {"image_size": 32},
     "vit_b_32": {"image_size": 64},
     "maxvit_t": {"input_size": (224, 224)},
-    "mvit_v1_b": {"spatial_size": (64, 64), "temporal_size": 8},
-    "mvit_v2_s": {"spatial_size": (64, 64), "temporal_size": 8},
     "googlenet": {"init_weights": True, "aux_logits": False},
     "inception_v3": {"init_weights": True},
 }
@@ -54,9 +52,7 @@ def _inputs(torch: Any, kind: str, name: str) -> list[Any]:
     if kind == "optical_flow":
         return [torch.rand(1, 3, 128, 128), torch.rand(1, 3, 128, 128)]
     if kind == "video":
-        if name.startswith("mvit"):
-            return [torch.rand(1, 3, 8, 64, 64)]
-        if name == "s3d":
+        if name.startswith("mvit") or name == "s3d":
             return [torch.rand(1, 3, 16, 224, 224)]
         return [torch.rand(2, 3, 4, 64, 64)]
     if kind == "detection":

@@ -110,9 +110,13 @@ for _name, _op in (
 # --- sums and differences --------------------------------------------------------------------
 
 
-def scaled_operand(other: Any, alpha: Any, name: str) -> Any:
-    """``alpha * other``; torch's errors for an alpha of the wrong kind."""
-    other = operand(other, name, "other")
+def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any:
+    """``alpha * other``; torch's errors for an alpha of the wrong kind.
+
+    Args:
+        beside: the tensor that it is added to, whose type may make the sum a floating-point one.
+    """
+    other = _in_type_of_sum(operand(other, name, "other"), beside)
     if alpha == 1 and type(alpha) is not bool:
         return other
     if isinstance(alpha, float) and other.aval.dtype.category < dtypes.FLOAT:
@@ -124,11 +128,20 @@ def scaled_operand(other: Any, alpha: Any, name: str) -> Any:
     return ops.multiply(other, operand(alpha, name, "alpha"))
 
 
+def _in_type_of_sum(other: Any, beside: Any) -> Any:
+    """Whole numbers as floating-point ones where they are added to such a tensor."""
+    if not isinstance(beside, EngineTensor) or beside.aval.dtype.category < dtypes.FLOAT:
+        return other
+    if other.aval.dtype.category >= dtypes.FLOAT or not other.aval.ndim:
+        return other
+    return movement.cast(other, dtype=beside.aval.dtype)
+
+
 @function(out=True)
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """``input + alpha * other``."""
     if alpha.__class__ is not int or alpha != 1 or other.__class__ in _NUMBERS:
-        other = scaled_operand(other, alpha, "add")
+        other = scaled_operand(other, alpha, "add", input)
     elif not isinstance(other, EngineTensor):
         other = operand(other, "add", "other")
     return ops.add(operand(input, "add", "input"), other)
@@ -137,21 +150,23 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
 @function(out=True, aliases=("subtract",))
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """``input - alpha * other``."""
-    return ops.subtract(operand(input, "sub", "input"), scaled_operand(other, alpha, "sub"))
+    return ops.subtract(operand(input, "sub", "input"), scaled_operand(other, alpha, "sub", input))
 
 
 def _add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``self += alpha * other``."""
     if type(alpha) in (int, float) and alpha != 1 and isinstance(other, EngineTensor):
+        other = _in_type_of_sum(other, self)
         if other.aval.dtype.category >= dtypes.FLOAT:
             one = constant(1)
             return inplace.apply_in_place(ops.addcmul, self, self, other, one, constant(alpha))
-    return inplace.apply_in_place(ops.add, self, self, scaled_operand(other, alpha, "add_"))
+    return inplace.apply_in_place(ops.add, self, self, scaled_operand(other, alpha, "add_", self))
 
 
 def _sub_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``self -= alpha * other``."""
-    return inplace.apply_in_place(ops.subtract, self, self, scaled_operand(other, alpha, "sub_"))
+    scaled = scaled_operand(other, alpha, "sub_", self)
+    return inplace.apply_in_place(ops.subtract, self, self, scaled)
 
 
 METHODS.update({"add_": _add_, "sub_": _sub_, "subtract_": _sub_})
@@ -161,7 +176,8 @@ METHODS.update({"add_": _add_, "sub_": _sub_, "subtract_": _sub_})
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """``other - alpha * input``."""
     require_tensor(input, "rsub", "input", 1)
-    return ops.subtract(operand(other, "rsub", "other"), scaled_operand(input, alpha, "rsub"))
+    scaled = scaled_operand(input, alpha, "rsub", other)
+    return ops.subtract(operand(other, "rsub", "other"), scaled)
 
 
 _ROUNDED = {None: ops.divide, "floor": ops.floor_divide, "trunc": ops.trunc_divide}

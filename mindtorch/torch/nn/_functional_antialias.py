@@ -13,6 +13,8 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.linear_algebra import matmul
 from mindtorch.engine.tensor import from_array
 
+from ._resampling import resample
+
 _REACH = {"bilinear": 1.0, "bicubic": 2.0, "lanczos": 3.0}
 _CUBIC = -0.5
 
@@ -58,9 +60,7 @@ def resize_smoothly(
         align: one step is ``(old - 1) / (new - 1)``, not ``old / new``.
     """
     if x.aval.dtype is dtypes.uint8:
-        raise NotImplementedError(
-            "resizing uint8 images with antialiasing is not implemented in mindtorch; use float32"
-        )
+        return resample(x, new, scales, mode, align, smooth=True)
     if x.aval.dtype not in (dtypes.float32, dtypes.float64):
         kind = dtypes.scalar_type_name(x.aval.dtype)
         raise NotImplementedError(

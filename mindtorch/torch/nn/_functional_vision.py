@@ -16,6 +16,7 @@ from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.tensor import from_array
 
 from ._functional_antialias import resize_smoothly
+from ._resampling import resample
 
 __all__ = [
     "channel_shuffle", "interpolate", "pad", "pixel_shuffle",
@@ -184,9 +185,11 @@ def interpolate(
 
     Args:
         size: the new lengths; or ``scale_factor``, by which the old ones are multiplied.
-        mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area".
+        mode: "nearest", "nearest-exact", "linear", "bilinear", "bicubic", "trilinear", "area",
+            or, with ``antialias``, "lanczos".
         align_corners: whether the centres of the corner elements (not their edges) stay in place.
-        antialias: smooth what shrinks ("bilinear", "bicubic" and "lanczos"; floating-point images).
+        antialias: widen the filter of "bilinear", "bicubic" or "lanczos" where an image shrinks,
+            as Pillow does.
     """
     spatial = input.dim() - 2
     if mode in ("nearest", "area", "nearest-exact"):
@@ -199,13 +202,20 @@ def interpolate(
         align_corners = False
     old = tuple(input.aval.shape[2:])
     new, scales = _sizes(size, scale_factor, old, recompute_scale_factor)
+    if antialias and not (mode in ("bilinear", "bicubic", "lanczos") and spatial == 2):
+        raise ValueError(
+            "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and requires "
+            "a 4-D tensor as input"
+        )
+    if mode == "lanczos" and spatial == 2:
+        if align_corners:
+            raise ValueError("Lanczos mode does not support align_corners=True")
+        if not antialias:
+            raise ValueError("Lanczos mode requires antialias=True")
     if antialias:
-        if mode not in ("bilinear", "bicubic", "lanczos") or input.dim() != 4:
-            raise ValueError(
-                "Anti-alias option is restricted to bilinear, bicubic, and lanczos modes and "
-                "requires a 4-D tensor as input"
-            )
         return resize_smoothly(input, new, scales, mode, bool(align_corners))
+    if input.aval.dtype is dtypes.uint8 and mode in ("bilinear", "bicubic") and spatial == 2:
+        return resample(input, new, scales, mode, bool(align_corners), smooth=False)
     if input.dim() in _MODES and mode in _MODES[input.dim()]:
         return _resize(input, old, new, scales, mode, bool(align_corners))
     if mode in _NEEDS and input.dim() in (3, 4, 5):

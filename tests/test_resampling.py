@@ -1,0 +1,86 @@
+"""Antialiased resizing, and resizing of bytes, against PyTorch's."""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import mindtorch.torch as ours
+
+_SIZES = list(itertools.product([(13, 17), (1, 5), (8, 8)], [(7, 9), (20, 30), (13, 8)]))
+
+
+def _both(x: Any, size: Any, **options: Any) -> tuple[Any, Any]:
+    expected = torch.nn.functional.interpolate(torch.from_numpy(x), size, **options)
+    found = ours.nn.functional.interpolate(ours.from_numpy(x), size, **options)
+    assert str(found.dtype) == str(expected.dtype)
+    return found.numpy(), expected.numpy()
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "lanczos"])
+def test_bytes_are_weighted_by_the_same_integers(mode: str) -> None:
+    """PyTorch and Pillow compute images of bytes in fixed point: every bit can be had."""
+    generator = np.random.default_rng(0)
+    for old, new in _SIZES:
+        x = generator.integers(0, 256, (2, 3, *old), dtype=np.uint8)
+        for smooth, align in ((True, False), (True, True), (False, False), (False, True)):
+            if mode == "lanczos" and (align or not smooth):
+                continue
+            found, expected = _both(x, new, mode=mode, antialias=smooth, align_corners=align)
+            np.testing.assert_array_equal(found, expected, f"{old} {new} {smooth} {align}")
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic", "lanczos"])
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+def test_smoothed_images_agree_to_rounding(mode: str, kind: str) -> None:
+    """Weights and sums of up to 40 terms are rounded in another order."""
+    generator = np.random.default_rng(1)
+    for old, new in _SIZES:
+        x = generator.standard_normal((2, 3, *old)).astype(kind)
+        found, expected = _both(x, new, mode=mode, antialias=True)
+        bound = 40 * np.finfo(kind).eps * np.abs(x).max()
+        assert np.abs(found - expected).max() <= bound, (old, new)
+
+
+def test_scales_count_as_given_and_gradients_flow() -> None:
+    """With scale_factor the spacing is its inverse, not the ratio of the lengths."""
+    x = np.random.default_rng(2).standard_normal((1, 2, 9, 9))
+    gradients = []
+    for side in (torch, ours):
+        leaf = side.from_numpy(x.copy()).requires_grad_()
+        y = side.nn.functional.interpolate(leaf, scale_factor=0.4, mode="bicubic", antialias=True)
+        (y * y).sum().backward()
+        gradients.append(leaf.grad.numpy())
+    assert np.abs(gradients[0] - gradients[1]).max() <= 1e-14
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"mode": "nearest", "antialias": True},
+        {"mode": "lanczos"},
+        {"mode": "lanczos", "antialias": True, "align_corners": True},
+    ],
+)
+def test_modes_that_cannot_smooth_are_refused(options: dict[str, Any]) -> None:
+    """The same texts."""
+    for size in ((1, 1, 4, 4), (1, 1, 4)) if options["mode"] == "nearest" else ((1, 1, 4, 4),):
+        with pytest.raises(ValueError) as expected:
+            torch.nn.functional.interpolate(torch.zeros(size), 2, **options)
+        with pytest.raises(ValueError) as found:
+            ours.nn.functional.interpolate(ours.zeros(size), 2, **options)
+        assert str(found.value) == str(expected.value)
+
+
+def test_fractions_of_whole_numbers_are_added_to_floating_point_tensors() -> None:
+    """`gray = r.mul(a).add_(g, alpha=b)` with bytes g: the sum's type decides about alpha."""
+    for side in (torch, ours):
+        n: Any = side.tensor([3, 4], dtype=side.uint8)
+        assert side.ones(2).add_(n, alpha=0.5).tolist() == [2.5, 3.0]
+        assert side.ones(2, dtype=side.float64).sub(n, alpha=0.1).tolist() == [0.7, 0.6]
+        with pytest.raises(RuntimeError, match="argument alpha must not be a floating point"):
+            n.add(n, alpha=0.5)
