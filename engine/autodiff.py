@@ -152,7 +152,7 @@ def gradients(
 def track(tensor: Tensor) -> Tensor:
     """Make ``tensor`` a leaf that collects gradients."""
     if tensor.aval.dtype.category < dtypes.FLOAT:
-        raise RuntimeError("only Tensors of floating point and complex dtype can require gradients")
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     if tensor._node is None or type(tensor._node) is tape.ViewHistory:
         tensor._node = tape.AccumulateGrad(tensor)
         tensor._output_index = 0

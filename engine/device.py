@@ -37,7 +37,11 @@ class Device:
             if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
                 raise RuntimeError(f"Invalid device string: '{type}'")
             type, index = name, int(number)  # noqa: A001
+        if not type:
+            raise RuntimeError("Device string must not be empty")
         if type not in _KNOWN:
+            if not type.isalpha():
+                raise RuntimeError(f"Invalid device string: '{type}'")
             raise RuntimeError(
                 f"Expected one of {', '.join(_KNOWN)} device type at start of device string: {type}"
             )

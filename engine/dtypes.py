@@ -212,16 +212,17 @@ def scalar_type_name(dtype: DType) -> str:
 
 
 _C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "int64": "long int", "int32": "int", "int16": "short", "int8": "signed char",
-    "uint8": "unsigned char", "bool": "bool", "complex64": "c10::complex<float>",
+    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
+    "int32": "int", "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int",
+    "uint64": "long unsigned int", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
+    "float32": "float", "float64": "double", "complex64": "c10::complex<float>",
     "complex128": "c10::complex<double>",
 }  # fmt: skip
 
 
 def c_name(dtype: DType) -> str:
     """The C++ name that some of torch's error messages use: float, long int."""
-    return _C_NAMES.get(dtype.name, dtype.name)
+    return _C_NAMES[dtype.name]
 
 
 def can_cast(source: DType, target: DType) -> bool:

@@ -84,21 +84,26 @@ def check_overlap(target: Tensor) -> None:
             )
 
 
-def check_partial_overlap(target: Tensor, source: Tensor) -> None:
-    """torch's error for reading, in another layout, the memory that is written to."""
+def _shared(target: Tensor, source: Tensor) -> str:
+    """How much of their memory two tensors share: "none", "part" or "all", as far as is plain."""
     storage = target._storage
-    if storage is None or source is target or source._storage is not storage:
-        return
+    if source is target:
+        return "all"
+    if storage is None or source._storage is not storage:
+        return "none"
     a, b = target.aval, source.aval
     if not (a.dense and b.dense and a.size and b.size) or a.dtype is not b.dtype:
-        return
+        return "none"
     first, second = target._offset, source._offset
     if first == second and a.size == b.size:
-        if a.strides == b.strides:
-            return
-    elif first >= second + b.size or second >= first + a.size:
-        return
-    raise RuntimeError(_SHARED_MEMORY)
+        return "all" if a.strides == b.strides else "part"
+    return "none" if first >= second + b.size or second >= first + a.size else "part"
+
+
+def check_partial_overlap(target: Tensor, source: Tensor) -> None:
+    """torch's error for reading, in another layout, the memory that is written to."""
+    if _shared(target, source) == "part":
+        raise RuntimeError(_SHARED_MEMORY)
 
 
 def check_apart(target: Tensor, source: Tensor) -> None:

@@ -111,7 +111,7 @@ def view_to_ours(tensor: torch.Tensor) -> Any:
     if key not in memory:
         count = storage.nbytes() // tensor.itemsize
         whole = torch.empty(0, dtype=tensor.dtype).set_(storage, 0, (count,), (1,))
-        memory[key] = ours.from_numpy(numpy_of(whole).copy())
+        memory[key] = ours.from_numpy(numpy_of(whole.clone()))
     offset = tensor.storage_offset()
     return ours.as_strided(memory[key], tensor.shape, tensor.stride(), offset)
 
@@ -119,6 +119,9 @@ def view_to_ours(tensor: torch.Tensor) -> Any:
 def tensor_to_ours(tensor: torch.Tensor) -> Any:
     if tensor.layout in PARTS:
         return sparse_to_ours(tensor)
+    if tensor.device.type == "meta":
+        kind = named(str(tensor.dtype).removeprefix("torch."))
+        return ours.empty_strided(tensor.shape, tensor.stride(), dtype=kind, device="meta")
     if tensor.layout is not torch.strided or tensor.device.type != "cpu":
         raise MissingError(f"{tensor.layout} on {tensor.device}")
     dtype = getattr(ours, str(tensor.dtype).removeprefix("torch."), None)
@@ -126,6 +129,8 @@ def tensor_to_ours(tensor: torch.Tensor) -> Any:
         raise MissingError(str(tensor.dtype))
     if memory is not None and not tensor.requires_grad and tensor.numel():
         return view_to_ours(tensor)
+    if memory is not None and not tensor.requires_grad:  # an empty one may be given twice
+        return memory.setdefault((-id(tensor), tensor.dtype), ours.empty(tensor.shape, dtype=dtype))
     if tensor.ndim > 64:  # more than numpy has
         made = ours.from_numpy(numpy_of(tensor.flatten()).copy()).reshape(tensor.shape)
     elif tensor.untyped_storage().nbytes() > tensor.numel() * tensor.itemsize:  # part of more
@@ -604,10 +609,10 @@ def run_errors(info: Any) -> None:
     mine = callable_of(info)
     for wrong in info.error_inputs("cpu"):
         sample = wrong.sample_input
+        with shared_memory():  # before torch's call, which may write to what it is given
+            args, kwargs = to_ours(((sample.input, *sample.args), sample.kwargs))
         if raises_nothing(info, sample):
             continue
-        with shared_memory():
-            args, kwargs = to_ours(((sample.input, *sample.args), sample.kwargs))
         try:
             mine(*args, **kwargs)
         except wrong.error_type as error:

@@ -38,19 +38,9 @@ def require_same_dtype(x: Aval, weight: Aval, bias: Aval | None) -> None:
                     f"{dtypes.scalar_type_name(weight.dtype)}"
                 )
             raise RuntimeError(
-                f"Input type ({_c_name(x.dtype)}) and {name} type ({_c_name(other.dtype)}) "
-                "should be the same"
+                f"Input type ({dtypes.c_name(x.dtype)}) and {name} type "
+                f"({dtypes.c_name(other.dtype)}) should be the same"
             )
-
-
-_C_NAMES = {
-    "float32": "float", "float64": "double", "float16": "c10::Half", "bfloat16": "c10::BFloat16",
-    "int64": "long int", "int32": "int", "complex64": "c10::complex<float>",
-}  # fmt: skip
-
-
-def _c_name(dtype: Any) -> str:
-    return _C_NAMES.get(dtype.name, str(dtype.name))
 
 
 def output_length(n: int, kernel: int, stride: int, padding: int, dilation: int) -> int:
@@ -70,7 +60,8 @@ def check_convolution(
     if any(s <= 0 for s in stride):
         raise RuntimeError("non-positive stride is not supported")
     if any(d <= 0 for d in dilation):
-        raise RuntimeError(f"dilation should be greater than zero, but got {list(dilation)}")
+        got = f", but got {list(dilation)}" if min(dilation) == 0 else ""
+        raise RuntimeError(f"dilation should be greater than zero{got}")
     if weight.ndim != x.ndim:
         raise RuntimeError(
             f"Expected {weight.ndim}-dimensional input for {weight.ndim}-dimensional weight "
@@ -80,7 +71,7 @@ def check_convolution(
     if weight.shape[0] < groups:
         raise RuntimeError(
             f"Given groups={groups}, expected weight to be at least {groups} at dimension 0, but "
-            f"got weight of size [{list(weight.shape)}] instead"
+            f"got weight of size {list(weight.shape)} instead"
         )
     if weight.shape[0] % groups:
         raise RuntimeError(

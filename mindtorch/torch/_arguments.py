@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import operator
 from typing import Any
+
+import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.device import Device, cpu
@@ -12,8 +15,8 @@ from mindtorch.engine.ops.families import normalize_axes, normalize_axis
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 __all__ = [
-    "as_device", "as_dtype", "as_int", "as_shape", "infer_shape", "normalize_axes",
-    "normalize_axis", "require_tensor",
+    "as_device", "as_dtype", "as_int", "as_shape", "check_form", "check_value", "infer_shape",
+    "normalize_axes", "normalize_axis", "require_power", "require_tensor",
 ]  # fmt: skip
 
 
@@ -22,23 +25,36 @@ def as_int(value: Any) -> int:
     return operator.index(value)
 
 
-def as_shape(sizes: Any, function: str = "size") -> tuple[int, ...]:
+def as_shape(sizes: Any, function: str = "size", argument: str = "size") -> tuple[int, ...]:
     """The shape meant by ``f(2, 3)``, ``f((2, 3))`` or ``f([2, 3])``; ``sizes`` is f's
     ``*args``."""
-    if len(sizes) == 1 and not isinstance(sizes[0], int):
+    alone = len(sizes) == 1 and not isinstance(sizes[0], int)
+    if alone:
         only = sizes[0]
         if isinstance(only, (tuple, list)):
-            sizes = only
-        elif hasattr(only, "__iter__") and not isinstance(only, EngineTensor):
-            sizes = tuple(only)
+            sizes, alone = only, False
+        elif hasattr(only, "__iter__") and not isinstance(only, (EngineTensor, str, dict)):
+            sizes, alone = tuple(only), False
     try:
         return tuple([operator.index(n) for n in sizes])
     except TypeError:
-        wrong = next((n for n in sizes if not hasattr(n, "__index__")), sizes)
-        raise TypeError(
-            f"{function}(): argument 'size' must be tuple of ints, but found element of type "
-            f"{type(wrong).__name__}"
-        ) from None
+        raise TypeError(_wrong_size(sizes, alone, f"{function}(): argument '{argument}'")) from None
+
+
+def _wrong_size(sizes: Any, alone: bool, start: str) -> str:
+    """torch's text about the first of ``sizes`` that is no int; ``alone``: it is all there is."""
+    place, wrong = next((i, n) for i, n in enumerate(sizes) if not hasattr(n, "__index__"))
+    kind = "Tensor" if isinstance(wrong, EngineTensor) else type(wrong).__name__
+    if alone:
+        return f"{start} (position 1) must be tuple of ints, not {kind}"
+    if place:
+        return (
+            f"{start} failed to unpack the object at pos {place + 1} with error \"type must be "
+            f'tuple of ints,but got {kind}"'
+        )
+    return (
+        f"{start} (position 1) must be tuple of ints, but found element of type {kind} at pos 0"
+    )
 
 
 def infer_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
@@ -104,3 +120,66 @@ def require_tensor(value: Any, function: str, argument: str, position: int) -> N
             f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
             f"{type(value).__name__}"
         )
+
+
+def check_value(value: Any, dtype: DType, filling: bool = True) -> None:
+    """torch's errors for a number that an element type cannot hold.
+
+    Args:
+        filling: as the functions that fill a tensor have it: what is too large for the 16-bit
+            types becomes infinite.
+
+    Raises:
+        OverflowError: an int has more than 64 bits.
+        RuntimeError: the number is beyond the type's range, or is complex and the type is not.
+    """
+    if isinstance(value, (int, np.integer)) and not -(2**63) <= value < 2**64:
+        raise OverflowError("int too big to convert")
+    if dtype.category == dtypes.BOOL or isinstance(value, (bool, np.bool_)):
+        return
+    name = _VALUE_NAMES.get(dtype.name) or dtypes.c_name(dtype)
+    if isinstance(value, (complex, np.complexfloating)) and not dtype.is_complex:
+        fits = not value.imag
+        name = "double" if filling and dtype.name in ("float16", "bfloat16") else name
+        value = value.real
+    else:
+        fits = True
+    if dtype.category == dtypes.INTEGER:
+        limits = np.iinfo(dtype.np)
+        low = int(limits.min) or -int(limits.max)  # the negative ones wrap around
+        fits = fits and math.isfinite(value) and low <= value <= int(limits.max)
+    elif dtype.itemsize > 2 or not filling:
+        limit = _LARGEST.get(dtype.name, math.inf)
+        parts = (value.real, value.imag) if isinstance(value, complex) else (value,)
+        fits = fits and all(not math.isfinite(part) or abs(part) <= limit for part in parts)
+    if not fits:
+        raise RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
+_LARGEST = {
+    "float16": 65504.0, "bfloat16": 3.3895313892515355e38, "float32": 3.4028234663852886e38,
+    "complex64": 3.4028234663852886e38,
+}  # fmt: skip
+_VALUE_NAMES = {
+    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
+    "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
+}  # fmt: skip
+
+
+def check_form(name: str, fits: bool, given: tuple[Any, ...], *forms: str) -> None:
+    """torch's TypeError, which lists the signatures, where arguments fit none of them."""
+    if not fits:
+        kinds = ", ".join(
+            "Tensor" if isinstance(x, EngineTensor) else type(x).__name__ for x in given
+        )
+        lines = "".join(f" * ({form})\n" for form in forms)
+        raise TypeError(
+            f"{name}() received an invalid combination of arguments - got ({kinds}), but expected "
+            f"one of:\n{lines}"
+        )
+
+
+def require_power(base: Any, exponent: int) -> None:
+    """torch's error for an int raised to a negative int."""
+    if base.aval.dtype.category < dtypes.FLOAT:
+        raise RuntimeError("Integers to negative integer powers are not allowed.")

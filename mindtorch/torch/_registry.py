@@ -12,11 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace
+from mindtorch.engine import inplace
 from mindtorch.engine.core import Op, fast_binary, fast_unary
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 
+from ._out import add_out, store_out, with_out
+
+__all__ = [
+    "FUNCTIONS", "METHODS", "binary", "binary_function", "check_numbers", "elementwise", "function",
+    "operand", "store_out", "unary_function", "with_out", "write_result",
+]  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 _NUMBERS = (float, int, bool, complex)
@@ -29,7 +35,6 @@ def function(
     namespace: bool = True,
     in_place: bool = False,
     out: bool = False,
-    apart: bool = False,
     aliases: tuple[str, ...] = (),
     name: str | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -40,13 +45,12 @@ def function(
         namespace: it is also ``torch.<name>``.
         in_place: ``<name>_`` computes it and writes the result over the first argument.
         out: it takes ``out=`` and writes the result (or the tuple of results) there.
-        apart: ``out`` may not share memory with an input, nor within itself.
         aliases: further names for it.
     """
 
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         own = name or body.__name__.rstrip("_")
-        final = _with_out(body, own, apart) if out else body
+        final = add_out(body, own) if out else body
         for each in (own, *aliases):
             if namespace:
                 FUNCTIONS[each] = final
@@ -76,51 +80,6 @@ def write_result(target: Any, result: Any) -> Any:
     return inplace.copy_(target, result)
 
 
-def with_out(body: Callable[..., Any]) -> Callable[..., Any]:
-    """``body`` with torch's keyword ``out=``."""
-    return _with_out(body, body.__name__)
-
-
-def _with_out(body: Callable[..., Any], name: str, apart: bool = False) -> Callable[..., Any]:
-    @functools.wraps(body)
-    def variant(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        if apart and isinstance(out, EngineTensor):
-            inplace.check_overlap(out)
-            for x in (*args, *kwargs.values()):
-                if isinstance(x, EngineTensor):
-                    inplace.check_apart(out, x)
-        result = body(*args, **kwargs)
-        return result if out is None else store_out(result, out, name)
-
-    return variant
-
-
-def store_out(result: Any, out: Any, name: str) -> Any:
-    """Write ``result`` into the tensor(s) given as ``out=``, resized as torch does."""
-    if isinstance(result, tuple):
-        values = [store_out(r, o, name) for r, o in zip(result, out, strict=True)]
-        return type(result)(*values) if hasattr(result, "_fields") else tuple(values)
-    if not isinstance(out, EngineTensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    if not dtypes.can_cast(result.aval.dtype, out.aval.dtype):
-        raise RuntimeError(
-            f"result type {dtypes.scalar_type_name(result.aval.dtype)} can't be cast to the "
-            f"desired output type {dtypes.scalar_type_name(out.aval.dtype)}"
-        )
-    from mindtorch.engine import tape
-    from mindtorch.engine.core import state
-
-    if state.grad_enabled and (tape.requires_grad(result) or tape.requires_grad(out)):
-        raise RuntimeError(
-            f"{name}(): functions with out=... arguments don't support automatic differentiation, "
-            "but one of the arguments requires grad."
-        )
-    if out.aval.shape != result.aval.shape:
-        out.resize_(result.aval.shape)
-    inplace.copy_(out, result)
-    return out
-
-
 def operand(value: Any, name: str, position: str, dtype_name: str = "Tensor") -> Any:
     """A tensor as it is, a number as a weak constant; torch's TypeError for anything else."""
     if isinstance(value, EngineTensor):
@@ -147,7 +106,7 @@ def unary_function(name: str, op: Op) -> Callable[..., Any]:
                 f"{type(input).__name__}"
             )
         result = call(input)
-        return result if out is None else store_out(result, out, name)
+        return result if out is None else store_out(result, out, name, (input,))
 
     body.__name__ = body.__qualname__ = name
     return body
@@ -222,7 +181,7 @@ def binary_function(
             input = operand(input, name, "input")  # noqa: A001
             other = operand(other, name, "other")
         result = call(input, other)
-        return result if out is None else store_out(result, out, name)
+        return result if out is None else store_out(result, out, name, (input, other))
 
     body.__name__ = body.__qualname__ = name
     return body
@@ -235,13 +194,15 @@ def binary(
     aliases: tuple[str, ...] = (),
     in_place: bool = True,
     numbers: str = "both",
+    left_out: bool = False,
 ) -> Callable[..., Any]:
     """Register a two-input elementwise op.
 
     Args:
         numbers: which input may be a number: "none", "other", "one" of them, or "both".
+        left_out: as :func:`check_numbers` has it.
     """
-    body = binary_function(name, op, numbers)
+    body = binary_function(name, op, numbers, left_out)
 
     def variant(self: Any, other: Any) -> Any:
         return inplace.apply_in_place(op, self, self, operand(other, name + "_", "other"))

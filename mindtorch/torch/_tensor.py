@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import autodiff, dtypes, inplace, tape, vmap
-from mindtorch.engine.aval import aval, contiguous_strides, is_channels_last
+from mindtorch.engine.aval import aval, broadcast_shapes, contiguous_strides, is_channels_last
 from mindtorch.engine.core import fast_binary, state
 from mindtorch.engine.device import Device, cpu
 from mindtorch.engine.dtypes import DType
@@ -32,7 +32,15 @@ from mindtorch.engine.tensor import (
     typed_buffer,
 )
 
-from ._arguments import as_device, as_dtype, as_int, as_shape, normalize_axis
+from ._arguments import (
+    as_device,
+    as_dtype,
+    as_int,
+    as_shape,
+    check_value,
+    normalize_axis,
+    require_power,
+)
 from ._types import (
     Size,
     channels_last,
@@ -385,7 +393,13 @@ class Tensor(EngineTensor):
                 raise RuntimeError("can't assign Variable as its own grad")
             if value.aval.dtype is not self.aval.dtype:
                 raise RuntimeError(
-                    "assigned grad has data of a different type"
+                    "attempting to assign a gradient with dtype "
+                    f"'{dtypes.c_name(value.aval.dtype)}' to a tensor with grad_dtype "
+                    f"'{dtypes.scalar_type_name(self.aval.dtype)}'. The gradient must match the "
+                    "tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
+                    "tensor's grad_dtype attribute with a specific dtype, or None to allow any "
+                    "dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its "
+                    "gradient may break downstream systems that assume they match."
                 )
             if value.aval.shape != self.aval.shape:
                 raise RuntimeError(
@@ -450,7 +464,9 @@ class Tensor(EngineTensor):
         """Add to ``grad`` of the leaves the gradient of this tensor."""
         if inputs is not None and not isinstance(inputs, (list, tuple)):
             inputs = [inputs]
-        autodiff.backward([self], [gradient], retain_graph, create_graph, inputs)
+        given = isinstance(gradient, EngineTensor) or gradient is None
+        gradients = [gradient] if given else list(gradient)
+        autodiff.backward([self], gradients, retain_graph, create_graph, inputs)
 
     def detach(self) -> Any:
         """The same storage without history."""
@@ -629,9 +645,14 @@ class Tensor(EngineTensor):
     def copy_(self, other: Any, non_blocking: bool = False) -> Tensor:
         """Overwrite the elements with those of ``other``, broadcast and cast."""
         if not isinstance(other, EngineTensor):
+            if type(other) in _NUMBERS:
+                return self.fill_(other)
             raise TypeError(
                 f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}"
             )
+        if other.aval.shape != self.aval.shape:
+            wide = broadcast_shapes(self.aval.shape, other.aval.shape)
+            inplace.check_result(self, wide, self.aval.dtype)
         inplace.copy_(self, other)
         return self
 
@@ -642,6 +663,8 @@ class Tensor(EngineTensor):
                 f"fill_ only supports 0-dimension value tensor but got tensor with "
                 f"{value.aval.ndim} dimensions."
             )
+        if type(value) in (int, float, complex):
+            check_value(value, self.aval.dtype)
         inplace.fill_(self, value)
         return self
 
@@ -688,14 +711,16 @@ class Tensor(EngineTensor):
         """Another shape over the same storage, made larger where it must be."""
         shape = as_shape(sizes)
         described = aval(shape, self.aval.dtype, None, self.aval.device)
-        if described.size > self.flat.size:
+        memory = typed_buffer(self._shared, self.aval.dtype)[self._offset :]
+        if described.size > memory.size:
             if self.requires_grad:
                 raise RuntimeError("cannot resize variables that require grad")
             grown = np.empty(described.size, self.aval.dtype.np)
             grown[: self.flat.size] = self.flat
-            self.flat = grown
+            memory = grown
             self._storage = None
             self._offset = 0
+        self.flat = memory[: described.size]
         self.aval = described
         return self
 
@@ -829,7 +854,16 @@ class Tensor(EngineTensor):
     __mul__ = __rmul__ = _operator(pointwise.multiply)
     __truediv__ = _operator(pointwise.divide)
     __rtruediv__ = _operator(pointwise.divide, reflected=True)
-    __pow__ = _operator(pointwise.power)
+    _power = _operator(pointwise.power)
+
+    def __pow__(self, other: Any) -> Any:
+        if type(other) is int and other < 0:
+            require_power(self, other)
+        return self._power(other)
+
+    def __delitem__(self, item: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
+
     __rpow__ = _operator(pointwise.power, reflected=True)
     __eq__ = _operator(pointwise.equal)
     __ne__ = _operator(pointwise.not_equal)

@@ -104,8 +104,8 @@ class finfo:  # noqa: N801
         dtype = (type or dtypes.default).to_real()
         if dtype.category != dtypes.FLOAT:
             raise TypeError(
-                f"torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
-                f"'{dtype.name}'"
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                "'torch.finfo'"
             )
         limits: Any = np.finfo if dtype.np.kind == "f" else ml_dtypes.finfo
         found = limits(dtype.np)
@@ -130,10 +130,12 @@ class iinfo:  # noqa: N801
     """Limits of an integer type."""
 
     def __init__(self, type: DType) -> None:  # noqa: A002
+        if type.category == dtypes.BOOL:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.category != dtypes.INTEGER:
             raise TypeError(
-                f"torch.iinfo() requires an integer input type. Use torch.finfo to handle "
-                f"'torch.{type.name}'"
+                "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                "'torch.iinfo'"
             )
         found = np.iinfo(type.np)
         self.bits, self.max, self.min, self.dtype = found.bits, int(found.max), int(found.min), (

@@ -38,7 +38,7 @@ def _of_tensor(name: str, op: Call, formula: str) -> Call:
                 f"{type(input).__name__}"
             )
         result = op(input)
-        return result if out is None else store_out(result, out, name)
+        return result if out is None else store_out(result, out, f"special_{name}")
 
     return _named(call, name, formula)
 
@@ -49,7 +49,7 @@ def _of_two(name: str, op: Call, formula: str, numbers: str = "one") -> Call:
     def call(input: Any, other: Any, *, out: Any = None) -> Any:  # noqa: A002
         check_numbers(f"special_{name}", numbers, input, other, left_out=True)
         result = op(operand(input, name, "input"), operand(other, name, "other"))
-        return result if out is None else store_out(result, out, name)
+        return result if out is None else store_out(result, out, f"special_{name}")
 
     return _named(call, name, formula)
 
@@ -71,7 +71,7 @@ def _polynomial(name: str, op: Call) -> Call:
                 f"but expected one of:\n{lines}"
             )
         result = op(_plain(x), _plain(n))
-        return result if out is None else store_out(result, out, name)
+        return result if out is None else store_out(result, out, f"special_{name}")
 
     return call
 

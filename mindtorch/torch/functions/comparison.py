@@ -39,13 +39,13 @@ for _name, _op in (("isnan", ops.is_nan), ("isinf", ops.is_infinite), ("isfinite
     elementwise(_name, _op, in_place=False)
 
 
-@function()
+@function(out=True)
 def isposinf(input: Any) -> Any:  # noqa: A002
     """Where ``input`` is +inf."""
     return ops.equal(input, constant(float("inf")))
 
 
-@function()
+@function(out=True)
 def isneginf(input: Any) -> Any:  # noqa: A002
     """Where ``input`` is -inf."""
     return ops.equal(input, constant(float("-inf")))
@@ -160,7 +160,7 @@ def _replace_method() -> None:
 _replace_method()
 
 
-@function(method=False)
+@function(method=False, out=True)
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Any:

@@ -18,9 +18,27 @@ def _fresh(view: Any) -> Any:
     return ops.clone(ops.contiguous(view)) if view.aval.contiguous else ops.contiguous(view)
 
 
+def _check_narrow(x: Any, dim: int, start: int, length: int) -> None:
+    """What torch's narrow_copy says otherwise than narrow."""
+    shape = x.aval.shape
+    if shape and dim >= len(shape):
+        raise RuntimeError(
+            "Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but got false.  "
+            "(Could this error message be improved?  If so, please report an enhancement request "
+            "to PyTorch.)"
+        )
+    if length < 0 and -len(shape) <= dim and -shape[dim] <= start <= shape[dim]:
+        raise RuntimeError(
+            f"start ({start % (shape[dim] or 1)}) + length ({length}) exceeds dimension size "
+            f"({shape[dim]})."
+        )
+
+
 def _define_copy(name: str, of: str, is_method: bool) -> None:
     def body(input: Any, *args: Any, out: Any = None, **kwargs: Any) -> Any:  # noqa: A002
         require_tensor(input, f"{name}_copy", "input", 1)
+        if name == "narrow":
+            _check_narrow(input, *args, **kwargs)
         made = getattr(input, of)(*args, **kwargs) if is_method else FUNCTIONS[of](
             input, *args, **kwargs
         )
@@ -114,7 +132,7 @@ def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:  # noqa: 
     return _replaced("select_scatter", input, src, lambda x: select(x, dim, index))
 
 
-@function()
+@function(out=True)
 def slice_scatter(
     input: Any,  # noqa: A002
     src: Any,

@@ -16,7 +16,16 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
 from mindtorch.engine.vmap import for_each_example
 
-from .._arguments import as_device, as_dtype, as_int, as_shape, require_tensor
+from .._arguments import (
+    as_device,
+    as_dtype,
+    as_int,
+    as_shape,
+    check_form,
+    check_value,
+    require_tensor,
+)
+from .._out import prepare_out
 from .._registry import function, store_out
 from .._types import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 
@@ -44,13 +53,9 @@ def new_empty(described: Aval) -> Any:
 
 def filled(described: Aval, value: Any) -> Any:
     """A tensor with every element ``value``."""
-    if described.dtype.category == dtypes.INTEGER and isinstance(value, (int, np.integer)):
-        limits = np.iinfo(described.dtype.np)
-        if not limits.min <= value <= limits.max:
-            raise RuntimeError(
-                f"value cannot be converted to type {_C_NAMES[described.dtype.name]} without "
-                "overflow"
-            )
+    check_value(value, described.dtype)
+    if described.dtype.category == dtypes.INTEGER and value < 0:
+        value = np.array(int(value)).astype(described.dtype.np)
     if described.device.type == "meta":
         return new_empty(described)
     if described.device is not cpu:
@@ -61,14 +66,10 @@ def filled(described: Aval, value: Any) -> Any:
     return make(np.full(size, value, described.dtype.np), described)
 
 
-_C_NAMES = {
-    "uint8": "uint8_t", "int8": "int8_t", "int16": "int16_t", "int32": "int", "int64": "int64_t",
-    "uint16": "uint16_t", "uint32": "uint32_t", "uint64": "uint64_t",
-}  # fmt: skip
-
-
-def _described(size: Any, dtype: Any, device: Any, memory_format: Any = None) -> Aval:
-    shape = as_shape(size)
+def _described(
+    size: Any, dtype: Any, device: Any, memory_format: Any = None, name: str = "size"
+) -> Aval:
+    shape = as_shape(size, name)
     for n in shape:
         if n < 0:
             raise RuntimeError(
@@ -104,9 +105,10 @@ def _define_filled(name: str, value: Any) -> None:
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         if out is not None:
-            out.resize_(as_shape(size))
+            asked = None if dtype is None else as_dtype(dtype)
+            prepare_out(out, name, as_shape(size, name), asked)
             return out if value is None else out.fill_(value)
-        described = _described(size, dtype, device, memory_format)
+        described = _described(size, dtype, device, memory_format, name)
         made = new_empty(described) if value is None else filled(described, value)
         return finish(made, requires_grad, layout, pin_memory)
 
@@ -132,12 +134,12 @@ def full(
     """A tensor with every element ``fill_value``, which decides the type unless it is given."""
     if isinstance(fill_value, EngineTensor):
         fill_value = fill_value.item()
-    if dtype is None:
-        dtype = out.dtype if out is not None else number_dtype(fill_value)
-    described = _described((size,), dtype, device)
-    made = filled(described, fill_value)
     if out is not None:
-        return store_out(made, out, "full")
+        asked = None if dtype is None else as_dtype(dtype)
+        return prepare_out(out, "full", as_shape((size,), "full"), asked).fill_(fill_value)
+    chosen = number_dtype(fill_value) if dtype is None else dtype
+    described = _described((size,), chosen, device, name="full")
+    made = filled(described, fill_value)
     return finish(made, requires_grad, layout, pin_memory)
 
 
@@ -324,7 +326,9 @@ def _contains_tensor(data: Any) -> bool:
 def _plain(data: Any) -> Any:
     """Nested lists with tensors replaced by their values."""
     if isinstance(data, EngineTensor):
-        return data.tolist()
+        if data.aval.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return data.item()
     if isinstance(data, (list, tuple)):
         return [_plain(x) for x in data]
     return data
@@ -376,7 +380,7 @@ def infer_array(data: Any, dtype: Any) -> Any:
     try:
         array = np.array(data)
     except (OverflowError, ValueError) as error:
-        raise RuntimeError("Overflow when unpacking long long") from error
+        raise ValueError("Overflow when unpacking long long") from error
     if array.dtype == object or array.dtype.kind in "USV":
         raise _invalid_element(data)
     if dtype is None:
@@ -403,7 +407,7 @@ def _invalid_element(data: Any) -> Exception:
         wrong = [x for x in data if not isinstance(x, (int, float, complex, bool))]
         data = wrong[0] if wrong else data[0]
     if isinstance(data, int):
-        return RuntimeError("Overflow when unpacking long long")
+        return ValueError("Overflow when unpacking long long")
     if isinstance(data, str):
         return TypeError("new(): invalid data type 'str'")
     return RuntimeError(f"Could not infer dtype of {type(data).__name__}")
@@ -602,22 +606,27 @@ def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> An
     return finish(from_array(values.astype(dtype.np)), **options)
 
 
+def _type_for(dtype: Any, out: Any) -> Any:
+    """The type asked for; else that of ``out``, else the default."""
+    if dtype is not None:
+        return as_dtype(dtype)
+    return out.aval.dtype if isinstance(out, EngineTensor) else dtypes.default
+
+
 def _spaced(
-    values: Any, dtype: Any, device: Any, requires_grad: bool, layout: Any, out: Any
+    name: str, values: Any, dtype: Any, device: Any, requires_grad: bool, layout: Any, out: Any
 ) -> Any:
-    chosen = dtypes.default if dtype is None else as_dtype(dtype)
     as_device(device)
-    made = from_array(values.astype(chosen.np))
+    made = from_array(values.astype(dtype.np))
     if out is not None:
-        return store_out(made, out, "linspace")
+        return store_out(made, out, name)
     return finish(made, requires_grad, layout)
 
 
-def _linear(start: float, end: float, steps: int, dtype: Any) -> Any:
+def _linear(start: float, end: float, steps: int, chosen: Any) -> Any:
     """Steps counted from both ends, in the type's own arithmetic, as torch does."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    chosen = dtypes.default if dtype is None else as_dtype(dtype)
     work = chosen.np.type if chosen in (dtypes.float32, dtypes.float64) else np.float64
     if chosen.category < dtypes.FLOAT:
         start, end = int(start), int(end)
@@ -632,26 +641,20 @@ def _linear(start: float, end: float, steps: int, dtype: Any) -> Any:
     return np.where(index < half, left, right)
 
 
-def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, ...]:
-    """Both ends as numbers (tensors must be 0-d), and the whole number of steps."""
-    try:
-        count = as_int(steps)
-    except TypeError:
-        given = ", ".join(
-            "Tensor" if isinstance(x, EngineTensor) else type(x).__name__
-            for x in (start, end, steps)
-        )
-        base = ", float base = 10.0" if name == "logspace" else ""
-        forms = "".join(
-            f" * ({first} start, {last} end, int steps{base}, *, Tensor out = None, torch.dtype "
-            "dtype = None, torch.layout layout = None, torch.device device = None, bool "
-            "pin_memory = False, bool requires_grad = False)\n"
-            for last in ("Tensor", "Number") for first in ("Tensor", "Number")
-        )  # fmt: skip
-        raise TypeError(
-            f"{name}() received an invalid combination of arguments - got ({given}), but expected "
-            f"one of:\n{forms}"
-        ) from None
+def _ends(name: str, start: Any, end: Any, steps: Any, more: str = "") -> tuple[Any, ...]:
+    """Both ends as numbers; tensors must be 0-d.
+
+    Args:
+        more: parameters after ``steps``, as the error about a wrong type lists them.
+    """
+    forms = (
+        f"{a} start, {b} end, int steps,{more} *, Tensor out = None, torch.dtype dtype = None, "
+        "torch.layout layout = None, torch.device device = None, bool pin_memory = False, bool "
+        "requires_grad = False"
+        for b in ("Tensor", "Number") for a in ("Tensor", "Number")
+    )  # fmt: skip
+    whole = isinstance(steps, EngineTensor) or hasattr(steps, "__index__")
+    check_form(name, whole, (start, end, steps), *forms)
     wrong = [
         f"{word} with {x.aval.ndim} dimension(s)"
         for word, x in (("start", start), ("end", end))
@@ -663,7 +666,7 @@ def _ends(name: str, start: Any, end: Any, steps: Any) -> tuple[Any, ...]:
             f"{' and '.join(wrong)}."
         )
     ends = (x.item() if isinstance(x, EngineTensor) else x for x in (start, end))
-    return (*ends, count)
+    return tuple(ends)
 
 
 @function(method=False)
@@ -679,9 +682,10 @@ def linspace(
     requires_grad: bool = False,
 ) -> Any:
     """``steps`` values from ``start`` to ``end`` with equal distances."""
-    start, end, steps = _ends("linspace", start, end, steps)
-    values = _linear(start, end, steps, dtype)
-    return _spaced(values, dtype, device, requires_grad, layout, out)
+    start, end = _ends("linspace", start, end, steps)
+    chosen = _type_for(dtype, out)
+    values = _linear(start, end, as_int(steps), chosen)
+    return _spaced("linspace", values, chosen, device, requires_grad, layout, out)
 
 
 @function(method=False)
@@ -698,11 +702,12 @@ def logspace(
     requires_grad: bool = False,
 ) -> Any:
     """``base`` to the powers of :func:`linspace`."""
-    start, end, steps = _ends("logspace", start, end, steps)
-    if dtype is not None and as_dtype(dtype).category < dtypes.FLOAT:
+    start, end = _ends("logspace", start, end, steps, " float base = 10.0,")
+    chosen = _type_for(dtype, out)
+    if chosen.category < dtypes.FLOAT:
         start, end = int(start), int(end)
-    values = np.power(float(base), _linear(start, end, steps, dtypes.float64))
-    return _spaced(values, dtype, device, requires_grad, layout, out)
+    values = np.power(float(base), _linear(start, end, as_int(steps), dtypes.float64))
+    return _spaced("logspace", values, chosen, device, requires_grad, layout, out)
 
 
 @function(method=False)
@@ -721,7 +726,7 @@ def eye(
         raise RuntimeError(f"n must be greater or equal to 0, got {n}")
     if m is not None and m < 0:
         raise RuntimeError(f"m must be greater or equal to 0, got {m}")
-    chosen = dtypes.default if dtype is None else as_dtype(dtype)
+    chosen = _type_for(dtype, out)
     as_device(device)
     made = from_array(np.eye(n, m, dtype=chosen.np))
     if out is not None:

@@ -8,13 +8,14 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes, inplace, vmap
+from mindtorch.engine.aval import broadcast_shapes
 from mindtorch.engine.ops import indexing as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.elementwise import equal
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
-from .._arguments import normalize_axis
+from .._arguments import check_value, normalize_axis
 from .._registry import FUNCTIONS, function, operand
 from .reduction import numpy_names
 
@@ -214,11 +215,22 @@ def _as_places(x: Any, indices: Any) -> list[Any]:
 @function(in_place=True)
 def masked_fill(input: Any, mask: Any, value: Any) -> Any:  # noqa: A002
     """``value`` where ``mask``, else ``input``."""
+    _check_filling(input, value)
+    if mask.aval.shape != input.aval.shape:
+        broadcast_shapes(mask.aval.shape, input.aval.shape)
     return ops.masked_fill(input, mask, operand(value, "masked_fill", "value"))
+
+
+def _check_filling(x: Any, value: Any) -> None:
+    if isinstance(value, EngineTensor) and not value.aval.shape and value.aval.dtype.is_complex:
+        value = complex(value.flat[0])
+    if type(value) in (int, float, complex):
+        check_value(value, x.aval.dtype, filling=False)
 
 
 def _masked_fill_(self: Any, mask: Any, value: Any) -> Any:
     """:func:`masked_fill` over ``self``."""
+    _check_filling(self, value)
     filling = operand(value, "masked_fill_", "value")
     return inplace.apply_in_place(ops.masked_fill, self, self, mask, filling)
 
@@ -245,7 +257,7 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:  # noqa: A002
     return ops.masked_scatter(input, mask, source)
 
 
-@function(out=True, apart=True)
+@function(out=True)
 def take(input: Any, index: Any) -> Any:  # noqa: A002
     """``input`` read as one row, at ``index``."""
     if index.aval.dtype is not dtypes.int64:

@@ -326,7 +326,7 @@ def _size(shape: tuple[int, ...]) -> int:
     return total
 
 
-@function()
+@function(out=True)
 def kron(input: Any, other: Any) -> Any:  # noqa: A002
     """The Kronecker product."""
     ndim = max(input.aval.ndim, other.aval.ndim)

@@ -19,7 +19,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
 from .. import return_types
-from .._arguments import require_tensor
+from .._arguments import check_form, require_power, require_tensor
 from .._registry import (
     FUNCTIONS,
     METHODS,
@@ -94,7 +94,7 @@ for _name, _op, _aliases, _numbers in (
     ("igammac", special.igammac, (), "none"),
     ("mul", ops.multiply, ("multiply",), "both"),
 ):
-    binary(_name, _op, aliases=_aliases, numbers=_numbers)
+    binary(_name, _op, aliases=_aliases, numbers=_numbers, left_out=_name == "xlogy")
 
 for _name, _op in (
     ("maximum", ops.maximum),
@@ -175,7 +175,11 @@ METHODS.update({"add_": _add_, "sub_": _sub_, "subtract_": _sub_})
 @function()
 def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """``other - alpha * input``."""
-    require_tensor(input, "rsub", "input", 1)
+    check_form(
+        "rsub", isinstance(input, EngineTensor), (input, other),
+        "Tensor input, Tensor other, *, Number alpha = 1",
+        "Tensor input, Number other, Number alpha = 1",
+    )  # fmt: skip
     scaled = scaled_operand(input, alpha, "rsub", other)
     return ops.subtract(operand(other, "rsub", "other"), scaled)
 
@@ -237,18 +241,15 @@ def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
             return ops.power_two(input)
         if exponent == 0.5 and input.aval.dtype.category == dtypes.FLOAT:
             return ops.sqrt(input)
-        if (
-            isinstance(exponent, int)
-            and exponent < 0
-            and isinstance(input, EngineTensor)
-            and input.aval.dtype.category < dtypes.FLOAT
-        ):
-            raise RuntimeError("Integers to negative integer powers are not allowed.")
+        if isinstance(exponent, int) and exponent < 0:
+            require_power(input, exponent)
     return ops.power(operand(input, "pow", "input"), operand(exponent, "pow", "exponent"))
 
 
 def _pow_(self: Any, exponent: Any) -> Any:
     """``self **= exponent``."""
+    if isinstance(exponent, int) and exponent < 0:
+        require_power(self, exponent)
     if exponent.__class__ in _NUMBERS and exponent == 2:
         return inplace.apply_in_place(ops.power_two, self, self)
     return inplace.apply_in_place(ops.power, self, self, operand(exponent, "pow_", "exponent"))
@@ -443,6 +444,7 @@ METHODS.update({"lerp_": _lerp_, "addcmul_": _addcmul_, "addcdiv_": _addcdiv_})
 @function(out=True, in_place=True)
 def heaviside(input: Any, values: Any) -> Any:  # noqa: A002
     """0 below zero, 1 above, ``values`` at zero."""
+    check_numbers("heaviside", "none", input, values, "values")
     if input.aval.dtype is not values.aval.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     return special.heaviside(input, values)
@@ -472,6 +474,7 @@ def rad2deg(input: Any) -> Any:  # noqa: A002
 @function(out=True, in_place=True)
 def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
     """``input * 2 ** other``."""
+    check_numbers("ldexp", "none", input, other)
     return ops.multiply(input, ops.power(constant(2.0), other))
 
 
@@ -642,7 +645,7 @@ def threshold(input: Any, threshold: float, value: float) -> Any:  # noqa: A002
     return act.threshold(input, constant(threshold), constant(value))
 
 
-@function()
+@function(out=True)
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     """``x`` outside of ``[-lambd, lambd]``, else 0."""
     return act.hardshrink(input, constant(lambd))

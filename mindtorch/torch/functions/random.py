@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, tape
+from mindtorch.engine import dtypes, inplace, tape
 from mindtorch.engine.aval import Aval, aval, broadcast_shapes
 from mindtorch.engine.generator import default_generator
 from mindtorch.engine.ops import elementwise
@@ -15,7 +15,8 @@ from mindtorch.engine.tensor import constant
 from mindtorch.engine.vmap import draw, redraw
 
 from .._arguments import as_device, as_dtype, as_int, as_shape
-from .._registry import function, store_out
+from .._out import prepare_out, store_out
+from .._registry import function
 from .creation import _like, _sizes, finish
 
 
@@ -47,9 +48,9 @@ def _define_factory(name: str, sampler: str, *arguments: float) -> None:
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         draws = getattr(generator_of(generator), sampler)
-        shape = as_shape(size)
+        shape = as_shape(size, name)
         if out is not None:
-            out.resize_(shape)
+            prepare_out(out, name, shape, None if dtype is None else as_dtype(dtype))
             _require_floating(out.aval, _KERNEL_NAMES[sampler])
             made = redraw(out, lambda array: draws(array, *arguments))
         else:
@@ -117,8 +118,11 @@ def randint(
     def fill(array: Any) -> None:
         generator_of(generator).random(array, low, high)
 
-    described = aval(as_shape((size,)), chosen, None, as_device(device))
-    made = draw(described, fill) if out is None else redraw(out, fill)
+    shape = as_shape((size,))
+    if out is not None:
+        asked = None if dtype is None else chosen
+        return finish(redraw(prepare_out(out, "randint", shape, asked), fill), requires_grad)
+    made = draw(aval(shape, chosen, None, as_device(device)), fill)
     return finish(made, requires_grad, layout)
 
 
@@ -144,7 +148,7 @@ def randperm(
 ) -> Any:
     """A random order of 0 .. n - 1."""
     if n < 0:
-        raise RuntimeError(f"n must be non-negative, got{n}")
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
 
     def fill(array: Any) -> None:
         order = np.empty(n, np.int64)
@@ -154,8 +158,6 @@ def randperm(
 
     made = draw(aval((n,), as_dtype(dtype), None, as_device(device)), fill)
     if out is not None:
-        from .._registry import store_out
-
         return store_out(made, out, "randperm")
     return finish(made, requires_grad, layout, pin_memory)
 
@@ -281,29 +283,37 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
             return
         values = arrays[0]
         if values.size and not ((values >= 0) & (values <= 1)).all():
-            raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false.")
+            raise RuntimeError(
+                "Expected p_in >= 0 && p_in <= 1 to be true, but got false.  (Could this error "
+                "message be improved?  If so, please report an enhancement request to PyTorch.)"
+            )
         draws.bernoulli_from(array, np.broadcast_to(values, array.shape))
 
     inputs = (chance,) if isinstance(chance, EngineTensor) else ()
     if out is not None:
-        return redraw(out, fill, *inputs)
+        if isinstance(out, EngineTensor):
+            inplace.check_overlap(out)
+        return redraw(prepare_out(out, "bernoulli", input.aval.shape), fill, *inputs)
     return _derived(draw(aval(input.aval.shape, input.aval.dtype), fill, *inputs), input)
 
 
-def _check_probabilities(weights: Any, one_by_one: bool) -> None:
+def _check_weights(weights: Any, one_by_one: bool) -> None:
     """torch's errors, which depend on whether its sampler looks at one weight after another."""
-    negative = ~(weights >= 0)
-    wrong = negative | ~np.isfinite(weights)
-    if wrong.any():
-        if not one_by_one:
-            raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
-        first = negative.reshape(-1)[wrong.reshape(-1).argmax()]
-        raise RuntimeError(
-            "invalid multinomial distribution (encountering probability entry "
-            f"{'< 0' if first else '= infinity or NaN'})"
-        )
-    if weights.size and (weights.sum(-1) == 0).any():
-        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+    if not weights.size:
+        return
+    valid = np.isfinite(weights) & (weights >= 0)
+    if not one_by_one and not valid.all():
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    for row, fine in zip(
+        weights.reshape(-1, weights.shape[-1]), valid.reshape(-1, weights.shape[-1]), strict=True
+    ):
+        if not fine.all():
+            what = "= infinity or NaN" if row[np.argmin(fine)] >= 0 else "< 0"
+            raise RuntimeError(
+                f"invalid multinomial distribution (encountering probability entry {what})"
+            )
+        if row.size and row.sum() == 0:
+            raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
 
 
 @function()
@@ -335,16 +345,19 @@ def multinomial(
         )
     if input.aval.shape[-1] > 2**24:
         raise RuntimeError("number of categories cannot exceed 2^24")
+    if out is not None and out.aval.dtype is not dtypes.int64:
+        kind = dtypes.scalar_type_name(out.aval.dtype)
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {kind}")
     draws = generator_of(generator)
 
     def fill(array: Any, weights: Any) -> None:
-        _check_probabilities(weights, replacement and num_samples > 1)
+        _check_weights(weights, replacement and num_samples > 1)
         every = np.broadcast_to(weights, (*array.shape[:-1], weights.shape[-1]))
         draws.multinomial(array.reshape(-1, num_samples), every, replacement)
 
     described = aval((*input.aval.shape[:-1], num_samples), dtypes.int64)
-    result = draw(described, fill, input)
-    return result if out is None else store_out(result, out, "multinomial")
+    drawn = draw(described, fill, input)
+    return drawn if out is None else store_out(drawn, out, "multinomial")
 
 
 @function(method=False)
@@ -360,6 +373,8 @@ def normal(
     """Normal numbers; ``mean`` and ``std`` may be tensors."""
     draws = generator_of(generator)
     tensors = [x for x in (mean, std) if isinstance(x, EngineTensor)]
+    if out is not None:
+        return _normal_out(out, mean, std, size, draws, options)
     if not tensors:
         described = _described_for(size, options)
         made = draw(described, lambda array: draws.normal(array, float(mean), float(std)))
@@ -378,6 +393,20 @@ def normal(
         return _derived(made, mean, std)
     made = draw(described, lambda array: draws.normal(array, 0.0, float(std)))
     return _derived(made + mean.detach(), mean)
+
+
+def _normal_out(
+    out: Any, mean: Any, std: Any, size: Any, draws: Any, options: dict[str, Any]
+) -> Any:
+    """:func:`normal` over ``out``."""
+    if isinstance(mean, EngineTensor) or isinstance(std, EngineTensor):
+        _require_floating(out.aval, "normal_kernel_cpu")
+        return store_out(normal(mean, std, generator=draws, **options), out, "normal")
+    dtype = options.get("dtype")
+    shape = as_shape((size,))
+    prepare_out(out, "normal", shape, None if dtype is None else as_dtype(dtype))
+    _require_floating(out.aval, "normal_kernel_cpu")
+    return redraw(out, lambda array: draws.normal(array, float(mean), float(std)))
 
 
 def _derived(made: Any, *sources: Any) -> Any:

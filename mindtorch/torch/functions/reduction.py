@@ -14,7 +14,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 
 from .. import return_types
-from .._arguments import as_dtype, normalize_axes, normalize_axis, require_tensor
+from .._arguments import as_dtype, check_form, normalize_axes, normalize_axis, require_tensor
 from .._registry import function, store_out
 
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input"}
@@ -37,6 +37,8 @@ def _axes(x: Any, dim: Any) -> tuple[int, ...]:
         raise RuntimeError("only tensors with up to 64 dims are supported")
     if dim is None:
         return tuple(range(x.aval.ndim))
+    if isinstance(dim, (float, str)):
+        raise TypeError(f"argument 'dim' must be tuple of ints, not {type(dim).__name__}")
     if type(dim) is not int and not isinstance(dim, (tuple, list)):
         dim = int(dim)
     return normalize_axes(dim, x.aval.ndim)
@@ -130,10 +132,10 @@ def _require_elements(name: str, x: Any) -> None:
         )
 
 
-def _require_length(name: str, x: Any, axis: int) -> None:
+def _require_length(name: str, x: Any, axis: int, call: str = "()") -> None:
     if x.aval.ndim and x.aval.shape[axis] == 0:
         raise IndexError(
-            f"{name}(): Expected reduction dim {axis} to have non-zero size."
+            f"{name}{call}: Expected reduction dim {axis} to have non-zero size."
         )
 
 
@@ -174,8 +176,17 @@ def _extreme(name: str, whole: Any, indexed: Any, pairwise: Any, result: Any) ->
         other: Any = None,
         out: Any = None,
     ) -> Any:
+        if dim is not None:
+            check_form(
+                name, isinstance(input, EngineTensor), (input, dim),
+                "Tensor input, *, Tensor out = None",
+                "Tensor input, Tensor other, *, Tensor out = None",
+                "Tensor input, int dim, bool keepdim = False, *, tuple of Tensors out = None",
+            )  # fmt: skip
         require_tensor(input, name, "input", 1)
         if isinstance(dim, EngineTensor):
+            if isinstance(keepdim, EngineTensor):
+                raise TypeError(f"{name}() takes two tensors at most")
             dim, other = None, dim
         if other is not None:
             found = pairwise(input, other)
@@ -186,7 +197,8 @@ def _extreme(name: str, whole: Any, indexed: Any, pairwise: Any, result: Any) ->
             axis = _single(input, dim)
             _require_length(name, input, axis)
             found = result(*indexed(input, axis=axis, keepdims=keepdim))
-        return found if out is None else store_out(found, out, name)
+        rule = f"{name}imum" if other is not None else name if dim is None else f"{name}.dim"
+        return found if out is None else store_out(found, out, rule)
 
     body.__doc__ = (
         f"The {name}imum of all elements; with ``dim`` also its place; of two tensors' elements."
@@ -208,6 +220,8 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:  # no
             "identity."
         )
     axis = _axes(input, dim)
+    if dim is not None:
+        _require_length("aminmax", input, axis[0], "")
     least = reduction.amin(input, axis=axis, keepdims=keepdim)
     return return_types.aminmax(least, reduction.amax(input, axis=axis, keepdims=keepdim))
 

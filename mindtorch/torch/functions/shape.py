@@ -14,7 +14,7 @@ from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import typed_buffer
 
-from .._arguments import as_int, as_shape, infer_shape, normalize_axis
+from .._arguments import as_int, as_shape, check_form, infer_shape, normalize_axis
 from .._registry import METHODS, function
 from .._types import channels_last, channels_last_3d, contiguous_format, preserve_format
 
@@ -28,6 +28,8 @@ def view(self: Any, *shape: Any, dtype: Any = None) -> Any:
         return view_as_dtype(self, dtype)
     if not shape:
         raise TypeError("view() received an invalid combination of arguments - got ()")
+    listed = len(shape) > 1 and isinstance(shape[0], float)
+    check_form("view", not listed, shape, "torch.dtype dtype", "tuple of ints size")
     return ops.view(self, shape=infer_shape(as_shape(shape, "view"), self.aval.size))
 
 
@@ -52,7 +54,7 @@ def reshape(input: Any, *shape: Any, **kwargs: Any) -> Any:  # noqa: A002
     sizes = (kwargs.pop("shape"),) if "shape" in kwargs else shape
     if kwargs:
         raise TypeError(f"reshape() got an unexpected keyword argument '{next(iter(kwargs))}'")
-    return ops.reshape(input, infer_shape(as_shape(sizes, "reshape"), input.aval.size))
+    return ops.reshape(input, infer_shape(as_shape(sizes, "reshape", "shape"), input.aval.size))
 
 
 @function(namespace=False)
@@ -68,7 +70,7 @@ def reshape_as(self: Any, other: Any) -> Any:
 @function()
 def permute(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     """``input`` with its axes in the order ``dims``."""
-    given = as_shape((kwargs["dims"],) if "dims" in kwargs else dims, "permute")
+    given = as_shape((kwargs["dims"],) if "dims" in kwargs else dims, "permute", "dims")
     ndim = input.aval.ndim
     if len(given) != ndim:
         raise RuntimeError(
@@ -200,7 +202,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
 @function(namespace=False)
 def repeat(self: Any, *repeats: Any) -> Any:
     """``self`` laid ``repeats`` times along each axis."""
-    counts = as_shape(repeats, "repeat")
+    counts = as_shape(repeats, "repeat", "repeats")
     ndim = self.aval.ndim
     if len(counts) < ndim:
         raise RuntimeError(
@@ -208,6 +210,10 @@ def repeat(self: Any, *repeats: Any) -> Any:
             "tensor"
         )
     shape = (1,) * (len(counts) - ndim) + self.aval.shape
+    full = [c * n for c, n in zip(counts, shape, strict=True)]
+    for n in full:
+        if n < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {full}")
     x = ops.reshape(self, tuple(v for n in shape for v in (1, n)))
     x = ops.expand(x, shape=tuple(v for c, n in zip(counts, shape, strict=True) for v in (c, n)))
     return ops.reshape(
@@ -218,7 +224,7 @@ def repeat(self: Any, *repeats: Any) -> Any:
 @function()
 def tile(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     """As :func:`repeat`, with missing counts taken as 1."""
-    counts = as_shape((kwargs["dims"],) if "dims" in kwargs else dims, "tile")
+    counts = as_shape((kwargs["dims"],) if "dims" in kwargs else dims, "tile", "dims")
     return repeat(input, (1,) * (input.aval.ndim - len(counts)) + counts)
 
 
@@ -468,6 +474,11 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     tensors = tuple(tensors)
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
+    for i, x in enumerate(tensors):
+        if not isinstance(x, EngineTensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}"
+            )
     first = tensors[0].aval.shape
     for i, x in enumerate(tensors):
         if x.aval.shape != first:
@@ -507,7 +518,7 @@ for _ndim in (1, 2, 3):
 @function()
 def flip(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     """``input`` backwards along ``dims``."""
-    given = as_shape((kwargs["dims"],) if "dims" in kwargs else dims, "flip")
+    given = as_shape((kwargs["dims"],) if "dims" in kwargs else dims, "flip", "dims")
     axes = tuple(normalize_axis(d, input.aval.ndim) for d in given)
     for a in axes:
         if axes.count(a) > 1:

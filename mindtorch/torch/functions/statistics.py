@@ -146,15 +146,29 @@ def _slope(x: Any, axis: int, spacing: Any, edge_order: int) -> Any:
     return FUNCTIONS["cat"]([head, inner, tail], axis)
 
 
-def _check_gradient(x: Any, spacing: Any, axes: list[int], edge_order: int) -> None:
+def _check_gradient(
+    x: Any, spacing: Any, axes: list[int], axes_given: bool, edge_order: int
+) -> None:
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     if isinstance(spacing, (list, tuple)) and len(spacing) != len(axes):
+        start = "torch.gradient expected spacing to be unspecified, a scalar"
+        if axes_given:
+            raise RuntimeError(
+                f"{start} or it's spacing and dim arguments to have the same length, but got a "
+                f"spacing argument of length {len(spacing)} and a dim argument of length "
+                f"{len(axes)}."
+            )
         raise RuntimeError(
-            "torch.gradient expected spacing to be unspecified, a scalar or a list of length "
-            f"equal to 'self.dim() = {len(axes)}', since dim argument was not given, but got a "
-            f"list of length {len(spacing)}"
+            f"{start}, or a list of length equal to 'self.dim() = {len(axes)}', since dim argument "
+            f"was not given, but got a list of length {len(spacing)}"
         )
+    for each in spacing if isinstance(spacing, (list, tuple)) else ():
+        if isinstance(each, EngineTensor) and each.aval.device is not x.aval.device:
+            raise RuntimeError(
+                "torch.gradient expected each tensor to be on the same device, but got devices "
+                f"{x.aval.device} and {each.aval.device}!"
+            )
     for axis in axes:
         if x.aval.shape[axis] < edge_order + 1:
             raise RuntimeError(
@@ -180,7 +194,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
             f"dim {next(a for a in axes if axes.count(a) > 1)} appears multiple times in the list "
             "of dims"
         )
-    _check_gradient(input, spacing, axes, edge_order)
+    _check_gradient(input, spacing, axes, dim is not None, edge_order)
     if input.aval.dtype.category < dtypes.FLOAT:
         input = input.to(dtypes.default)  # noqa: A001
     spacing = 1 if spacing is None else spacing

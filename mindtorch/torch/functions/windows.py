@@ -66,7 +66,7 @@ def _places(
     if kind.category < FLOAT:
         raise RuntimeError(
             f"{name} expects floating point dtypes, got: TensorOptions(dtype="
-            f"{_SPELLED[kind.name]}, device=cpu, layout=Strided (default), requires_grad=false "
+            f"{dtypes.c_name(kind)}, device=cpu, layout=Strided (default), requires_grad=false "
             "(default), pinned_memory=false, memory_format=(nullopt))"
         )
     if length < 0:
@@ -75,13 +75,6 @@ def _places(
         )
     count = length + 1 if periodic and length > 1 else length
     return FUNCTIONS["arange"](count, dtype=kind, device=device), count
-
-
-_SPELLED = {
-    "bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
-    "int32": "int", "int64": "long int", "uint16": "short unsigned int", "uint32": "unsigned int",
-    "uint64": "long unsigned int",
-}  # fmt: skip
 
 
 def _finish(window: Any, length: int, layout: Any, pin_memory: bool, requires_grad: bool) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
@@ -19,6 +20,7 @@ from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.vmap import draw
 
 from .._arguments import as_dtype, require_tensor
+from .._out import add_out, with_out
 from ..functions.pointwise import prelu
 
 __all__ = [
@@ -127,6 +129,7 @@ def celu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
     return celu(input, alpha, True)
 
 
+@with_out
 def gelu(input: Any, approximate: str = "none") -> Any:  # noqa: A002
     """x * P(N(0, 1) < x), or its approximation by tanh."""
     if approximate == "none":
@@ -146,11 +149,13 @@ def mish(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     return _run(activations.mish, inplace, input)
 
 
+@with_out
 def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:  # noqa: A002
     """log(1 + exp(beta * x)) / beta; x itself where beta * x > threshold."""
     return _run(activations.softplus, False, input, float(beta), float(threshold))
 
 
+@functools.partial(add_out, name="log_sigmoid")
 def logsigmoid(input: Any) -> Any:  # noqa: A002
     """log(sigmoid(x))."""
     return _run(activations.log_sigmoid, False, input)
@@ -166,11 +171,13 @@ def hardswish(input: Any, inplace: bool = False) -> Any:  # noqa: A002
     return _run(activations.hardswish, inplace, input)
 
 
+@with_out
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     """x where abs(x) > lambd, else 0."""
     return _run(activations.hardshrink, False, input, lambd)
 
 
+@with_out
 def softshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     """x moved by lambd towards 0."""
     if lambd < 0:

@@ -169,6 +169,8 @@ def multi_head_attention_forward(
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
     q, k, v = _projected(query, key, value, weights, in_proj_bias, width)
+    if attn_mask is not None:
+        _check_mask(attn_mask, (length, key.size(0)), batch * num_heads)
     attn_mask = _as_float_mask(attn_mask, q, "attn_mask")
     padding = _as_float_mask(key_padding_mask, q, "key_padding_mask")
     if bias_k is not None:
@@ -213,6 +215,17 @@ def _scores(q: Any, k: Any, mask: Any) -> Any:
     if q.aval.dtype in (dtypes.float16, dtypes.bfloat16) and mask.dtype == q.dtype:
         return _scores(q.float(), k.float(), mask.float()).to(q.dtype)
     return q.matmul(k.transpose(-2, -1)) + mask
+
+
+def _check_mask(mask: Any, lengths: tuple[int, int], count: int) -> None:
+    """A mask has a place for each query and key, and perhaps each head of each example."""
+    if mask.dim() not in (2, 3):
+        raise RuntimeError(f"attn_mask's dimension {mask.dim()} is not supported")
+    wanted = lengths if mask.dim() == 2 else (count, *lengths)
+    if tuple(mask.shape) != wanted:
+        raise RuntimeError(
+            f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {wanted}."
+        )
 
 
 def _merged(attn_mask: Any, padding: Any, batch: int, heads: int) -> Any:

@@ -72,8 +72,9 @@ def _convolve(
         raise RuntimeError("weight should have at least three dimensions")
     if weight.aval.ndim != x.aval.ndim:
         rank = weight.aval.ndim
+        space = "" if padding == "same" else " "
         raise RuntimeError(
-            f"Expected {rank}-dimensional input for {rank}-dimensional weight "
+            f"Expected {rank}-dimensional input for {rank}-dimensional weight{space}"
             f"{list(weight.aval.shape)}, but got {x.aval.ndim}-dimensional input of size "
             f"{list(x.aval.shape)} instead"
         )

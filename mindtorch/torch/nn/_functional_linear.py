@@ -16,6 +16,7 @@ from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.tensor import from_array
 
 from .._arguments import require_tensor
+from .._out import store_out
 from ..autograd.grad_mode import no_grad
 from ._half import in_float32
 
@@ -25,11 +26,12 @@ __all__ = [
 ]  # fmt: skip
 
 
-def linear(input: Any, weight: Any, bias: Any = None) -> Any:  # noqa: A002
+def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:  # noqa: A002
     """``x W^T + b``."""
     require_tensor(input, "linear", "input", 1)
     require_tensor(weight, "linear", "weight", 2)
-    return linear_algebra.linear(input, weight, bias)
+    result = linear_algebra.linear(input, weight, bias)
+    return result if out is None else store_out(result, out, "linear")
 
 
 @in_float32
@@ -280,7 +282,7 @@ def normalize(
     """``x / max(norm(x), eps)`` along ``dim``."""
     length = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     result = input / length
-    return result if out is None else out.copy_(result)
+    return result if out is None else store_out(result, out, "div")
 
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:

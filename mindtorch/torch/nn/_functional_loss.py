@@ -31,6 +31,10 @@ def _flat_classes(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
     x, t = input.aval, target.aval
     if x.ndim == 1:
         if t.ndim > 1 or t.size != 1:
+            if t.ndim == 1:
+                raise ValueError(
+                    f"For 1D input, 1D target must have size 1, but got target size: {t.size}"
+                )
             raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
         return movement.unsqueeze(input, axis=0), movement.reshape(target, (1,))
     if x.shape[0] != t.shape[0] if t.ndim else True:
@@ -42,6 +46,11 @@ def _flat_classes(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if x.ndim > 2 and t.shape[1:] != x.shape[2:]:
         if x.ndim == 4:
+            if t.ndim != 3:
+                raise RuntimeError(
+                    "only batches of spatial targets supported (3D tensors) but got targets of "
+                    f"dimension: {t.ndim}"
+                )
             raise RuntimeError(
                 f"size mismatch (got input: {list(x.shape)} , target: {list(t.shape)}"
             )
@@ -147,7 +156,7 @@ def _soft_cross_entropy(
 
 
 def _warn_sizes(input: Any, target: Any) -> None:  # noqa: A002
-    if input.aval.shape != target.aval.shape:
+    if target.size() != input.size():
         warnings.warn(
             f"Using a target size ({target.size()}) that is different to the input size "
             f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
@@ -233,6 +242,8 @@ def kl_div(
             "major release.",
             stacklevel=2,
         )
+    if input.aval.dtype.category < dtypes.FLOAT or target.aval.dtype.category < dtypes.FLOAT:
+        raise RuntimeError("kl_div: Integral inputs not supported.")
     if log_target:
         loss = target.exp() * (target - input)
     else:
@@ -253,6 +264,16 @@ def binary_cross_entropy(
             f"Using a target size ({target.size()}) that is different to the input size "
             f"({input.size()}) is deprecated. Please ensure they have the same size."
         )
+    if target.aval.dtype is not input.aval.dtype:
+        raise RuntimeError(
+            f"Found dtype {dtypes.scalar_type_name(target.aval.dtype)} but expected "
+            f"{dtypes.scalar_type_name(input.aval.dtype)}"
+        )
+    if input.aval.dtype.category < dtypes.FLOAT:
+        raise NotImplementedError(
+            "\"binary_cross_entropy\" not implemented for "
+            f"'{dtypes.scalar_type_name(input.aval.dtype)}'"
+        )
     values = vmap.values_of_all(input)
     if values.size and not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
@@ -272,6 +293,13 @@ def binary_cross_entropy_with_logits(
             f"Target size ({target.size()}) must be the same as input size ({input.size()})"
         )
     logs = logsigmoid(input)
+    if target.aval.dtype.category < input.aval.dtype.category:
+        if target.aval.dtype.category == dtypes.BOOL:
+            target - target  # torch's error for a difference of truth values
+        raise RuntimeError(
+            f"result type {dtypes.scalar_type_name(input.aval.dtype)} can't be cast to the "
+            f"desired output type {dtypes.scalar_type_name(target.aval.dtype)}"
+        )
     if pos_weight is None:
         loss = (1 - target) * input - logs
     else:

@@ -11,6 +11,7 @@ from mindtorch.engine.ops import pooling as ops
 from mindtorch.engine.tensor import constant as c
 
 from .._arguments import require_tensor
+from .._out import with_out
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -65,12 +66,12 @@ def _check_line(kernel: int, stride: int, padding: int, dilation: int, length: i
 def _check_full(spatial: int, shape: tuple[int, ...]) -> None:
     """Only the batch may be empty."""
     if spatial == 3 and len(shape) in (4, 5):
-        for i, n in enumerate(shape[-4:]):
+        for n in shape[-4:]:
             if n == 0:
                 raise RuntimeError(
                     "max_pool3d_with_indices_out_cpu_template(): Expected input's non-batch "
                     f"dimensions to have positive length, but input has a shape of {list(shape)} "
-                    f"and non-batch dimension {i} has length zero!"
+                    "and non-batch dimension 0 has length zero!"
                 )
     batched = len(shape) == spatial + 2
     if spatial < 3 and (batched or len(shape) == spatial + 1) and 0 in shape[int(batched) :]:
@@ -183,6 +184,7 @@ def avg_pool1d(
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
+@with_out
 def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
@@ -193,6 +195,7 @@ def avg_pool2d(
     )
 
 
+@with_out
 def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
@@ -212,7 +215,8 @@ def _check_output_size(name: str, spatial: int, output_size: Any, x: Any) -> Non
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
     if len(output_size) != spatial:
         what = "internal error: output_size.size()" if "max" in name else "output_size"
-        raise RuntimeError(f"{name}: {what} must be {spatial}")
+        call = f"{name}()" if "max" in name else name
+        raise RuntimeError(f"{call}: {what} must be {spatial}")
 
 
 def _adaptive(op: Any, name: str, spatial: int, x: Any, output_size: Any) -> tuple[Any, bool]:
@@ -243,15 +247,16 @@ def _adaptive(op: Any, name: str, spatial: int, x: Any, output_size: Any) -> tup
     size = tuple(n if w is None else operator.index(w) for w, n in lengths)
     if any(n < 0 for n in size):
         if "max" in name:
-            full = (*(x.aval.shape if batched else x.aval.shape[1:])[:-spatial], *size)
+            more = (1,) if spatial == 1 else ()
+            full = (*(x.aval.shape if batched else x.aval.shape[1:])[:-spatial], *more, *size)
             first = next(n for n in size if n < 0)
             raise RuntimeError(
                 f"Trying to create tensor with negative dimension {first}: {list(full)}"
             )
-        listed = ", ".join(map(str, size))
+        listed = {1: "1, {}", 2: "{}, {}", 3: "{}, {},{}"}[spatial].format(*size)
         raise RuntimeError(
-            f"{name}: elements of output_size must be greater than or equal to 0 but received "
-            f"{{{listed}}}"
+            f"adaptive_avg_pool{max(spatial, 2)}d: elements of output_size must be greater than or "
+            f"equal to 0 but received {{{listed}}}"
         )
     return op(x, output_size=size), batched
 
@@ -367,10 +372,11 @@ def _unpool(
     strides = kernel if stride is None else _ints(stride, spatial, "stride", name)
     pads = _ints(padding, spatial, "padding", name)
     if indices.aval.shape != x.aval.shape:
+        more = [1] if spatial == 1 else []  # torch pools with one more axis, of length 1
         raise RuntimeError(
             "Expected shape of indices to be same as that of the input tensor "
-            f"({list(x.aval.shape)}) but got indices tensor with shape: "
-            f"{list(indices.aval.shape)}"
+            f"({[*x.aval.shape, *more]}) but got indices tensor with shape: "
+            f"{[*indices.aval.shape, *more]}"
         )
     size = _unpool_size(x, kernel, strides, pads, output_size)
     if indices.aval.dtype is not dtypes.int64:

@@ -30,11 +30,7 @@ class Parameter(Tensor):
         if data is None:
             data = Tensor()
         if not isinstance(data, EngineTensor):
-            raise TypeError(
-                f"Creating a Parameter from an instance of type {type(data).__name__} requires "
-                "that detach() returns an instance of the same type, but return type "
-                "Tensor was found instead."
-            )
+            raise AttributeError(f"'{_type_name(data)}' object has no attribute 'detach'")
         return Tensor._make_subclass(cls, data, requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
@@ -70,6 +66,11 @@ class Buffer(Tensor):
         result.persistent = persistent
         result._is_buffer = True
         return result
+
+
+def _type_name(data: Any) -> str:
+    kind = type(data)
+    return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
 class _Uninitialized:

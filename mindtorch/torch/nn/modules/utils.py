@@ -42,10 +42,11 @@ def empty_parameter(shape: Any, device: Any = None, dtype: Any = None) -> Any:
     from mindtorch.engine import dtypes
     from mindtorch.engine.aval import aval
 
-    from ..._arguments import as_device, as_dtype
+    from ..._arguments import as_device, as_dtype, as_shape
     from ...functions.creation import new_empty
     from ..parameter import Parameter
 
+    shape = as_shape((shape,), "empty")
     for n in shape:
         if n < 0:
             raise RuntimeError(

@@ -1,0 +1,157 @@
+"""Results written to the tensors given as ``out=``, with torch's demands on them."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+from mindtorch.engine import autodiff, dtypes, inplace, tape
+from mindtorch.engine.core import state
+from mindtorch.engine.dtypes import c_name, scalar_type_name
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from ._out_rules import (
+    CANNOT_CAST,
+    CAST_TEXTS,
+    CAT,
+    NO_DERIVATIVE,
+    NO_OVERLAP,
+    RECORDED,
+    SHOWN,
+    TYPE_TEXTS,
+    UNTRACKED,
+)
+
+
+def with_out(body: Callable[..., Any]) -> Callable[..., Any]:
+    """``body`` with torch's keyword ``out=``; linalg's and fft's names begin with those words."""
+    place = body.__module__.rpartition(".")[2].lstrip("_").partition("_")[0]
+    prefix = f"{place}_" if place in ("linalg", "fft") else ""
+    return add_out(body, prefix + body.__name__)
+
+
+def add_out(body: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """``body`` with the keyword ``out=``, under the name that errors have."""
+
+    @functools.wraps(body)
+    def variant(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = body(*args, **kwargs)
+        if out is None:
+            return result
+        if type(result) is tuple or hasattr(result, "_fields"):
+            _require_outs(body, out)
+        return store_out(result, out, name, (*args, *kwargs.values()))
+
+    return variant
+
+
+def _require_outs(body: Callable[..., Any], out: Any) -> None:
+    for i, each in enumerate(out if isinstance(out, (tuple, list)) else (out,)):
+        if not isinstance(each, EngineTensor):
+            position = len(inspect.signature(body).parameters)
+            raise TypeError(
+                f"expected Tensor as element {i} in argument {position}, but got "
+                f"{type(each).__name__}"
+            )
+
+
+def store_out(result: Any, out: Any, name: str, inputs: Any = ()) -> Any:
+    """Write ``result`` into the tensor(s) given as ``out=``, resized as torch does.
+
+    Args:
+        name: the function's, as torch's errors have it; what follows a dot is the overload's.
+        inputs: what it was computed from, for the check of shared memory.
+    """
+    if isinstance(result, tuple):
+        values = [store_out(r, o, name, inputs) for r, o in zip(result, out, strict=True)]
+        return type(result)(*values) if hasattr(result, "_fields") else tuple(values)
+    shown = name.partition(".")[0]
+    if not isinstance(out, EngineTensor):
+        raise TypeError(f"{shown}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    tracked = state.grad_enabled and name not in UNTRACKED
+    if tracked and name not in RECORDED and (tape.requires_grad(result) or out.requires_grad):
+        raise RuntimeError(NO_DERIVATIVE.format(SHOWN.get(shown, shown)))
+    _check_type(result.aval.dtype, out.aval.dtype, name)
+    if name in NO_OVERLAP:
+        inplace.check_overlap(out)
+    if result.aval.size >= out.aval.size:
+        _check_memory(out, inputs, name)
+    fit(out, result.aval.shape)
+    _check_memory(out, inputs, name)
+    if tracked:
+        inplace.copy_(out, result)
+    else:
+        with autodiff.grad_mode(False):
+            inplace.copy_(out, result)
+    return out
+
+
+def prepare_out(out: Any, name: str, shape: tuple[int, ...], dtype: Any = None) -> Any:
+    """``out`` with the shape that a function which makes a tensor will fill.
+
+    Args:
+        dtype: the type that the caller asked for; None for ``out``'s own.
+    """
+    if not isinstance(out, EngineTensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    if dtype is not None and dtype is not out.aval.dtype:
+        raise RuntimeError(
+            f"dtype {scalar_type_name(dtype)} does not match dtype of out parameter "
+            f"({scalar_type_name(out.aval.dtype)})"
+        )
+    if out.requires_grad and name in _FILLED:
+        raise RuntimeError(NO_DERIVATIVE.format(_FILLED[name]))
+    if out.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    out.resize_(shape)
+    return out
+
+
+_FILLED = {
+    "zeros": "aten::zeros", "ones": "aten::ones", "full": "aten::full", "normal": "aten::normal",
+    "bernoulli": "bernoulli",
+}  # fmt: skip
+
+
+def _check_type(result: Any, out: Any, name: str) -> None:
+    text = TYPE_TEXTS.get(name) if result is not out else None
+    if text is None:
+        if dtypes.can_cast(result, out):
+            return
+        text = CAST_TEXTS.get(name, CANNOT_CAST)
+    message = text.format(
+        name=name.removeprefix("linalg_").removeprefix("fft_"), result=scalar_type_name(result),
+        out=scalar_type_name(out), c_result=c_name(result), c_out=c_name(out),
+    )  # fmt: skip
+    raise TypeError(message) if text is CAT else RuntimeError(message)
+
+
+def _check_memory(out: Any, given: Any, name: str) -> None:
+    if isinstance(given, (tuple, list)):
+        for x in given:
+            _check_memory(out, x, name)
+    elif isinstance(given, EngineTensor):
+        if name in NO_OVERLAP:
+            inplace.check_apart(out, given)
+        else:
+            inplace.check_partial_overlap(out, given)
+
+
+def fit(out: Any, shape: tuple[int, ...]) -> None:
+    """Give ``out`` the shape of a result; torch's warning where it had elements."""
+    if out.aval.shape == shape:
+        return
+    if out.aval.size:
+        warnings.warn(
+            "An output with one or more elements was resized since it had shape "
+            f"{list(out.aval.shape)}, which does not match the required output shape "
+            f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
+            "will not be resized unless they have zero elements. You can explicitly reuse an out "
+            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            UserWarning,
+            stacklevel=4,
+        )
+    out.resize_(shape)
