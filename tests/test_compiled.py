@@ -541,3 +541,51 @@ def test_schedules_seeds_and_iterators() -> None:
     for _ in range(2):
         values = (torch.ones(2) for _ in range(3))
         assert consumed(values).item() == 6
+
+
+def test_hooks_run_at_each_call() -> None:
+    """Hooks of tensors and modules, also those that are added to a compiled call."""
+    w = torch.ones(2, requires_grad=True)
+    linear = nn.Linear(2, 2)
+    seen: list[str] = []
+
+    def step(x: Any) -> Any:
+        w.grad = None
+        (linear(x) * w).sum().backward()
+        return w.grad.clone()
+
+    call = jit(step)
+    call(torch.ones(2))
+    call(torch.ones(2))
+    assert not call.eager
+    handle = w.register_hook(lambda g: g * 2)
+    plain = call(torch.ones(2)) / 2
+    handle.remove()
+    np.testing.assert_allclose(call(torch.ones(2)).numpy(), plain.numpy())
+    linear.register_forward_hook(lambda *_: seen.append("forward"))
+    again = jit(step)
+    for _ in range(3):
+        again(torch.ones(2))
+    assert seen == ["forward"] * 3 and "hooks" in again.eager
+
+
+def test_modes_and_leaves_made_inside() -> None:
+    """A call that leaves another grad mode behind, or returns a leaf, runs op by op."""
+
+    def switch(x: Any) -> Any:
+        torch.set_grad_enabled(False)
+        return x + 1
+
+    call = jit(switch)
+    try:
+        for _ in range(2):
+            torch.set_grad_enabled(True)
+            call(torch.ones(1))
+            assert not torch.is_grad_enabled()
+    finally:
+        torch.set_grad_enabled(True)
+    made = jit(lambda x: (x * 2).detach().requires_grad_())
+    for _ in range(2):
+        leaf = made(torch.ones(2))
+        leaf.sum().backward()
+        assert leaf.is_leaf and leaf.grad.tolist() == [1, 1]

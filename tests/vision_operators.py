@@ -1,7 +1,8 @@
 """Calls of torchvision's compiled operators, for our kernels and for the golden file.
 
 `python tests/vision_operators.py FILE` writes the golden file from real torchvision, where its C++
-library loads (a build for the CPU beside a torch for the CPU).
+library loads. The file was written by the CPU kernels of torchvision 0.28's CUDA build, with empty
+libraries in place of the CUDA ones it links.
 """
 
 from __future__ import annotations

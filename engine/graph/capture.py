@@ -185,6 +185,7 @@ class Capture(Trace):
         self.alive: list[weakref.ref[Tensor]] = []
         self.steps: list[Any] = []
         self.left = ""
+        self.hooked = False
         self.started = next(tape._sequence)
         self.saved: list[tuple[int, Value]] = []
         self.first_uses: dict[int, tuple[Tensor, Tensor | None, bool]] = {}
@@ -391,6 +392,10 @@ class Capture(Trace):
 
     def note_leaf(self, leaf: Tensor, read: bool) -> None:
         """The ``grad`` of a leaf is about to be read or replaced."""
+        if self not in state.interpreters:
+            return
+        if leaf._node is not None and has_hooks(leaf._node):
+            self.hooked = True
         self.first_uses.setdefault(id(leaf), (leaf, leaf._grad, read))
         self.leaves.setdefault(id(leaf), (leaf, leaf._grad))
 
@@ -431,6 +436,12 @@ def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
         return function(*args, **kwargs)
 
     return call
+
+
+def has_hooks(node: Any) -> bool:
+    """Whether functions wait for the gradients that arrive at a node."""
+    hooks = getattr(node, "hooks", None)
+    return bool(hooks) and any(hooks.values())
 
 
 def current() -> Capture | None:

@@ -11,10 +11,10 @@ from .. import tape
 from ..aval import aval
 from ..core import state
 from ..tensor import Tensor, as_array, full_flat, make
-from .capture import ARGUMENT, CAPTURED, MADE, Capture, Place, Segment, Source, compiled
+from .capture import ARGUMENT, CAPTURED, MADE, Capture, Place, Segment, Source, compiled, has_hooks
 from .guards import Guard, Watch, changes
 from .ir import Graph, Node, Value
-from .trace import _strong
+from .trace import TracingError, _strong
 
 
 class Backward:
@@ -148,6 +148,8 @@ class Compiled:
                 tape.requires_grad(tensor) != tracked
             )):
                 return "a tensor's layout, type or requires_grad"
+            if tracked and has_hooks(tensor._node):
+                return "a hook on a tensor"
         for leaf, before in self.grads:
             if leaf._grad is not before:
                 return "the gradients that were there before"
@@ -204,6 +206,8 @@ def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward 
         x for x in dict.fromkeys(outputs)
         if id(x) not in stand_ins and id(x) not in capture.existing and tape.requires_grad(x)
     ]  # fmt: skip
+    if any(type(x._node) is tape.AccumulateGrad for x in roots):
+        raise TracingError("a compiled call cannot return a leaf that it made")
     backward = differentiated(capture, roots) if roots and state.grad_enabled else None
     places = {id(x): i for i, x in enumerate(roots)} if backward is not None else {}
     results: list[Any] = []

@@ -157,7 +157,7 @@ class Jitted:
         if len(found) >= LIMIT or sum(map(len, self.compiled.values())) > 4 * LIMIT:
             reason = self.misses[-1] if self.misses else "its arguments"
             return self._give_up(f"it was traced too often because of {reason}", args, kwargs)
-        if _entangled(flattened.leaves):
+        if _entangled(flattened.leaves) or sys.getprofile() is not None:
             return self.function(*args, **kwargs)
         self._running = True
         try:
@@ -178,6 +178,7 @@ class Jitted:
     def _capture(self, given: Any, flattened: _Flattened, found: list[Compiled]) -> Any:
         """Trace the call, run it, and keep how."""
         self.traces += 1
+        modes = _modes()
         watch = Watch()
         capture = Capture(watch.profile)
         stand_ins = [capture.stand_in(x) for x in flattened.leaves]
@@ -217,6 +218,10 @@ class Jitted:
         compiled = Compiled(
             capture, watch, results, lambda leaves: _rebuild(returned, leaves, []), backward
         )
+        if capture.hooked:
+            watch.impure = "a tensor has hooks"
+        elif _modes() != modes:
+            watch.impure = "it changes a mode, such as whether gradients are recorded"
         changed = watch.impure or watch.broken()
         if changed:
             self._refuse(changed if watch.impure else f"it changes {changed}")

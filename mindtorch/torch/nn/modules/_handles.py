@@ -7,6 +7,8 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
+from mindtorch.engine.graph.guards import changes
+
 _identifiers = itertools.count()
 
 
@@ -21,6 +23,7 @@ class RemovableHandle:
     id: int
 
     def __init__(self, hooks_dict: Any, *, extra_dict: Any = None) -> None:
+        changes.count += 1
         self.hooks_dict_ref = weakref.ref(hooks_dict)
         self.id = next(_identifiers)
         if extra_dict is None:
@@ -45,6 +48,7 @@ class RemovableHandle:
 
     def remove(self) -> None:
         """Take the hook out."""
+        changes.count += 1
         for reference in (self.hooks_dict_ref, *self.extra_dict_ref):
             registry = reference()
             if registry is not None:

@@ -321,6 +321,7 @@ class Module(StateMixin, TreeMixin):
             tensor: a tensor, or None for an absent one.
             persistent: whether ``state_dict`` holds it.
         """
+        changes.count += 1
         if "_buffers" not in self.__dict__:
             raise AttributeError("cannot assign buffer before Module.__init__() call")
         self._check_name("buffer", name, self._buffers)
@@ -340,6 +341,7 @@ class Module(StateMixin, TreeMixin):
 
     def register_parameter(self, name: str, param: Any) -> None:
         """Add a parameter (or None for an absent one)."""
+        changes.count += 1
         if "_parameters" not in self.__dict__:
             raise AttributeError("cannot assign parameter before Module.__init__() call")
         self._check_name("parameter", name, self._parameters)
@@ -362,6 +364,7 @@ class Module(StateMixin, TreeMixin):
 
     def add_module(self, name: str, module: Any) -> None:
         """Add a submodule (or None for an absent one)."""
+        changes.count += 1
         if not isinstance(module, Module) and module is not None:
             raise TypeError(f"{_typename(module)} is not a Module subclass")
         self._check_name("module", name, self._modules)
