@@ -71,6 +71,13 @@ EXCHANGE = [
 ]  # fmt: skip
 
 
+@pytest.fixture(autouse=True)
+def _flags_may_be_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """torch's testing modules, which other tests import, forbid setting torch.backends' flags."""
+    flags = torch.backends.flags_frozen.__globals__
+    monkeypatch.setitem(flags, "__allow_nonbracketed_mutation_flag", True)
+
+
 @pytest.mark.parametrize("code", DEVICES + SWITCHES + EXCHANGE)
 def test_answers_are_those_of_a_cpu_build(code: str) -> None:
     """Values, and the types and texts of errors and warnings."""

@@ -441,7 +441,7 @@ def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
 def has_hooks(node: Any) -> bool:
     """Whether functions wait for the gradients that arrive at a node."""
     hooks = getattr(node, "hooks", None)
-    return bool(hooks) and any(hooks.values())
+    return bool(hooks and any(hooks.values()))
 
 
 def current() -> Capture | None:
