@@ -33,7 +33,9 @@ def _supervised(torch: Any, net: Any, x: Any, y: Any, optimizer: Any) -> Step:
     return step
 
 
-def mlp(torch: Any, batch: int = 64, sizes: tuple[int, ...] = (784, 512, 512, 10)) -> Built:
+def mlp(
+    torch: Any, batch: int = 64, sizes: tuple[int, ...] = (784, 512, 512, 10), adam: bool = False
+) -> Built:
     nn = torch.nn
     layers: list[Any] = []
     for n, m in itertools.pairwise(sizes):
@@ -41,7 +43,11 @@ def mlp(torch: Any, batch: int = 64, sizes: tuple[int, ...] = (784, 512, 512, 10
     net = nn.Sequential(*layers[:-1])
     x = torch.randn(batch, sizes[0])
     y = torch.randint(0, sizes[-1], (batch,))
-    optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    optimizer = (
+        torch.optim.Adam(net.parameters(), lr=1e-3)
+        if adam
+        else torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+    )
     return [net], _supervised(torch, net, x, y, optimizer)
 
 
