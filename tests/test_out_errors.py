@@ -11,7 +11,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import mindtorch.torch as ours
-from tests import parity
+from tests import parity, parity_convert
 
 STRIDE = 12  # CI takes one in so many; `make test` all
 # torch answers otherwise, by an accident of its implementation
@@ -80,7 +80,7 @@ def test_unfit_out_is_refused_or_resized_as_by_torch(info: Any) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         result = info.op(*args, **kwargs)
-    mine = parity.callable_of(info)
+    mine = parity_convert.callable_of(info)
     for kind, make in KINDS.items():
         if (parity.title(info), kind) in OTHERWISE:
             continue
@@ -89,8 +89,8 @@ def test_unfit_out_is_refused_or_resized_as_by_torch(info: Any) -> None:
             for _ in range(2)
         ]
         # before torch's call, which may write to what it is given
-        own_args, own_kwargs = parity.to_ours((args, kwargs))
-        out = parity.to_ours(made[0])
+        own_args, own_kwargs = parity_convert.to_ours((args, kwargs))
+        out = parity_convert.to_ours(made[0])
         expected = outcome(info.op, args, kwargs, made[1])
         assert outcome(mine, own_args, own_kwargs, out) == expected, kind
 
