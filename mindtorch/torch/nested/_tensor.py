@@ -331,7 +331,8 @@ def _by_method(name: str, function: Any) -> Any:
 def _joined(function: Any) -> Any:
     @functools.wraps(function)
     def wrapped(tensors: Any, dim: int = 0, **kwargs: Any) -> Any:
-        if tensors and any(isinstance(x, NestedTensor) for x in tensors):
+        several = isinstance(tensors, (tuple, list))
+        if several and any(isinstance(x, NestedTensor) for x in tensors):
             if dim != 0 or not all(isinstance(x, NestedTensor) for x in tensors):
                 missing("cat of other than nested tensors along axis 0")
             return NestedTensor([part for x in tensors for part in x.parts])

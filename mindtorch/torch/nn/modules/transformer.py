@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import inspect
 import warnings
 from typing import Any
 
@@ -148,8 +149,10 @@ class TransformerEncoderLayer(Module):
         self.dropout1 = Dropout(dropout)
         self.dropout2 = Dropout(dropout)
         self.activation = _activation(activation)
-        relu = self.activation is F.relu or isinstance(activation, ReLU)
-        gelu = self.activation is F.gelu or isinstance(activation, GELU)
+        # torch.nested puts functions around these when it is imported
+        plain = inspect.unwrap(self.activation) if callable(self.activation) else None
+        relu = plain is inspect.unwrap(F.relu) or isinstance(activation, ReLU)
+        gelu = plain is inspect.unwrap(F.gelu) or isinstance(activation, GELU)
         self.activation_relu_or_gelu = 1 if relu else 2 if gelu else 0
 
     def forward(
