@@ -220,7 +220,7 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:  # no
             "identity."
         )
     axis = _axes(input, dim)
-    if dim is not None:
+    if dim is not None and axis:
         _require_length("aminmax", input, axis[0], "")
     least = reduction.amin(input, axis=axis, keepdims=keepdim)
     return return_types.aminmax(least, reduction.amax(input, axis=axis, keepdims=keepdim))

@@ -58,7 +58,8 @@ def _to_product(function: Any) -> Any:
 def _to_join(function: Any, stacked: bool) -> Any:
     @functools.wraps(function)
     def wrapped(tensors: Any, dim: int = 0, **kwargs: Any) -> Any:
-        if tensors and all(isinstance(x, SparseTensor) for x in tensors):
+        several = isinstance(tensors, (tuple, list)) and len(tensors) > 0
+        if several and all(isinstance(x, SparseTensor) for x in tensors):
             parts = [x.unsqueeze(dim) for x in tensors] if stacked else list(tensors)
             return _joined(parts, dim)
         return function(tensors, dim, **kwargs)
