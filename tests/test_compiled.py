@@ -589,3 +589,13 @@ def test_modes_and_leaves_made_inside() -> None:
         leaf = made(torch.ones(2))
         leaf.sum().backward()
         assert leaf.is_leaf and leaf.grad.tolist() == [1, 1]
+
+
+def test_memory_read_as_another_type() -> None:
+    """A view of another type that was made before the call: right numbers, op by op."""
+    z = torch.ones(2, dtype=torch.complex64)
+    parts = torch.view_as_real(z)
+    call = jit(lambda x: parts * x)
+    for _ in range(2):
+        assert call(torch.ones(2, 2)).tolist() == [[1, 0], [1, 0]]
+    assert "view_as_real" in call.eager

@@ -374,3 +374,30 @@ def test_a_dynamic_scale_comes_down_and_an_optimizer_is_saved(tmp_path):
         each(gradients)
         found.append([p.asnumpy() for p in model.trainable_params()])
     assert all(np.array_equal(a, b) for a, b in zip(*found, strict=True))
+
+
+def test_a_captured_step_equals_the_plain_one():
+    """value_and_grad and optimizer(grads) under jit: one capture, the same parameters."""
+    found = []
+    for wrap in (lambda step: step, ms.jit):
+        model = network()
+        loss_fn = nn.CrossEntropyLoss()
+        optimizer = nn.Momentum(model.trainable_params(), 0.1, 0.9)
+        grad_fn = ms.value_and_grad(
+            lambda data, label, model=model, loss_fn=loss_fn: loss_fn(model(data), label),
+            None,
+            optimizer.parameters,
+        )
+
+        def train_step(data, label, grad_fn=grad_fn, optimizer=optimizer):
+            loss, grads = grad_fn(data, label)
+            optimizer(grads)
+            return loss
+
+        step = wrap(train_step)
+        losses = [step(Tensor(X), Tensor(Y)) for _ in range(4)]
+        assert all(isinstance(loss, Tensor) for loss in losses)
+        found.append([each.asnumpy() for each in (*losses, *model.get_parameters())])
+    assert not step.eager and step.traces <= 2
+    for plain, captured in zip(*found, strict=True):
+        np.testing.assert_array_equal(plain, captured)

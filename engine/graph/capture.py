@@ -26,7 +26,7 @@ from ..tensor import Storage, Tensor, as_array, make
 from .ir import Graph, Node, Value
 from .passes import dead_code, identities
 from .program import Program, Unsupported
-from .trace import Trace, _strong, _Written, refuse_data, user_line
+from .trace import Trace, _strong, _Written, check_type, refuse_data, user_line
 
 ARGUMENT, CAPTURED, MADE, CONSTANT = "argument", "captured", "made", "constant"
 
@@ -105,16 +105,25 @@ class Segment:
 class Place:
     """A tensor that a run hands out: memory, layout, and what it requires."""
 
-    __slots__ = ("described", "memory", "offset", "root")
+    __slots__ = ("described", "kind", "memory", "offset", "root")
 
-    def __init__(self, memory: Source, described: Any, offset: int, root: int | None) -> None:
+    def __init__(
+        self, memory: Source, described: Any, offset: int, root: int | None, kind: type
+    ) -> None:
         self.memory = memory
+        self.kind = kind
         self.described = described
         self.offset = offset
         self.root = root
 
     def tensor(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
         """The tensor; ``storages`` makes those over the same memory share it."""
+        result = self._made(made, arguments, storages)
+        if type(result) is not self.kind:
+            result.__class__ = self.kind
+        return result
+
+    def _made(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
         source = self.memory
         owner = source.tensor(arguments)
         extent = max(self.described.size, 0) if self.described.dense else self.described.extent
@@ -222,6 +231,7 @@ class Capture(Trace):
 
     def _capture(self, tensor: Tensor) -> _Written:
         """Find out where the memory of a tensor comes from that is not known yet."""
+        check_type(tensor)
         storage = tensor._shared.memory
         buffer = storage.buffer
         whole = tensor.aval.dense and tensor.aval.size == buffer.size
@@ -302,7 +312,7 @@ class Capture(Trace):
             self.kept.append(storage)
             step.key = self.made_of[id(storage)] = id(storage)
             self.made[id(storage)] = storage.buffer
-        elif result is not None:
+        elif result is not None and result is not True:
             self.leave("what a host call returns")
         self.steps.append(step)
         return result
@@ -422,7 +432,7 @@ class Capture(Trace):
             memory = Source(CAPTURED, tensor, True, None)
         else:
             memory = Source(CONSTANT, storage.buffer, True, None)
-        return Place(memory, tensor.aval, tensor._offset, None)
+        return Place(memory, tensor.aval, tensor._offset, None, type(tensor))
 
 
 def host_call(function: Callable[..., Any]) -> Callable[..., Any]:

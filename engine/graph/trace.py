@@ -52,6 +52,12 @@ def refuse_data(name: str) -> NoReturn:
     )
 
 
+def check_type(tensor: Tensor) -> None:
+    """Raise for a tensor that reads its memory as another type than it was made with."""
+    if tensor._shared.memory.buffer.dtype != tensor.aval.dtype.np:
+        raise TracingError("a tensor from view(dtype) or view_as_real cannot be captured")
+
+
 class _Written:
     """A storage's current value: that of the tensor which is its base."""
 
@@ -129,6 +135,7 @@ class Trace:
     def _capture(self, tensor: Tensor) -> _Written:
         """Make a tensor that the function found by itself an input of the graph."""
         storage = tensor._shared.memory
+        check_type(tensor)
         whole = tensor.aval.dense and tensor.aval.size == storage.buffer.size
         described = _strong(tensor.aval) if whole else aval(
             (storage.buffer.size,), tensor.aval.dtype, None, tensor.aval.device

@@ -1,10 +1,11 @@
-"""``jit`` and ``jit_class``: their arguments are checked, and code runs op after op."""
+"""``jit`` and ``jit_class``: MindSpore's arguments around the engine's captured calls."""
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
+
+from mindtorch.engine.graph.jit import jit as compiled
 
 __all__ = ["jit", "jit_class"]
 
@@ -18,10 +19,11 @@ def jit(
     function: Callable[..., Any] | None = None, *, capture_mode: str = "ast",
     jit_level: str = "", dynamic: int = 0, fullgraph: bool = False, backend: str = "",
 ) -> Any:  # fmt: skip
-    """A function, method or cell that computes what ``function`` computes, op after op.
+    """A function, method or cell that computes what ``function`` computes.
 
-    Whole graphs are not compiled yet (docs/gaps.md): the arguments, which steer compilation, are
-    checked and have no further effect. Branches on values (``if is_finite:``) therefore just run.
+    Its first call for each structure of arguments is captured, later ones run as kernels (see
+    :func:`mindtorch.engine.graph.jit.jit`). A call that branches on values (``if is_finite:``)
+    runs op by op. The arguments are checked and have no further effect.
 
     Raises:
         ValueError: an argument has no such value.
@@ -41,11 +43,7 @@ def jit(
     if not hasattr(function, "__code__"):
         return function
 
-    @functools.wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        return function(*args, **kwargs)
-
-    return call
+    return compiled(function)
 
 
 def jit_class(cls: type) -> type:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import autodiff, dtypes
+from mindtorch.engine.graph.capture import host_call
 from mindtorch.engine.optimizer import Fused
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
@@ -172,6 +173,7 @@ class Optimizer(Cell):
 
     # --- a step ------------------------------------------------------------------------------
 
+    @host_call
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         with autodiff.grad_mode(False):
             return super().__call__(*args, **kwargs)
