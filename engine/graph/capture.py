@@ -141,6 +141,15 @@ class Place:
         return make(part, self.described, storage, self.offset)
 
 
+def _filled(value: Any, memory: Any) -> Any:
+    """``value`` with tensors over this run's memory where places stand."""
+    if type(value) is Place:
+        return value.tensor(*memory)
+    if type(value) in (tuple, list):
+        return type(value)([_filled(v, memory) for v in value])
+    return value
+
+
 class HostCall:
     """A call between two segments.
 
@@ -159,16 +168,12 @@ class HostCall:
     def run(self, made: dict[Any, Any], arguments: Any) -> None:
         before = state.grad_enabled
         state.update(grad=self.grad)
-        storages: dict[Any, Any] = {}
-
-        def filled(value: Any) -> Any:
-            if type(value) is Place:
-                return value.tensor(made, arguments, storages)
-            return type(value)(map(filled, value)) if type(value) in (tuple, list) else value
-
+        memory = (made, arguments, {})
         args, kwargs = self.given
         try:
-            result = self.function(*map(filled, args), **{k: filled(v) for k, v in kwargs.items()})
+            result = self.function(
+                *_filled(args, memory), **{k: _filled(v, memory) for k, v in kwargs.items()}
+            )
         finally:
             state.update(grad=before)
         if self.key is not None:
