@@ -168,7 +168,7 @@ class HostCall:
     def run(self, made: dict[Any, Any], arguments: Any) -> None:
         before = state.grad_enabled
         state.update(grad=self.grad)
-        memory = (made, arguments, {})
+        memory: Any = (made, arguments, {})
         args, kwargs = self.given
         try:
             result = self.function(
