@@ -51,6 +51,8 @@ class Aval:
     @property
     def extent(self) -> int:
         """How many places of the flat buffer lie between the first and the last element."""
+        if self.dense:
+            return self.size
         if self.size == 0:
             return 0
         return 1 + sum((n - 1) * s for n, s in zip(self.shape, self.strides, strict=True))

@@ -67,7 +67,7 @@ class Plan:
         self.avals = avals
         self.aval = avals[0]
         self.in_avals = in_avals
-        self.size = max(avals[0].size, 0) if avals[0].dense else avals[0].extent
+        self.size = avals[0].extent
         self.dtype = avals[0].dtype.np
         self.empty = empty_on(avals[0].device)
         self.keep: dict[int, Any] = {}

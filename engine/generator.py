@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .tensor import readers
+from .tensor import captures
 
 Array = np.ndarray[Any, Any]
 
@@ -117,8 +117,8 @@ def _to_single(value: float) -> float:
 
 def _state_used() -> None:
     """A capture ends where a generator's state is read or set."""
-    if readers:
-        readers[-1].needed("a generator's state")
+    if captures:
+        captures[-1].needed("a generator's state")
 
 
 class Generator:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
-from .tensor import Tensor, alias, make
+from .tensor import Tensor, alias, captures, make
 
 _sequence = itertools.count(1)
 
@@ -663,14 +663,10 @@ def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
             )
 
 
-# told of each leaf whose ``grad`` is read (True) or replaced (False), while a call is captured
-leaf_watch: list[Callable[[Tensor, bool], None]] = []
-
-
 def note_leaf(leaf: Tensor, read: bool) -> None:
-    """Tell the capture that is under way, if any."""
-    if leaf_watch:
-        leaf_watch[-1](leaf, read)
+    """Tell the capture under way, if any, that ``leaf.grad`` is read, or replaced."""
+    if captures:
+        captures[-1].note_leaf(leaf, read)
 
 
 # references to a gradient that only the pass holds, as counted in Pass._leaf
@@ -682,8 +678,7 @@ def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, reference
     from .inplace import add_into
     from .ops.movement import clone_like
 
-    if leaf_watch:
-        note_leaf(variable, True)
+    note_leaf(variable, True)
     held = variable._grad
     if gradient._sparse or (held is not None and held._sparse):
         _accumulate_sparse(variable, gradient, create_graph)

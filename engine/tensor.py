@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 # captures under way, which are told of new views and when elements are asked for
-readers: list[Any] = []
+captures: list[Any] = []
 
 
 class Storage:
@@ -134,8 +134,8 @@ class Tensor:
 
     def array(self) -> Any:
         """The N-d array that shares this tensor's memory."""
-        if readers:
-            readers[-1].data_needed(self)
+        if captures:
+            captures[-1].data_needed(self)
         return as_array(self.flat, self.aval)
 
 
@@ -174,8 +174,8 @@ def make(data: Any, description: Aval, storage: Storage | None = None, offset: i
         result._storage = storage
         if offset:
             result._offset = offset
-        if readers:
-            readers[-1].shared(result)
+        if captures:
+            captures[-1].shared(result)
     return result
 
 

@@ -209,8 +209,7 @@ def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     """
     if state.interpreters and hasattr(state.interpreters[-1], "draw"):
         return state.interpreters[-1].draw(described, fill, inputs)
-    size = described.size if described.dense else described.extent
-    made = make(empty_on(described.device)(size, described.dtype.np), described)
+    made = make(empty_on(described.device)(described.extent, described.dtype.np), described)
     if described.device.type != "meta":
         fill(made.array(), *[x.array() for x in inputs])
     return made

@@ -20,13 +20,13 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import tape
-from ..aval import aval
+from ..autodiff import grad_mode
 from ..core import state
 from ..tensor import Storage, Tensor, as_array, make
 from .ir import Graph, Node, Value
 from .passes import dead_code, identities
 from .program import Program, Unsupported
-from .trace import Trace, _strong, _Written, check_type, refuse_data, user_line
+from .trace import Trace, _strong, refuse_data, user_line
 
 ARGUMENT, CAPTURED, MADE, CONSTANT = "argument", "captured", "made", "constant"
 
@@ -126,7 +126,7 @@ class Place:
     def _made(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
         source = self.memory
         owner = source.tensor(arguments)
-        extent = max(self.described.size, 0) if self.described.dense else self.described.extent
+        extent = self.described.extent
         if owner is not None:
             storage = owner._shared
             start = self.offset + (0 if source.whole else owner._offset)
@@ -166,16 +166,12 @@ class HostCall:
         self.key: int | None = None
 
     def run(self, made: dict[Any, Any], arguments: Any) -> None:
-        before = state.grad_enabled
-        state.update(grad=self.grad)
         memory: Any = (made, arguments, {})
         args, kwargs = self.given
-        try:
+        with grad_mode(self.grad):
             result = self.function(
                 *_filled(args, memory), **{k: _filled(v, memory) for k, v in kwargs.items()}
             )
-        finally:
-            state.update(grad=before)
         if self.key is not None:
             made[self.key] = result._shared.memory.buffer
 
@@ -193,7 +189,7 @@ class Capture(Trace):
         self.arguments: list[Tensor] = []
         self.stand_ins: list[Tensor] = []
         self.argument_of: dict[int, int] = {}
-        self.made_of: dict[int, int] = {}
+        self.makes: set[int] = set()
         self.made: dict[Any, Any] = {}
         self.sources: list[tuple[Value, Source]] = []
         self.alive: list[weakref.ref[Tensor]] = []
@@ -234,36 +230,21 @@ class Capture(Trace):
         if isinstance(tensor.flat, Value):
             self.alive.append(weakref.ref(tensor))
 
-    def _capture(self, tensor: Tensor) -> _Written:
-        """Find out where the memory of a tensor comes from that is not known yet."""
-        check_type(tensor)
+    def _owner(self, tensor: Tensor, value: Value) -> Source:
+        """Where the memory of a tensor comes from that was not used in this segment yet."""
         storage = tensor._shared.memory
-        buffer = storage.buffer
-        whole = tensor.aval.dense and tensor.aval.size == buffer.size
-        described = _strong(tensor.aval) if whole else aval(
-            (buffer.size,), tensor.aval.dtype, None, tensor.aval.device
-        )
-        if tensor.aval.weak:
-            described = tensor.aval
-        value = self.graph.value(described)
-        source = self._source(tensor, storage, described)
-        self.sources.append((value, source))
-        self.kept.append(storage)
-        if source.kind == CAPTURED:
-            self.graph.captured.append((value, tensor))
-        record = _Written(value, described, 0, source)
-        self.storages[id(storage)] = record
-        return record
-
-    def _source(self, tensor: Tensor, storage: Storage, described: Any) -> Source:
-        key = id(storage)
+        key, described = id(storage), value.aval
         if key in self.argument_of:
-            return Source(ARGUMENT, self.argument_of[key], False, described)
-        if key in self.made_of:
-            return Source(MADE, self.made_of[key], True, described)
-        if id(tensor) in self.existing or self._existed(key):
-            return Source(CAPTURED, tensor, True, described)
-        return Source(CONSTANT, storage.buffer.copy(), True, described)
+            source = Source(ARGUMENT, self.argument_of[key], False, described)
+        elif key in self.makes:
+            source = Source(MADE, key, True, described)
+        elif id(tensor) in self.existing or self._existed(key):
+            source = Source(CAPTURED, tensor, True, described)
+            self.graph.captured.append((value, tensor))
+        else:
+            source = Source(CONSTANT, storage.buffer.copy(), True, described)
+        self.sources.append((value, source))
+        return source
 
     def _existed(self, storage: int) -> bool:
         if self.existing_storages is None:
@@ -280,13 +261,13 @@ class Capture(Trace):
 
     def data_needed(self, tensor: Tensor) -> None:
         """Somebody asks for the elements of a tensor."""
-        if self not in state.interpreters or tensor.aval.weak:
+        if tensor.aval.weak:
             return
         key = id(tensor._shared.memory)
         if isinstance(tensor.flat, Value) or id(tensor) in self.existing or (
-            key in self.made_of or key in self.argument_of or self._existed(key)
+            key in self.makes or key in self.argument_of or self._existed(key)
         ):
-            self.leave("the elements of a tensor")
+            self.needed("the elements of a tensor")
 
     def needed(self, what: str) -> None:
         """Leave, unless a host call or the rest of the body runs op by op."""
@@ -315,8 +296,9 @@ class Capture(Trace):
         if isinstance(result, Tensor):
             storage = result._shared.memory
             self.kept.append(storage)
-            step.key = self.made_of[id(storage)] = id(storage)
-            self.made[id(storage)] = storage.buffer
+            step.key = id(storage)
+            self.makes.add(step.key)
+            self.made[step.key] = storage.buffer
         elif result is not None and result is not True:
             self.leave("what a host call returns")
         self.steps.append(step)
@@ -340,7 +322,7 @@ class Capture(Trace):
             made = isinstance(tensors[0]._shared.memory.buffer, Value)
             if made and key not in self.argument_of:
                 outputs.append((key, self.storages[key].value))
-                self.made_of[key] = key
+                self.makes.add(key)
         outputs += self.saved
         self.saved = []
         self.exit()
@@ -373,8 +355,7 @@ class Capture(Trace):
             storage.buffer = self.made[key] if place is None else self.arguments[place].flat
         flat = storage.buffer
         for tensor in tensors:
-            extent = max(tensor.aval.size, 0) if tensor.aval.dense else tensor.aval.extent
-            tensor.flat = flat[tensor._offset : tensor._offset + extent]
+            tensor.flat = flat[tensor._offset : tensor._offset + tensor.aval.extent]
             tensor.__dict__.pop("_trace_stamp", None)
 
     def _segment(self, outputs: list[tuple[Any, Value]]) -> Segment | None:
@@ -387,7 +368,7 @@ class Capture(Trace):
                     (id(x), x) for x in self.kept if self.storages.get(id(x)) is record
                 )
                 outputs.append((key, record.value))
-                self.made_of[key] = key
+                self.makes.add(key)
                 self.refilled[key] = storage
         gradients = self._gradients()
         if not graph.nodes and not outputs and not writes and not gradients:
@@ -431,7 +412,7 @@ class Capture(Trace):
         key = id(storage)
         if key in self.argument_of:
             memory = Source(ARGUMENT, self.argument_of[key], False, None)
-        elif key in self.made_of or (key in self.storages and isinstance(storage.buffer, Value)):
+        elif key in self.makes or (key in self.storages and isinstance(storage.buffer, Value)):
             memory = Source(MADE, key, True, None)
         elif id(tensor) in self.existing or self._existed(key):
             memory = Source(CAPTURED, tensor, True, None)

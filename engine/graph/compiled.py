@@ -8,11 +8,12 @@ from typing import Any
 import numpy as np
 
 from .. import tape
+from ..autodiff import grad_mode
 from ..aval import aval
 from ..core import state
 from ..tensor import Tensor, as_array, full_flat, make
 from .capture import ARGUMENT, CAPTURED, MADE, Capture, Place, Segment, Source, compiled, has_hooks
-from .guards import Guard, Watch, changes
+from .guards import Watch, changes
 from .ir import Graph, Node, Value
 from .trace import TracingError, _strong
 
@@ -115,8 +116,7 @@ def laid_out(tensor: Tensor, described: Any) -> Tensor:
     """``tensor`` in memory of exactly this layout."""
     if tensor.aval is described:
         return tensor
-    extent = max(described.size, 0) if described.dense else described.extent
-    result = make(np.empty(extent, described.dtype.np), described)
+    result = make(np.empty(described.extent, described.dtype.np), described)
     as_array(result.flat, described)[...] = tensor.array()
     return result
 
@@ -133,7 +133,6 @@ class Compiled:
         self.rebuild = rebuild
         self.backward = backward
         self.watch = watch
-        self.guards: list[Guard] = watch.checked()
         self.changes = changes.count
         self.tensors = [
             (s.key, s.key.aval, tape.requires_grad(s.key)) for s in _captured(capture.steps)
@@ -153,15 +152,12 @@ class Compiled:
         for leaf, before in self.grads:
             if leaf._grad is not before:
                 return "the gradients that were there before"
-        for guard in self.guards:
-            if not guard.holds():
-                return guard.name
-        if changes.count != self.changes:
-            found = self.watch.broken()
-            if found:
-                return found
-            self.changes = changes.count
-        return ""
+        found = self.watch.broken_value()
+        if not found and changes.count != self.changes:
+            found = self.watch.broken_module()
+            if not found:
+                self.changes = changes.count
+        return found
 
     def run(self, arguments: list[Tensor]) -> Any:
         """The call's result for these arguments."""
@@ -238,17 +234,15 @@ def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
         capture.sources.append((value, source))
         cotangents.append(capture._tensor(value))
     walk = tape.Pass(False, True, leaves, False)
-    before = state.grad_enabled
-    state.update(grad=False)
     try:
-        walk.run([
-            (tape.node_of(x), x._output_index, g) for x, g in zip(roots, cotangents, strict=True)
-        ])  # fmt: skip
+        with grad_mode(False):
+            walk.run([
+                (tape.node_of(x), x._output_index, g)
+                for x, g in zip(roots, cotangents, strict=True)
+            ])  # fmt: skip
     except RuntimeError as error:
         del graph.nodes[forward:]
         return Backward(avals, [], str(error))
-    finally:
-        state.update(grad=before)
     backward = Backward(avals, sources, "")
     found = [walk.captured.get((id(node), index)) for node, index in leaves]
     values = [None if g is None else capture.value_of(g) for g in found]

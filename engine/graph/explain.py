@@ -87,7 +87,7 @@ def explanation(jitted: Jitted, seconds: float) -> Explanation:
         hosts += sum(isinstance(s, HostCall) for s in compiled.steps)
         if compiled.backward is not None and compiled.backward.segment is not None:
             segments.append(compiled.backward.segment)
-        guards += [g.name for g in compiled.guards]
+        guards += [g.name for g in compiled.watch.guards.values()]
         guards += [type(m).__name__ for m, _ in compiled.watch.modules.values()]
     reasons = [jitted.eager] if jitted.eager else []
     return Explanation(

@@ -186,18 +186,20 @@ class Watch:
 
     def broken(self) -> str:
         """The first thing that is not as it was when it was noted; "" when all is."""
+        return self.broken_value() or self.broken_module()
+
+    def broken_value(self) -> str:
         for guard in self.guards.values():
             if not guard.holds():
                 return guard.name
+        return ""
+
+    def broken_module(self) -> str:
         for module, before in self.modules.values():
             now = _attributes(module)
             if len(now) != len(before) or not all(map(_equal, before, now)):
                 return f"a {type(module).__name__}"
         return ""
-
-    def checked(self) -> list[Guard]:
-        """What is worth checking before each run."""
-        return list(self.guards.values())
 
 
 class _Item:

@@ -13,7 +13,7 @@ from typing import Any
 
 from .. import autocast, dtypes, tape
 from ..core import state
-from ..tensor import Tensor, readers
+from ..tensor import Tensor, captures
 from .capture import Capture
 from .compiled import Compiled, close
 from .guards import Watch
@@ -186,8 +186,7 @@ class Jitted:
         for each in flattened.objects:
             watch.watch_object(each)
         capture.enter()
-        tape.leaf_watch.append(capture.note_leaf)
-        readers.append(capture)
+        captures.append(capture)
         try:
             result = self.function(*args, **kwargs)
             capture.profile = None
@@ -201,19 +200,16 @@ class Jitted:
         except (TracingError, Unsupported) as error:
             if capture.steps:
                 raise
-            self._refuse(str(error))
-            logger.warning("%s runs op by op: %s", getattr(self, "__name__", ""), error)
             _put_back(capture)
             capture.exit()
             args, kwargs = _rebuild(given, iter(flattened.leaves), [])
-            return self.function(*args, **kwargs)
+            return self._give_up(str(error), args, kwargs)
         except BaseException:
             if not capture.steps:
                 _put_back(capture)
             raise
         finally:
-            readers.pop()
-            tape.leaf_watch.pop()
+            captures.pop()
             capture.exit()
         compiled = Compiled(
             capture, watch, results, lambda leaves: _rebuild(returned, leaves, []), backward

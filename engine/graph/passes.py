@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from .ir import DRAW, Graph, Node, Value
 
 
@@ -44,23 +46,23 @@ def identities(graph: Graph) -> dict[int, Value]:
 
 
 def _identity(node: Node) -> Value | None:
-    name = node.op.name
+    from ..ops import movement
+
     made = node.outputs[0].aval
-    if name in ("clone", "cast", "as_strided", "reshape", "expand"):
-        source = node.inputs[0]
-        if name == "as_strided" and node.params["offset"]:
-            return None
-        return source if source is not None and source.aval is made else None
-    if name == "view_update":
+    if node.op is movement.view_update:
         base, value = node.inputs
-        chain = node.params["chain"]
-        if base is None or value is None or len(chain) != 1 or chain[0][0].name != "as_strided":
-            return None
-        place = dict(chain[0][1])
-        whole = (
-            place["offset"] == 0
-            and place["shape"] == base.aval.shape
-            and place["strides"] == base.aval.strides
-        )
-        return value if whole and value.aval is made else None
-    return None
+        return value if _is_whole(base, node.params["chain"]) and value.aval is made else None  # type: ignore[union-attr]
+    keeps = (movement.clone, movement.cast, movement.view, movement.expand, movement.as_strided)
+    if node.op not in keeps or node.params.get("offset"):
+        return None
+    source = node.inputs[0]
+    return source if source is not None and source.aval is made else None
+
+
+def _is_whole(base: Any, chain: Any) -> bool:
+    """Whether a chain of views leads to all of ``base``, in its own layout."""
+    if len(chain) != 1 or chain[0][0].name != "as_strided":
+        return False
+    place = dict(chain[0][1])
+    own = {"shape": base.aval.shape, "strides": base.aval.strides, "offset": 0}
+    return place == own

@@ -66,11 +66,6 @@ class Root:
             arguments[place] = flat if not start and stop == size else flat[start:stop]
 
 
-def extent_of(value: Value) -> int:
-    """How many elements of memory a value of this layout takes."""
-    return max(value.aval.size, 0) if value.aval.dense else value.aval.extent
-
-
 class Program:
     """A graph bound to memory.
 
@@ -105,7 +100,7 @@ class Program:
                 root.take(root.flat)
 
     def _enter(self, value: Value, root: Root) -> Root:
-        self.slots[value.number] = Slot(root, 0, extent_of(value), value.aval.dtype.np)
+        self.slots[value.number] = Slot(root, 0, value.aval.extent, value.aval.dtype.np)
         return root
 
     def _bind(self, node: Node) -> None:
@@ -125,7 +120,7 @@ class Program:
         self.nodes.append(node)
         for value in node.outputs:
             kind = "output" if value.number in self._outputs else "arena"
-            self._enter(value, Root(kind, extent_of(value), value.aval.dtype.np))
+            self._enter(value, Root(kind, value.aval.extent, value.aval.dtype.np))
             self._use(value, arguments)
         for used in node.inputs:
             if used is None:

@@ -61,12 +61,11 @@ def check_type(tensor: Tensor) -> None:
 class _Written:
     """A storage's current value: that of the tensor which is its base."""
 
-    __slots__ = ("base_aval", "base_offset", "count", "owner", "value")
+    __slots__ = ("base_aval", "count", "owner", "value")
 
-    def __init__(self, value: Value, base_aval: Any, base_offset: int, owner: Any) -> None:
+    def __init__(self, value: Value, base_aval: Any, owner: Any) -> None:
         self.value = value
         self.base_aval = base_aval
-        self.base_offset = base_offset
         self.count = 0
         self.owner = owner
 
@@ -98,7 +97,7 @@ class Trace:
         """A traced tensor with a storage of its own."""
         storage = Storage(value, value.aval.device)
         self.kept.append(storage)
-        self.storages[id(storage)] = _Written(value, value.aval, 0, None)
+        self.storages[id(storage)] = _Written(value, value.aval, None)
         return make(value, value.aval, storage)
 
     def value_of(self, tensor: Tensor) -> Value:
@@ -110,7 +109,7 @@ class Trace:
         stamp = tensor.__dict__.get("_trace_stamp", 0)
         if isinstance(tensor.flat, Value) and stamp == record.count:
             return tensor.flat
-        if tensor.aval is record.base_aval and tensor._offset == record.base_offset:
+        if tensor.aval is record.base_aval and not tensor._offset:
             value = record.value
         else:
             value = self._derive(tensor, record)
@@ -122,15 +121,8 @@ class Trace:
     def _derive(self, tensor: Tensor, record: _Written) -> Value:
         from ..ops.movement import as_strided
 
-        params = self._place(tensor, record)
+        params = _place(tensor)
         return self.emit(as_strided, (record.value,), params)[0]
-
-    def _place(self, tensor: Tensor, record: _Written) -> dict[str, Any]:
-        return {
-            "shape": tensor.aval.shape,
-            "strides": tensor.aval.strides,
-            "offset": tensor._offset - record.base_offset,
-        }
 
     def _capture(self, tensor: Tensor) -> _Written:
         """Make a tensor that the function found by itself an input of the graph."""
@@ -143,11 +135,15 @@ class Trace:
         if tensor.aval.weak:
             described = tensor.aval
         value = self.graph.value(described)
-        self.graph.captured.append((value, tensor))
         self.kept.append(storage)
-        record = _Written(value, described, 0, tensor)
+        record = _Written(value, described, self._owner(tensor, value))
         self.storages[id(storage)] = record
         return record
+
+    def _owner(self, tensor: Tensor, value: Value) -> Any:
+        """What is written to at the end of a run when the captured memory is written to."""
+        self.graph.captured.append((value, tensor))
+        return tensor
 
     def emit(self, op: Op, inputs: Any, params: dict[str, Any]) -> tuple[Value, ...]:
         """Append an application; its results' values."""
@@ -217,7 +213,7 @@ class Trace:
         value = self.value_of(source)
         self.value_of(target)
         record = self.storages[id(target._shared.memory)]
-        place = tuple(sorted(self._place(target, record).items()))
+        place = tuple(sorted(_place(target).items()))
         chain = ((as_strided, place),)
         record.value = self.emit(
             view_update, (record.value, value), {"chain": chain}
@@ -263,6 +259,14 @@ class Trace:
                     graph.gradients.append((leaf, self.value_of(leaf._grad)))
                 leaf._grad = before
         return graph
+
+
+def _place(tensor: Tensor) -> dict[str, Any]:
+    """Where a tensor lies in its storage, as ``as_strided`` takes it."""
+    described = tensor.aval
+    return {
+        "shape": described.shape, "strides": described.strides, "offset": tensor._offset,
+    }  # fmt: skip
 
 
 def _strong(description: Any) -> Any:
