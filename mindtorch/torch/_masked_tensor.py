@@ -15,6 +15,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from ._held import HeldTensor
 from ._registry import FUNCTIONS
 from ._tensor import Tensor
 
@@ -47,14 +48,13 @@ def warn_of_prototype() -> None:
     )
 
 
-class MaskedTensor(Tensor):
+class MaskedTensor(HeldTensor):
     """A tensor and a mask of its shape; True keeps an element.
 
     Attributes:
         held, mask: the data and the mask.
     """
 
-    held: Any
     mask: Any
 
     def __new__(cls, data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
@@ -102,26 +102,6 @@ class MaskedTensor(Tensor):
         self._refused("tolist", ", got MaskedTensor")
 
     # --- autodiff ----------------------------------------------------------------------------
-
-    @property
-    def requires_grad(self) -> bool:
-        return bool(self.held.requires_grad)
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self.held.requires_grad_(value)
-
-    def requires_grad_(self, requires_grad: bool = True) -> MaskedTensor:
-        self.held.requires_grad_(requires_grad)
-        return self
-
-    @property
-    def is_leaf(self) -> bool:
-        return bool(self.held.is_leaf)
-
-    @property
-    def grad_fn(self) -> Any:
-        return self.held.grad_fn
 
     @property
     def grad(self) -> Any:

@@ -377,8 +377,7 @@ class Tensor(EngineTensor):
                 UserWarning,
                 stacklevel=2,
             )
-        if tape.leaf_watch:
-            tape.note_leaf(self, True)
+        tape.note_leaf(self, True)
         return self._grad
 
     @grad.setter

@@ -139,33 +139,35 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None, mask: Any = None) -> Any
     return torch["cumprod"](_filled(input, mask, 1), axis, dtype=dtype)
 
 
+def _ranked(x: Any, mask: Any, name: str, last: Any) -> Any:
+    """``x`` with what is never chosen where the mask holds elements back."""
+    if mask is None:
+        return x
+    _refuse(x, name)
+    return _filled(x, mask, last(x))
+
+
 def amax(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None  # noqa: A002
 ) -> Any:
     """The greatest element over ``dim``."""
-    if mask is not None:
-        _refuse(input, "amax")
-        input = _filled(input, mask, _lowest(input))  # noqa: A001
-    return _as(torch["amax"](input, _axes(dim, input.ndim), bool(keepdim)), dtype)
+    x = _ranked(input, mask, "amax", _lowest)
+    return _as(torch["amax"](x, _axes(dim, input.ndim), bool(keepdim)), dtype)
 
 
 def amin(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None  # noqa: A002
 ) -> Any:
     """The least element over ``dim``."""
-    if mask is not None:
-        _refuse(input, "amin")
-        input = _filled(input, mask, _highest(input))  # noqa: A001
-    return _as(torch["amin"](input, _axes(dim, input.ndim), bool(keepdim)), dtype)
+    x = _ranked(input, mask, "amin", _highest)
+    return _as(torch["amin"](x, _axes(dim, input.ndim), bool(keepdim)), dtype)
 
 
 def argmax(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None  # noqa: A002
 ) -> Any:
     """The place of the greatest element, as a number of the input's type."""
-    if mask is not None:
-        _refuse(input, "argmax")
-    x = input if mask is None else _filled(input, mask, _lowest(input))
+    x = _ranked(input, mask, "argmax", _lowest)
     return torch["argmax"](x, dim, bool(keepdim)).to(input.dtype if dtype is None else dtype)
 
 
@@ -173,9 +175,7 @@ def argmin(
     input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None, mask: Any = None  # noqa: A002
 ) -> Any:
     """The place of the least element, as a number of the input's type."""
-    if mask is not None:
-        _refuse(input, "argmin")
-    x = input if mask is None else _filled(input, mask, _highest(input))
+    x = _ranked(input, mask, "argmin", _highest)
     return torch["argmin"](x, dim, bool(keepdim)).to(input.dtype if dtype is None else dtype)
 
 

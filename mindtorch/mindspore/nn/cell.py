@@ -7,28 +7,16 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.mixed_precision import lowered
 from mindtorch.torch.nn.modules.module import Module
-from mindtorch.torch.utils._pytree import tree_map
 
 from ..common.dtype import as_dtype
 from ..common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from ..common.tensor import adopt
 
-__all__ = ["Cell", "CellDict", "CellList", "SequentialCell", "cast_floats"]
+__all__ = ["Cell", "CellDict", "CellList", "SequentialCell"]
 
 _PRECISIONS = (dtypes.float16, dtypes.float32, dtypes.bfloat16)
-
-
-def cast_floats(value: Any, dtype: Any) -> Any:
-    """The floating-point tensors in ``value`` cast to ``dtype``."""
-
-    def cast(leaf: Any) -> Any:
-        if isinstance(leaf, EngineTensor) and leaf.aval.dtype.category == dtypes.FLOAT:
-            return leaf if leaf.aval.dtype is dtype else leaf.to(dtype)
-        return leaf
-
-    return tree_map(cast, value)
 
 
 class Cell(Module):
@@ -60,7 +48,7 @@ class Cell(Module):
         dtype = self._compute_dtype
         if dtype is None:
             return _adopted(super().__call__(*args, **kwargs), args)
-        args, kwargs = cast_floats(args, dtype), cast_floats(kwargs, dtype)
+        args, kwargs = lowered(args, dtype), lowered(kwargs, dtype)
         self.__dict__["_casting"] = self._casting + 1
         try:
             return _adopted(super().__call__(*args, **kwargs), args)
@@ -70,7 +58,7 @@ class Cell(Module):
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)
         if self._casting and isinstance(found, Parameter):
-            return cast_floats(found, self._compute_dtype)
+            return lowered(found, self._compute_dtype)
         return found
 
     # --- registering -------------------------------------------------------------------------

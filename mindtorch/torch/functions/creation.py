@@ -47,8 +47,7 @@ def finish(
 
 def new_empty(described: Aval) -> Any:
     """A tensor with uninitialised elements."""
-    size = described.size if described.dense else described.extent
-    return make(empty_on(described.device)(size, described.dtype.np), described)
+    return make(empty_on(described.device)(described.extent, described.dtype.np), described)
 
 
 def filled(described: Aval, value: Any) -> Any:

@@ -15,6 +15,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .._arguments import as_dtype, normalize_axis
+from .._held import HeldTensor
 from .._tensor import Tensor
 from .._types import layout, sparse_coo, sparse_csc, sparse_csr
 
@@ -29,7 +30,7 @@ def missing(name: str) -> NoReturn:
     )
 
 
-class SparseTensor(Tensor):
+class SparseTensor(HeldTensor):
     """A tensor of which only some elements are stored; the others are 0.
 
     Attributes:
@@ -40,7 +41,6 @@ class SparseTensor(Tensor):
     """
 
     places: Any
-    held: Any
     unique: bool
     compressed: Any
     _sparse = True
@@ -81,26 +81,6 @@ class SparseTensor(Tensor):
     @property
     def is_sparse_csr(self) -> bool:  # type: ignore[override]
         return self.layout is sparse_csr
-
-    @property
-    def requires_grad(self) -> bool:
-        return bool(self.held.requires_grad)
-
-    @requires_grad.setter
-    def requires_grad(self, value: bool) -> None:
-        self.held.requires_grad_(value)
-
-    def requires_grad_(self, requires_grad: bool = True) -> SparseTensor:
-        self.held.requires_grad_(requires_grad)
-        return self
-
-    @property
-    def is_leaf(self) -> bool:
-        return bool(self.held.is_leaf)
-
-    @property
-    def grad_fn(self) -> Any:
-        return self.held.grad_fn
 
     @property
     def grad(self) -> Any:
@@ -548,8 +528,8 @@ def _define_methods() -> None:
         setattr(own, name, casting(name))
     for name in dir(Tensor):
         public = not name.startswith("_") or name in _REFUSED
-        defined = name in SparseTensor.__dict__ or name in _KEPT
-        if public and not defined and callable(getattr(Tensor, name)):
+        own_one = getattr(SparseTensor, name) is not getattr(Tensor, name) or name in _KEPT
+        if public and not own_one and callable(getattr(Tensor, name)):
             setattr(own, name, refusing(name.strip("_") if name.startswith("_") else name))
     own.__hash__ = lambda self: id(self)
 
