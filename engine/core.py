@@ -95,6 +95,9 @@ class Op:
         jvp: ``jvp(tangents, *inputs, **params)``; None derives it from ``vjp`` by transposition.
         linear: the op is linear in all its differentiable inputs together.
         keeps_from: a rule that asks for all ``inputs`` gets those from this place on.
+        scalar_step: of an op that computes each element by itself: ``scalar_step(aval, in_avals)``
+            is the scalar function, its operands as places among the inputs, and numpy's type of
+            the arithmetic; None where there is no such function.
     """
 
     def __init__(
@@ -112,6 +115,7 @@ class Op:
         group: str = "",
         in_place_safe: bool = False,
         keeps_from: int = 0,
+        scalar_step: Callable[..., Any] | None = None,
     ) -> None:
         self.name = name
         self.aval = aval
@@ -123,6 +127,7 @@ class Op:
         self.group = group
         self.in_place_safe = in_place_safe
         self.keeps_from = keeps_from
+        self._scalar_step = scalar_step
         words = name.strip("_").split("_")
         camel = "".join(w[:1].upper() + w[1:] for w in words)
         self.grad_name = grad_name or f"{camel}Backward0"
@@ -135,6 +140,10 @@ class Op:
 
     def __repr__(self) -> str:
         return f"<op {self.name}>"
+
+    def scalar_step(self, aval: Aval, in_avals: Any) -> Any:
+        """How the op is a step of a larger loop; None for one that is not."""
+        return None if self._scalar_step is None else self._scalar_step(aval, in_avals)
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         mode = state.mode

@@ -10,18 +10,52 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
+import ml_dtypes
 import numpy as np
 
 from . import scalar, scalar_special
 
+SHORT_FLOATS = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 _BOOL = np.dtype(np.bool_)
 # what rounding means for a type that holds whole numbers only
 _WHOLE = ("floor", "ceil", "trunc", "round", "round_", "conj")
 _module: dict[str, ast.FunctionDef] = {}
 # functions too large to be part of every loop that calls them
 _large: set[str] = set()
+
+
+def arithmetic_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type that kernels compute in for elements of ``dtype``."""
+    if dtype in SHORT_FLOATS:
+        return np.dtype(np.float32)
+    return np.dtype(np.uint8) if dtype == _BOOL else dtype
+
+
+def cast_type(out: np.dtype[Any], x: np.dtype[Any]) -> np.dtype[Any]:
+    """The type a cast goes through: the wider floating-point type, else the source's."""
+    if out.kind == "c" or x.kind == "c":
+        return out if out.kind == "c" else x
+    if out == _BOOL:
+        return x
+    return x if arithmetic_type(x).kind == "f" or arithmetic_type(out).kind != "f" else out
+
+
+class Step(NamedTuple):
+    """A scalar function in a chain that becomes one loop.
+
+    Attributes:
+        function: a name of ``mindtorch.kernels.scalar``.
+        operands: number i is input i, and number ``inputs + k`` the value of step k.
+        compute: the type of the arithmetic; a ``where``'s condition keeps its own.
+        stored: the type of the value.
+    """
+
+    function: str
+    operands: tuple[int, ...]
+    compute: np.dtype[Any]
+    stored: np.dtype[Any]
 
 
 class _TypedConstants(ast.NodeTransformer):

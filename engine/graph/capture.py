@@ -23,6 +23,7 @@ from .. import tape
 from ..autodiff import grad_mode
 from ..core import state
 from ..tensor import Storage, Tensor, as_array, make
+from .fusion import fuse
 from .ir import Graph, Node, Value
 from .passes import dead_code, identities
 from .program import Program, Unsupported
@@ -474,6 +475,7 @@ def compiled(
         results[place] = copied
     graph.outputs = results
     dead_code(graph)
+    fuse(graph)
     needed = {v.number for n in graph.nodes for v in n.inputs if v is not None}
     used = [(v, s) for v, s in sources if v.number in needed]
     count = len(outputs)

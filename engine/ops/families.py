@@ -79,6 +79,10 @@ class Elementwise(Op):
         )
         return run
 
+    def scalar_step(self, aval: Aval, in_avals: Any) -> Any:
+        """How the op is a step of a larger loop."""
+        return self.scalar, tuple(range(len(in_avals))), self.types(tuple(in_avals))[0].np
+
     def batch_rule(self, batched: Any, inputs: Any, params: dict[str, Any]) -> Any:
         """vmap: examples are aligned behind the batch and have the type of a single example."""
         from ..batch_rules import with_rank
@@ -136,6 +140,9 @@ _ARITIES = {1: _unary, 2: _binary, 3: _ternary, 4: _quaternary, 5: _quinary}
 
 class LibraryElementwise(Elementwise):
     """An elementwise op whose kernel is an array function in ``special``, not a scalar function."""
+
+    def scalar_step(self, aval: Aval, in_avals: Any) -> Any:
+        return None
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         self.kernel = f"special.{self.scalar}"

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.kernels.typed_scalar import cast_type
+
 from .. import dtypes
 from ..aval import Aval, Shape, aval, contiguous_strides
 from ..core import Op
@@ -321,6 +323,9 @@ cast = Op(
     vjp=lambda g: g,
     grad_name="ToCopyBackward0",
     group="movement",
+    scalar_step=lambda aval, in_avals: (
+        "positive", (0,), cast_type(aval.dtype.np, in_avals[0].dtype.np)
+    ),
 )
 
 

@@ -14,7 +14,13 @@ import ml_dtypes
 import numpy as np
 
 from mindtorch.kernels.compile import entry_point, from_source, kernel
-from mindtorch.kernels.typed_scalar import TypedScalars, for_type
+from mindtorch.kernels.typed_scalar import (
+    Step,
+    TypedScalars,
+    arithmetic_type,
+    cast_type,
+    for_type,
+)
 
 from . import bits
 from .math import mathematics
@@ -43,22 +49,15 @@ def carrier(dtype: np.dtype[Any]) -> str:
     return "uint8" if dtype == _BOOL else dtype.name
 
 
-def arithmetic_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """The type that kernels compute in for elements of ``dtype``."""
-    if dtype in (_FLOAT16, _BFLOAT16):
-        return np.dtype(np.float32)
-    return np.dtype(np.uint8) if dtype == _BOOL else dtype
-
-
-def _load(dtype: np.dtype[Any], place: str, compute: np.dtype[Any]) -> str:
+def _load(dtype: np.dtype[Any], place: str) -> str:
+    """The element at ``place``, in the type that kernels compute in."""
     if dtype == _FLOAT16:
-        place, dtype = f"load_half({place})", np.dtype(np.float32)
-    elif dtype == _BFLOAT16:
-        place, dtype = f"load_bfloat16({place})", np.dtype(np.float32)
-    return place if dtype == compute else f"_C({place})"
+        return f"load_half({place})"
+    return f"load_bfloat16({place})" if dtype == _BFLOAT16 else place
 
 
 def _store(dtype: np.dtype[Any], value: str, compute: np.dtype[Any]) -> str:
+    """``value``, computed in ``compute``, as an element of ``dtype``."""
     if dtype == _FLOAT16:
         return f"store_half(_F({value}))"
     if dtype == _BFLOAT16:
@@ -123,7 +122,7 @@ def broadcast_strides(layout: Any, shape: Any) -> list[int]:
 
 # --- plans -----------------------------------------------------------------------------------
 
-Expression = tuple[tuple[str, tuple[int, ...]], ...]
+Steps = tuple[Step, ...]
 _compiled: dict[Any, Any] = {}
 
 
@@ -142,35 +141,40 @@ def plan(
         in_layouts: the inputs', broadcast against the result's shape.
         compute_dtype: the type of the arithmetic; a ``where``'s condition keeps its own.
     """
-    arity = len(in_layouts)
-    expression = ((name, tuple(range(arity))),)
-    return fused_plan(expression, out_layouts, in_layouts, compute_dtype)
-
-
-def fused_plan(
-    expression: Expression, out_layouts: Layouts, in_layouts: Layouts, compute_dtype: Any = None
-) -> Callable[..., None]:
-    """One loop for a chain of scalar functions.
-
-    Args:
-        expression: steps (function, operands); operand i is input i, and operand ``len(ins) + k``
-            the value of step k. The last step is the result.
-        out_layouts, in_layouts, compute_dtype: as for :func:`plan`.
-    """
     out = out_layouts[0]
     compute = np.dtype(compute_dtype) if compute_dtype is not None else out.dtype
     if compute.kind == "c" or out.dtype.kind == "c" or any(x.dtype.kind == "c" for x in in_layouts):
-        return _complex_plan(expression, out, in_layouts, compute)
-    operands = [list(out.strides)] + [broadcast_strides(x, out.shape) for x in in_layouts]
-    lengths, strides = merge_axes(out.shape, operands)
+        return _complex_plan(name, out, in_layouts, compute)
+    step = Step(name, tuple(range(len(in_layouts))), compute, out.dtype)
+    return fused_plan((step,), (0,), out_layouts, in_layouts)
+
+
+def fused_plan(
+    steps: Steps, results: tuple[int, ...], out_layouts: Layouts, in_layouts: Layouts
+) -> Callable[..., None]:
+    """One loop for a chain of scalar functions: ``run(*outs, *ins)`` on flat arrays.
+
+    Each step's value is rounded to its stored type, so the chain gives what its functions give one
+    after another.
+
+    Args:
+        steps: the chain, in order.
+        results: the steps whose values are written, one for each layout in ``out_layouts``; these
+            have one shape.
+        in_layouts: broadcast against that shape.
+    """
+    shape = out_layouts[0].shape
+    operands = [list(x.strides) for x in out_layouts]
+    operands += [broadcast_strides(x, shape) for x in in_layouts]
+    lengths, strides = merge_axes(shape, operands)
     if not lengths:
-        lengths, strides = [1], [[1]] + [[1] for _ in in_layouts]
+        lengths, strides = [1], [[1] for _ in operands]
     modes = "".join(_mode(s[-1]) for s in strides)
-    types = (out.dtype, *[x.dtype for x in in_layouts])
+    types = tuple(x.dtype for x in (*out_layouts, *in_layouts))
     if len(lengths) == 1 and "v" not in modes:
-        run: Callable[..., None] = _kernel(expression, types, compute, modes, flat=True)
+        run: Callable[..., None] = _kernel(steps, results, types, modes, flat=True)
         return _in_chunks(run, lengths[0], modes)
-    walk = _kernel(expression, types, compute, modes, flat=False)
+    walk = _kernel(steps, results, types, modes, flat=False)
     geometry = np.array([lengths, *strides], np.int64)
 
     def run_strided(*arrays: Any) -> None:
@@ -206,74 +210,102 @@ def _in_chunks(run: Callable[..., None], size: int, modes: str) -> Callable[...,
 
 
 def _kernel(
-    expression: Expression, types: tuple[Any, ...], compute: Any, modes: str, flat: bool
+    steps: Steps, results: tuple[int, ...], types: tuple[Any, ...], modes: str, flat: bool
 ) -> Any:
-    key = (expression, types, compute, modes, flat)
+    key = (steps, results, types, modes, flat)
     found = _compiled.get(key)
     if found is None:
-        found = _compiled[key] = _generate(expression, types, compute, modes, flat)
+        found = _compiled[key] = _generate(*key)
     return found
 
 
 def _generate(
-    expression: Expression, types: tuple[Any, ...], compute: Any, modes: str, flat: bool
+    steps: Steps, results: tuple[int, ...], types: tuple[Any, ...], modes: str, flat: bool
 ) -> Any:
-    arithmetic = arithmetic_type(compute)
-    count = len(types) - 1
+    outs = len(results)
+    in_types, in_modes = types[outs:], modes[outs:]
+    count = len(in_types)
     names = [f"a{i}" for i in range(count)]
+    targets = [f"o{i}" for i in range(outs)]
     space: dict[str, Any] = {
         "load_half": bits.load_half, "store_half": bits.store_half,
         "load_bfloat16": bits.load_bfloat16, "store_bfloat16": bits.store_bfloat16,
-        "_C": arithmetic.type, "_F": np.float32, "_I": np.int64, "np": np,
+        "_F": np.float32, "_I": np.int64, "np": np,
     }  # fmt: skip
-    hoisted, loaded = [], []
-    for i, name in enumerate(names):
-        mode = modes[i + 1]
-        place = (
-            f"{name}[0]" if mode == "s" else (f"{name}[i]" if mode == "c" else f"{name}[i*s{i}]")
-        )
-        raw = expression[0][0] == "where" and i == 0 and len(expression) == 1
-        value = f"{place} != 0" if raw else _load(types[i + 1], place, arithmetic)
-        if len(expression) == 1 and types[i + 1] != compute:
-            if _rounded(expression[0][0], i, mode, compute):
-                value = _load(compute, _store(compute, value, arithmetic), arithmetic)
-        (hoisted if mode == "s" else loaded).append(f"v{i} = {value}")
-    steps = []
-    for k, (function, operands) in enumerate(expression):
-        used = for_type(function, compute)
-        space[f"f{k}"] = typed_scalar(used, arithmetic)
-        steps.append(f"v{count + k} = f{k}({', '.join(f'v{j}' for j in operands)})")
-    result = _store(types[0], f"v{count + len(expression) - 1}", arithmetic)
-    target = "out[i]" if modes[0] == "c" else "out[i*so]"
-    inner = [*loaded, *steps, f"{target} = {result}"]
+    hoisted: list[str] = []
+    inner: list[str] = []
+    for i, (name, dtype, mode) in enumerate(zip(names, in_types, in_modes, strict=True)):
+        place = {"s": f"{name}[0]", "c": f"{name}[i]", "v": f"{name}[i*s{i}]"}[mode]
+        (hoisted if mode == "s" else inner).append(f"v{i} = {_load(dtype, place)}")
+    values = [*in_types, *[step.stored for step in steps]]
+    again = {j for step in steps for j in step.operands}
+    for k, step in enumerate(steps):
+        inner += _lines(k, step, values, in_modes, again, space)
+    for target, mode, k, dtype in zip(targets, modes, results, types, strict=False):
+        arithmetic = arithmetic_type(steps[k].compute)
+        value = f"v{count + k}" if count + k in again else f"r{k}"
+        place = f"{target}[i]" if mode == "c" else f"{target}[i*s{target}]"
+        inner.append(f"{place} = {_store(dtype, value, arithmetic)}")
     signature = [f"{carrier(t)}[::1]" for t in types]
     if flat:
-        source = _flat_source(names, hoisted, inner)
+        source = _flat_source(targets, names, hoisted, inner)
     else:
-        source = _walking_source(names, hoisted, inner, modes)
+        source = _walking_source(targets, names, hoisted, inner, modes)
         signature.append("int64[:,::1]")
     dispatcher = from_source(source, "loop", space)
     return entry_point(dispatcher, f"void({', '.join(signature)})")
+
+
+def _lines(
+    k: int, step: Step, values: list[Any], modes: str, again: set[int], space: dict[str, Any]
+) -> list[str]:
+    """The statements of step ``k``: its value ``r<k>`` and, for later steps, ``v<number>``."""
+    arithmetic = arithmetic_type(step.compute)
+    space[f"f{k}"] = typed_scalar(for_type(step.function, step.compute), arithmetic)
+    space[f"_C{k}"] = arithmetic.type
+    operands = []
+    for place, j in enumerate(step.operands):
+        dtype, mode = values[j], modes[j] if j < len(modes) else "c"
+        value = f"v{j}" if arithmetic_type(dtype) == arithmetic else f"_C{k}(v{j})"
+        if step.function == "where" and place == 0:
+            value = f"v{j} != 0"
+        elif dtype != step.compute and _rounded(step.function, place, mode, step.compute):
+            value = _load(step.compute, _store(step.compute, value, arithmetic))
+        operands.append(value)
+    lines = [f"r{k} = f{k}({', '.join(operands)})"]
+    number = len(modes) + k
+    if number in again:
+        kept = arithmetic_type(step.stored)
+        space[f"_S{k}"] = kept.type
+        value = _store(step.stored, f"r{k}", arithmetic)
+        if step.stored in (_FLOAT16, _BFLOAT16):
+            value = _load(step.stored, value)
+        lines.append(f"v{number} = _S{k}({value})")
+    return lines
 
 
 def _block(lines: list[str], depth: int) -> str:
     return "".join("    " * depth + line + "\n" for line in lines)
 
 
-def _flat_source(names: list[str], hoisted: list[str], inner: list[str]) -> str:
+def _flat_source(
+    targets: list[str], names: list[str], hoisted: list[str], inner: list[str]
+) -> str:
     return (
-        f"def loop(out, {', '.join(names)}):\n"
+        f"def loop({', '.join([*targets, *names])}):\n"
         + _block(hoisted, 1)
-        + "    for i in range(out.size):\n"
+        + "    for i in range(o0.size):\n"
         + _block(inner, 2)
     )
 
 
-def _walking_source(names: list[str], hoisted: list[str], inner: list[str], modes: str) -> str:
+def _walking_source(
+    targets: list[str], names: list[str], hoisted: list[str], inner: list[str], modes: str
+) -> str:
     """Outer axes by division of a running number, the innermost as a loop."""
-    operands = ["out", *names]
-    given = ["out_", *[f"{n}_" for n in names]]
-    places = ["so", *[f"s{i}" for i in range(len(names))]]
+    operands = [*targets, *names]
+    given = [f"{x}_" for x in operands]
+    places = [*[f"s{x}" for x in targets], *[f"s{i}" for i in range(len(names))]]
     source = f"def loop({', '.join(given)}, geometry):\n"
     source += "    last = geometry.shape[1] - 1\n    n = geometry[0, last]\n    outer = 1\n"
     source += "    for k in range(last):\n        outer *= geometry[0, k]\n"
@@ -322,25 +354,22 @@ def _complex_logaddexp(x: Any, y: Any) -> Any:
 _COMPLEX["logaddexp"] = _complex_logaddexp
 
 
-def _complex_plan(expression: Expression, out: Any, ins: Layouts, compute: Any) -> Any:
-    for function, _ in expression:
-        if function not in _COMPLEX:
-            raise NotImplementedError(f"'{function}' is not implemented for complex numbers")
+def _complex_plan(name: str, out: Any, ins: Layouts, compute: Any) -> Any:
+    if name not in _COMPLEX:
+        raise NotImplementedError(f"'{name}' is not implemented for complex numbers")
+    function = _COMPLEX[name]
 
     def run(target: Any, *flat: Any) -> None:
         values = [strided(a, x) for a, x in zip(flat, ins, strict=True)]
-        first = expression[0][0] == "where"
         values = [
-            v if (first and i == 0) or v.dtype == compute else v.astype(compute)
+            v if (name == "where" and i == 0) or v.dtype == compute else v.astype(compute)
             for i, v in enumerate(values)
         ]
         with np.errstate(all="ignore"):
-            for function, operands in expression:
-                values.append(_COMPLEX[function](*[values[j] for j in operands]))
-            result = values[-1]
-            if out.dtype.kind != "c" and result.dtype.kind == "c":
-                result = result.real
-            strided(target, out)[...] = result
+            result = function(*values)
+        if out.dtype.kind != "c" and result.dtype.kind == "c":
+            result = result.real
+        strided(target, out)[...] = result
 
     return run
 
@@ -359,7 +388,7 @@ def strided(flat: Any, layout: Any) -> Any:
 def _copy_plan(out_layouts: Layouts, in_layouts: Layouts, **params: Any) -> Callable[..., None]:
     out, x = out_layouts[0], in_layouts[0]
     if out.dtype != x.dtype:
-        return plan("positive", out_layouts, in_layouts, _between(out.dtype, x.dtype))
+        return plan("positive", out_layouts, in_layouts, cast_type(out.dtype, x.dtype))
     operands = [list(out.strides), broadcast_strides(x, out.shape)]
     lengths, strides = merge_axes(out.shape, operands)
     if not lengths or (len(lengths) == 1 and strides[0][0] == strides[1][0] == 1):
@@ -374,15 +403,6 @@ def _copy_plan(out_layouts: Layouts, in_layouts: Layouts, **params: Any) -> Call
         strided(target, out)[...] = strided(source, x)
 
     return run
-
-
-def _between(out: np.dtype[Any], x: np.dtype[Any]) -> np.dtype[Any]:
-    """The type a cast goes through: the wider floating-point type, else the source's."""
-    if out.kind == "c" or x.kind == "c":
-        return out if out.kind == "c" else x
-    if out == _BOOL:
-        return x
-    return x if arithmetic_type(x).kind == "f" or arithmetic_type(out).kind != "f" else out
 
 
 def copy(out: Any, x: Any, **params: Any) -> None:

@@ -6,6 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.kernels.typed_scalar import Step
+
+from . import elementwise
+
 
 def _checked(index: Any, size: int, axis: int, error: type[Exception] = IndexError) -> Any:
     """``index`` counted from the front."""
@@ -213,6 +217,17 @@ def masked_fill(out: Any, x: Any, mask: Any, value: Any) -> None:
     """``value`` where ``mask``, else ``x``."""
     out[...] = x
     np.copyto(out, value.astype(out.dtype), where=mask)
+
+
+def _masked_fill_plan(out_layouts: Any, in_layouts: Any) -> Any:
+    kind = out_layouts[0].dtype
+    if kind.kind == "c" or in_layouts[2].dtype.kind == "c":
+        return None
+    step = Step("where", (1, 2, 0), kind, kind)
+    return elementwise.fused_plan((step,), (0,), out_layouts, in_layouts)
+
+
+masked_fill.plan = _masked_fill_plan
 
 
 def masked_scatter(out: Any, x: Any, mask: Any, source: Any) -> None:

@@ -162,8 +162,10 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
         "store_bfloat16": bits.store_bfloat16, "greater": bits.greater, "lesser": bits.lesser,
         "LANES": _LANES, "BLOCK": _BLOCK,
     }  # fmt: skip
-    raw = _load(dtype, "{}", element if wide or name in ("amax", "amin", "sum", "mean") else
-                accumulator)
+    raw = _load(dtype, "{}")
+    kept = wide or name in ("amax", "amin", "sum", "mean")
+    if element != (element if kept else accumulator):
+        raw = f"_C({raw})"
     combine = (_COMBINE if accumulator.kind == "f" else _COMBINE_INTEGERS)[name]
     summing = name in ("sum", "mean") and accumulator == np.float64
     final = "total / count" if name == "mean" else "total"

@@ -1,0 +1,216 @@
+"""Fusion: elementwise nodes that feed one another become one loop.
+
+Before: ``%2 = multiply(%0, %1); %4 = masked_fill(%2, %3, -inf)``. After: ``%4 = fused(...)``, one
+pass over memory, and ``%2`` is never stored unless something else needs it. Each step is rounded
+to its own type, so the values stay those of the nodes run one after another.
+"""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from mindtorch.kernels.typed_scalar import Step
+
+from ..core import KERNEL, SEVERAL, find_kernel, layouts
+from .ir import Graph, Node, Value
+
+# below this a pass over memory costs less than the time to compile a loop of its own
+SMALLEST = 4096
+_MOST_ARRAYS = 10
+_MOST_STEPS = 24
+
+
+class Fused:
+    """Stands for an op in nodes made of several.
+
+    Args:
+        steps: (function, operands, compute, stored) for each scalar function, as the kernels'
+            ``fused_plan`` takes them.
+        results: the steps whose values are results.
+        names: the ops it is made of.
+    """
+
+    kernel = "elementwise.fused_plan"
+    view = None
+    defaults: ClassVar[dict[str, Any]] = {}
+
+    def __init__(self, steps: tuple[Step, ...], results: tuple[int, ...], names: list[str]) -> None:
+        self.steps = steps
+        self.results = results
+        self.name = "+".join(names)
+
+    def plan_for(self, inputs: tuple[Value, ...], params: dict[str, Any]) -> FusedPlan:
+        return FusedPlan(self, inputs, params["avals"])
+
+
+class FusedPlan:
+    """The plan of a fused node."""
+
+    def __init__(self, op: Fused, inputs: tuple[Value, ...], avals: tuple[Any, ...]) -> None:
+        make = find_kernel(op, avals[0].device.type)  # type: ignore[arg-type]
+        self.kind = KERNEL if len(avals) == 1 else SEVERAL
+        self.run = make(op.steps, op.results, layouts(avals), layouts([v.aval for v in inputs]))
+
+
+class _Group:
+    """Nodes that may become one; a node that cannot be fused is alone in its group.
+
+    Attributes:
+        members: places in the graph, in order; ``bits`` has a bit for each.
+        layout: shape and strides of what is written, None for what is no loop.
+        above: the bits of all groups that this one needs, directly or not.
+    """
+
+    __slots__ = ("above", "bits", "layout", "members")
+
+    def __init__(self, place: int, layout: Any, above: int) -> None:
+        self.members = [place]
+        self.bits = 1 << place
+        self.layout = layout
+        self.above = above
+
+
+def fuse(graph: Graph) -> int:
+    """Put chains of elementwise nodes into one node each; how many nodes went."""
+    before = len(graph.nodes)
+    if any(_layout(node) for node in graph.nodes):
+        _Fusion(graph).run()
+    return before - len(graph.nodes)
+
+
+class _Fusion:
+    """The pass over one graph."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.graph = graph
+        self.nodes = graph.nodes
+        self.results = {v.number for v in graph.results()}
+        self.users: dict[int, list[int]] = {}
+        for place, node in enumerate(self.nodes):
+            for v in node.inputs:
+                if v is not None:
+                    self.users.setdefault(v.number, []).append(place)
+        self.makers: dict[int, _Group] = {}
+
+    def run(self) -> None:
+        groups: list[_Group] = []
+        for place, node in enumerate(self.nodes):
+            sources = self._sources([place])
+            group = _Group(place, _layout(node), 0)
+            for source in sources:
+                group.above |= source.bits | source.above
+            self._enter(group)
+            groups.append(group)
+            for source in sources:
+                if source is not group and self._may_join(source, group):
+                    group = self._join(source, group, groups)
+        self._rewrite()
+
+    def _enter(self, group: _Group) -> None:
+        for member in group.members:
+            for v in self.nodes[member].outputs:
+                self.makers[v.number] = group
+
+    def _sources(self, members: list[int]) -> list[_Group]:
+        """The groups whose values these nodes use, without their own."""
+        found: dict[int, _Group] = {}
+        for member in members:
+            for v in self.nodes[member].inputs:
+                if v is not None and v.number in self.makers:
+                    maker = self.makers[v.number]
+                    found[id(maker)] = maker
+        return [g for g in found.values() if g.members != members]
+
+    def _may_join(self, a: _Group, b: _Group) -> bool:
+        """Whether two groups may be one: the same places, no way from one out to the other."""
+        if a.layout is None or a.layout != b.layout:
+            return False
+        members = [*a.members, *b.members]
+        if len(members) > _MOST_STEPS or self._arrays(members) > _MOST_ARRAYS:
+            return False
+        own = a.bits | b.bits
+        return not any(g.above & own for g in self._sources(members) if not g.bits & own)
+
+    def _arrays(self, members: list[int]) -> int:
+        """How many arrays a loop of these nodes reads and writes."""
+        made = {v.number for m in members for v in self.nodes[m].outputs}
+        read = {v.number for m in members for v in self.nodes[m].inputs if v is not None} - made
+        return len(read) + len(self._written(members))
+
+    def _written(self, members: list[int]) -> list[int]:
+        """The members whose values are needed outside, as places within ``members``."""
+        inside = set(members)
+        return [
+            k for k, m in enumerate(members) for v in self.nodes[m].outputs
+            if v.number in self.results or not inside.issuperset(self.users.get(v.number, ()))
+        ]  # fmt: skip
+
+    def _join(self, a: _Group, b: _Group, groups: list[_Group]) -> _Group:
+        a.members = sorted([*a.members, *b.members])
+        a.bits |= b.bits
+        a.above = (a.above | b.above) & ~a.bits
+        groups.remove(b)
+        below = a.bits | a.above
+        for group in groups:
+            if group.above & a.bits:
+                group.above |= below
+        self._enter(a)
+        return a
+
+    def _rewrite(self) -> None:
+        """The nodes again, each group where all that it needs has been done."""
+        owner = {m: g for g in self.makers.values() for m in g.members}
+        kept: list[Node] = []
+        done: set[int] = set()
+        for place in range(len(self.nodes)):
+            waiting = [owner[place]]
+            while waiting:
+                group = waiting[-1]
+                missing = [g for g in self._sources(group.members) if id(g) not in done]
+                if missing and id(group) not in done:
+                    waiting += missing
+                    continue
+                waiting.pop()
+                if id(group) not in done:
+                    done.add(id(group))
+                    kept.append(self._node(group.members))
+        self.graph.nodes = kept
+
+    def _node(self, members: list[int]) -> Node:
+        """The node that does what ``members`` do."""
+        if len(members) == 1:
+            return self.nodes[members[0]]
+        nodes = [self.nodes[m] for m in members]
+        made = {node.outputs[0].number: k for k, node in enumerate(nodes)}
+        inputs: list[Any] = []
+        for node in nodes:
+            for v in node.inputs:
+                if v.number not in made and v not in inputs:  # type: ignore[union-attr]
+                    inputs.append(v)
+        place = {v.number: i for i, v in enumerate(inputs)}
+        place.update({number: len(inputs) + k for number, k in made.items()})
+        steps = []
+        for node in nodes:
+            stored = node.outputs[0].aval
+            given: list[Any] = [v.aval for v in node.inputs]  # type: ignore[union-attr]
+            function, order, compute = node.op.scalar_step(stored, given)
+            operands = tuple(place[node.inputs[i].number] for i in order)
+            steps.append(Step(function, operands, compute, stored.dtype.np))
+        written = self._written(members)
+        outputs = tuple(nodes[k].outputs[0] for k in written)
+        op = Fused(tuple(steps), tuple(written), [node.op.name for node in nodes])
+        return Node(op, tuple(inputs), {"avals": tuple(v.aval for v in outputs)}, outputs)
+
+
+def _layout(node: Node) -> Any:
+    """Shape and strides of a node that can be part of a loop, else None."""
+    made = node.outputs[0].aval
+    step = getattr(node.op, "scalar_step", None)
+    if step is None or len(node.outputs) != 1 or made.size < SMALLEST or not made.dense:
+        return None
+    if any(v is None for v in node.inputs):
+        return None
+    given = [v.aval for v in node.inputs if v is not None]
+    if any(a.dtype.is_complex for a in (made, *given)) or step(made, given) is None:
+        return None
+    return (made.shape, made.strides, made.device)
