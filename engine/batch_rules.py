@@ -188,7 +188,7 @@ def _view_update(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size
 # --- along axes ---------------------------------------------------------------------------------
 
 
-@rules("var", "std", "linalg_vector_norm", "logsumexp")
+@rules("var", "std", "linalg_vector_norm", "logsumexp", "xor_sum")
 def _folded(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Like a member of the family of reductions."""
     from .ops.families import Reduction

@@ -516,7 +516,8 @@ def hardsigmoid(x: Number) -> Number:
 
 
 def hardsigmoid_gradient(g: Number, x: Number) -> Number:
-    return g / 6.0 if (x > -3.0) and (x < 3.0) else 0
+    # PyTorch's slope is float32's sixth in every type
+    return g * 0.16666667163372040 if (x > -3.0) and (x < 3.0) else 0
 
 
 def hardswish(x: Number) -> Number:
