@@ -19,15 +19,16 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .. import tape
+from .. import inplace, tape
 from ..autodiff import grad_mode
-from ..core import state
+from ..core import Op, state
 from ..tensor import Storage, Tensor, as_array, make
 from .fusion import fuse
 from .ir import Graph, Node, Value
+from .op_by_op import OpByOp
 from .passes import dead_code, identities
 from .program import Program, Unsupported
-from .trace import Trace, _strong, refuse_data, user_line
+from .trace import Trace, TracingError, _strong, _Written, check_type, refuse_data, user_line
 
 ARGUMENT, CAPTURED, MADE, CONSTANT = "argument", "captured", "made", "constant"
 
@@ -68,7 +69,7 @@ class Segment:
 
     def __init__(
         self, graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
-        writes: list[tuple[Source, Value]], gradients: list[tuple[Source, Any]],
+        writes: list[tuple[Source, Value]], gradients: list[tuple[Source, Any]], refused: str = "",
     ) -> None:  # fmt: skip
         self.graph = graph
         moving = [(v, s) for v, s in sources if s.kind != CONSTANT]
@@ -79,24 +80,34 @@ class Segment:
         self.gradients = gradients
         results = [v for _, v in outputs] + [v for _, v in writes]
         self.avals = [v.aval for v in results]
-        self.program = Program(graph, [v for v, _ in moving], results, constants)
+        inputs = [v for v, _ in moving]
+        self.program: Program | OpByOp
+        try:
+            if refused:
+                raise Unsupported(refused)
+            self.program = Program(graph, inputs, results, constants)
+        except Unsupported as error:
+            self.program = OpByOp(graph, inputs, results, constants, str(error))
 
-    def run(self, made: dict[Any, Any], arguments: Any) -> None:
-        """Run the kernels, then write to captured tensors and set gradients."""
+    def run(self, made: dict[Any, Any], arguments: Any, *, traced: bool = False) -> None:
+        """Run the kernels, then write to captured tensors and set gradients.
+
+        ``traced``: directly after the trace, which has counted the writes already.
+        """
         flats = [s.flat(made, arguments) for s in self.sources]
         with self.program.lock:
             results = self.program.run(flats)
         count = len(self.numbers)
         for number, flat in zip(self.numbers, results, strict=False):
             made[number] = flat
-        for (source, _), flat in zip(self.writes, results[count:], strict=True):
+        for (source, value), flat in zip(self.writes, results[count:], strict=True):
             target = source.flat(made, arguments)
-            if target.size == flat.size:
+            if value.aval.dense and value.aval.strides == source.described.strides:
                 target[...] = flat
             else:
-                as_array(target, source.described)[...] = as_array(flat, source.described)
+                as_array(target, source.described)[...] = as_array(flat, value.aval)
             tensor = source.tensor(arguments)
-            if tensor is not None:
+            if tensor is not None and not traced:
                 tensor._shared.version += 1
         for source, place in self.gradients:
             leaf: Any = source.tensor(arguments)
@@ -188,7 +199,7 @@ class Capture(Trace):
         self.existing_storages: set[int] | None = None
         self.outer = state.interpreters
         self.arguments: list[Tensor] = []
-        self.stand_ins: list[Tensor] = []
+        self.histories: list[tuple[Any, int]] = []
         self.argument_of: dict[int, int] = {}
         self.makes: set[int] = set()
         self.made: dict[Any, Any] = {}
@@ -201,6 +212,10 @@ class Capture(Trace):
         self.saved: list[tuple[int, Value]] = []
         self.first_uses: dict[int, tuple[Tensor, Tensor | None, bool]] = {}
         self.refilled: dict[int, Storage] = {}
+        self.changed: list[Source] = []
+        self.fences: list[Any] = []
+        self.handed: list[weakref.ref[Tensor]] = []
+        self.crossed = False
 
     # --- the call -------------------------------------------------------------------------------
 
@@ -212,19 +227,51 @@ class Capture(Trace):
         sys.setprofile(None)
         state.update(interpreters=self.outer)
 
-    def stand_in(self, tensor: Tensor) -> Tensor:
-        """A traced tensor for an argument."""
+    def take(self, tensor: Tensor) -> None:
+        """Note an argument of the call."""
+        storage = tensor._shared.memory
+        self.argument_of[id(storage)] = len(self.arguments)
         self.arguments.append(tensor)
-        made = super().argument(tensor)
-        self.graph.inputs.pop()
-        storage = made._shared
-        place = len(self.stand_ins)
-        self.argument_of[id(storage)] = place
-        record = self.storages[id(storage)]
-        record.owner = Source(ARGUMENT, place, False, made.aval)
-        self.sources.append((made.flat, record.owner))
-        self.stand_ins.append(made)
-        return made
+        self.histories.append((tape.node_of(tensor), tensor._output_index))
+        self._fence(tensor)
+
+    def _fence(self, tensor: Tensor) -> None:
+        """Find out when a backward pass in the call leaves it through this tensor."""
+        node = tape.node_of(tensor)
+        if node is not None and type(node) is not tape.AccumulateGrad:
+            self.fences.append(tape.add_hook(node, "pre", self._crossed))
+
+    def _crossed(self, gradients: Any) -> None:
+        self.crossed = True
+
+    def open_fences(self) -> None:
+        while self.fences:
+            self.fences.pop().remove()
+
+    def _capture(self, tensor: Tensor) -> _Written:
+        storage = tensor._shared.memory
+        place = self.argument_of.get(id(storage))
+        if place is None:
+            return super()._capture(tensor)
+        argument = self.arguments[place]
+        check_type(argument)
+        value = self.graph.value(argument.aval)
+        source = Source(ARGUMENT, place, False, value.aval)
+        self.sources.append((value, source))
+        record = _Written(value, value.aval, source, argument._offset)
+        self.storages[id(storage)] = record
+        return record
+
+    def rewritten(self) -> bool:
+        """Whether a tensor from outside has another place in autodiff's graph now."""
+        for x, (node, index) in zip(self.arguments, self.histories, strict=True):
+            if tape.node_of(x) is not node or x._output_index != index:
+                return True
+        for source in self.changed:
+            found = tape.node_of(source.key) if source.kind == CAPTURED else None
+            if found is not None and found.sequence >= self.started:
+                return True
+        return False
 
     def shared(self, tensor: Tensor) -> None:
         """A tensor was made over the memory of another one."""
@@ -235,15 +282,16 @@ class Capture(Trace):
         """Where the memory of a tensor comes from that was not used in this segment yet."""
         storage = tensor._shared.memory
         key, described = id(storage), value.aval
-        if key in self.argument_of:
-            source = Source(ARGUMENT, self.argument_of[key], False, described)
-        elif key in self.makes:
+        if key in self.makes:
             source = Source(MADE, key, True, described)
         elif id(tensor) in self.existing or self._existed(key):
             source = Source(CAPTURED, tensor, True, described)
             self.graph.captured.append((value, tensor))
+            self._fence(tensor)
         else:
             source = Source(CONSTANT, storage.buffer.copy(), True, described)
+            if not tensor.aval.weak:
+                self.handed.append(weakref.ref(tensor))
         self.sources.append((value, source))
         return source
 
@@ -253,6 +301,34 @@ class Capture(Trace):
                 id(x._storage.memory) for x in self.existing.values() if x._storage is not None
             }
         return storage in self.existing_storages
+
+    def _holder(self, storage: Storage) -> Tensor:
+        """A tensor from before the call over this memory."""
+        found = (x for x in self.existing.values() if x._storage is not None)
+        return next(x for x in found if x._storage.memory is storage)
+
+    # --- ops ------------------------------------------------------------------------------------
+
+    def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
+        try:
+            return super().apply(op, inputs, params)
+        except TracingError as error:
+            self.leave(str(error))
+            return op(*inputs, **params)
+
+    def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
+        try:
+            return super().apply_in_place(op, target, inputs, params)
+        except TracingError as error:
+            self.leave(str(error))
+            return inplace.apply_in_place(op, target, *inputs, **params)
+
+    def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
+        try:
+            return super().copy_into(target, source)
+        except TracingError as error:
+            self.leave(str(error))
+            return inplace.copy_(target, source)
 
     # --- data -----------------------------------------------------------------------------------
 
@@ -265,8 +341,10 @@ class Capture(Trace):
         if tensor.aval.weak:
             return
         key = id(tensor._shared.memory)
+        record = self.storages.get(key)
         if isinstance(tensor.flat, Value) or id(tensor) in self.existing or (
             key in self.makes or key in self.argument_of or self._existed(key)
+            or (record is not None and record.count)
         ):
             self.needed("the elements of a tensor")
 
@@ -320,8 +398,7 @@ class Capture(Trace):
                 live.setdefault(id(tensor._shared.memory), []).append(tensor)
         outputs: list[tuple[Any, Value]] = []
         for key, tensors in live.items():
-            made = isinstance(tensors[0]._shared.memory.buffer, Value)
-            if made and key not in self.argument_of:
+            if isinstance(tensors[0]._shared.memory.buffer, Value):
                 outputs.append((key, self.storages[key].value))
                 self.makes.add(key)
         outputs += self.saved
@@ -330,7 +407,7 @@ class Capture(Trace):
         try:
             segment = self._segment(outputs)
             if segment is not None:
-                segment.run(self.made, self.arguments)
+                segment.run(self.made, self.arguments, traced=True)
                 self.steps.append(segment)
         finally:
             self.enter()
@@ -338,9 +415,7 @@ class Capture(Trace):
             storage.buffer[...] = self.made[key]
         for key, tensors in live.items():
             self._give_data(key, tensors)
-        for stand_in, real in zip(self.stand_ins, self.arguments, strict=True):
-            if isinstance(stand_in.flat, Value):
-                stand_in.flat = stand_in._shared.buffer = real.flat
+            self.handed += map(weakref.ref, tensors)
         self.alive.clear()
         self.storages.clear()
         self.written.clear()
@@ -352,8 +427,7 @@ class Capture(Trace):
     def _give_data(self, key: int, tensors: list[Tensor]) -> None:
         storage = tensors[0]._shared.memory
         if isinstance(storage.buffer, Value):
-            place = self.argument_of.get(key)
-            storage.buffer = self.made[key] if place is None else self.arguments[place].flat
+            storage.buffer = self.made[key]
         flat = storage.buffer
         for tensor in tensors:
             tensor.flat = flat[tensor._offset : tensor._offset + tensor.aval.extent]
@@ -363,6 +437,7 @@ class Capture(Trace):
         """The compiled graph with these outputs; None when nothing was done."""
         graph = self.graph
         writes = [(r.owner, r.value) for r in self.written if r.owner.kind != CONSTANT]
+        self.changed += [owner for owner, _ in writes]
         for record in self.written:
             if record.owner.kind == CONSTANT:
                 key, storage = next(
@@ -396,14 +471,27 @@ class Capture(Trace):
         self.first_uses.setdefault(id(leaf), (leaf, leaf._grad, read))
         self.leaves.setdefault(id(leaf), (leaf, leaf._grad))
 
-    def grads(self) -> list[tuple[Tensor, Tensor | None, bool]]:
-        """Leaves, the ``grad`` they had at first, and whether the call depends on it."""
-        own = {id(x) for x in self.stand_ins}
-        return [use for key, use in self.first_uses.items() if key not in own]
+    def grads(self) -> list[tuple[Source, Tensor | None]]:
+        """Leaves whose ``grad`` the call depends on, and the ``grad`` they had at first."""
+        return [
+            (self._leaf_source(leaf), before)
+            for leaf, before, read in self.first_uses.values()
+            if read and (id(leaf) in self.existing)
+        ]
+
+    def outlived(self) -> bool:
+        """Whether a tensor of the call still exists that is neither a result nor a gradient."""
+        expected = {id(leaf._grad) for leaf, _, _ in self.first_uses.values()}
+        for step in self.steps:
+            for node in step.graph.nodes if isinstance(step, Segment) else ():
+                cells = getattr(node.params.get("fill"), "__closure__", None)
+                expected.update(id(cell.cell_contents) for cell in cells or ())
+        alive = (reference() for reference in self.handed)
+        return any(x is not None and id(x) not in expected for x in alive)
 
     def _leaf_source(self, leaf: Tensor) -> Source:
         place = self.argument_of.get(id(leaf._shared.memory))
-        if place is not None:
+        if place is not None and self.arguments[place] is leaf:
             return Source(ARGUMENT, place, False, leaf.aval)
         return Source(CAPTURED, leaf, False, leaf.aval)
 
@@ -412,11 +500,16 @@ class Capture(Trace):
         storage = tensor._shared.memory
         key = id(storage)
         if key in self.argument_of:
-            memory = Source(ARGUMENT, self.argument_of[key], False, None)
-        elif key in self.makes or (key in self.storages and isinstance(storage.buffer, Value)):
+            place = self.argument_of[key]
+            memory = Source(ARGUMENT, place, False, None)
+            offset = tensor._offset - self.arguments[place]._offset
+            return Place(memory, tensor.aval, offset, None, type(tensor))
+        if key in self.makes or (key in self.storages and isinstance(storage.buffer, Value)):
             memory = Source(MADE, key, True, None)
-        elif id(tensor) in self.existing or self._existed(key):
+        elif id(tensor) in self.existing:
             memory = Source(CAPTURED, tensor, True, None)
+        elif self._existed(key):
+            memory = Source(CAPTURED, self._holder(storage), True, None)
         else:
             memory = Source(CONSTANT, storage.buffer, True, None)
         return Place(memory, tensor.aval, tensor._offset, None, type(tensor))
@@ -461,6 +554,7 @@ def compiled(
             value = same[value.number]
         return value
 
+    refused = ""
     results = [resolved(v) for _, v in outputs] + [resolved(v) for _, v in writes]
     own = {v.number for n in graph.nodes if n.op.view is None for v in n.outputs}
     for place, value in enumerate(results):
@@ -468,9 +562,10 @@ def compiled(
             own.discard(value.number)
             continue
         copied = graph.value(clone.aval(value.aval))
-        gradient = place < len(outputs) and isinstance(outputs[place][0], tuple)
-        if not gradient and copied.aval is not _strong(value.aval):
-            raise Unsupported(f"{value.aval!r} is held in memory whose elements overlap")
+        kept = place < len(outputs) and not isinstance(outputs[place][0], tuple)
+        if kept and copied.aval is not _strong(value.aval):
+            refused = f"{value.aval!r} is held in memory whose elements overlap"
+            continue
         graph.nodes.append(Node(clone, (value,), {}, (copied,)))
         results[place] = copied
     graph.outputs = results
@@ -481,5 +576,5 @@ def compiled(
     count = len(outputs)
     return Segment(
         graph, used, [(n, v) for (n, _), v in zip(outputs, results, strict=False)],
-        [(s, v) for (s, _), v in zip(writes, results[count:], strict=True)], gradients,
+        [(s, v) for (s, _), v in zip(writes, results[count:], strict=True)], gradients, refused,
     )  # fmt: skip

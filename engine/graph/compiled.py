@@ -137,10 +137,10 @@ class Compiled:
         self.tensors = [
             (s.key, s.key.aval, tape.requires_grad(s.key)) for s in _captured(capture.steps)
         ]
-        self.grads = [(leaf, before) for leaf, before, read in capture.grads() if read]
+        self.grads = capture.grads()
         self.runs = 0
 
-    def broken(self) -> str:
+    def broken(self, arguments: list[Tensor]) -> str:
         """Which guard does not hold; "" when all do."""
         for tensor, described, tracked in self.tensors:
             if tensor.aval is not described or ((tensor._node is not None) != tracked and (
@@ -149,15 +149,25 @@ class Compiled:
                 return "a tensor's layout, type or requires_grad"
             if tracked and has_hooks(tensor._node):
                 return "a hook on a tensor"
-        for leaf, before in self.grads:
+        for source, before in self.grads:
+            leaf: Any = source.tensor(arguments)
             if leaf._grad is not before:
                 return "the gradients that were there before"
+        if self._reached(arguments):
+            return "an argument shares memory with a tensor that the call finds by itself"
         found = self.watch.broken_value()
         if not found and changes.count != self.changes:
             found = self.watch.broken_module()
             if not found:
                 self.changes = changes.count
         return found
+
+    def _reached(self, arguments: list[Tensor]) -> bool:
+        shared = [x._storage.memory for x in arguments if x._storage is not None]
+        return bool(shared) and any(
+            x._storage is not None and any(x._storage.memory is m for m in shared)
+            for x, _, _ in self.tensors
+        )
 
     def run(self, arguments: list[Tensor]) -> Any:
         """The call's result for these arguments."""
@@ -197,10 +207,10 @@ def _captured(steps: list[Any]) -> list[Source]:
 
 def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward | None]:
     """End a capture: where its results will be, and the backward pass of those that need one."""
-    stand_ins = {id(x): i for i, x in enumerate(capture.stand_ins)}
+    arguments = {id(x): i for i, x in enumerate(capture.arguments)}
     roots = [
         x for x in dict.fromkeys(outputs)
-        if id(x) not in stand_ins and id(x) not in capture.existing and tape.requires_grad(x)
+        if id(x) not in arguments and id(x) not in capture.existing and tape.requires_grad(x)
     ]  # fmt: skip
     if any(type(x._node) is tape.AccumulateGrad for x in roots):
         raise TracingError("a compiled call cannot return a leaf that it made")
@@ -208,8 +218,7 @@ def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward 
     places = {id(x): i for i, x in enumerate(roots)} if backward is not None else {}
     results: list[Any] = []
     for x in outputs:
-        x_place = stand_ins.get(id(x))
-        results.append(x if x_place is None else x_place)
+        results.append(arguments.get(id(x), x))
     for x in roots:
         x._node = None
     capture.materialise()
@@ -260,9 +269,9 @@ def _own_layout(described: Any) -> Any:
 def _leaves(capture: Capture, roots: list[Tensor]) -> tuple[list[Any], list[Source]]:
     """The ends of the graph inside of the call: (node, index), and what they belong to."""
     owners: dict[Any, Source] = {}
-    for i, x in enumerate(capture.stand_ins):
-        if type(x._node) is tape.AccumulateGrad:
-            owners[id(x._node), 0] = Source(ARGUMENT, i, False, x.aval)
+    for i, (x, history) in enumerate(zip(capture.arguments, capture.histories, strict=True)):
+        if history[0] is not None:
+            owners.setdefault((id(history[0]), history[1]), Source(ARGUMENT, i, False, x.aval))
     for x in capture.existing.values():
         node = tape.node_of(x) if x._node is not None else None
         if node is not None:

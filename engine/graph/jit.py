@@ -14,10 +14,10 @@ from typing import Any
 from .. import autocast, dtypes, tape
 from ..core import state
 from ..tensor import Tensor, captures
-from .capture import Capture
+from .capture import ARGUMENT, Capture, Segment
 from .compiled import Compiled, close
 from .guards import Watch
-from .program import Unsupported
+from .op_by_op import OpByOp
 from .trace import TracingError
 
 logger = logging.getLogger("mindtorch.graph")
@@ -146,7 +146,7 @@ class Jitted:
         except TypeError:
             return self._give_up("an argument is an iterator or cannot be hashed", args, kwargs)
         for place, compiled in enumerate(found):
-            reason = compiled.broken()
+            reason = compiled.broken(flattened.leaves)
             if not reason:
                 if place:
                     found.insert(0, found.pop(place))
@@ -161,7 +161,7 @@ class Jitted:
             return self.function(*args, **kwargs)
         self._running = True
         try:
-            return self._capture(given, flattened, found)
+            return self._capture(given, flattened, found, args, kwargs)
         finally:
             self._running = False
 
@@ -175,14 +175,16 @@ class Jitted:
         logger.warning("%s runs op by op: %s", getattr(self, "__name__", self.function), reason)
         return self.function(*args, **kwargs)
 
-    def _capture(self, given: Any, flattened: _Flattened, found: list[Compiled]) -> Any:
+    def _capture(
+        self, given: Any, flattened: _Flattened, found: list[Compiled], args: Any, kwargs: Any
+    ) -> Any:
         """Trace the call, run it, and keep how."""
         self.traces += 1
         modes = _modes()
         watch = Watch()
         capture = Capture(watch.profile)
-        stand_ins = [capture.stand_in(x) for x in flattened.leaves]
-        args, kwargs = _rebuild(given, iter(stand_ins), [])
+        for each in flattened.leaves:
+            capture.take(each)
         for each in flattened.objects:
             watch.watch_object(each)
         capture.enter()
@@ -191,45 +193,60 @@ class Jitted:
             result = self.function(*args, **kwargs)
             capture.profile = None
             sys.setprofile(None)
-            if capture.left:
-                self._refuse(capture.left)
-                return result
+            capture.open_fences()
             outputs = _Flattened()
-            returned = outputs.describe(result)
-            results, backward = close(capture, outputs.leaves)
-        except (TracingError, Unsupported) as error:
-            if capture.steps:
-                raise
-            _put_back(capture)
-            capture.exit()
-            args, kwargs = _rebuild(given, iter(flattened.leaves), [])
-            return self._give_up(str(error), args, kwargs)
+            refused = capture.left or _impure(capture, watch, modes)
+            if not refused:
+                try:
+                    returned = outputs.describe(result)
+                    results, backward = close(capture, outputs.leaves)
+                except (TypeError, TracingError) as error:
+                    refused = str(error)
+            if refused and not capture.left:
+                capture.materialise()
         except BaseException:
-            if not capture.steps:
-                _put_back(capture)
+            if not capture.left:
+                capture.materialise()
             raise
         finally:
+            capture.open_fences()
             captures.pop()
             capture.exit()
+        if refused:
+            self._refuse(refused)
+            return result
         compiled = Compiled(
             capture, watch, results, lambda leaves: _rebuild(returned, leaves, []), backward
         )
-        if capture.hooked:
-            watch.impure = "a tensor has hooks"
-        elif _modes() != modes:
-            watch.impure = "it changes a mode, such as whether gradients are recorded"
-        changed = watch.impure or watch.broken()
-        if changed:
-            self._refuse(changed if watch.impure else f"it changes {changed}")
+        made = compiled.finished(capture.made, flattened.leaves)
+        del result, outputs
+        if capture.outlived():
+            self._refuse("a tensor that it made is kept somewhere")
         else:
             found.append(compiled)
-        return compiled.finished(capture.made, flattened.leaves)
+        return made
 
 
-def _put_back(capture: Capture) -> None:
-    """Give leaves the gradients they had before a trace that came to nothing."""
-    for leaf, before, _ in capture.first_uses.values():
-        leaf._grad = before
+def _impure(capture: Capture, watch: Watch, modes: Any) -> str:
+    """Why running what was captured would not be the same as another call; "" when it would."""
+    if watch.impure:
+        return watch.impure
+    for step in capture.steps:
+        if isinstance(step, Segment) and isinstance(step.program, OpByOp):
+            return step.program.reason
+    if capture.hooked:
+        return "a tensor has hooks"
+    if _modes() != modes:
+        return "it changes a mode, such as whether gradients are recorded"
+    if capture.crossed or capture.rewritten():
+        return "it goes on with a graph of autodiff that was begun outside"
+    if any(before is not None and s.kind == ARGUMENT for s, before in capture.grads()):
+        return "an argument has a gradient already"
+    found = watch.reaches(capture.arguments)
+    if found:
+        return f"it finds an argument by itself, through {found}"
+    changed = watch.broken()
+    return f"it changes {changed}" if changed else ""
 
 
 def _modes() -> Any:

@@ -61,13 +61,20 @@ def check_type(tensor: Tensor) -> None:
 class _Written:
     """A storage's current value: that of the tensor which is its base."""
 
-    __slots__ = ("base_aval", "count", "owner", "value")
+    __slots__ = ("base_aval", "base_offset", "count", "owner", "value")
 
-    def __init__(self, value: Value, base_aval: Any, owner: Any) -> None:
+    def __init__(self, value: Value, base_aval: Any, owner: Any, base_offset: int = 0) -> None:
         self.value = value
         self.base_aval = base_aval
+        self.base_offset = base_offset
         self.count = 0
         self.owner = owner
+
+    def place(self, tensor: Tensor) -> dict[str, Any]:
+        """Where a tensor lies in the base, as ``as_strided`` takes it."""
+        described = tensor.aval
+        offset = tensor._offset - self.base_offset
+        return {"shape": described.shape, "strides": described.strides, "offset": offset}
 
 
 class Trace:
@@ -85,7 +92,7 @@ class Trace:
     # --- values -------------------------------------------------------------------------------
 
     def argument(self, tensor: Tensor) -> Tensor:
-        """A traced stand-in for an argument."""
+        """A traced tensor for an argument."""
         value = self.graph.value(_strong(tensor.aval))
         self.graph.inputs.append(value)
         made = self._tensor(value)
@@ -109,7 +116,7 @@ class Trace:
         stamp = tensor.__dict__.get("_trace_stamp", 0)
         if isinstance(tensor.flat, Value) and stamp == record.count:
             return tensor.flat
-        if tensor.aval is record.base_aval and not tensor._offset:
+        if tensor.aval is record.base_aval and tensor._offset == record.base_offset:
             value = record.value
         else:
             value = self._derive(tensor, record)
@@ -121,8 +128,7 @@ class Trace:
     def _derive(self, tensor: Tensor, record: _Written) -> Value:
         from ..ops.movement import as_strided
 
-        params = _place(tensor)
-        return self.emit(as_strided, (record.value,), params)[0]
+        return self.emit(as_strided, (record.value,), record.place(tensor))[0]
 
     def _capture(self, tensor: Tensor) -> _Written:
         """Make a tensor that the function found by itself an input of the graph."""
@@ -188,9 +194,18 @@ class Trace:
         from .. import inplace
 
         inplace.check_writable(target)
+        if state.grad_enabled:
+            inputs = tuple([self._as_it_is(x) if x is target else x for x in inputs])
         result = self.apply(op, inputs, params)
         inplace.check_result(target, result.aval.shape, result.aval.dtype)
         return self._write(target, result)
+
+    def _as_it_is(self, tensor: Tensor) -> Tensor:
+        """The tensor's present value, which a write to the tensor does not change."""
+        kept = self._tensor(self.value_of(tensor))
+        kept._node = tape.node_of(tensor)
+        kept._output_index = tensor._output_index
+        return kept
 
     def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
         """``target[...] = source``."""
@@ -213,7 +228,7 @@ class Trace:
         value = self.value_of(source)
         self.value_of(target)
         record = self.storages[id(target._shared.memory)]
-        place = tuple(sorted(_place(target).items()))
+        place = tuple(sorted(record.place(target).items()))
         chain = ((as_strided, place),)
         record.value = self.emit(
             view_update, (record.value, value), {"chain": chain}
@@ -259,14 +274,6 @@ class Trace:
                     graph.gradients.append((leaf, self.value_of(leaf._grad)))
                 leaf._grad = before
         return graph
-
-
-def _place(tensor: Tensor) -> dict[str, Any]:
-    """Where a tensor lies in its storage, as ``as_strided`` takes it."""
-    described = tensor.aval
-    return {
-        "shape": described.shape, "strides": described.strides, "offset": tensor._offset,
-    }  # fmt: skip
 
 
 def _strong(description: Any) -> Any:

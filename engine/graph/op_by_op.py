@@ -1,0 +1,59 @@
+"""A graph that cannot be bound to memory, run one node after another on eager memory."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..tensor import Tensor, as_array, make
+from .ir import DRAW, Graph, Value
+
+
+class OpByOp:
+    """What :class:`.program.Program` is, with memory that each op makes.
+
+    Args:
+        graph: what to compute.
+        inputs: values whose memory is given at each run.
+        outputs: values whose memory is new at each run.
+        constants: values that never change, with their arrays.
+        reason: why the graph is not a program.
+    """
+
+    def __init__(
+        self, graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value],
+        constants: Sequence[tuple[Value, Any]], reason: str,
+    ) -> None:  # fmt: skip
+        self.lock = threading.RLock()
+        self.inputs = list(inputs)
+        self.outputs = list(outputs)
+        self.constants = list(constants)
+        self.nodes = graph.nodes
+        self.names = [node.op.name for node in graph.nodes]
+        self.arena_bytes = 0
+        self.reason = reason
+
+    def run(self, flats: Sequence[Any]) -> list[Any]:
+        """The outputs' arrays for these inputs' arrays."""
+        held = {v.number: make(flat, v.aval) for v, flat in zip(self.inputs, flats, strict=True)}
+        held.update((v.number, make(flat, v.aval)) for v, flat in self.constants)
+        for node in self.nodes:
+            operands = [None if v is None else held[v.number] for v in node.inputs]
+            if node.op is DRAW:
+                results: Any = _drawn(node, operands)
+            else:
+                results = node.op.evaluate(0, tuple(operands), node.params)
+            several = results if isinstance(results, tuple) else (results,)
+            for value, result in zip(node.outputs, several, strict=True):
+                held[value.number] = result
+        return [held[v.number].flat[: v.aval.extent].copy() for v in self.outputs]
+
+
+def _drawn(node: Any, operands: list[Any]) -> Tensor:
+    made = node.outputs[0].aval
+    result = make(np.empty(made.extent, made.dtype.np), made)
+    node.params["fill"](as_array(result.flat, made), *[x.array() for x in operands])
+    return result
