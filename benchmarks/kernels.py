@@ -1,9 +1,12 @@
-"""Time kernels of linear algebra, convolution and pooling against torch's, in turns.
+"""Time single operations, forward and backward, on us and on torch eager.
 
-Each side is a process of its own; they take turns, ``--rounds`` times, so that both see the same
-machine. Printed are the smallest times and their ratio (ours / torch's; below 1 is faster).
+Each side is a process of its own that stays alive; the two take turns, row by row, ``--rounds``
+times for ``--seconds`` each, so that both see the same machine. Printed are the smallest times, the
+ratio of these minima, and the median of the rounds' ratios (ours / torch's; below 1 is faster).
+On one thread, times are those of the processor (``--clock wall`` for the wall's), which a busy
+machine disturbs less; on several, the wall's.
 
-    python benchmarks/kernels.py [--rounds 3] [--threads 1 2]
+    python benchmarks/kernels.py [--rounds 12] [--threads 1 2] [--only gelu softmax] [--write]
 """
 
 from __future__ import annotations
@@ -11,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import statistics
 import subprocess
 import sys
 import time
@@ -18,191 +22,216 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 ROOT = Path(__file__).resolve().parent.parent
-
-# rows, inner length, columns
-PRODUCTS = [(64, 64, 64), (512, 512, 512), (64, 784, 512), (64, 512, 10), (2048, 128, 512)]
-# title, input, weight, stride, padding, groups
-CONVOLUTIONS: list[tuple[str, Any, Any, int, int, int]] = [
-    ("LeNet 1, 5x5", (64, 1, 28, 28), (6, 1, 5, 5), 1, 2, 1),
-    ("LeNet 2, 5x5", (64, 6, 14, 14), (16, 6, 5, 5), 1, 0, 1),
-    ("ResNet stem", (32, 3, 32, 32), (64, 3, 3, 3), 1, 1, 1),
-    ("ResNet 64", (32, 64, 32, 32), (64, 64, 3, 3), 1, 1, 1),
-    ("ResNet 64-128, stride 2", (32, 64, 32, 32), (128, 64, 3, 3), 2, 1, 1),
-    ("ResNet 64-128, 1x1, stride 2", (32, 64, 32, 32), (128, 64, 1, 1), 2, 0, 1),
-    ("ResNet 128", (32, 128, 16, 16), (128, 128, 3, 3), 1, 1, 1),
-    ("ResNet 256", (32, 256, 8, 8), (256, 256, 3, 3), 1, 1, 1),
-    ("ResNet 512", (32, 512, 4, 4), (512, 512, 3, 3), 1, 1, 1),
-    ("depthwise 64", (32, 64, 32, 32), (64, 1, 3, 3), 1, 1, 64),
-    ("1x1, 64-256", (32, 64, 32, 32), (256, 64, 1, 1), 1, 0, 1),
-]
-# input, window, stride, padding
-POOLS: list[tuple[Any, int, int, int]] = [
-    ((64, 6, 28, 28), 2, 2, 0),
-    ((32, 64, 32, 32), 3, 2, 1),
-]
+PAGE = ROOT / "docs" / "performance.md"
+BEGIN, END = "<!-- kernels measured -->", "<!-- kernels end -->"
+Run = Callable[[], Any]
 
 
-def normal(shape: Any) -> Any:
-    return np.random.default_rng(0).standard_normal(shape, dtype=np.float32)
+def there_and_back(torch: Any, function: Callable[..., Any], *shapes: Any) -> Run:
+    """``function`` of normal tensors, and its gradients for all of them."""
+    inputs = [torch.randn(shape, requires_grad=True) for shape in shapes]
+    slope = torch.randn_like(function(*inputs)) if function(*inputs).ndim else None
+
+    def run() -> None:
+        for x in inputs:
+            x.grad = None
+        function(*inputs).backward(slope)
+
+    return run
 
 
-def smallest(run: Callable[[], Any]) -> float:
-    """Microseconds of the fastest of many calls, after two to warm up, for half a second."""
-    run()
-    run()
-    best, end = float("inf"), time.perf_counter() + 0.5
-    while time.perf_counter() < end:
-        began = time.perf_counter()
+def gemm(torch: Any) -> Run:
+    a, b = torch.randn(512, 512), torch.randn(512, 512)
+    return lambda: a @ b
+
+
+def convolution(torch: Any) -> Run:
+    def function(x: Any, weight: Any) -> Any:
+        return torch.nn.functional.conv2d(x, weight, padding=1)
+
+    return there_and_back(torch, function, (32, 64, 32, 32), (64, 64, 3, 3))
+
+
+def attention(torch: Any) -> Run:
+    function = torch.nn.functional.scaled_dot_product_attention
+    return there_and_back(torch, function, *[(8, 8, 256, 64)] * 3)
+
+
+def layer_norm(torch: Any) -> Run:
+    def function(x: Any, weight: Any, bias: Any) -> Any:
+        return torch.nn.functional.layer_norm(x, (1024,), weight, bias)
+
+    return there_and_back(torch, function, (1024, 1024), (1024,), (1024,))
+
+
+def batch_norm(torch: Any) -> Run:
+    mean, variance = torch.zeros(64), torch.ones(64)
+
+    def function(x: Any, weight: Any, bias: Any) -> Any:
+        return torch.nn.functional.batch_norm(x, mean, variance, weight, bias, training=True)
+
+    return there_and_back(torch, function, (16, 64, 32, 32), (64,), (64,))
+
+
+def gelu(torch: Any) -> Run:
+    return there_and_back(torch, torch.nn.functional.gelu, (1024, 1024))
+
+
+def softmax(torch: Any) -> Run:
+    return there_and_back(torch, lambda x: torch.softmax(x, -1), (1024, 1024))
+
+
+def max_pool(torch: Any) -> Run:
+    def function(x: Any) -> Any:
+        return torch.nn.functional.max_pool2d(x, 2)
+
+    return there_and_back(torch, function, (16, 64, 32, 32))
+
+
+def cross_entropy(torch: Any) -> Run:
+    target = torch.randint(0, 50000, (20,))
+    function = torch.nn.functional.cross_entropy
+    return there_and_back(torch, lambda x: function(x, target), (20, 50000))
+
+
+def adam(torch: Any) -> Run:
+    parameters = [torch.nn.Parameter(torch.randn(16384)) for _ in range(40)]
+    for parameter in parameters:
+        parameter.grad = torch.randn(16384)
+    step: Run = torch.optim.Adam(parameters, lr=1e-3, fused=True).step
+    return step
+
+
+def lstm(torch: Any) -> Run:
+    network, head = torch.nn.LSTM(64, 64, num_layers=2), torch.nn.Linear(64, 8)
+    parameters = [*network.parameters(), *head.parameters()]
+    optimizer = torch.optim.SGD(parameters, lr=0.01)
+    x, target = torch.randn(32, 16, 64), torch.randint(0, 8, (16,))
+
+    def run() -> None:
+        optimizer.zero_grad()
+        loss = torch.nn.functional.cross_entropy(head(network(x)[0][-1]), target)
+        loss.backward()
+        optimizer.step()
+
+    return run
+
+
+ROWS: dict[str, tuple[str, Callable[[Any], Run]]] = {
+    "gemm": ("matrix product 512x512x512", gemm),
+    "convolution": ("convolution 3x3, 64 channels, 32x32, batch 32, and back", convolution),
+    "attention": ("attention (8, 8, 256, 64), and back", attention),
+    "layer_norm": ("layer norm 1024x1024, and back", layer_norm),
+    "batch_norm": ("batch norm (16, 64, 32, 32), and back", batch_norm),
+    "gelu": ("gelu, 1M elements, and back", gelu),
+    "softmax": ("softmax 1024x1024, and back", softmax),
+    "max_pool": ("max pool 2x2 of (16, 64, 32, 32), and back", max_pool),
+    "cross_entropy": ("cross entropy, 20 rows of 50k classes, and back", cross_entropy),
+    "adam": ("Adam(fused=True), 40 parameters of 16k", adam),
+    "lstm": ("LSTM 2x64, batch 16, 32 steps: a training step", lstm),
+}
+
+
+def smallest(run: Run, seconds: float, clock: Callable[[], float]) -> float:
+    """Microseconds of the fastest of the calls that fit, at least two."""
+    best, calls, end = float("inf"), 0, time.perf_counter() + seconds
+    while calls < 2 or time.perf_counter() < end:
+        began = clock()
         run()
-        best = min(best, time.perf_counter() - began)
+        best = min(best, clock() - began)
+        calls += 1
     return best * 1e6
 
 
-def result_shape(x: Any, channels: int, window: int, stride: int, padding: int) -> Any:
-    return (x[0], channels, *[(n + 2 * padding - window) // stride + 1 for n in x[2:]])
-
-
-class Flat:
-    """What a plan is told of a contiguous or transposed matrix."""
-
-    def __init__(self, array: Any) -> None:
-        self.shape, self.dtype = array.shape, array.dtype
-        self.strides = tuple(s // array.itemsize for s in array.strides)
-
-
-def ours() -> dict[str, float]:
-    from mindtorch.kernels.cpu import convolution, matmul, pooling
-
-    times = {}
-    for m, k, n in PRODUCTS:
-        a, b, w, c = normal((m, k)), normal((k, n)), normal((n, k)), np.empty((m, n), np.float32)
-        bias = normal(n)
-        product: Any = matmul.matmul.plan((Flat(c),), (Flat(a), Flat(b)))  # type: ignore[attr-defined]
-        affine: Any = matmul.linear.plan((Flat(c),), (Flat(a), Flat(w), Flat(bias)))  # type: ignore[attr-defined]
-        operands = [v.reshape(-1) for v in (c, a, b, w)]
-        times[f"matmul {m}x{k}x{n}"] = smallest(lambda: product(*operands[:3]))  # noqa: B023
-        times[f"linear {m}x{k}x{n}"] = smallest(
-            lambda: affine(operands[0], operands[1], operands[3], bias)  # noqa: B023
-        )
-    for title, xs, ws, stride, padding, groups in CONVOLUTIONS:
-        x, w, g = normal(xs), normal(ws), normal(result_shape(xs, ws[0], ws[2], stride, padding))
-        y, dx, dw = np.empty_like(g), np.empty_like(x), np.empty_like(w)
-        params: Any = {
-            "stride": (stride, stride), "padding": (padding, padding), "dilation": (1, 1),
-            "groups": groups,
-        }  # fmt: skip
-        times[f"{title}, forward"] = smallest(
-            lambda: convolution.convolution(y, x, w, None, **params)  # noqa: B023
-        )
-        times[f"{title}, input gradient"] = smallest(
-            lambda: convolution.convolution_input_gradient(dx, g, w, **params)  # noqa: B023
-        )
-        times[f"{title}, weight gradient"] = smallest(
-            lambda: convolution.convolution_weight_gradient(dw, g, x, **params)  # noqa: B023
-        )
-    for xs, window, stride, padding in POOLS:
-        x, g = normal(xs), normal(result_shape(xs, xs[1], window, stride, padding))
-        y, places, dx = np.empty_like(g), np.empty(g.shape, np.int64), np.empty_like(x)
-        params = {
-            "kernel_size": (window,) * 2, "stride": (stride,) * 2, "padding": (padding,) * 2,
-            "dilation": (1, 1),
-        }  # fmt: skip
-        times[f"max pool {window}x{window}, forward"] = smallest(
-            lambda: pooling.max_pool((y, places), x, **params)  # noqa: B023
-        )
-        times[f"max pool {window}x{window}, gradient"] = smallest(
-            lambda: pooling.max_pool_gradient(dx, g, places)  # noqa: B023
-        )
-    return times
-
-
-def theirs() -> dict[str, float]:
-    import torch
-
-    times = {}
-    for m, k, n in PRODUCTS:
-        a, b, w, bias = (torch.from_numpy(normal(s)) for s in ((m, k), (k, n), (n, k), n))
-        times[f"matmul {m}x{k}x{n}"] = smallest(lambda: a @ b)  # noqa: B023
-        times[f"linear {m}x{k}x{n}"] = smallest(
-            lambda: torch.nn.functional.linear(a, w, bias)  # noqa: B023
-        )
-    backward = torch.ops.aten.convolution_backward
-    for title, xs, ws, stride, padding, groups in CONVOLUTIONS:
-        shape = result_shape(xs, ws[0], ws[2], stride, padding)
-        x, w, g = (torch.from_numpy(normal(s)) for s in (xs, ws, shape))
-        rest = [None, [stride] * 2, [padding] * 2, [1, 1], False, [0, 0], groups]
-        times[f"{title}, forward"] = smallest(
-            lambda: torch.conv2d(x, w, None, stride, padding, 1, groups)  # noqa: B023
-        )
-        for name, mask in (("input", [True, False, False]), ("weight", [False, True, False])):
-            times[f"{title}, {name} gradient"] = smallest(
-                lambda: backward(g, x, w, *rest, mask)  # noqa: B023
-            )
-    for xs, window, stride, padding in POOLS:
-        x = torch.from_numpy(normal(xs))
-        pool = (window, stride, padding)
-        times[f"max pool {window}x{window}, forward"] = smallest(
-            lambda: torch.nn.functional.max_pool2d(x, *pool, return_indices=True)  # noqa: B023
-        )
-        tracked = x.clone().requires_grad_()
-        y = torch.nn.functional.max_pool2d(tracked, *pool)
-        g = torch.ones_like(y)
-        times[f"max pool {window}x{window}, gradient"] = smallest(
-            lambda: torch.autograd.grad(y, tracked, g, retain_graph=True)  # noqa: B023
-        )
-    return times
-
-
-def child(side: str, threads: int) -> None:
+def serve(side: str, threads: int, clock: Callable[[], float]) -> None:
+    """Answer each line "row seconds" with the smallest time of that row."""
     sys.path.insert(0, str(ROOT))
     if side == "torch":
         import torch
-
-        torch.set_num_threads(threads)
     else:
-        from mindtorch.kernels.cpu.threads import set_num_threads
+        import mindtorch.torch as torch
+    torch.set_num_threads(threads)
+    runs: dict[str, Run] = {}
+    for line in sys.stdin:
+        row, seconds = line.split()
+        if row not in runs:
+            runs[row] = ROWS[row][1](torch)
+            runs[row]()
+        print(json.dumps(smallest(runs[row], float(seconds), clock)), flush=True)
 
-        set_num_threads(threads)
-    print(json.dumps(theirs() if side == "torch" else ours()))
+
+def start(side: str, threads: int, clock: str) -> Any:
+    """The process of a side; with one thread, both sides run on the same core."""
+    command = [
+        sys.executable, __file__, "--serve", side, "--threads", str(threads), "--clock", clock,
+    ]  # fmt: skip
+    environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
+    served = subprocess.Popen(
+        command, env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    if threads == 1 and hasattr(os, "sched_setaffinity"):
+        os.sched_setaffinity(served.pid, {max(os.sched_getaffinity(0))})
+    return served
 
 
-def in_turns(threads: int, rounds: int) -> dict[str, dict[str, float]]:
-    """The smallest times of each side."""
-    best: dict[str, dict[str, float]] = {"mindtorch": {}, "torch": {}}
+def ask(served: Any, row: str, seconds: float) -> float:
+    served.stdin.write(f"{row} {seconds}\n")
+    served.stdin.flush()
+    return float(json.loads(served.stdout.readline()))
+
+
+def measure(row: str, sides: Any, rounds: int, seconds: float) -> tuple[float, float, float]:
+    """(our smallest time, torch's, the median of the rounds' ratios)."""
+    ours, theirs = [], []
     for _ in range(rounds):
-        for side, held in best.items():
-            command = [sys.executable, __file__, "--child", side, "--threads", str(threads)]
-            environment = dict(os.environ, OMP_NUM_THREADS=str(threads))
-            done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, check=True)
-            for name, seconds in json.loads(done.stdout).items():
-                held[name] = min(held.get(name, float("inf")), seconds)
-    return best
+        ours.append(ask(sides[0], row, seconds))
+        theirs.append(ask(sides[1], row, seconds))
+    ratios = [a / b for a, b in zip(ours, theirs, strict=True)]
+    return min(ours), min(theirs), statistics.median(ratios)
+
+
+def table(arguments: Any) -> list[str]:
+    lines = [
+        "| operation, float32 | threads | ours (us) | torch (us) | ratio: minima | median |",
+        "|---|---|---|---|---|---|",
+    ]
+    print("\n".join(lines), flush=True)
+    for threads in arguments.threads:
+        clock = arguments.clock or ("processor" if threads == 1 else "wall")
+        sides = [start(side, threads, clock) for side in ("mindtorch", "torch")]
+        for row in arguments.only or ROWS:
+            ours, theirs, median = measure(row, sides, arguments.rounds, arguments.seconds)
+            lines.append(
+                f"| {ROWS[row][0]} | {threads} | {ours:.0f} | {theirs:.0f} | "
+                f"**{ours / theirs:.2f}** | {median:.2f} |"
+            )
+            print(lines[-1], flush=True)
+        for served in sides:
+            served.stdin.close()
+            served.wait()
+    return lines
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=2)
+    parser.add_argument("--rounds", type=int, default=12)
+    parser.add_argument("--seconds", type=float, default=0.15)
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
-    parser.add_argument("--child", help=argparse.SUPPRESS)
-    arguments, others = parser.parse_known_args()
-    if arguments.child:
-        child(arguments.child, arguments.threads[0])
+    parser.add_argument("--clock", choices=("processor", "wall"))
+    parser.add_argument("--only", nargs="+", choices=ROWS)
+    parser.add_argument("--write", action="store_true", help="put the table into the page")
+    parser.add_argument("--serve", help=argparse.SUPPRESS)
+    arguments = parser.parse_args()
+    if arguments.serve:
+        clock = time.perf_counter if arguments.clock == "wall" else time.process_time
+        serve(arguments.serve, arguments.threads[0], clock)
         return
-    if others:
-        print(f"not for this script: {' '.join(others)}")
-    for threads in arguments.threads:
-        best = in_turns(threads, arguments.rounds)
-        print(f"| kernel, float32, {threads} thread(s) | ours (us) | torch (us) | ratio |")
-        print("|---|---|---|---|")
-        for name, time_of_torch in best["torch"].items():
-            time_of_ours = best["mindtorch"][name]
-            print(
-                f"| {name} | {time_of_ours:.1f} | {time_of_torch:.1f} | "
-                f"**{time_of_ours / time_of_torch:.2f}** |"
-            )
+    lines = table(arguments)
+    if arguments.write:
+        page = PAGE.read_text()
+        before, after = page.split(BEGIN)[0], page.split(END)[1]
+        PAGE.write_text("\n".join([f"{before}{BEGIN}", *lines, f"{END}{after}"]))
 
 
 if __name__ == "__main__":
