@@ -102,7 +102,7 @@ def end_soon(mesh: Mesh, why: str) -> None:
         if mesh.closed or mesh.failed:
             return
         text = f"this process was ended, because {why}\nit was here:\n{stack_of_main_thread()}"
-        _write_report(text)
+        write_report(text)
         sys.stderr.write(_prefixed(mesh.rank, text))
         sys.stderr.flush()
         os._exit(1)
@@ -122,7 +122,7 @@ def _prefixed(rank: int, text: str) -> str:
     return "".join(f"[rank{rank}]: {line}\n" for line in text.rstrip("\n").split("\n"))
 
 
-def _write_report(text: str) -> None:
+def write_report(text: str) -> None:
     """Leave the traceback where the launcher looks for it; the first one counts."""
     path = os.environ.get("TORCHELASTIC_ERROR_FILE")
     if path and not os.path.exists(path):
@@ -143,7 +143,7 @@ class ExceptHook:
     ) -> Any:
         text = "".join(traceback.format_exception(kind, error, where))
         if issubclass(kind, Exception):
-            _write_report(text)
+            write_report(text)
             announce(self.mesh, text)
         if self.before is not sys.__excepthook__:
             return self.before(kind, error, where)
