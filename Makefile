@@ -27,7 +27,7 @@ $(BIN)/python:
 # torchvision's wheels are built against a CUDA torch; without --no-deps it could replace the CPU one.
 $(STAMP): constraints.txt setup.cfg pyproject.toml | $(BIN)/python
 	$(PIP) setuptools
-	$(PIP) --no-build-isolation --editable '.[test]'
+	$(PIP) --no-build-isolation --editable '.[test,distributed]'
 	$(PIP) torch pillow
 	$(PIP) --no-deps torchvision
 	touch $@

@@ -37,7 +37,15 @@ def make_parser() -> argparse.ArgumentParser:
     )
     gradient_check.add_arguments(slopes)
     slopes.set_defaults(act=gradient_check.main)
+    commands.add_parser("torchrun", help="start the processes of a distributed job")
     return parser
+
+
+def torchrun(arguments: list[str]) -> int:
+    """`python -m torch.distributed.run`, with mindtorch in torch's place in all processes."""
+    from mindtorch.torch.distributed.run import main as start
+
+    return start(arguments)
 
 
 def run_script(options: argparse.Namespace) -> int:
@@ -57,6 +65,9 @@ def run_script(options: argparse.Namespace) -> int:
 
 def main(arguments: list[str] | None = None) -> int:
     """The exit status: the script's own for `run`."""
-    options = make_parser().parse_args(arguments)
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["torchrun"]:
+        return torchrun(given[1:])
+    options = make_parser().parse_args(given)
     status: int = options.act(options)
     return status

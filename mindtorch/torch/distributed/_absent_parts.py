@@ -16,7 +16,6 @@ _TENSOR = "there are no tensors that are spread over processes"
 _MESH = "process groups have one dimension; use new_group"
 _FILES = "states are not sharded; torch.save and torch.load keep whole ones"
 _HOOK = "gradients are averaged by all_reduce after backward; there are no other schedules"
-_LAUNCH = "start the processes yourself, or with torch.multiprocessing.spawn"
 
 absent_module("distributed.device_mesh", _MESH, "DeviceMesh", "init_device_mesh")
 _tensor = absent_module(
@@ -134,10 +133,3 @@ for _name, (_classes, _functions) in {
     "state_dict_saver": ("", "async_save save save_state_dict"),
 }.items():
     absent_module(f"distributed.checkpoint.{_name}", _FILES, _classes, _functions)
-
-absent_module(
-    "distributed.run",
-    _LAUNCH,
-    "",
-    "config_from_args elastic_launch get_args_parser main parse_args run",
-)

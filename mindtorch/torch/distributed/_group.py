@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import numpy as np
@@ -24,10 +25,15 @@ class ProcessGroup:
         mesh: the connections of this process.
         number: the group's, the same in all processes.
         ranks: the global numbers of its processes, in the group's order.
+        timeout: how long an operation waits for the others.
     """
 
-    def __init__(self, mesh: Mesh, number: int, ranks: list[int], name: str, backend: str) -> None:
+    def __init__(
+        self, mesh: Mesh, number: int, ranks: list[int], name: str, backend: str,
+        timeout: timedelta,
+    ) -> None:  # fmt: skip
         self.mesh = mesh
+        self.timeout = timeout
         self.number = number
         self.ranks = ranks
         self.group_name = name
@@ -68,10 +74,15 @@ class ProcessGroup:
         self.mesh.send(self.ranks[place], self.number, tag, data)
 
     def receive(self, place: int, tag: int = _COLLECTIVE) -> bytearray:
-        return self.mesh.receive(self.ranks[place], self.number, tag)
+        return self.mesh.receive(self.ranks[place], self.number, tag, self.timeout)
+
+    def begin(self) -> None:
+        """Count a collective operation; the count tells who is late."""
+        self.mesh.calls[self.number] += 1
 
     def broadcast_bytes(self, data: bytes | None, root: int) -> bytes:
         """What ``root`` has, in all processes; along a binary tree."""
+        self.begin()
         size = self.size()
         place = (self.own - root) % size
         if place:
@@ -84,6 +95,7 @@ class ProcessGroup:
 
     def gather_bytes(self, data: Any, root: int) -> list[Any]:
         """What every process has, in ``root``; an empty list in the others."""
+        self.begin()
         if self.own != root:
             self.send(root, data)
             return []
@@ -91,6 +103,7 @@ class ProcessGroup:
 
     def all_gather_bytes(self, data: Any) -> list[Any]:
         """What every process has, in all of them."""
+        self.begin()
         others = [i for i in range(self.size()) if i != self.own]
         for i in others:
             self.send(i, data)
@@ -98,6 +111,7 @@ class ProcessGroup:
 
     def exchange_bytes(self, parts: list[Any]) -> list[Any]:
         """Part ``i`` goes to process ``i``; what all of them sent here."""
+        self.begin()
         for i, part in enumerate(parts):
             if i != self.own:
                 self.send(i, part)
@@ -105,6 +119,7 @@ class ProcessGroup:
 
     def scatter_bytes(self, parts: list[Any] | None, root: int) -> Any:
         """Part ``i`` of ``root``'s list, in process ``i``."""
+        self.begin()
         if self.own != root:
             return self.receive(root)
         assert parts is not None
@@ -124,6 +139,18 @@ class ProcessGroup:
         found = self.gather_bytes(as_bytes(array), root)
         if found:
             array[...] = combine([from_bytes(f, array) for f in found], operation)
+
+    def broadcast(self, array: Any, root: int) -> None:
+        """Overwrite the array with that of ``root``."""
+        own = as_bytes(array).tobytes() if self.own == root else None
+        data = self.broadcast_bytes(own, root)
+        if own is None:
+            array[...] = from_bytes(data, array)
+
+    def all_gather(self, array: Any) -> Any:
+        """The bytes of all processes' arrays of this size: one row for each."""
+        found = self.all_gather_bytes(as_bytes(array))
+        return np.stack([np.frombuffer(data, np.uint8) for data in found])
 
     def all_reduce(self, array: Any, operation: str) -> None:
         """Combine the arrays of all processes into each of them, with the same bits in all."""

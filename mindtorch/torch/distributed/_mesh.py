@@ -7,6 +7,7 @@ waiting at the other end.
 from __future__ import annotations
 
 import contextlib
+import os
 import secrets
 import socket
 import struct
@@ -16,6 +17,7 @@ from collections import defaultdict, deque
 from datetime import timedelta
 from typing import Any
 
+from . import _failure
 from ._store import Store, TCPStore, read_exactly
 
 _HEADER = struct.Struct("<IiQ")
@@ -39,7 +41,13 @@ class Mesh:
         self.arrived: dict[tuple[int, int, int], deque[bytearray]] = defaultdict(deque)
         self.changed = threading.Condition()
         self.lost: dict[int, str] = {}
+        self.left: set[int] = set()
+        self.process = os.getpid()
         self.closed = False
+        self.failed = False
+        self.stuck = False
+        self.calls: dict[int, int] = defaultdict(int)
+        self.answers: dict[int, str] = {}
         if size > 1:
             self._connect_all(store)
 
@@ -81,15 +89,21 @@ class Mesh:
             while True:
                 group, tag, count = _HEADER.unpack(read_exactly(connection, _HEADER.size))
                 data = read_exactly(connection, count)
+                if group == _failure.CONTROL:
+                    _failure.heard(self, peer, tag, data.decode())
+                    continue
                 with self.changed:
                     self.arrived[peer, group, tag].append(data)
                     self.changed.notify_all()
         except OSError as error:
             with self.changed:
-                self.lost[peer] = str(error)
+                known = peer in self.lost or peer in self.left
+                self.lost.setdefault(peer, str(error))
                 self.changed.notify_all()
                 if self.closed:
                     connection.close()
+            if not known:
+                _failure.end_soon(self, f"the process of rank {peer} has ended")
 
     def send(self, peer: int, group: int, tag: int, data: Any) -> None:
         """Send bytes, or what has a buffer of bytes, to ``peer`` under a group and a tag."""
@@ -102,13 +116,18 @@ class Mesh:
         except OSError as error:
             raise RuntimeError(f"Connection closed by peer {peer}: {error}") from error
 
-    def receive(self, peer: int, group: int, tag: int) -> bytearray:
+    def receive(
+        self, peer: int, group: int, tag: int, timeout: timedelta | None = None
+    ) -> bytearray:
         """The oldest bytes from ``peer`` under a group and a tag, waited for."""
-        return self.receive_any([peer], group, tag)[1]
+        return self.receive_any([peer], group, tag, timeout)[1]
 
-    def receive_any(self, peers: list[int], group: int, tag: int) -> tuple[int, bytearray]:
+    def receive_any(
+        self, peers: list[int], group: int, tag: int, timeout: timedelta | None = None
+    ) -> tuple[int, bytearray]:
         """The next bytes of any of the peers, and whose they are."""
-        end = time.monotonic() + self.timeout.total_seconds()
+        limit = (self.timeout if timeout is None else timeout).total_seconds()
+        end = time.monotonic() + limit
         with self.changed:
             while True:
                 for peer in peers:
@@ -121,11 +140,9 @@ class Mesh:
                     raise RuntimeError(f"Connection closed by peer {peers}: {why}")
                 left = end - time.monotonic()
                 if left <= 0:
-                    raise RuntimeError(
-                        f"Timed out waiting {int(self.timeout.total_seconds() * 1000)}ms for recv "
-                        "operation to complete"
-                    )
+                    break
                 self.changed.wait(left)
+        raise _failure.timed_out(self, peers, group, limit)
 
     def has_arrived(self, peer: int, group: int, tag: int) -> bool:
         """Whether :meth:`receive` would not wait."""
@@ -134,6 +151,8 @@ class Mesh:
 
     def close(self) -> None:
         """End all connections; what was sent still arrives."""
+        if not self.closed and not self.failed:
+            _failure.tell_peers(self, _failure.LEAVING, "")
         with self.changed:
             self.closed = True
             self.changed.notify_all()
@@ -143,6 +162,13 @@ class Mesh:
                 else:
                     with contextlib.suppress(OSError):
                         connection.shutdown(socket.SHUT_WR)
+
+    def wait_until_left(self) -> bool:
+        """Wait for all peers to have ended; whether all of them, and this one, did so in order."""
+        with self.changed:
+            while any(p not in self.left and p not in self.lost for p in self.peers):
+                self.changed.wait(1.0)
+            return not self.failed and not self.stuck and self.left >= set(self.peers)
 
 
 def _own_address() -> str:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import socket
 from datetime import timedelta
 from typing import Any
 from urllib.parse import parse_qs, urlparse
 
+from . import _mpi
 from ._store import FileStore, Store, TCPStore
 
 __all__ = ["rendezvous"]
@@ -42,10 +44,27 @@ def _by_environment(parsed: Any, rank: int, size: int, timeout: timedelta) -> An
             raise _error("env", f"environment variable {name} expected, but not set")
         return found
 
+    told = _mpi.launched()
+    if told is not None and "RANK" not in os.environ:
+        rank, size = (rank if rank >= 0 else told[0]), (size if size >= 0 else told[1])
+        if "MASTER_ADDR" not in os.environ and (rank, size) == told and _mpi.available():
+            return _by_mpi(rank, size, timeout), rank, size
     rank = rank if rank >= 0 else int(variable("RANK"))
     size = size if size >= 0 else int(variable("WORLD_SIZE"))
     address, port = variable("MASTER_ADDR"), int(variable("MASTER_PORT"))
     return TCPStore(address, port, size, rank == 0, timeout), rank, size
+
+
+def _by_mpi(rank: int, size: int, timeout: timedelta) -> Store:
+    """Under mpiexec: the first process makes the store, and MPI tells the others where it is."""
+    host = socket.gethostname()
+    hosts = _mpi.share(host)
+    store = None
+    if rank == 0:
+        host = "127.0.0.1" if len(set(hosts)) == 1 else socket.gethostbyname(host)
+        store = TCPStore(host, 0, size, True, timeout, wait_for_workers=False)
+    host, port = _mpi.share((store.host, store.port) if store is not None else None)[0]
+    return store or TCPStore(host, port, size, False, timeout, wait_for_workers=False)
 
 
 def _by_address(parsed: Any, rank: int, size: int, timeout: timedelta) -> Any:

@@ -1,0 +1,246 @@
+"""What all processes of a group do together with tensors."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+from ._group import as_bytes, check_operation
+from ._tensors import _check_tensor, _check_tensors, _combined, _fill, _place, _start
+from ._world import ReduceOp, Work, _group, _outside
+
+
+def barrier(
+    group: Any = None, async_op: bool = False, device_ids: Any = None,
+    timeout: timedelta | None = None,
+) -> Work | None:  # fmt: skip
+    """Return when all processes of the group have come here."""
+    if _outside(group):
+        return None
+    world = _group(group)
+    return _start(world, world.barrier, async_op)
+
+
+def monitored_barrier(
+    group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
+) -> None:
+    """:func:`barrier`; the default group's timeout says who is missing."""
+    barrier(group)
+
+
+def broadcast(
+    tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False,
+    group_src: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Give all processes the tensor of ``src``."""
+    _check_tensor(tensor, "tensor")
+    if _outside(group):
+        return None
+    world = _group(group)
+    root = _place(world, src, group_src, "src")
+
+    return _start(
+        world, lambda: _combined(tensor, lambda flat: world.broadcast(flat, root)), async_op
+    )
+
+
+def all_reduce(
+    tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Combine the tensors of all processes into each of them; all get the same bits."""
+    _check_tensor(tensor, "tensor")
+    if _outside(group):
+        return None
+    world = _group(group)
+    check_operation(op.name, tensor.aval.dtype)
+    return _start(
+        world, lambda: _combined(tensor, lambda flat: world.all_reduce(flat, op.name)), async_op
+    )
+
+
+def reduce(
+    tensor: Any, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None,
+    async_op: bool = False, group_dst: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Combine the tensors of all processes into that of ``dst``."""
+    _check_tensor(tensor, "tensor")
+    if _outside(group):
+        return None
+    world = _group(group)
+    root = _place(world, dst, group_dst, "dst")
+    check_operation(op.name, tensor.aval.dtype)
+    return _start(
+        world,
+        lambda: _combined(tensor, lambda flat: world.reduce_to(flat, op.name, root)),
+        async_op,
+    )
+
+
+def all_gather(
+    tensor_list: list[Any], tensor: Any, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Fill the list with the tensors of all processes, by rank."""
+    _check_tensors(tensor_list, "tensor_list")
+    _check_tensor(tensor, "tensor")
+    if _outside(group):
+        return None
+    world = _group(group)
+    if len(tensor_list) != world.size():
+        raise ValueError(
+            "ProcessGroupGloo::allgather: invalid output tensor list at index 0 (expected length "
+            f"{world.size()}, got {len(tensor_list)})"
+        )
+
+    def run() -> None:
+        for target, data in zip(tensor_list, world.all_gather(tensor.array()), strict=True):
+            _fill(target, data)
+
+    return _start(world, run, async_op)
+
+
+def all_gather_into_tensor(
+    output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Fill a tensor with the tensors of all processes, one after another or stacked."""
+    _check_tensor(input_tensor, "input_tensor")
+    _check_tensor(output_tensor, "output_tensor")
+    if _outside(group):
+        return None
+    world = _group(group)
+    if output_tensor.aval.size != input_tensor.aval.size * world.size():
+        raise ValueError(
+            "output tensor size must be equal to world_size times input tensor size"
+        )
+
+    def run() -> None:
+        _fill(output_tensor, world.all_gather(input_tensor.array()))
+
+    return _start(world, run, async_op)
+
+
+def gather(
+    tensor: Any, gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
+    async_op: bool = False, group_dst: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Fill the list of ``dst`` (0 when it is not given) with the tensors of all processes."""
+    _check_tensor(tensor, "tensor")
+    if _outside(group):
+        return None
+    world = _group(group)
+    root = 0 if dst is None and group_dst is None else _place(world, dst, group_dst, "dst")
+    if world.rank() == root:
+        if not gather_list:
+            raise ValueError("Argument ``gather_list`` must be specified on destination rank.")
+        _check_tensors(gather_list, "gather_list")
+    elif gather_list:
+        raise ValueError(
+            "Argument ``gather_list`` must NOT be specified on non-destination ranks."
+        )
+
+    def run() -> None:
+        found = world.gather_bytes(as_bytes(tensor.array()), root)
+        for target, data in zip(gather_list or [], found, strict=True):
+            _fill(target, data)
+
+    return _start(world, run, async_op)
+
+
+def scatter(
+    tensor: Any, scatter_list: list[Any] | None = None, src: int | None = None, group: Any = None,
+    async_op: bool = False, group_src: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Fill the tensor with this process's tensor of the list of ``src`` (0 by default)."""
+    _check_tensor(tensor, "tensor")
+    if _outside(group):
+        return None
+    world = _group(group)
+    root = 0 if src is None and group_src is None else _place(world, src, group_src, "src")
+    if world.rank() == root:
+        if not scatter_list:
+            raise ValueError("Argument ``scatter_list`` must be specified on source rank.")
+        _check_tensors(scatter_list, "scatter_list")
+    elif scatter_list:
+        raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
+
+    def run() -> None:
+        parts = None if scatter_list is None else [as_bytes(t.array()) for t in scatter_list]
+        _fill(tensor, world.scatter_bytes(parts or None, root))
+
+    return _start(world, run, async_op)
+
+
+def reduce_scatter(
+    output: Any, input_list: list[Any], op: Any = ReduceOp.SUM, group: Any = None,
+    async_op: bool = False,
+) -> Work | None:  # fmt: skip
+    """Fill ``output`` with the combination of all processes' tensors for this one."""
+    _check_tensor(output, "output")
+    _check_tensors(input_list, "input_list")
+    if _outside(group):
+        return None
+    world = _group(group)
+    check_operation(op.name, output.aval.dtype)
+
+    def run() -> None:
+        total = world.reduce_scatter([t.array() for t in input_list], op.name)
+        _fill(output, as_bytes(total))
+
+    return _start(world, run, async_op)
+
+
+def reduce_scatter_tensor(
+    output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None,  # noqa: A002
+    async_op: bool = False,
+) -> Work | None:  # fmt: skip
+    """:func:`reduce_scatter` of a tensor's equal parts."""
+    _check_tensor(output, "output")
+    _check_tensor(input, "input")
+    if _outside(group):
+        return None
+    size = _group(group).size()
+    if input.aval.size != output.aval.size * size:
+        raise ValueError("input tensor must be the same size as output size times world size")
+    parts = [p.reshape(output.shape) for p in input.detach().reshape(size, -1).unbind(0)]
+    return reduce_scatter(output, parts, op, group, async_op)
+
+
+def all_to_all(
+    output_tensor_list: list[Any], input_tensor_list: list[Any], group: Any = None,
+    async_op: bool = False,
+) -> Work | None:  # fmt: skip
+    """Give every process one tensor of the list, and take one from each."""
+    _check_tensors(output_tensor_list, "output_tensor_list")
+    _check_tensors(input_tensor_list, "input_tensor_list")
+    if _outside(group):
+        return None
+    world = _group(group)
+
+    def run() -> None:
+        found = world.exchange_bytes([as_bytes(t.array()) for t in input_tensor_list])
+        for target, data in zip(output_tensor_list, found, strict=True):
+            _fill(target, data)
+
+    return _start(world, run, async_op)
+
+
+def all_to_all_single(
+    output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None,  # noqa: A002
+    group: Any = None, async_op: bool = False,
+) -> Work | None:  # fmt: skip
+    """:func:`all_to_all` of parts of one tensor, along axis 0."""
+    _check_tensor(output, "output")
+    _check_tensor(input, "input")
+    if _outside(group):
+        return None
+    size = _group(group).size()
+
+    def parts(x: Any, sizes: Any) -> list[Any]:
+        if sizes:
+            return list(x.detach().split(list(sizes)))
+        if x.shape[0] % size:
+            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+        return list(x.detach().split(x.shape[0] // size))
+
+    return all_to_all(
+        parts(output, output_split_sizes), parts(input, input_split_sizes), group, async_op
+    )

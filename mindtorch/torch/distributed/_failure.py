@@ -1,0 +1,156 @@
+"""One process fails: the others learn which and why, and nobody waits for ever.
+
+Processes tell each other over the mesh, under a group of its own: that they have failed, with
+their traceback; that they leave in order; and, when somebody has waited for too long, where they
+are.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+import threading
+import time
+import traceback
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ._mesh import Mesh
+
+CONTROL = 0xFFFFFFFF
+FAILED, LEAVING, ASK, ANSWER = range(4)
+
+# How long a process goes on after another has failed, and how long one may think of its answer.
+GRACE = 5.0
+_ANSWER_TIME = 1.0
+
+
+def tell_peers(mesh: Mesh, tag: int, text: str, peers: list[int] | None = None) -> None:
+    """Send a control message to all peers that are still there; one that is not is passed over."""
+    for peer in list(mesh.peers) if peers is None else peers:
+        if peer not in mesh.lost:
+            with contextlib.suppress(RuntimeError):
+                mesh.send(peer, CONTROL, tag, text.encode())
+
+
+def heard(mesh: Mesh, peer: int, tag: int, text: str) -> None:
+    """A control message of ``peer`` has arrived; called by the thread that reads it."""
+    if tag == ASK:
+        place = f"{mesh.calls[int(text)]}\n{stack_of_main_thread()}"
+        tell_peers(mesh, ANSWER, place, [peer])
+        return
+    with mesh.changed:
+        if tag == ANSWER:
+            mesh.answers[peer] = text
+        elif tag == LEAVING:
+            mesh.left.add(peer)
+        else:
+            mesh.lost[peer] = f"rank {peer} failed:\n{text}"
+        mesh.changed.notify_all()
+    if tag == FAILED:
+        end_soon(mesh, f"rank {peer} failed:\n{text}")
+
+
+def stack_of_main_thread() -> str:
+    """Where the main thread is, as a traceback shows it."""
+    frame = sys._current_frames().get(threading.main_thread().ident or 0)
+    return "".join(traceback.format_stack(frame)) if frame is not None else ""
+
+
+def timed_out(mesh: Mesh, peers: list[int], group: int, seconds: float) -> RuntimeError:
+    """The error of having waited too long for ``peers``: which are late, and where they are."""
+    found = _ask(mesh, peers, group)
+    own = mesh.calls[group]
+    late = [p for p in peers if p not in found or int(found[p].partition("\n")[0]) < own]
+    lines = [f"Timed out waiting {int(seconds * 1000)}ms for recv operation to complete"]
+    for peer in late or peers:
+        if peer in found:
+            count, _, stack = found[peer].partition("\n")
+            lines.append(
+                f"rank {peer} has begun {count} operations of group {group}, this rank {own}; "
+                f"rank {peer} is here:\n{stack}"
+            )
+        else:
+            lines.append(f"rank {peer} does not answer: it has stopped or is in native code")
+    return RuntimeError("\n".join(lines))
+
+
+def _ask(mesh: Mesh, peers: list[int], group: int) -> dict[int, str]:
+    with mesh.changed:
+        mesh.answers.clear()
+    tell_peers(mesh, ASK, str(group), peers)
+    end = time.monotonic() + _ANSWER_TIME
+    with mesh.changed:
+        while any(p not in mesh.answers and p not in mesh.lost for p in peers):
+            left = end - time.monotonic()
+            if left <= 0:
+                break
+            mesh.changed.wait(left)
+        return {p: mesh.answers[p] for p in peers if p in mesh.answers}
+
+
+def end_soon(mesh: Mesh, why: str) -> None:
+    """End this process unless it notices by itself, within the grace, that the job is over."""
+    if mesh.closed or mesh.failed:
+        return
+
+    def end() -> None:
+        time.sleep(GRACE)
+        if mesh.closed or mesh.failed:
+            return
+        text = f"this process was ended, because {why}\nit was here:\n{stack_of_main_thread()}"
+        write_report(text)
+        sys.stderr.write(_prefixed(mesh.rank, text))
+        sys.stderr.flush()
+        os._exit(1)
+
+    threading.Thread(target=end, name="end of the job", daemon=True).start()
+
+
+def announce(mesh: Mesh | None, text: str) -> None:
+    """This process is failing: tell its peers, once."""
+    if mesh is None or mesh.failed or mesh.closed:
+        return
+    mesh.failed = True
+    tell_peers(mesh, FAILED, text)
+
+
+def _prefixed(rank: int, text: str) -> str:
+    return "".join(f"[rank{rank}]: {line}\n" for line in text.rstrip("\n").split("\n"))
+
+
+def write_report(text: str) -> None:
+    """Leave the traceback where the launcher looks for it; the first one counts."""
+    path = os.environ.get("TORCHELASTIC_ERROR_FILE")
+    if path and not os.path.exists(path):
+        with contextlib.suppress(OSError), open(path, "x") as file:
+            json.dump({"message": {"message": text, "extraInfo": {"py_callstack": text,
+                      "timestamp": str(int(time.time()))}}}, file)  # fmt: skip
+
+
+class ExceptHook:
+    """``sys.excepthook`` while there is a group: lines carry the rank, peers get the traceback."""
+
+    def __init__(self, mesh: Mesh) -> None:
+        self.mesh = mesh
+        self.before = sys.excepthook
+
+    def __call__(
+        self, kind: type[BaseException], error: BaseException, where: TracebackType | None
+    ) -> Any:
+        text = "".join(traceback.format_exception(kind, error, where))
+        if issubclass(kind, Exception):
+            write_report(text)
+            announce(self.mesh, text)
+        if self.before is not sys.__excepthook__:
+            return self.before(kind, error, where)
+        sys.stderr.write(_prefixed(self.mesh.rank, text))
+        return None
+
+    def remove(self) -> None:
+        """Put the earlier hook back, unless somebody has put another one in front."""
+        if sys.excepthook is self:
+            sys.excepthook = self.before

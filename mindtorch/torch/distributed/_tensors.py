@@ -1,0 +1,71 @@
+"""Tensors as arguments of collectives: checks, and filling them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import inplace
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from ._group import ProcessGroup, from_bytes
+from ._world import Work, get_group_rank
+
+
+def _check_tensor(value: Any, name: str) -> None:
+    if not isinstance(value, EngineTensor):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type torch.Tensor\n"
+            f"             but got {type(value)} instead."
+        )
+
+
+def _check_tensors(values: Any, name: str) -> None:
+    if not isinstance(values, list) or any(not isinstance(v, EngineTensor) for v in values):
+        raise TypeError(
+            f"Invalid function argument. Expected parameter `{name}` of type "
+            f"List[torch.Tensor]\n             but got {type(values)} instead."
+        )
+
+
+def _place(world: ProcessGroup, rank: int | None, own: int | None, name: str) -> int:
+    """A process's number within the group, from its global one or its own there."""
+    if rank is not None and own is not None:
+        raise ValueError(f"Can't specify both group_{name} and {name}")
+    if own is not None:
+        return own
+    if rank is None:
+        raise ValueError(f"Must specify either {name} or group_{name}")
+    return get_group_rank(world, rank)
+
+
+def _fill(tensor: Any, data: Any) -> None:
+    """Overwrite a tensor with received bytes."""
+    inplace.check_writable(tensor)
+    array = tensor.array()
+    array[...] = from_bytes(data, array)
+    tensor._shared.version += 1
+
+
+def _start(world: ProcessGroup, function: Callable[[], Any], async_op: bool) -> Work | None:
+    """Run now, or behind what is under way; a Work when the caller does not wait."""
+    if async_op:
+        return Work(world.run(function))
+    if world.pending():
+        world.run(function).result()
+    else:
+        function()
+    return None
+
+
+def _combined(tensor: Any, combine: Callable[[Any], None]) -> None:
+    """Let ``combine`` change the elements of ``tensor``, as a flat array."""
+    inplace.check_writable(tensor)
+    array = tensor.array()
+    flat = array.reshape(-1)
+    combine(flat)
+    if not np.shares_memory(flat, array):
+        array[...] = flat.reshape(array.shape)
+    tensor._shared.version += 1

@@ -1,0 +1,392 @@
+"""Groups of processes: how they begin, who is in them, and how they end."""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import itertools
+import multiprocessing.util
+import os
+import sys
+import warnings
+from concurrent.futures import Future
+from datetime import timedelta
+from typing import Any
+
+from . import _failure, _mpi
+from ._group import ProcessGroup
+from ._mesh import Mesh
+from ._mpi_group import MpiGroup
+from ._store import FileStore, Store, TCPStore
+from .rendezvous import rendezvous
+
+default_pg_timeout = timedelta(minutes=30)
+
+
+class ReduceOp:
+    """How arrays of several processes are combined."""
+
+    class RedOpType:
+        """One of the ways, by name."""
+
+        def __init__(self, name: str, value: int) -> None:
+            self.name = name
+            self.value = value
+
+        def __repr__(self) -> str:
+            return f"<RedOpType.{self.name}: {self.value}>"
+
+        def __reduce__(self) -> Any:
+            return getattr, (ReduceOp, self.name)
+
+    SUM = RedOpType("SUM", 0)
+    AVG = RedOpType("AVG", 1)
+    PRODUCT = RedOpType("PRODUCT", 2)
+    MIN = RedOpType("MIN", 3)
+    MAX = RedOpType("MAX", 4)
+    BAND = RedOpType("BAND", 5)
+    BOR = RedOpType("BOR", 6)
+    BXOR = RedOpType("BXOR", 7)
+
+
+class Backend(str):
+    """The name of a backend: in lower case, and known."""
+
+    GLOO = "gloo"
+    NCCL = "nccl"
+    MPI = "mpi"
+    UCC = "ucc"
+    XCCL = "xccl"
+    UNDEFINED = "undefined"
+
+    def __new__(cls, name: str) -> Backend:
+        if not isinstance(name, str):
+            raise ValueError(f"Backend constructor parameter must be string-ish: {name}")
+        return super().__new__(cls, name.lower())
+
+
+class Work:
+    """Something under way: ``wait()`` ends when it is done, and raises its error."""
+
+    def __init__(self, future: Future[Any]) -> None:
+        self._future = future
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        self._future.result(None if timeout is None else timeout.total_seconds())
+        return True
+
+    def is_completed(self) -> bool:
+        return self._future.done()
+
+    def is_success(self) -> bool:
+        return self._future.done() and self._future.exception() is None
+
+    def exception(self) -> BaseException | None:
+        return self._future.exception() if self._future.done() else None
+
+    def get_future(self) -> Any:
+        """A torch.futures.Future that is set when this is done."""
+        from ..futures import Future as TorchFuture
+
+        later: Any = TorchFuture()
+
+        def tell(done: Future[Any]) -> None:
+            error = done.exception()
+            if error is None:
+                later.set_result(done.result())
+            else:
+                later.set_exception(error)
+
+        self._future.add_done_callback(tell)
+        return later
+
+
+class GroupMember:
+    """Stand for the default group, and for no group."""
+
+    WORLD: ProcessGroup | None = None
+    NON_GROUP_MEMBER = -100
+
+
+class _GroupNames(type):
+    @property
+    def WORLD(cls) -> ProcessGroup | None:  # noqa: N802
+        return GroupMember.WORLD
+
+
+class group(metaclass=_GroupNames):  # noqa: N801
+    """``group.WORLD`` is the group of all processes."""
+
+
+class _World:
+    """What this process belongs to."""
+
+    store: Store | None = None
+    mesh: Mesh | None = None
+    last_mesh: Mesh | None = None
+    communicator: Any = None
+    hook: _failure.ExceptHook | None = None
+    groups: dict[int, ProcessGroup]
+    numbers: Any
+
+    def __init__(self) -> None:
+        self.groups = {}
+        self.numbers = itertools.count(1)
+
+
+_world = _World()
+
+
+def is_available() -> bool:
+    """True: there are processes and sockets."""
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether :func:`init_process_group` was called."""
+    return GroupMember.WORLD is not None
+
+
+def is_gloo_available() -> bool:
+    """True: "gloo" names our own collectives over sockets."""
+    return True
+
+
+def is_nccl_available() -> bool:
+    return False
+
+
+def is_mpi_available() -> bool:
+    """Whether mpi4py is installed; collectives of arrays then go through MPI."""
+    return _mpi.available()
+
+
+def is_ucc_available() -> bool:
+    return False
+
+
+def is_xccl_available() -> bool:
+    return False
+
+
+def is_torchelastic_launched() -> bool:
+    """Whether torchrun started this process."""
+    return os.environ.get("TORCHELASTIC_RUN_ID") is not None
+
+
+def get_default_backend_for_device(device: Any) -> str:
+    """The backend for tensors of a device."""
+    from mindtorch.engine.device import Device
+
+    return {"cpu": "gloo", "cuda": "nccl"}[Device(device).type]
+
+
+def init_process_group(
+    backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None,
+    world_size: int = -1, rank: int = -1, store: Any = None, group_name: str = "",
+    pg_options: Any = None, device_id: Any = None,
+) -> None:  # fmt: skip
+    """Connect this process with the others; all of them must call it.
+
+    Args:
+        backend: "gloo" or None: MPI carries arrays where all processes have it, else sockets;
+            "mpi": MPI, or an error.
+        init_method: "env://" (when None), "tcp://host:port" or "file:///path".
+        timeout: how long operations wait for the others; 30 minutes when None.
+        world_size, rank: how many processes there are, and the number of this one.
+        store: where processes find each other, in place of ``init_method``.
+    """
+    if GroupMember.WORLD is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    if timeout is not None and not isinstance(timeout, timedelta):
+        raise TypeError(
+            f"Expected timeout argument to be of type datetime.timedelta, got {timeout}"
+        )
+    if store is not None and init_method is not None:
+        raise AssertionError("Cannot specify both init_method and store.")
+    if pg_options is not None or device_id is not None:
+        raise NotImplementedError("pg_options and device_id are not available in mindtorch")
+    name = _check_backend("gloo" if backend is None else backend)
+    limit = default_pg_timeout if timeout is None else timeout
+    if store is None:
+        method = "env://" if init_method is None else init_method
+        store, rank, world_size = rendezvous(method, rank, world_size, limit)
+    elif rank < 0 or world_size <= 0:
+        raise AssertionError("rank and world_size must be given with a store")
+    if not 0 <= rank < world_size:
+        raise ValueError(f"rank {rank} is not in [0, {world_size})")
+    _world.store = store
+    _world.mesh = Mesh(store, rank, world_size, limit)
+    _world.communicator = _mpi.communicator(store, rank, world_size)
+    if name == "mpi" and _world.communicator is None and world_size > 1:
+        raise RuntimeError("backend 'mpi': not all processes of the group can use MPI together")
+    _world.numbers = itertools.count(1)
+    ranks = list(range(world_size))
+    GroupMember.WORLD = _make_group(0, ranks, group_name or "default", name, limit)
+    _world.hook = sys.excepthook = _failure.ExceptHook(_world.mesh)
+    _leave_at_exit()
+    # nobody needs the store from here on, so its keeper may leave when it likes
+    GroupMember.WORLD.barrier()
+
+
+def _make_group(
+    number: int, ranks: list[int], name: str, backend: str, timeout: timedelta
+) -> ProcessGroup:
+    assert _world.mesh is not None
+    parts = (_world.mesh, number, ranks, name, backend, timeout)
+    if _world.communicator is None:
+        made = ProcessGroup(*parts)
+    else:
+        made = MpiGroup(*parts, _world.communicator)
+    _world.groups[number] = made
+    return made
+
+
+def _check_backend(backend: str) -> str:
+    """The name of the backend for CPU tensors; torch's errors for libraries that are not here."""
+    name = Backend(backend)
+    parts = dict(p.split(":") for p in name.split(",")) if ":" in name else {"cpu": str(name)}
+    chosen = parts.get("cpu", str(name))
+    if chosen == "nccl":
+        warnings.warn(
+            "Attempted to get default timeout for nccl backend, but NCCL support is not compiled",
+            stacklevel=3,
+        )
+    if chosen in ("nccl", "ucc", "xccl") or (chosen == "mpi" and not _mpi.available()):
+        raise RuntimeError(f"Distributed package doesn't have {chosen.upper()} built in")
+    if chosen not in ("gloo", "mpi", "mccl"):
+        raise ValueError(f"Unknown backend {chosen!r}: mindtorch has 'gloo' and 'mpi'")
+    return chosen
+
+
+@functools.cache
+def _leave_at_exit() -> None:
+    """Tell the others when this process ends in order, here or in a multiprocessing child."""
+    atexit.register(_leave)
+    multiprocessing.util.Finalize(None, _leave, exitpriority=1)
+
+
+def _leave() -> None:
+    mesh = _world.mesh or _world.last_mesh
+    if mesh is None or mesh.process != os.getpid():
+        return
+    mesh.close()
+    if _mpi.must_finish() and mesh.wait_until_left():
+        _mpi.finish()
+
+
+def destroy_process_group(group: ProcessGroup | None = None) -> None:
+    """Leave a group; without one, or for the default group, all of them."""
+    if group is None or group is GroupMember.WORLD:
+        assert GroupMember.WORLD is not None, "Process group cannot be None"
+        for each in _world.groups.values():
+            each.close()
+        _world.groups.clear()
+        GroupMember.WORLD = None
+        assert _world.mesh is not None
+        _world.mesh.close()
+        if _world.hook is not None:
+            _world.hook.remove()
+        if isinstance(_world.store, FileStore):
+            _world.store.leave()
+        elif isinstance(_world.store, TCPStore):
+            _world.store.close()
+        _world.last_mesh = _world.mesh
+        _world.mesh = _world.store = _world.communicator = _world.hook = None
+        return
+    found = _world.groups.pop(group.number, None)
+    if found is None:
+        raise ValueError("Invalid process group specified")
+    found.close()
+
+
+def _group(group: Any) -> ProcessGroup:
+    if group is None:
+        if GroupMember.WORLD is None:
+            raise ValueError(
+                "Default process group has not been initialized, please make sure to call "
+                "init_process_group."
+            )
+        return GroupMember.WORLD
+    return group
+
+
+def _outside(group: Any) -> bool:
+    return group == GroupMember.NON_GROUP_MEMBER
+
+
+def get_rank(group: ProcessGroup | None = None) -> int:
+    """This process's number; -1 outside of the group."""
+    return -1 if _outside(group) else _group(group).rank()
+
+
+def get_world_size(group: ProcessGroup | None = None) -> int:
+    """How many processes there are; -1 outside of the group."""
+    return -1 if _outside(group) else _group(group).size()
+
+
+def get_backend(group: ProcessGroup | None = None) -> str:
+    return _group(group).backend
+
+
+def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
+    """The global numbers of a group's processes."""
+    return list(_group(group).ranks)
+
+
+def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
+    """The global number of a process of a group."""
+    if not 0 <= group_rank < group.size():
+        raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+    return group.ranks[group_rank]
+
+
+def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
+    """The number within a group of a process."""
+    if global_rank not in group.ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return group.ranks.index(global_rank)
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """This process's number on its machine, from LOCAL_RANK."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
+        "`get_node_local_rank` to work, assuming you are not running in a multi-device context "
+        "and want the code to run locally instead."
+    )
+
+
+def new_group(
+    ranks: list[int] | None = None, timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
+    device_id: Any = None, sort_ranks: bool = True,
+) -> Any:  # fmt: skip
+    """A group of some processes; all processes must call it, in the same order.
+
+    Args:
+        ranks: global numbers; None for all.
+        timeout: how long its operations wait; as long as the default group's when None.
+    """
+    world = _group(None)
+    size = world.size()
+    chosen = list(range(size)) if ranks is None else list(ranks)
+    if sort_ranks:
+        chosen.sort()
+    for r in chosen:
+        if not 0 <= r < size:
+            raise ValueError(
+                f"Rank {r} is out of range. Valid ranks are 0 to {size - 1} (world_size={size})"
+            )
+    if len(set(chosen)) != len(chosen):
+        raise RuntimeError("the group rank should be unique")
+    name = world.backend if backend is None else _check_backend(backend)
+    number = next(_world.numbers)
+    if world.mesh.rank not in chosen:
+        return GroupMember.NON_GROUP_MEMBER
+    limit = world.timeout if timeout is None else timeout
+    return _make_group(number, chosen, group_desc or f"group{number}", name, limit)

@@ -1,0 +1,191 @@
+"""torchrun: ``python -m mindtorch.torch.distributed.run [options] script.py [arguments]``.
+
+Starts the processes of a job, gives them rank, size and meeting place by environment variables,
+and ends all of them when one fails, saying which and with what traceback. Scripts find mindtorch
+where they import torch.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import socket
+import sys
+import uuid
+from datetime import timedelta
+from typing import Any
+
+from . import _launch
+from ._store import TCPStore
+
+__all__ = ["get_args_parser", "main", "parse_args", "run"]
+
+
+def get_args_parser() -> argparse.ArgumentParser:
+    """The parser of torchrun's options; a default may stand in the environment as PET_<NAME>."""
+    parser = argparse.ArgumentParser(prog="torchrun", description="Start a job's processes.")
+
+    def option(*names: str, default: Any = None, **kwargs: Any) -> None:
+        variable = "PET_" + names[-1].lstrip("-").replace("-", "_").upper()
+        parser.add_argument(*names, default=os.environ.get(variable, default), **kwargs)
+
+    option("--nnodes", default="1", help="number of machines")
+    option("--nproc-per-node", default="1", help="processes on this machine; cpu, gpu or auto")
+    option("--rdzv-backend", default="static", choices=["static", "c10d"],
+           help="static: --node-rank and --master-addr; c10d: machines meet at --rdzv-endpoint")
+    option("--rdzv-endpoint", default="", help="host:port of the meeting place")
+    option("--rdzv-id", default="none", help="name of the job")
+    option("--rdzv-conf", default="", help="timeout=<seconds>")
+    parser.add_argument("--standalone", action="store_true", help="one machine, a free port")
+    option("--max-restarts", type=int, default=0, help="how often to start all processes again")
+    option("--monitor-interval", type=float, default=0.1, help="seconds between two looks")
+    option("--start-method", default="spawn", choices=["spawn", "fork", "forkserver"],
+           help="accepted: processes are started as new programs")
+    option("--role", default="default", help="told to the processes as ROLE_NAME")
+    parser.add_argument("-m", "--module", action="store_true", help="the script is a module")
+    parser.add_argument("--no-python", action="store_true", help="the script is a program")
+    parser.add_argument("--run-path", action="store_true", help="as without it")
+    option("--log-dir", help="folder of the files for --redirects and --tee")
+    option("-r", "--redirects", default="0", help="1 stdout, 2 stderr, 3 both; or <rank>:<kind>,..")
+    option("-t", "--tee", default="0", help="as --redirects, and also to the console")
+    option("--local-ranks-filter", default="", help="ranks of this machine that use the console")
+    option("--node-rank", type=int, default=0, help="number of this machine")
+    option("--master-addr", default="127.0.0.1", help="address of machine 0")
+    option("--master-port", type=int, default=0, help="a port there; on one machine a free one")
+    option("--local-addr", help="address of this machine")
+    parser.add_argument("training_script", help="what every process runs")
+    parser.add_argument("training_script_args", nargs=argparse.REMAINDER)
+    return parser  # fmt: skip
+
+
+def parse_args(args: list[str] | None) -> argparse.Namespace:
+    """Parse options; ``--nproc_per_node`` and ``--nproc-per-node`` are the same."""
+    parser = get_args_parser()
+    given = list(sys.argv[1:] if args is None else args)
+    known = set(parser._option_string_actions)
+    for i, text in enumerate(given):
+        name, sign, value = text.partition("=")
+        if name.startswith("--") and name.replace("_", "-") in known:
+            given[i] = name.replace("_", "-") + sign + value
+        elif not name.startswith("-") and (i == 0 or not _takes_value(parser, given[i - 1])):
+            break
+    return parser.parse_args(given)
+
+
+def _takes_value(parser: argparse.ArgumentParser, text: str) -> bool:
+    action = parser._option_string_actions.get(text)
+    return action is not None and action.nargs is None
+
+
+def _number_of_processes(text: str) -> int:
+    if text in ("cpu", "auto"):
+        return os.cpu_count() or 1
+    if text == "gpu":
+        raise ValueError("Cuda is not available.")
+    try:
+        count = int(text)
+    except ValueError:
+        raise ValueError(f"Unsupported nproc_per_node value: {text}") from None
+    if count < 1:
+        raise ValueError(f"nproc_per_node must be positive, not {count}")
+    return count
+
+
+def _number_of_nodes(text: str) -> int:
+    smallest, _, largest = str(text).partition(":")
+    if largest and largest != smallest:
+        raise ValueError(
+            f"--nnodes={text}: jobs whose size changes are not available in mindtorch; give one "
+            "number"
+        )
+    return int(smallest)
+
+
+def _free_port() -> int:
+    with socket.socket() as free:
+        free.bind(("", 0))
+        return int(free.getsockname()[1])
+
+
+def _meet(options: argparse.Namespace, nodes: int, count: int) -> _launch.Place:
+    """This machine's place in the job, from the options or from the meeting place."""
+    if nodes == 1 or options.standalone:
+        address = "127.0.0.1" if options.standalone else options.master_addr
+        return _launch.Place(0, [count], address, options.master_port)
+    if options.rdzv_backend == "static":
+        if not 0 <= options.node_rank < nodes:
+            raise ValueError(f"--node-rank={options.node_rank} is not in [0, {nodes})")
+        address, _, port = options.rdzv_endpoint.partition(":")
+        return _launch.Place(
+            options.node_rank, [count] * nodes, address or options.master_addr,
+            options.master_port or int(port or 29500),
+        )  # fmt: skip
+    return _meet_at(options, nodes, count)
+
+
+def _meet_at(options: argparse.Namespace, nodes: int, count: int) -> _launch.Place:
+    host, _, port = options.rdzv_endpoint.partition(":")
+    conf = dict(part.split("=", 1) for part in options.rdzv_conf.split(",") if part)
+    limit = timedelta(seconds=float(conf.get("timeout", 900)))
+    where = (host, int(port or 29400), None)
+    try:
+        store = TCPStore(*where, is_master=True, timeout=limit)
+    except OSError:
+        store = TCPStore(*where, is_master=False, timeout=limit)
+    node = store.add(f"{options.rdzv_id}/nodes", 1) - 1
+    if node >= nodes:
+        raise RuntimeError(f"the job {options.rdzv_id!r} has its {nodes} machines already")
+    store.set_timeout(limit)
+    store.set(f"{options.rdzv_id}/{node}", str(count))
+    if node == 0:
+        address = options.local_addr or store.own_address
+        store.set(f"{options.rdzv_id}/master", f"{address} {options.master_port or _free_port()}")
+    counts = [int(store.get(f"{options.rdzv_id}/{n}")) for n in range(nodes)]
+    address, chosen = store.get(f"{options.rdzv_id}/master").decode().split()
+    return _launch.Place(node, counts, address, int(chosen), keep=store)
+
+
+def _command(options: argparse.Namespace) -> list[str]:
+    if options.no_python:
+        return [options.training_script, *options.training_script_args]
+    kind = ["--module"] if options.module else []
+    start = [sys.executable, "-u", "-m", "mindtorch.tools.worker", *kind]
+    return [*start, options.training_script, *options.training_script_args]
+
+
+def run(options: argparse.Namespace) -> int:
+    """Start the job and wait for it; 0, or 1 when a process has failed in the last attempt."""
+    nodes = _number_of_nodes(options.nnodes)
+    count = _number_of_processes(str(options.nproc_per_node))
+    if options.max_restarts and nodes > 1 and not options.standalone:
+        raise ValueError("--max-restarts is available on one machine only")
+    place = _meet(options, nodes, count)
+    job = _launch.Job(
+        command=_command(options), place=place, role=options.role, pause=options.monitor_interval,
+        name=options.rdzv_id if options.rdzv_id != "none" else uuid.uuid4().hex[:8],
+        restarts=options.max_restarts,
+        output=_launch.Output.parse(
+            options.redirects, options.tee, options.log_dir, options.local_ranks_filter, count
+        ),
+    )  # fmt: skip
+    for attempt in range(options.max_restarts + 1):
+        port = place.port or _free_port()
+        failures = job.attempt(attempt, port)
+        if not failures:
+            return 0
+        again = attempt < options.max_restarts
+        sys.stderr.write(_launch.report(failures, options.training_script, again))
+    return 1
+
+
+def main(args: list[str] | None = None) -> int:
+    """The exit status: 0, 1 when a process failed, 2 for options that are not understood."""
+    try:
+        return run(parse_args(args))
+    except ValueError as error:
+        print(f"torchrun: {error}", file=sys.stderr)
+        return 2
+
+
+if __name__ == "__main__":
+    sys.exit(main())
