@@ -12,6 +12,7 @@ import mindtorch
 from mindtorch.module_hooker import torch_disable
 
 from . import compare, completion, environment, gradient_check
+from .scan import command as scan
 from .script import ScriptNotFoundError, execute, report_failure
 
 __all__ = ["main"]
@@ -53,6 +54,13 @@ def make_parser() -> argparse.ArgumentParser:
     )
     gradient_check.add_arguments(slopes)
     slopes.set_defaults(act=gradient_check.main)
+    reading = commands.add_parser(
+        "scan",
+        help="read a code base and say which of its names are supported",
+        description=scan.DESCRIPTION,
+    )
+    scan.add_arguments(reading)
+    reading.set_defaults(act=scan.main)
     about = commands.add_parser("env", help="describe this installation, for a bug report")
     environment.add_arguments(about)
     about.set_defaults(act=environment.main)
