@@ -1,21 +1,38 @@
-"""The command line: `python -m mindtorch run|compare|gradcheck`, also installed as `mindtorch`."""
+"""The command line: `python -m mindtorch COMMAND`, also installed as `mindtorch`.
+
+A command is a module with `add_arguments(parser)` and `main(options) -> exit status`.
+"""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
 import mindtorch
 from mindtorch.module_hooker import torch_disable
 
-from . import compare, gradient_check
+from . import compare, completion, environment, gradient_check
+from .scan import command as scan
 from .script import ScriptNotFoundError, execute, report_failure
 
 __all__ = ["main"]
 
+_EPILOG = """\
+exit status:
+  0  done, and nothing was found wrong
+  1  something was found wrong: sides differ, names are missing, a check failed
+  2  wrong arguments, or nothing could be checked
+  130  interrupted
+`run` ends with the script's own status. Completion: eval "$(mindtorch completion bash)"
+`mindtorch env` prints what a bug report needs.
+"""
 
 def make_parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(
-        prog="mindtorch", description="Run PyTorch scripts on mindtorch, and compare with PyTorch."
+        prog="mindtorch",
+        description="Run PyTorch scripts on mindtorch, and compare with PyTorch.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"mindtorch {mindtorch.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
@@ -38,6 +55,19 @@ def make_parser() -> argparse.ArgumentParser:
     gradient_check.add_arguments(slopes)
     slopes.set_defaults(act=gradient_check.main)
     commands.add_parser("torchrun", help="start the processes of a distributed job")
+    reading = commands.add_parser(
+        "scan",
+        help="read a code base and say which of its names are supported",
+        description=scan.DESCRIPTION,
+    )
+    scan.add_arguments(reading)
+    reading.set_defaults(act=scan.main)
+    about = commands.add_parser("env", help="describe this installation, for a bug report")
+    environment.add_arguments(about)
+    about.set_defaults(act=environment.main)
+    shell = commands.add_parser("completion", help="print what makes a shell complete commands")
+    completion.add_arguments(shell)
+    shell.set_defaults(act=completion.main)
     return parser
 
 
@@ -68,6 +98,15 @@ def main(arguments: list[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else arguments
     if given[:1] == ["torchrun"]:
         return torchrun(given[1:])
-    options = make_parser().parse_args(given)
-    status: int = options.act(options)
+    parser = make_parser()
+    completion.complete(parser)
+    options = parser.parse_args(given)
+    try:
+        status: int = options.act(options)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        return 130
+    except BrokenPipeError:  # `mindtorch ... | head`: the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
     return status

@@ -1,7 +1,7 @@
 """Names of torch that packages import and mindtorch cannot do: using one says so.
 
 A package must be able to import, subclass and mention such a name; only making an instance or
-calling it raises.
+calling it raises. What is made here has the reason as `__absent__`, for tools.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def absent_class(module: str, name: str, why: str) -> type[Any]:
         refuse(f"{module}.{name}", why)
 
     doc = f"Not available: {why}.\n\n    Raises:\n        NotImplementedError: when made."
-    return type(name, (), {"__new__": new, "__doc__": doc, "__module__": module})
+    return type(name, (), {"__new__": new, "__doc__": doc, "__module__": module, "__absent__": why})
 
 
 def absent_function(module: str, name: str, why: str) -> Any:
@@ -38,6 +38,7 @@ def absent_function(module: str, name: str, why: str) -> Any:
 
     raises.__name__ = raises.__qualname__ = name
     raises.__module__ = module
+    raises.__dict__["__absent__"] = why
     raises.__doc__ = f"Not available: {why}.\n\n    Raises:\n        NotImplementedError: always."
     return raises
 
@@ -62,6 +63,7 @@ def absent_module(
     module = ModuleType(full, f"Names of {shown}; what they stand for is not available: {why}.")
     module.__spec__ = ModuleSpec(full, None, origin=__file__, is_package=True)
     module.__path__ = []
+    module.__dict__["__absent__"] = why
     for each in classes.split():
         setattr(module, each, absent_class(shown, each, why))
     for each in functions.split():

@@ -1,0 +1,192 @@
+"""What there is to say of names: differences, refusals, and what to use instead.
+
+A note's text is a row of the table of gaps (`gap:` and the row's name), so that reasons are written
+once, or a text of its own where the row would say too much or too little.
+"""
+
+from __future__ import annotations
+
+from fnmatch import fnmatchcase
+from typing import Any, NamedTuple
+
+from mindtorch.engine.gaps import GAPS
+
+__all__ = ["ABSENT_METHODS", "NOTES", "Note", "find_note", "text_of"]
+
+
+class Note(NamedTuple):
+    """One row.
+
+    Attributes:
+        pattern: of dotted names, with `*`.
+        status: "different" or "missing"; "" for a text only, where the name is missing anyway.
+        text: the difference, or what to use instead; "gap:<name>" quotes the table of gaps.
+        keyword: only for calls with this keyword.
+        value: only where the keyword is this constant; Ellipsis for any.
+        called: only for calls, so that imports and mentions stay as they are.
+    """
+
+    pattern: str
+    status: str
+    text: str
+    keyword: str = ""
+    value: Any = ...
+    called: bool = False
+
+
+_CUDA = "without a CUDA device it answers as PyTorch does on a machine that has none"
+_QUANTIZED = "no quantized tensors; keep float weights, or bfloat16 ones"
+_VISION_IO = "torchvision's C++ is not there; read images with PIL.Image.open and to_tensor"
+_JIT = "runs as Python: gives back what it was given, and says so once"
+_FLOAT8 = "the type has a name and a finfo; tensors of it raise"
+_NONE = "not in PyTorch 2.13 either; "
+
+NOTES: tuple[Note, ...] = (
+    # arguments
+    Note("torch.utils.data.DataLoader", "different", "gap:DataLoader(pin_memory=True)",
+         "pin_memory", True),
+    Note("torch.optim.*", "missing", "gap:optimizer(differentiable=True)", "differentiable", True),
+    Note("torch.nn.EmbeddingBag", "different",
+         "gap:EmbeddingBag(scale_grad_by_freq=True) as in PyTorch's CPU kernel",
+         "scale_grad_by_freq", True),
+    Note("torch.nn.functional.embedding_bag", "different",
+         "gap:EmbeddingBag(scale_grad_by_freq=True) as in PyTorch's CPU kernel",
+         "scale_grad_by_freq", True),
+    Note("torch.nn.LSTM", "different", "gap:a kernel for LSTM(proj_size=...)", "proj_size"),
+    # names that raise when they are used
+    Note("torch.autograd.forward_ad", "different", "gap:torch.autograd.forward_ad"),
+    Note("torch.autograd.forward_ad.*", "missing", "gap:torch.autograd.forward_ad", called=True),
+    Note("torch.nn.quantized*", "missing", _QUANTIZED, called=True),
+    Note("torch.ao.nn.quantized*", "missing", _QUANTIZED),
+    Note("torch.quantiz*", "missing", _QUANTIZED),
+    Note("torch.ao.quantization.*", "", _QUANTIZED),
+    Note("torch.q?int*", "missing", _QUANTIZED),
+    Note("torch.complex32", "different",
+         "gap:complex32 (Tensor.chalf, view_as_complex of float16)"),
+    Note("torch.chalf", "different", "gap:complex32 (Tensor.chalf, view_as_complex of float16)"),
+    Note("torch.Tensor.chalf", "missing",
+         "gap:complex32 (Tensor.chalf, view_as_complex of float16)"),
+    Note("torch.float8_*", "different", _FLOAT8),
+    Note("torch.float4_*", "different", _FLOAT8),
+    # differences of supported names
+    Note("torch.jit.script", "different", _JIT),
+    Note("torch.jit.trace", "different", _JIT),
+    Note("torch.jit.trace_module", "different", _JIT),
+    Note("torch.set_flush_denormal", "different", "gap:torch.set_flush_denormal(True)"),
+    Note("torch.nn.init.orthogonal_", "different", "gap:bit-equal nn.init.orthogonal_"),
+    Note("torch.nn.init.trunc_normal_", "different",
+         "gap:bits of erfinv, and so of nn.init.trunc_normal_"),
+    Note("torch.nn.CrossMapLRN2d", "different", "gap:CrossMapLRN2d's gradient as PyTorch's"),
+    Note("torch.distributions.Wishart", "different", "gap:bits of Wishart samples"),
+    Note("torch.inference_mode", "different", "gap:inference tensors' restrictions"),
+    Note("torch.cuda.amp.*", "different", "gap:autocast of other devices than the CPU",
+         called=True),
+    Note("torch.cuda.*", "different", _CUDA),
+    Note("torch.Tensor.cuda", "different", _CUDA),
+    Note("torch.Tensor.pin_memory", "different", _CUDA),
+    Note("torch.nn.Module.cuda", "different", _CUDA),
+    Note("torch.backends.cudnn.*", "different", "is kept and has no effect: there is no cuDNN"),
+    Note("torch.backends.cuda.*", "different", "is kept and has no effect on the CPU"),
+    Note("torch.nested.*", "different", "gap:torch.nested: the jagged layout, views and most "
+         "functions"),
+    Note("torch.masked.masked_tensor", "different",
+         "gap:MaskedTensor: sparse data, products of matrices, writes in place"),
+    Note("torch.masked.MaskedTensor", "different",
+         "gap:MaskedTensor: sparse data, products of matrices, writes in place"),
+    Note("torch.sparse_coo_tensor", "different",
+         "gap:sparse tensors: slices, BSR and BSC, most other functions"),
+    Note("torch.sparse_csr_tensor", "different",
+         "gap:sparse tensors: slices, BSR and BSC, most other functions"),
+    Note("torch.sparse.*", "different",
+         "gap:sparse tensors: slices, BSR and BSC, most other functions"),
+    Note("torch.Tensor.to_sparse", "different",
+         "gap:sparse tensors: slices, BSR and BSC, most other functions"),
+    Note("torch.overrides.*", "different",
+         "gap:__torch_function__ of arguments of mindtorch's own functions"),
+    Note("torch.profiler.profile", "different",
+         "gap:profiles of devices, of floating-point operations and of modules"),
+    Note("torch.nn.SyncBatchNorm", "different", "normalises over one process only"),
+    # torchvision
+    Note("torchvision.io.decode_*", "missing", _VISION_IO, called=True),
+    Note("torchvision.io.encode_*", "missing", _VISION_IO, called=True),
+    Note("torchvision.io.read_image", "missing", _VISION_IO, called=True),
+    Note("torchvision.io.write_*", "missing", _VISION_IO, called=True),
+    Note("torchvision.models.quantization.*", "missing", _QUANTIZED, called=True),
+    # what missing names are replaced by
+    Note("torch.func.functionalize", "",
+         "gap:torch.func.functionalize, rearrange and debug_unwrap"),
+    Note("torch.utils.data.datapipes*", "", "gap:torch.utils.data.datapipes"),
+    Note("torch.utils.data.*Pipe", "", "gap:torch.utils.data.datapipes"),
+    Note("torch.utils.data.functional_datapipe", "", "gap:torch.utils.data.datapipes"),
+    Note("torch.cuda.nvtx*", "", "torch.profiler.record_function names blocks in a profile"),
+    Note("torch.utils.cpp_extension*", "", "no C++ extensions; torch.library registers operators"),
+    Note("torch.utils.benchmark*", "", "use timeit, or torch.profiler"),
+    Note("torch.classes*", "", "no C++ classes"),
+    Note("torch.jit.*", "", "gap:torch.jit: save, load, freeze, ScriptModule"),
+    Note("torch.Tensor.to_mkldnn", "", "layouts of MKL-DNN are not needed: leave the call out"),
+    Note("torch.Tensor.q*", "", _QUANTIZED),
+    Note("torch.Tensor.int_repr", "", _QUANTIZED),
+    Note("torch.Tensor.dequantize", "", _QUANTIZED),
+    Note("torch.Tensor.to_sparse_bs?", "",
+         "gap:sparse tensors: slices, BSR and BSC, most other functions"),
+    # names that PyTorch has given up
+    Note("torch._six*", "", _NONE + "strings are str, integers int, inf is math.inf"),
+    Note("torch.symeig", "", _NONE + "use torch.linalg.eigh"),
+    Note("torch.eig", "", _NONE + "use torch.linalg.eig"),
+    Note("torch.solve", "", _NONE + "use torch.linalg.solve"),
+    Note("torch.lstsq", "", _NONE + "use torch.linalg.lstsq"),
+    Note("torch.rfft", "", _NONE + "use torch.fft.rfft"),
+    Note("torch.irfft", "", _NONE + "use torch.fft.irfft"),
+    Note("torch.ifft", "", _NONE + "use torch.fft.ifft"),
+    Note("torch.matrix_rank", "", _NONE + "use torch.linalg.matrix_rank"),
+    Note("torch.utils.ffi*", "", _NONE + "torch.library registers operators"),
+    Note("torchtext*", "", "no longer developed"),
+    # MindSpore
+    Note("mindspore.jit", "different", "gap:mindspore.jit(jit_level, dynamic, backend, ...)"),
+    Note("mindspore.mint*", "", "gap:mindspore.mint, mindspore.numpy, mindspore.scipy, "
+         "mindspore.profiler"),
+    Note("mindspore.numpy*", "", "use numpy, or mindspore.ops"),
+    Note("mindspore.scipy*", "", "use scipy, or torch.linalg"),
+    Note("mindspore.[pP]rofiler*", "", "use torch.profiler"),
+    Note("mindspore.dataset*", "", "gap:mindspore.dataset: TFRecord, MindRecord, text, audio, "
+         "other sources"),
+    Note("mindspore.nn.*", "", "gap:mindspore.nn: LARS, FTRL, Rprop, ASGD, LazyAdam, "
+         "ProximalAdagrad"),
+)  # fmt: skip
+
+# Methods of PyTorch's tensors that ours do not have. `index` is left out: lists have one.
+ABSENT_METHODS = frozenset("""
+    const_data_ptr dequantize eig grad_dtype int_repr lstsq q_per_channel_axis q_per_channel_scales
+    q_per_channel_zero_points q_scale q_zero_point qscheme resize_as resize_as_sparse_ slice_inverse
+    smm solve sparse_resize_ sparse_resize_and_clear_ sspaddmm symeig to_mkldnn to_padded_tensor
+    to_sparse_bsc to_sparse_bsr
+""".split())
+
+
+def text_of(note: Note) -> str:
+    """A note's text, with the row of the table of gaps that it quotes."""
+    if not note.text.startswith("gap:"):
+        return note.text
+    name = note.text.removeprefix("gap:")
+    return next((gap.reason for gap in GAPS if gap.name == name), name)
+
+
+def _applies(note: Note, name: str, kind: str, keywords: dict[str, Any]) -> bool:
+    if not fnmatchcase(name, note.pattern) or (note.called and kind != "call"):
+        return False
+    if not note.keyword:
+        return True
+    if note.keyword not in keywords:
+        return False
+    given = keywords[note.keyword]
+    return note.value is ... or given is ... or given == note.value
+
+
+def find_note(
+    name: str, kind: str, keywords: dict[str, Any], missing: bool = False
+) -> Note | None:
+    """The first row that a use meets; `missing`: the name is not there, any text will do."""
+    for note in NOTES:
+        if (missing or note.status) and _applies(note, name, kind, keywords):
+            return note
+    return None
