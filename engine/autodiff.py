@@ -34,7 +34,7 @@ def _root_gradient(output: Tensor, gradient: Tensor | None, position: int, batch
                 "grad can be implicitly created only for real scalar outputs but got "
                 f"{output.aval.dtype!r}"
             )
-        return full_flat(output.aval.shape, output.aval.dtype, 1)
+        return full_flat(output.aval.shape, output.aval.dtype, 1, output.aval.device)
     if gradient.aval.shape != output.aval.shape:
         raise RuntimeError(
             f"Mismatch in shape: grad_output[{position}] has a shape of "
@@ -142,7 +142,7 @@ def gradients(
         found = run.captured.get((id(node), index))
         if found is None:
             if materialize:
-                found = full_flat(x.aval.shape, x.aval.dtype, 0)
+                found = full_flat(x.aval.shape, x.aval.dtype, 0, x.aval.device)
             elif not allow_unused:
                 raise RuntimeError(_UNUSED.format(len(results)))
         results.append(found)

@@ -16,7 +16,8 @@ from typing import Any
 from . import dtypes, gaps, memory, tape
 from .aval import Aval
 from .device import cpu, empty_on
-from .tensor import Tensor, as_array, make, result_types, typed_buffer
+from .tensor import Tensor, make, result_types, typed_buffer
+from .tensor import as_array as host_view
 
 memory.keep_freed_memory()
 NO_GRAD, GRAD, INTERPRETED = 0, 1, 2
@@ -207,8 +208,17 @@ class Op:
         if all(a.size == 0 for a in plan.avals):
             plan.run = _run_nothing
         else:
-            plan.run = self.bind(plan.avals, in_avals, params)
+            plan.run = self.bound(plan.avals, in_avals, params)
         return plan
+
+    def bound(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
+        """The callable on flat arrays, on whatever devices these lie."""
+        if any(a is not None and a.device is not cpu for a in (*avals, *in_avals)):
+            from . import cuda
+
+            if cuda.concerns(avals, in_avals):
+                return cuda.bind(self, avals, in_avals, params)
+        return self.bind(avals, in_avals, params)
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         """The callable on flat arrays for these avals."""
@@ -322,21 +332,26 @@ def _signature_of(function: Callable[..., Any]) -> tuple[tuple[str, ...], bool, 
 
 
 class Layout:
-    """What a kernel may know of an array: shape, strides in elements, numpy dtype."""
+    """What a kernel may know of an array: shape, strides in elements, numpy dtype, whether the
+    host holds it."""
 
-    __slots__ = ("dtype", "shape", "strides")
+    __slots__ = ("dtype", "on_host", "shape", "strides")
 
-    def __init__(self, shape: Any, strides: Any, dtype: Any) -> None:
+    def __init__(self, shape: Any, strides: Any, dtype: Any, on_host: bool = True) -> None:
         self.shape = shape
         self.strides = strides
         self.dtype = dtype
+        self.on_host = on_host
 
     def __repr__(self) -> str:
         return f"Layout({self.shape}, {self.strides}, {self.dtype})"
 
 
 def layouts(avals: Any) -> tuple[Any, ...]:
-    return tuple(None if a is None else Layout(a.shape, a.strides, a.dtype.np) for a in avals)
+    return tuple(
+        None if a is None else Layout(a.shape, a.strides, a.dtype.np, a.device is cpu)
+        for a in avals
+    )
 
 
 def _run_nothing(*arrays: Any) -> None:
@@ -346,6 +361,12 @@ def _run_nothing(*arrays: Any) -> None:
 def array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
     """Call ``function(out, *ins, **params)`` on N-d views of flat arrays."""
     count = len(avals)
+    if avals[0].device.type == "cuda":
+        from . import cuda
+
+        as_array = cuda.array_of
+    else:
+        as_array = host_view
 
     def run(*flat: Any) -> None:
         outs = tuple(as_array(d, a) for d, a in zip(flat, avals, strict=False))
@@ -379,7 +400,7 @@ def check_devices(avals: tuple[Aval | None, ...]) -> None:
     """All tensors are on one device; a 0-d tensor of the CPU goes with any."""
     devices = {a.device for a in avals if a is not None and not (a.device is cpu and not a.shape)}
     if len(devices) > 1:
-        first, second = sorted(str(d) for d in devices)[:2]
+        first, second = sorted((str(d) for d in devices), reverse=True)[:2]
         raise RuntimeError(
             "Expected all tensors to be on the same device, but found at least two devices, "
             f"{first} and {second}!"

@@ -85,4 +85,9 @@ def empty_on(device: Device) -> Any:
         return np.empty
     if device.type == "meta":
         return _without_memory
+    if device.type == "cuda":
+        from . import cuda
+
+        if cuda.device_count():
+            return cuda.kernels("memory").empty
     raise AssertionError("Torch not compiled with CUDA enabled")

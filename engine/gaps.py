@@ -10,7 +10,8 @@ class Gap(NamedTuple):
     """Something that is not there.
 
     Attributes:
-        kind: "kernel", "feature", "module" or "argument".
+        kind: "kernel", "host" (the CPU's kernel runs on copies), "feature", "module" or
+            "argument".
         name: of the kernel ("module.function" or "module.*") or of what is missing.
         device: where it is missing; "all" for everywhere.
         reason: why, or what to use instead.
@@ -22,31 +23,19 @@ class Gap(NamedTuple):
     reason: str
 
 
-_LATER = "CUDA comes with the issue of the second device; the CPU kernel exists"
-_LIBRARY = (
-    "needs the vendor's library (cuBLAS, cuDNN, cuSOLVER), which comes with the second device"
-)
+_LIBRARY = "the vendor's library (cuSOLVER, cuFFT) is not called yet; copies cost two transfers"
+_RARE = "no CUDA kernel is written: the CPU's runs on copies, which costs two transfers"
 
 GAPS: tuple[Gap, ...] = (
-    Gap("kernel", "attention.*", "cuda", _LATER),
-    Gap("kernel", "convolution.*", "cuda", _LIBRARY),
-    Gap("kernel", "ctc.*", "cuda", _LATER),
-    Gap("kernel", "embedding.*", "cuda", _LATER),
-    Gap("kernel", "indexing.*", "cuda", _LATER),
-    Gap("kernel", "factorization.*", "cuda", _LIBRARY),
-    Gap("kernel", "fft.*", "cuda", _LIBRARY),
-    Gap("kernel", "linear_algebra.*", "cuda", _LIBRARY),
-    Gap("kernel", "loss.*", "cuda", _LATER),
-    Gap("kernel", "movement.*", "cuda", _LATER),
-    Gap("kernel", "normalization.*", "cuda", _LATER),
-    Gap("kernel", "pooling.*", "cuda", _LATER),
-    Gap("kernel", "recurrent.*", "cuda", _LATER),
-    Gap("kernel", "scan.*", "cuda", _LATER),
-    Gap("kernel", "sorting.*", "cuda", _LATER),
-    Gap("kernel", "special.*", "cuda", _LATER),
-    Gap("feature", "tensors on a CUDA device", "cuda",
-        "kernels exist and run in numba's simulator; storages and streams come later"),
-    Gap("feature", "float16, bfloat16 and complex kernels", "cuda", _LATER),
+    Gap("host", "ctc.*", "cuda", _RARE),
+    Gap("host", "recurrent.*", "cuda", _RARE),
+    Gap("host", "special.*", "cuda", _RARE),
+    Gap("host", "factorization.*", "cuda", _LIBRARY),
+    Gap("host", "fft.*", "cuda", _LIBRARY),
+    Gap("host", "linear_algebra.*", "cuda", _LIBRARY),
+    Gap("host", "complex numbers", "cuda", "the CPU's kernels run on copies"),
+    Gap("feature", "speed, streams, memory pools and libraries on a GPU", "cuda",
+        "kernels are proven in numba's simulator; docs/gpu.md lists what a GPU has to prove"),
     Gap("feature", "fused kernels and symbolic shapes in compiled calls", "all",
         "compiled calls run the eager kernels on memory laid out beforehand, once for each shape"),
     Gap("feature", "compiled calls that need data (item(), print, a branch on a tensor)", "all",
@@ -163,6 +152,15 @@ def reason_for(kernel: str, device: str) -> str | None:
     family = kernel.partition(".")[0] + ".*"
     for gap in GAPS:
         if gap.kind == "kernel" and gap.device == device and gap.name in (kernel, family):
+            return gap.reason
+    return None
+
+
+def on_host(kernel: str, complex_numbers: bool = False) -> str | None:
+    """Why ``kernel`` runs on the host for tensors on CUDA; None when no row says that it does."""
+    names = (kernel, kernel.partition(".")[0] + ".*", *["complex numbers"] * complex_numbers)
+    for gap in GAPS:
+        if gap.kind == "host" and gap.name in names:
             return gap.reason
     return None
 

@@ -22,7 +22,7 @@ def copy_data(target: Tensor, source: Tensor) -> None:
     key = (where, what)
     run = _copies.get(key)
     if run is None:
-        run = _copies[key] = cast.bind((where,), (what,), {"dtype": where.dtype})
+        run = _copies[key] = cast.bound((where,), (what,), {"dtype": where.dtype})
     if target._storage is not None and target._storage is source._storage:
         if target.aval is source.aval and target._offset == source._offset:
             return

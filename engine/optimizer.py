@@ -203,8 +203,8 @@ def zeros_like(tensor: Tensor) -> Tensor:
     from .tensor import full_flat, make
 
     described = tensor.aval
-    if not described.dense:
-        return full_flat(described.shape, described.dtype, 0)
+    if not described.dense or described.device is not cpu:
+        return full_flat(described.shape, described.dtype, 0, described.device)
     return make(np.zeros(described.size, described.dtype.np), described)
 
 

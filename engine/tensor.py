@@ -10,7 +10,7 @@ import numpy as np
 
 from . import dtypes
 from .aval import Aval, Shape, aval
-from .device import Device, cpu
+from .device import Device, cpu, empty_on
 
 if TYPE_CHECKING:
     from .tape import AccumulateGrad, Node, ViewHistory
@@ -133,9 +133,13 @@ class Tensor:
         return 0 if self._storage is None else self._storage.version
 
     def array(self) -> Any:
-        """The N-d array that shares this tensor's memory."""
+        """The N-d array that shares this tensor's memory; a copy for reading if CUDA holds it."""
         if captures:
             captures[-1].data_needed(self)
+        if self.aval.device.type == "cuda":
+            from . import cuda
+
+            return cuda.host_array(self.flat, self.aval)
         return as_array(self.flat, self.aval)
 
 
@@ -191,6 +195,10 @@ def from_array(array: Any, device: Device = cpu) -> Tensor:
         ValueError: a stride is negative or not a whole number of elements.
     """
     array = np.asarray(array)
+    if device.type == "cuda":
+        from . import cuda
+
+        return make(*cuda.upload(array, device))
     dtype = dtypes.from_numpy(array.dtype)
     itemsize = array.dtype.itemsize
     if array.ndim == 0 or array.flags.c_contiguous:
@@ -263,9 +271,17 @@ def _number_dtype(number: Any) -> dtypes.DType:
     raise TypeError(f"expected a number, not {type(number).__name__}")
 
 
-def full_flat(shape: Shape, dtype: dtypes.DType, value: Any) -> Tensor:
+def full_flat(shape: Shape, dtype: dtypes.DType, value: Any, device: Device = cpu) -> Tensor:
     """A new dense tensor with every element ``value``."""
-    described = aval(shape, dtype)
+    described = aval(shape, dtype, None, device)
+    if device.type == "meta":
+        return make(empty_on(device)(described.size, dtype.np), described)
+    if device.type == "cuda":
+        from . import cuda
+
+        made = make(empty_on(device)(described.size, dtype.np), described)
+        cuda.fill(made.flat, described, value)
+        return made
     if not value:
         return make(np.zeros(described.size, dtype.np), described)
     return make(np.full(described.size, value, dtype.np), described)

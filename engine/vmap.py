@@ -14,11 +14,13 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, NoReturn
 
+import numpy as np
+
 from . import dtypes, inplace, tape
 from .aval import Aval, aval
 from .core import GRAD, Op, Plan, check_devices, state
 from .device import empty_on
-from .tensor import Tensor, alias, make
+from .tensor import Tensor, alias, make, from_array
 
 ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
@@ -210,9 +212,18 @@ def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     if state.interpreters and hasattr(state.interpreters[-1], "draw"):
         return state.interpreters[-1].draw(described, fill, inputs)
     made = make(empty_on(described.device)(described.extent, described.dtype.np), described)
-    if described.device.type != "meta":
+    if described.device.type == "cuda":
+        _fill_device(made, fill, inputs)
+    elif described.device.type != "meta":
         fill(made.array(), *[x.array() for x in inputs])
     return made
+
+
+def _fill_device(target: Tensor, fill: Callable[..., Any], inputs: Any) -> None:
+    """Draw on the host, with the CPU's numbers, and copy."""
+    drawn = np.empty(target.aval.shape, target.aval.dtype.np)
+    fill(drawn, *[x.array() for x in inputs])
+    inplace.copy_data(target, from_array(drawn))
 
 
 def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
@@ -221,6 +232,8 @@ def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     inplace.check_overlap(target)
     if state.interpreters and hasattr(state.interpreters[-1], "draw"):
         state.interpreters[-1].redraw(target, fill, inputs)
+    elif target.aval.device.type == "cuda":
+        _fill_device(target, fill, inputs)
     elif target.aval.device.type != "meta":
         fill(target.array(), *[x.array() for x in inputs])
     target._shared.version += 1

@@ -9,3 +9,15 @@ class LinAlgError(RuntimeError):
 
 LinAlgError.__module__ = "torch._C"
 LinAlgError.__qualname__ = LinAlgError.__name__ = "_LinAlgError"
+
+
+class OutOfMemoryError(RuntimeError):
+    """A device has no memory left."""
+
+
+class AcceleratorError(RuntimeError):
+    """An error that a device reported."""
+
+
+for _error in (OutOfMemoryError, AcceleratorError):
+    _error.__module__ = "torch"

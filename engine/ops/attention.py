@@ -27,7 +27,7 @@ def weights(q: Any, k: Any, mask: Any, *, scale: float, causal: bool) -> Any:
     queries = multiply(q, constant(-root if scale < 0 else root))
     scores = matmul(queries, adjoint(multiply(k, constant(root))))
     if causal:
-        allowed = full_flat(scores.aval.shape[-2:], dtypes.bool_, True)
+        allowed = full_flat(scores.aval.shape[-2:], dtypes.bool_, True, scores.aval.device)
         scores = where(tril(allowed, diagonal=0), scores, constant(-math.inf))
     if mask is None:
         return softmax(scores, axis=scores.aval.ndim - 1)

@@ -153,7 +153,7 @@ def no_slope(g: Any) -> Any:
     """The derivative of what is constant between its steps: zeros, not the absence of one."""
     from .movement import zeros_like_aval
 
-    if g.aval.device.type != "cpu":
+    if g.aval.device.type == "meta":
         return multiply(g, c(0))
     return zeros_like_aval(g.aval)
 

@@ -56,8 +56,8 @@ def _sparse_gradient(g: Any, index: Any, rows: int, padding_idx: int | None) -> 
     if padding_idx is not None:
         kept = np.flatnonzero(places != padding_idx)
         places = places[kept]
-        values = index_select(values, from_array(kept), axis=0)
-    return sparse_makers[-1](from_array(places[None]), values, (rows, g.aval.shape[-1]))
+        values = index_select(values, from_array(kept, values.aval.device), axis=0)
+    return sparse_makers[-1](from_array(places[None], g.aval.device), values, (rows, g.aval.shape[-1]))
 
 
 def _refuse_shares(scale_by_frequency: bool) -> None:
@@ -89,7 +89,9 @@ def _shares(index: Any, dtype: Any) -> Any:
     """For each place 1 / how often its row is looked up."""
     places = index.array()
     _, inverse, counts = np.unique(places, return_inverse=True, return_counts=True)
-    return from_array((1.0 / counts)[inverse].reshape(places.shape).astype(dtype.np))
+    return from_array(
+        (1.0 / counts)[inverse].reshape(places.shape).astype(dtype.np), index.aval.device
+    )
 
 
 def _shared_evenly(g: Any, index: Any) -> Any:
@@ -165,10 +167,10 @@ def _bag_sparse_vjp(
         _refuse_shares(scale_by_frequency)
         bounds = starts.array()
         bag_of_place = np.repeat(np.arange(bounds.size - 1), np.diff(bounds))
-        rows = index_select(g, from_array(bag_of_place), axis=0)
+        rows = index_select(g, from_array(bag_of_place, g.aval.device), axis=0)
         if factors is not None:
             rows = multiply(rows, reshape(factors, (*factors.aval.shape, 1)))
-        places = from_array(index.array()[: bag_of_place.size])
+        places = from_array(index.array()[: bag_of_place.size], g.aval.device)
         for_weight = _sparse_gradient(rows, places, avals[0].shape[0], padding_idx)
     if needs[3]:
         for_factors = bag_products(g, weight, index, starts, padding_idx=padding_idx)

@@ -97,7 +97,9 @@ def identity_plus(x: Any, low: bool) -> Any:
     if not low:
         return triu(part(x, -2, 0, k), diagonal=0)
     strict = tril(part(x, -1, 0, k), diagonal=-1)
-    return add(strict, from_array(np.eye(x.aval.shape[-2], k, dtype=x.aval.dtype.np)))
+    return add(strict, from_array(
+        np.eye(x.aval.shape[-2], k, dtype=x.aval.dtype.np), x.aval.device
+    ))
 
 
 def _lu_vjp(g: Any, out: Any) -> Any:

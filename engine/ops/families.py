@@ -8,6 +8,7 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval, broadcast_shapes, broadcast_two, elementwise_strides
+from ..device import cpu
 from ..core import Op, array_form, find_kernel, layouts
 from ..dtypes import BOOL, COMPLEX, DType
 
@@ -66,7 +67,7 @@ class Elementwise(Op):
         else:
             shape = broadcast_shapes(*[a.shape for a in avals])
         _, stored = self.types(avals)
-        device = next((a.device for a in avals if a.shape), avals[0].device)
+        device = next((a.device for a in avals if a.device is not cpu), cpu)
         weak = not shape and all(a.weak for a in avals)
         return aval(shape, stored, elementwise_strides(shape, avals), device, weak)
 

@@ -243,7 +243,7 @@ def _product_gradients(
 def _ones(index: Tensor, x: Tensor) -> Tensor:
     from ..tensor import full_flat
 
-    return full_flat(index.aval.shape, x.aval.dtype, 1)
+    return full_flat(index.aval.shape, x.aval.dtype, 1, x.aval.device)
 
 
 def _as(mask: Tensor, x: Tensor) -> Any:
@@ -444,7 +444,9 @@ take = Op(
 def _put_target(g: Any, index: Any, accumulate: bool) -> Any:
     if accumulate:
         return g
-    return put(g, index, zeros_like_aval(aval(index.aval.shape, g.aval.dtype)), accumulate=False)
+    return put(g, index, zeros_like_aval(
+        aval(index.aval.shape, g.aval.dtype, None, g.aval.device)
+    ), accumulate=False)
 
 
 put = Op(

@@ -316,6 +316,26 @@ def _cast_aval(x: Aval, *, dtype: dtypes.DType) -> Aval:
     return aval(x.shape, dtype, x.strides if x.dense else None, x.device)
 
 
+class _Move(Op):
+    """Copies to another device, in the same layout where it has no gaps."""
+
+    composed = True
+
+    def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
+        from .. import cuda
+
+        return cuda.copy(avals[0], in_avals[0])
+
+
+to_device = _Move(
+    "_to_device",
+    lambda x, *, device: aval(x.shape, x.dtype, x.strides if x.dense else None, device),
+    vjp=(lambda g, avals: to_device(g, device=avals[0].device),),
+    grad_name="ToCopyBackward0",
+    linear=True,
+    group="movement",
+)
+
 cast = Op(
     "_to_copy",
     _cast_aval,
@@ -399,6 +419,8 @@ def _view_update_value(g: Any, chain: Any) -> Any:
 class _ViewUpdate(Op):
     """Copies the base, then writes ``value`` through the chain of views."""
 
+    composed = True
+
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
         from ..tensor import make
 
@@ -437,7 +459,7 @@ overwrite = _ViewUpdate(
 
 
 def zeros_like_aval(described: Aval) -> Tensor:
-    return full_flat(described.shape, described.dtype, 0)
+    return full_flat(described.shape, described.dtype, 0, described.device)
 
 
 def _cat_aval(*tensors: Aval, axis: int) -> Aval:

@@ -190,7 +190,7 @@ def unpool(x: Any, places: Any, *, shape: Shape) -> Any:
     from ..tensor import full_flat
 
     flat_shape = (*shape[:2], _count(shape[2:]))
-    zeros = full_flat(flat_shape, x.aval.dtype, 0)
+    zeros = full_flat(flat_shape, x.aval.dtype, 0, x.aval.device)
     index = reshape(places, (*places.aval.shape[:2], _count(places.aval.shape[2:])))
     values = reshape(x, index.aval.shape)
     return reshape(scatter(zeros, index, values, axis=2), shape)

@@ -93,7 +93,7 @@ def _products_without(x: Any, axis: Any) -> Any:
     kept, folded = inner.aval.shape[: -len(axis)], inner.aval.shape[-len(axis) :]
     size = math.prod(folded)
     rows = reshape(inner, (*kept, 1, size))
-    others = where(from_array(np.eye(size, dtype=np.bool_)), constant(1), rows)
+    others = where(from_array(np.eye(size, dtype=np.bool_), x.aval.device), constant(1), rows)
     products = prod(others, axis=(len(kept) + 1,), keepdims=False)
     back = tuple(order.index(i) for i in range(len(shape)))
     return permute(reshape(products, (*kept, *folded)), axes=back)

@@ -49,7 +49,7 @@ def _cumprod_by_rows(g: Any, x: Any, axis: int) -> Any:
     ndim = x.aval.ndim
     inner = transpose(x, axis, -1)
     size = x.aval.shape[axis]
-    below = from_array(np.tri(size, dtype=np.bool_))
+    below = from_array(np.tri(size, dtype=np.bool_), x.aval.device)
     rows = where(below, unsqueeze(inner, axis=ndim - 1), constant(1))
     slopes = prod_gradient(transpose(g, axis, -1), rows, (ndim,), False)
     total = sum_(where(below, slopes, constant(0)), axis=(ndim - 1,), keepdims=False)

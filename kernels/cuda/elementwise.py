@@ -1,12 +1,12 @@
 """Elementwise kernels for CUDA, generated from the scalar functions that the CPU uses.
 
-    picture   one thread for each element of the result; blocks of 256 threads cover its numbers
-              0 .. n - 1 in order
-    memory    no shared memory; each operand's place is found by dividing the element's number by
-    the
-              lengths of the merged axes and weighing with the operand's strides
+    picture   one thread for each element of the result, in a grid-stride loop
+    memory    no shared memory; neighbouring threads read neighbouring elements where the operands'
+              layouts agree. The merged axes' lengths and strides are arguments of the launch, so
+              one kernel serves all shapes with as many of them
     sync      none
-    sizes     any number of elements and of axes; strides may be 0 (broadcast)
+    sizes     any number of elements and of axes; strides may be 0 (broadcast). A 0-d operand on the
+              host is a number of the launch
 """
 
 from __future__ import annotations
@@ -16,105 +16,182 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
-from numba import cuda
 
-from mindtorch.kernels import scalar
-from mindtorch.kernels.cpu.elementwise import arithmetic_type, broadcast_strides, merge_axes
+from mindtorch.kernels.cpu.elementwise import (
+    _between,
+    _load,
+    _rounded,
+    _store,
+    arithmetic_type,
+    broadcast_strides,
+    merge_axes,
+)
 from mindtorch.kernels.typed_scalar import TypedScalars, for_type
 
-THREADS = 256
-_HALF = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+from . import launch
+from .bits import NAMESPACE
+from .mathematics import mathematics
 
-
-def _device(function: Callable[..., Any]) -> Any:
-    return cuda.jit(device=True)(function)
-
-
-def _is_finite(x: Any) -> Any:
-    return x - x == 0
-
-
-def _is_infinite(x: Any) -> Any:
-    return (x - x != 0) & (x == x)
-
-
-def _mathematics(dtype: np.dtype[Any]) -> dict[str, Any]:
-    """libdevice's functions, by the names of the scalar module."""
-    own = {"_isfinite": _device(_is_finite), "_isinf": _device(_is_infinite)}
-    return {**scalar.MATHEMATICS, "math": math, **own}
+Layouts = tuple[Any, ...]
+Expression = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def _build(text: str, name: str, space: dict[str, Any], loops: bool) -> Any:
     scope = dict(space)
     exec(compile(text, f"<cuda {name}>", "exec"), scope)
-    return _device(scope[name])
+    return launch.device(scope[name])
 
 
-typed_scalar = TypedScalars(_mathematics, _build)
+typed_scalar = TypedScalars(mathematics, _build)
 
 
 def plan(
-    name: str, out_layouts: Any, in_layouts: Any, compute_dtype: Any = None, **params: Any
-) -> Callable[..., None]:
-    """``run(out, *ins)`` on flat device arrays: ``out[i] = name(*[in[i] for in in ins])``."""
+    name: str, out_layouts: Layouts, in_layouts: Layouts, compute_dtype: Any = None, **params: Any
+) -> Callable[..., None] | None:
+    """``run(out, *ins)`` on flat device arrays: ``out[i] = name(*[in[i] for in in ins])``.
+
+    None for complex numbers.
+    """
+    expression = ((name, tuple(range(len(in_layouts)))),)
+    return fused_plan(expression, out_layouts, in_layouts, compute_dtype)
+
+
+def on_host(layout: Any) -> bool:
+    """Whether an operand is a number on the host."""
+    return bool(getattr(layout, "on_host", False))
+
+
+def fused_plan(
+    expression: Expression, out_layouts: Layouts, in_layouts: Layouts, compute_dtype: Any = None
+) -> Callable[..., None] | None:
+    """One loop for a chain of scalar functions, as the CPU's ``fused_plan``."""
     out = out_layouts[0]
     compute = np.dtype(compute_dtype) if compute_dtype is not None else out.dtype
     types = (out.dtype, *[x.dtype for x in in_layouts])
-    if any(t in _HALF or t.kind == "c" for t in (*types, compute)):
-        raise NotImplementedError(f"'{name}' for {compute} is not implemented on CUDA")
+    if any(t.kind == "c" for t in (*types, compute)):
+        return None
     operands = [list(out.strides)] + [broadcast_strides(x, out.shape) for x in in_layouts]
     lengths, strides = merge_axes(out.shape, operands)
     if not lengths:
         lengths, strides = [1], [[1] for _ in operands]
-    geometry = np.array([lengths, *strides], np.int64)
-    size = int(np.prod(lengths))
-    kernel = _kernel(for_type(name, compute), arithmetic_type(compute), len(in_layouts), out.dtype)
-    blocks = -(-size // THREADS)
+    modes = "".join(
+        "h" if k and on_host(in_layouts[k - 1]) else _mode(s) for k, s in enumerate(strides)
+    )
+    kernel = _kernel(expression, types, compute, modes, len(lengths))
+    count = math.prod(lengths)
+    geometry = [n for n in lengths[1:]]
+    for mode, own in zip(modes, strides, strict=True):
+        geometry += own if mode == "v" else []
 
     def run(*arrays: Any) -> None:
-        kernel[blocks, THREADS](*arrays, cuda.to_device(geometry), size)
+        given = [a[0].item() if m == "h" else a for a, m in zip(arrays, modes, strict=True)]
+        launch.each(kernel, count, *given, *geometry)
 
     return run
 
 
+def _mode(strides: list[int]) -> str:
+    """How an operand is walked: "c" in order, "s" one element, "v" by strides."""
+    if strides == [1]:
+        return "c"
+    return "v" if any(strides) else "s"
+
+
 @functools.cache
-def _kernel(name: str, compute: np.dtype[Any], arity: int, out_dtype: np.dtype[Any]) -> Any:
-    names = [f"a{i}" for i in range(arity)]
-    lines = [f"def kernel(out, {', '.join(names)}, geometry, size):",
-             "    i = cuda.grid(1)", "    if i < size:", "        left = i",
-             "        p = 0"]  # fmt: skip
-    lines += [f"        p{k} = 0" for k in range(arity)]
-    lines += ["        for axis in range(geometry.shape[1] - 1, -1, -1):",
-              "            at = left % geometry[0, axis]",
-              "            left = left // geometry[0, axis]",
-              "            p += at * geometry[1, axis]"]  # fmt: skip
-    lines += [f"            p{k} += at * geometry[{k + 2}, axis]" for k in range(arity)]
-    values = [f"C({n}[p{k}])" for k, n in enumerate(names)]
-    if name == "where":
-        values[0] = "a0[p0] != 0"
-    result = f"f({', '.join(values)})"
-    if out_dtype == np.bool_:
-        result += " != 0"
-    lines.append(f"        out[p] = {result}")
-    scope = {"cuda": cuda, "f": typed_scalar(name, compute), "C": compute.type}
-    exec(compile("\n".join(lines), f"<cuda {name}>", "exec"), scope)
-    return cuda.jit(scope["kernel"])
+def _kernel(
+    expression: Expression, types: Any, compute: np.dtype[Any], modes: str, rank: int
+) -> Any:
+    arithmetic = arithmetic_type(compute)
+    arity = len(types) - 1
+    names = ["out", *[f"a{i}" for i in range(arity)]]
+    arguments = [f"n{k}" for k in range(1, rank)]
+    for name, mode in zip(names, modes, strict=True):
+        arguments += [f"{name}_{k}" for k in range(rank)] if mode == "v" else []
+    body = _coordinates(rank) if "v" in modes else []
+    places = [_place(name, mode, rank) for name, mode in zip(names, modes, strict=True)]
+    space: dict[str, Any] = {**NAMESPACE, "_C": arithmetic.type, "_F": np.float32, "_I": np.int64}
+    for i in range(arity):
+        raw = expression[0][0] == "where" and i == 0 and len(expression) == 1
+        value = f"{places[i + 1]} != 0" if raw else _load(types[i + 1], places[i + 1], arithmetic)
+        if len(expression) == 1 and types[i + 1] != compute:
+            if _rounded(expression[0][0], i, "s" if modes[i + 1] in "sh" else "c", compute):
+                value = _load(compute, _store(compute, value, arithmetic), arithmetic)
+        body.append(f"v{i} = {value}")
+    for k, (function, operands) in enumerate(expression):
+        space[f"f{k}"] = typed_scalar(for_type(function, compute), arithmetic)
+        body.append(f"v{arity + k} = f{k}({', '.join(f'v{j}' for j in operands)})")
+    result = _store(types[0], f"v{arity + len(expression) - 1}", arithmetic)
+    body.append(f"{places[0]} = {result}")
+    source = f"def loop(count, {', '.join([*names, *arguments])}):\n"
+    source += "    for i in range(cuda.grid(1), count, cuda.gridsize(1)):\n"
+    source += "".join(f"        {line}\n" for line in body)
+    return launch.from_source(source, "loop", space)
+
+
+def _coordinates(rank: int) -> list[str]:
+    """Statements that give ``k0``, ``k1``, ...: the place of element ``i`` along each axis."""
+    lines = ["left = i"]
+    for axis in range(rank - 1, 0, -1):
+        lines += [f"k{axis} = left % n{axis}", f"left = left // n{axis}"]
+    return [*lines, "k0 = left"]
+
+
+def _place(name: str, mode: str, rank: int) -> str:
+    if mode == "h":
+        return name
+    if mode == "v":
+        return f"{name}[{' + '.join(f'k{k} * {name}_{k}' for k in range(rank))}]"
+    return f"{name}[i]" if mode == "c" else f"{name}[0]"
+
+
+def _copy_plan(out_layouts: Layouts, in_layouts: Layouts, **params: Any) -> Any:
+    out, x = out_layouts[0], in_layouts[0]
+    between = out.dtype if out.dtype == x.dtype else _between(out.dtype, x.dtype)
+    if out.dtype.kind == "c" and x.dtype == out.dtype:
+        return _copy_words(out, x)
+    if out.dtype == x.dtype and x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
+        words = [_Words(each, np.dtype(np.uint16)) for each in (out, x)]
+        inner = plan("positive", (words[0],), (words[1],), np.uint16)
+
+        def run(target: Any, source: Any) -> None:
+            given = source if on_host(x) else source.view(np.uint16)
+            inner(target.view(np.uint16), given)  # type: ignore[misc]
+
+        return inner if on_host(x) and inner is None else run
+    return plan("positive", out_layouts, in_layouts, between)
+
+
+class _Words:
+    """A layout of other elements in the same places."""
+
+    def __init__(self, layout: Any, dtype: Any) -> None:
+        self.shape, self.strides, self.dtype = layout.shape, layout.strides, dtype
+        self.on_host = on_host(layout)
+
+
+def _copy_words(out: Any, x: Any) -> Any:
+    """Complex numbers are copied as pairs of their parts."""
+    part = np.dtype(np.float32 if out.dtype.itemsize == 8 else np.float64)
+    pairs = [_Words(each, part) for each in (out, x)]
+    for pair in pairs:
+        pair.shape = (*pair.shape, 2)
+        pair.strides = (*[2 * s for s in pair.strides], 1)
+        pair.on_host = False
+    if on_host(x):
+        return None
+    inner = plan("positive", (pairs[0],), (pairs[1],), part)
+
+    def run(target: Any, source: Any) -> None:
+        inner(target.view(part), source.view(part))  # type: ignore[misc]
+
+    return run
 
 
 def copy(out: Any, x: Any, **params: Any) -> None:
-    """``out[...] = x`` for device arrays of one shape."""
-    size = out.size
-    if size:
-        _copy[-(-size // THREADS), THREADS](out.reshape(size), x.reshape(size), size)
+    """``out[...] = x``."""
+    copy.plan((out,), (x,))(out.flat, x.flat)  # type: ignore[attr-defined]
 
 
+copy.plan = _copy_plan  # type: ignore[attr-defined]
 copy_cast = copy
-
-
-@cuda.jit
-def _copy(out: Any, x: Any, size: int) -> None:
-    i = cuda.grid(1)
-    if i < size:
-        out[i] = x[i]

@@ -1,78 +1,71 @@
-"""Matrix products for CUDA.
+"""Matrix products for CUDA: cuBLAS through cupy where it is installed, else the tiled product.
 
-    picture   a block of 16 x 16 threads makes a tile of 16 x 16 results of one matrix of the batch
-    (grid z) memory    two tiles of 16 x 16 elements, of ``a`` and of ``b``, in shared memory
-    sync      after a pair of tiles is loaded, and after it is used
-    sizes     any; places outside of the matrices count as 0
+    picture, memory, sync, sizes    see ``gemm``; operands are read by their strides, so transposes
+              and broadcast batches are not copied
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
-from numba import cuda, float32, float64
 
-TILE = 16
+from . import gemm, memory, vendor
+from .arrays import Array
+from .half import in_float32, optional
 
-
-def _make(kind: Any) -> Any:
-    @cuda.jit
-    def product(out: Any, a: Any, b: Any, bias: Any) -> None:
-        left = cuda.shared.array((TILE, TILE), kind)
-        right = cuda.shared.array((TILE, TILE), kind)
-        column, row = cuda.threadIdx.x, cuda.threadIdx.y
-        j = cuda.blockIdx.x * TILE + column
-        i = cuda.blockIdx.y * TILE + row
-        z = cuda.blockIdx.z
-        m, k, n = a.shape[1], a.shape[2], b.shape[2]
-        total = bias[j] if bias.size > 0 and j < n else out.dtype.type(0)
-        for step in range((k + TILE - 1) // TILE):
-            at = step * TILE
-            left[row, column] = a[z, i, at + column] if i < m and at + column < k else 0
-            right[row, column] = b[z, at + row, j] if at + row < k and j < n else 0
-            cuda.syncthreads()
-            for p in range(TILE):
-                total += left[row, p] * right[p, column]
-            cuda.syncthreads()
-        if i < m and j < n:
-            out[z, i, j] = total
-
-    return product
+_NAMES = "out, a, b, bias, at_a, at_b, a0, a1, b0, b1, biased"
+_SETUP = "base_a = at_a[z]\nbase_b = at_b[z]"
+_LEFT = "value = A(a[base_a + i * a0 + p * a1])"
+_RIGHT = "value = A(b[base_b + p * b0 + j * b1])"
+_STORE = "if biased:\n    total += bias[j]\nout[(z * m + i) * n + j] = total"
 
 
-_BY_TYPE = {np.dtype(np.float32): _make(float32), np.dtype(np.float64): _make(float64)}
+def _offsets(x: Any, batch: tuple[int, ...]) -> Any:
+    """Where each matrix of the batch begins in ``x``, on the device."""
+    whole = x.expand((*batch, *x.shape[-2:]))
+    places = np.zeros(batch, np.int64)
+    for axis, (n, s) in enumerate(zip(batch, whole.strides[: len(batch)], strict=True)):
+        shape = [-1 if i == axis else 1 for i in range(len(batch))]
+        places += (np.arange(n, dtype=np.int64) * s).reshape(shape)
+    return memory.from_host(places.reshape(-1))
 
 
-def _launch(out: Any, a: Any, b: Any, bias: Any) -> None:
-    if out.dtype not in _BY_TYPE:
-        raise NotImplementedError(f"matmul for {out.dtype} is not implemented on CUDA")
-    if out.size == 0:
-        return
-    batch, m, n = out.shape
-    grid = (-(-n // TILE), -(-m // TILE), batch)
-    _BY_TYPE[out.dtype][grid, (TILE, TILE)](out, a, b, bias)
+def _product(out: Any, a: Any, b: Any, bias: Any = None) -> None:
+    """``out = a @ b + bias`` for any strides; ``out`` is dense."""
+    batch = out.shape[:-2]
+    m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
+    accumulator = out.dtype if out.dtype.kind == "f" else np.dtype(np.int64)
+    kernel = gemm.kernel(_NAMES, _SETUP, _LEFT, _RIGHT, _STORE, accumulator)
+    gemm.run(
+        kernel, math.prod(batch), m, k, n, out, a, b, optional(bias, out.dtype),
+        _offsets(a, batch), _offsets(b, batch), *a.strides[-2:], *b.strides[-2:],
+        int(bias is not None),
+    )  # fmt: skip
+
+
+_product_of_half = in_float32(_product)
 
 
 def matmul(out: Any, a: Any, b: Any) -> None:
-    """``out = a @ b`` on the last two axes of device arrays with the same leading axes."""
-    none = cuda.device_array(0, out.dtype)
-    _launch(*[_batched(x, 2) for x in (out, a, b)], none)
+    """``out = a @ b`` on the last two axes, the others broadcast; both have at least two axes."""
+    if out.size and not vendor.matmul(out, a, b):
+        _product_of_half(out, a, b)
 
 
 def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:
-    """``out = x @ weight.T + bias``."""
-    given = cuda.device_array(0, out.dtype) if bias is None else bias
-    rows, target = _batched(_batched(x, 1), 2), _batched(_batched(out, 1), 2)
-    _launch(target, rows, _batched(weight.T, 2), given)
+    """``out = x @ weight.T + bias``; ``x`` may have any number of leading axes, or none."""
+    if not out.size:
+        return
+    rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
+    target, turned = Array(out.flat, (rows.shape[0], weight.shape[0])), weight.permute((1, 0))
+    if vendor.matmul(target, rows, turned):
+        if bias is not None:
+            from .elementwise import plan
 
-
-def _batched(x: Any, kept: int) -> Any:
-    """``x`` with all axes but the last ``kept`` made one."""
-    shape = tuple(int(n) for n in x.shape)
-    lead = int(np.prod(shape[: len(shape) - kept]))
-    if len(shape) == kept + 1:
-        return x
-    if len(shape) == kept and not x.is_c_contiguous():
-        x = cuda.to_device(np.ascontiguousarray(x.copy_to_host()))
-    return x.reshape(lead, *shape[len(shape) - kept :])
+            given = bias.expand(target.shape)
+            run = plan("add", (target,), (target, given), target.dtype)
+            run(target.flat, target.flat, given.flat)  # type: ignore[misc]
+        return
+    _product_of_half(target, rows, turned, bias)

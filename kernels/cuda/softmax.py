@@ -1,9 +1,10 @@
-"""softmax and log_softmax along the last axis for CUDA, and their gradients.
+"""softmax and log_softmax along an axis for CUDA, and their gradients.
 
-    picture   one block of 64 threads for each row; thread t holds the elements t, t + 64, ...
+    picture   one block for each row (all elements that differ in the axis alone); thread t holds the
+              elements t, t + threads, ...
     memory    one float64 a thread in shared memory, for the row's maximum and sum
     sync      after registers are stored and after each halving of a tree
-    sizes     rows of any length; the axis must be the last (the caller moves it)
+    sizes     rows of any length; elements of a row lie ``inner`` apart
 """
 
 from __future__ import annotations
@@ -11,91 +12,96 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 from numba import cuda, float64
 
-THREADS = 64
+from . import launch
+from .fold import largest, total
+from .half import flat, in_float32
+from .mathematics import mathematics
+
+from .reduction import _KINDS
+
+FOLDING = launch.FOLDING
 
 
-@cuda.jit(device=True)
-def _fold(lanes: Any, t: int, value: float, largest: int) -> float:
-    """The maximum (``largest``) or sum of the block's values, in every thread."""
-    lanes[t] = value
-    cuda.syncthreads()
-    half = THREADS // 2
-    while half > 0:
-        if t < half:
-            a, b = lanes[t], lanes[t + half]
-            if largest:
-                lanes[t] = b if (b > a) or (b != b) else a
-            else:
-                lanes[t] = a + b
-        cuda.syncthreads()
-        half = half // 2
-    result = lanes[0]
-    cuda.syncthreads()
-    return result
+def _make(dtype: Any) -> tuple[Any, Any]:
+    """(forward, backward) for one element type."""
+    own = mathematics(np.dtype(dtype))
+    exp, kind = own["exp"], np.dtype(dtype).type
+    log = mathematics(np.dtype(np.float64))["log"]
+
+    @launch.kernel
+    def forward(out: Any, x: Any, n: int, inner: int, logarithm: int) -> None:
+        lanes = cuda.shared.array(FOLDING, float64)
+        r, t = cuda.blockIdx.x, cuda.threadIdx.x
+        base = (r // inner) * n * inner + r % inner
+        best = -math.inf
+        for i in range(t, n, FOLDING):
+            value = x[base + i * inner]
+            best = value if (value > best) or (value != value) else best
+        shift = kind(largest(lanes, t, best))
+        part = 0.0
+        for i in range(t, n, FOLDING):
+            part += exp(x[base + i * inner] - shift)
+        whole = total(lanes, t, part)
+        offset = kind(log(whole))
+        scale = kind(1.0 / whole)
+        for i in range(t, n, FOLDING):
+            value = x[base + i * inner] - shift
+            out[base + i * inner] = value - offset if logarithm else exp(value) * scale
+
+    @launch.kernel
+    def backward(out: Any, g: Any, y: Any, n: int, inner: int, logarithm: int) -> None:
+        lanes = cuda.shared.array(FOLDING, float64)
+        r, t = cuda.blockIdx.x, cuda.threadIdx.x
+        base = (r // inner) * n * inner + r % inner
+        part = 0.0
+        for i in range(t, n, FOLDING):
+            at = base + i * inner
+            part += g[at] if logarithm else g[at] * y[at]
+        whole = kind(total(lanes, t, part))
+        for i in range(t, n, FOLDING):
+            at = base + i * inner
+            out[at] = g[at] - exp(y[at]) * whole if logarithm else y[at] * (g[at] - whole)
+
+    return forward, backward
 
 
-@cuda.jit
-def _forward(out: Any, x: Any, logarithm: int) -> None:
-    lanes = cuda.shared.array(THREADS, float64)
-    r, t, n = cuda.blockIdx.x, cuda.threadIdx.x, x.shape[1]
-    best = -math.inf
-    for i in range(t, n, THREADS):
-        best = x[r, i] if (x[r, i] > best) or (x[r, i] != x[r, i]) else best
-    best = _fold(lanes, t, best, 1)
-    total = 0.0
-    for i in range(t, n, THREADS):
-        total += math.exp(x[r, i] - best)
-    total = _fold(lanes, t, total, 0)
-    for i in range(t, n, THREADS):
-        if logarithm:
-            out[r, i] = x[r, i] - best - math.log(total)
-        else:
-            out[r, i] = math.exp(x[r, i] - best) / total
+_made: dict[Any, Any] = {}
 
 
-@cuda.jit
-def _backward(out: Any, g: Any, y: Any, logarithm: int) -> None:
-    lanes = cuda.shared.array(THREADS, float64)
-    r, t, n = cuda.blockIdx.x, cuda.threadIdx.x, y.shape[1]
-    total = 0.0
-    for i in range(t, n, THREADS):
-        total += g[r, i] if logarithm else g[r, i] * y[r, i]
-    total = _fold(lanes, t, total, 0)
-    for i in range(t, n, THREADS):
-        if logarithm:
-            out[r, i] = g[r, i] - math.exp(y[r, i]) * total
-        else:
-            out[r, i] = y[r, i] * (g[r, i] - total)
+def _run(place: int, out: Any, arrays: Any, axis: int, logarithm: int) -> None:
+    if out.dtype not in _made:
+        if out.dtype.name not in _KINDS:
+            raise NotImplementedError(f"softmax for {out.dtype} is not implemented on CUDA")
+        _made[out.dtype] = _make(out.dtype)
+    n = out.shape[axis] if out.ndim else 1
+    inner = math.prod(out.shape[axis + 1 :])
+    given = [flat(a) for a in arrays]
+    rows = out.size // max(n, 1)
+    launch.rows(_made[out.dtype][place], rows, out.flat, *given, n, inner, logarithm)
 
 
-def _rows(array: Any, axis: int) -> Any:
-    if axis != array.ndim - 1:
-        raise NotImplementedError("softmax on CUDA takes the last axis")
-    shape = tuple(int(n) for n in array.shape)
-    return array.reshape(array.size // shape[-1], shape[-1])
-
-
+@in_float32
 def softmax(out: Any, x: Any, *, axis: int) -> None:
     """``exp(x - max) / sum(exp(x - max))``."""
-    target = _rows(out, axis)
-    _forward[target.shape[0], THREADS](target, _rows(x, axis), 0)
+    _run(0, out, (x,), axis, 0)
 
 
+@in_float32
 def log_softmax(out: Any, x: Any, *, axis: int) -> None:
     """``x - max - log(sum(exp(x - max)))``."""
-    target = _rows(out, axis)
-    _forward[target.shape[0], THREADS](target, _rows(x, axis), 1)
+    _run(0, out, (x,), axis, 1)
 
 
+@in_float32
 def softmax_gradient(out: Any, g: Any, y: Any, *, axis: int) -> None:
     """``y * (g - sum(g * y))``."""
-    target = _rows(out, axis)
-    _backward[target.shape[0], THREADS](target, _rows(g, axis), _rows(y, axis), 0)
+    _run(1, out, (g, y), axis, 0)
 
 
+@in_float32
 def log_softmax_gradient(out: Any, g: Any, y: Any, *, axis: int) -> None:
     """``g - exp(y) * sum(g)``."""
-    target = _rows(out, axis)
-    _backward[target.shape[0], THREADS](target, _rows(g, axis), _rows(y, axis), 1)
+    _run(1, out, (g, y), axis, 1)

@@ -94,9 +94,11 @@ def as_device(device: Any) -> Device:
     if found.type == "cpu":
         return cpu
     if found.type == "cuda":
-        from .cuda import require_cuda
+        from .cuda import current_index, require_cuda
 
-        require_cuda()
+        require_cuda(found.index)
+        if found.index is None:
+            return Device("cuda", current_index())
     return found
 
 

@@ -545,10 +545,12 @@ class Tensor(EngineTensor):
     def cuda(
         self, device: Any = None, non_blocking: bool = False, memory_format: Any = None
     ) -> Any:
-        from .cuda import require_cuda
-
-        require_cuda()
-        return self.to(Device("cuda", device))
+        if device is None or isinstance(device, int):
+            device = Device("cuda", device)
+        place = as_device(device)
+        if place.type != "cuda":
+            raise RuntimeError(f"Invalid device, must be cuda device but got {place.type}")
+        return self.to(place)
 
     def item(self) -> Any:
         """The only element, as a Python number."""
@@ -951,7 +953,7 @@ def _move(tensor: Any, device: Device) -> Any:
             "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() "
             "instead of torch.nn.Module.to() when moving module from meta to a different device."
         )
-    raise NotImplementedError(f"moving a tensor from {tensor.aval.device} to {device}")
+    return movement.to_device(tensor, device=device)
 
 
 def _define_casts() -> None:

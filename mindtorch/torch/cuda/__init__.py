@@ -1,21 +1,41 @@
-"""CUDA devices: none yet, and every entry says so as a CPU build of torch does."""
+"""CUDA devices. Without one every entry says so as a CPU build of torch does; with one the entries
+are those of ``_present``."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
+from mindtorch.engine import cuda as engine
+from mindtorch.engine.device import Device
+from mindtorch.engine.generator import default_generator
+from mindtorch.kernels.errors import AcceleratorError, OutOfMemoryError
 
-def require_cuda() -> NoReturn:
-    raise AssertionError("Torch not compiled with CUDA enabled")
+
+def require_cuda(index: int | None = None) -> None:
+    """Raise torch's error where there is no CUDA device, or none with this number."""
+    if not engine.device_count():
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    if index is not None:
+        _functions().index_of(Device("cuda", index))
+
+
+def _functions() -> Any:
+    return importlib.import_module(f"{__name__}._present")
+
+
+def current_index() -> int:
+    """The number of the current device."""
+    return 0
 
 
 def is_available() -> bool:
-    """False: there is no CUDA device."""
-    return False
+    """Whether there is a CUDA device."""
+    return device_count() > 0
 
 
 def is_current_stream_capturing() -> bool:
@@ -24,23 +44,37 @@ def is_current_stream_capturing() -> bool:
 
 
 def device_count() -> int:
-    return 0
+    """How many CUDA devices there are; numba's simulator is one."""
+    return engine.device_count()
 
 
 def is_initialized() -> bool:
-    return False
+    return device_count() > 0
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    return False
+    return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
 def _needs_cuda(name: str) -> Any:
-    def entry(*args: Any, **kwargs: Any) -> NoReturn:
+    def entry(*args: Any, **kwargs: Any) -> Any:
         require_cuda()
+        found = getattr(_functions(), name, None)
+        if found is None:
+            raise NotImplementedError(f"torch.cuda.{name} is not implemented in mindtorch")
+        return found(*args, **kwargs)
 
     entry.__name__ = name
-    entry.__doc__ = "Raises AssertionError: there is no CUDA device."
+    entry.__doc__ = "As in torch; raises AssertionError where there is no CUDA device."
+    return entry
+
+
+def _counts(name: str, without: Any = 0) -> Any:
+    def entry(*args: Any, **kwargs: Any) -> Any:
+        return getattr(_functions(), name)(*args, **kwargs) if device_count() else without
+
+    entry.__name__ = name
+    entry.__doc__ = f"As in torch; {without!r} where there is no CUDA device."
     return entry
 
 
@@ -66,9 +100,34 @@ memory_summary = _needs_cuda("memory_summary")
 set_per_process_memory_fraction = _needs_cuda("set_per_process_memory_fraction")
 set_rng_state = _needs_cuda("set_rng_state")
 set_sync_debug_mode = _needs_cuda("set_sync_debug_mode")
+empty_cache = _counts("empty_cache", None)
+memory_allocated = _counts("memory_allocated")
+max_memory_allocated = _counts("max_memory_allocated")
+memory_reserved = _counts("memory_reserved")
+max_memory_reserved = _counts("memory_reserved")
+reset_peak_memory_stats = _counts("reset_peak_memory_stats", None)
 default_generators: tuple[Any, ...] = ()
 has_half = True
 has_magma = False
+
+
+class _OfDevice(type):
+    """The class of ``Stream`` and ``Event``: their objects are those of ``_present``."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return device_count() > 0 and isinstance(instance, getattr(_functions(), cls.__name__))
+
+
+def _real(name: str, text: str) -> Any:
+    """A class whose objects exist where there is a device."""
+
+    def new(cls: type[Any], *args: Any, **kwargs: Any) -> Any:
+        if not device_count():
+            raise RuntimeError(text)
+        return getattr(_functions(), name)(*args, **kwargs)
+
+    doc = "As in torch; raises RuntimeError when made where there is no CUDA device."
+    return _OfDevice(name, (), {"__new__": new, "__doc__": doc, "__module__": __name__})
 
 
 def _dummy(name: str, text: str) -> type[Any]:
@@ -81,9 +140,9 @@ def _dummy(name: str, text: str) -> type[Any]:
     return type(name, (), {"__new__": new, "__doc__": doc, "__module__": __name__})
 
 
-Stream = _dummy("Stream", "torch.cuda.Stream requires CUDA support")
+Stream = _real("Stream", "torch.cuda.Stream requires CUDA support")
 ExternalStream = _dummy("ExternalStream", "torch.cuda.Stream requires CUDA support")
-Event = _dummy("Event", "Tried to instantiate dummy base class Event")
+Event = _real("Event", "Tried to instantiate dummy base class Event")
 CUDAGraph = _dummy("CUDAGraph", "Tried to instantiate dummy base class CUDAGraph")
 graph = _dummy("graph", "Tried to instantiate dummy base class CUDAGraph")
 MemPool = _dummy("MemPool", "Tried to instantiate dummy base class MemPool")
@@ -113,8 +172,6 @@ ShortTensor = _tensor_type("ShortTensor")
 
 def __getattr__(name: str) -> Any:
     if name in ("amp", "jiterator", "nvtx", "profiler", "random"):
-        import importlib
-
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'torch.cuda' has no attribute '{name}'")
 
@@ -124,12 +181,17 @@ class StreamContext:
 
     def __init__(self, stream: Any) -> None:
         self.stream = stream
+        self._block: Any = None
 
     def __enter__(self) -> None:
-        """Without devices there is no stream to change."""
+        if self.stream is not None and device_count():
+            self._block = _functions().stream_block(self.stream)
+            self._block.__enter__()
 
     def __exit__(self, *exception: object) -> None:
-        """Nothing was changed."""
+        block, self._block = self._block, None
+        if block is not None:
+            block.__exit__(None, None, None)
 
 
 def stream(stream: Any) -> StreamContext:
@@ -138,9 +200,10 @@ def stream(stream: Any) -> StreamContext:
 
 
 def set_stream(stream: Any) -> None:
-    """None chooses none; there is no other stream."""
+    """Issue further work on ``stream``; None changes nothing."""
     if stream is not None:
         require_cuda()
+        _functions().set_stream(stream)
 
 
 def get_arch_list() -> list[str]:
@@ -164,8 +227,8 @@ def seed_all() -> None:
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
-    """Nothing is counted without devices."""
-    return OrderedDict()
+    """Counters of memory under torch's names; empty without devices."""
+    return _functions().memory_stats(device) if device_count() else OrderedDict()  # type: ignore[no-any-return]
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
@@ -195,41 +258,31 @@ def list_gpu_processes(device: Any = None) -> str:
 
 
 def set_device(device: Any) -> None:
-    """Negative indices choose nothing; there is no other device."""
+    """Make a device the current one; negative indices choose nothing."""
     if not (isinstance(device, int) and device < 0):
         require_cuda()
+        _choose(device)
+
+
+def _choose(device: Any) -> None:
+    if _functions().index_of(device):
+        raise NotImplementedError("mindtorch computes on the first CUDA device only")
 
 
 def manual_seed(seed: int) -> None:
-    """Nothing to seed without devices, as in torch."""
+    """Start the stream of ``seed``: that of the CPU, whose numbers are drawn on the device, too.
+    Nothing to seed without devices, as in torch."""
+    if device_count():
+        default_generator.manual_seed(seed)
 
 
-def manual_seed_all(seed: int) -> None:
-    """Nothing to seed without devices, as in torch."""
+manual_seed_all = manual_seed
 
 
-def empty_cache() -> None:
-    """Nothing is cached without devices, as in torch."""
 
 
-def memory_allocated(device: Any = None) -> int:
-    return 0
 
 
-def max_memory_allocated(device: Any = None) -> int:
-    return 0
-
-
-def memory_reserved(device: Any = None) -> int:
-    return 0
-
-
-def max_memory_reserved(device: Any = None) -> int:
-    return 0
-
-
-def reset_peak_memory_stats(device: Any = None) -> None:
-    """Nothing is counted without devices, as in torch."""
 
 
 def get_rng_state_all() -> list[Any]:
@@ -247,13 +300,8 @@ def device(device: Any) -> Iterator[None]:
     """Choose a device for the block; None and negative indices choose none."""
     if device is not None and not (isinstance(device, int) and device < 0):
         require_cuda()
+        _choose(getattr(device, "device", device))
     yield
 
 
 device_of = device
-OutOfMemoryError = type("OutOfMemoryError", (RuntimeError,), {
-    "__doc__": "A device has no memory left.", "__module__": "torch",
-})  # fmt: skip
-AcceleratorError = type("AcceleratorError", (RuntimeError,), {
-    "__doc__": "An error that a device reported.", "__module__": "torch",
-})  # fmt: skip

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import autodiff, dtypes
+from mindtorch.engine import autodiff, cuda, dtypes
 from mindtorch.engine.aval import Aval, aval, channels_last_strides
 from mindtorch.engine.device import cpu, empty_on
 from mindtorch.engine.ops import movement
@@ -58,7 +58,9 @@ def filled(described: Aval, value: Any) -> Any:
     if described.device.type == "meta":
         return new_empty(described)
     if described.device is not cpu:
-        empty_on(described.device)
+        made = new_empty(described)
+        cuda.fill(made.flat, described, value)
+        return made
     size = described.size
     if not value and not (isinstance(value, float) and math.copysign(1, value) < 0):
         return make(np.zeros(size, described.dtype.np), described)
@@ -436,11 +438,13 @@ def tensor(
         made = data.detach().clone()
         if chosen is not None:
             made = made.to(chosen)
+        if device is not None:
+            made = made.to(as_device(device))
         return finish(made, requires_grad, None, pin_memory)
     place = as_device(device)
-    if place is not cpu:
-        empty_on(place)
     array = infer_array(data, chosen)
+    if place is not cpu:
+        return finish(from_array(array).to(place), requires_grad, None, pin_memory)
     if not array.flags.c_contiguous:
         array = np.ascontiguousarray(array)
     shape = array.shape
@@ -491,12 +495,14 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None, **options: Any) 
             result = data.to(chosen)
         elif copy:
             result = data.clone()
+        if device is not None:
+            result = result.to(as_device(device))
         return finish(result, requires_grad)
     if isinstance(data, np.ndarray) and not copy:
         shared = from_array(data)
         if chosen is not None and chosen is not shared.aval.dtype:
             shared = movement.cast(shared, dtype=chosen)
-        return finish(shared, requires_grad)
+        return finish(shared.to(as_device(device)), requires_grad)  # type: ignore[attr-defined]
     if hasattr(data, "_storage"):
         return finish(_over_storage(data, chosen), requires_grad)
     return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
@@ -588,10 +594,9 @@ def arange(
     else:
         count = math.ceil((end - start) / step)
         values = start + np.arange(count, dtype=np.float64) * step
-    made = from_array(values.astype(chosen.np))
     if out is not None:
-        return store_out(made, out, "arange")
-    as_device(device)
+        return store_out(from_array(values.astype(chosen.np)), out, "arange")
+    made = from_array(values.astype(chosen.np), as_device(device))
     return finish(made, requires_grad, layout, pin_memory)
 
 
@@ -615,8 +620,7 @@ def _type_for(dtype: Any, out: Any) -> Any:
 def _spaced(
     name: str, values: Any, dtype: Any, device: Any, requires_grad: bool, layout: Any, out: Any
 ) -> Any:
-    as_device(device)
-    made = from_array(values.astype(dtype.np))
+    made = from_array(values.astype(dtype.np), as_device(device))
     if out is not None:
         return store_out(made, out, name)
     return finish(made, requires_grad, layout)
@@ -726,8 +730,7 @@ def eye(
     if m is not None and m < 0:
         raise RuntimeError(f"m must be greater or equal to 0, got {m}")
     chosen = _type_for(dtype, out)
-    as_device(device)
-    made = from_array(np.eye(n, m, dtype=chosen.np))
+    made = from_array(np.eye(n, m, dtype=chosen.np), as_device(device))
     if out is not None:
         return store_out(made, out, "eye")
     return finish(made, requires_grad, layout)

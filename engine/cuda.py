@@ -1,0 +1,179 @@
+"""The second device: how ops are bound to CUDA kernels, and tensors moved between devices.
+
+Nothing here is imported before a tensor on CUDA is asked for.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from . import gaps
+from .aval import Aval, aval
+from .device import Device, cpu
+
+_SIMULATOR = "NUMBA_ENABLE_CUDASIM"
+_DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl")
+
+
+def device_count() -> int:
+    """How many CUDA devices there are; 0 without a driver. numba's simulator is one device."""
+    if os.environ.get(_SIMULATOR, "0") != "1" and not any(map(os.path.exists, _DRIVER_FILES)):
+        return 0
+    try:
+        return int(kernels("streams").device_count())
+    except ImportError:
+        return 0
+
+
+def kernels(module: str) -> Any:
+    """A module of ``mindtorch.kernels.cuda``."""
+    return importlib.import_module(f"mindtorch.kernels.cuda.{module}")
+
+
+def array_of(flat: Any, described: Aval) -> Any:
+    """What array-form kernels get: an ``Array`` on the device, or of a number on the host."""
+    return kernels("arrays").Array(flat, described.shape, described.strides)
+
+
+def host_array(flat: Any, described: Aval) -> Any:
+    """A copy of the elements on the host; not writable, since writes would not come back."""
+    from .tensor import as_array
+
+    values = flat.to_host()
+    values.flags.writeable = False
+    return as_array(values, on_cpu(described))
+
+
+def on_cpu(described: Any) -> Any:
+    """The same layout on the CPU."""
+    if described is None or described.device is cpu:
+        return described
+    return aval(described.shape, described.dtype, described.strides, cpu, described.weak)
+
+
+def concerns(avals: Any, in_avals: Any) -> bool:
+    """Whether a tensor of an op lies on a CUDA device."""
+    return any(a is not None and a.device.type == "cuda" for a in (*avals, *in_avals))
+
+
+def bind(op: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
+    """The callable on flat arrays of an op with tensors on CUDA.
+
+    Raises:
+        NotImplementedError: there is no kernel; the text is the gap's reason.
+    """
+    composed = getattr(op, "composed", False)
+    if not composed and op.kernel is not None and op.kernel.startswith("elementwise.copy"):
+        return copy(avals[0], in_avals[0])
+    if not composed and avals[0].device.type == "cuda":
+        if any(a is not None and a.device is cpu and a.shape for a in in_avals):
+            raise NotImplementedError(f"{op.name} with tensors of the CPU beside those of CUDA")
+    if not composed and op.kernel is not None and complex_numbers(avals, in_avals):
+        return through_host(op, avals, in_avals, params)
+    try:
+        run = op.bind(avals, in_avals, params)
+    except NotImplementedError:
+        if op.kernel is None or gaps.on_host(op.kernel, complex_numbers(avals, in_avals)) is None:
+            raise
+        run = None
+    if run is None:
+        return through_host(op, avals, in_avals, params)
+    return run if composed else _uploading(run, op, avals, in_avals)
+
+
+def complex_numbers(avals: Any, in_avals: Any) -> bool:
+    return any(a is not None and a.dtype.is_complex for a in (*avals, *in_avals))
+
+
+def _uploading(run: Any, op: Any, avals: Any, in_avals: Any) -> Callable[..., Any]:
+    """``run`` with numbers of the host copied to the device, for kernels that do not take them."""
+    taken = op.kernel == "elementwise.plan"
+    places = [i for i, a in enumerate(in_avals) if a is not None and a.device is cpu]
+    if taken or not places:
+        return run  # type: ignore[no-any-return]
+    upload = kernels("memory").from_host
+    count = len(avals)
+
+    def uploaded(*flats: Any) -> None:
+        given = list(flats)
+        for place in places:
+            given[count + place] = upload(given[count + place][:1])
+        run(*given)
+
+    return uploaded
+
+
+def through_host(op: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
+    """The op's CPU kernel on copies: right, and slow (gap rows of kind "host")."""
+    outs = tuple(on_cpu(a) for a in avals)
+    inner = op.bind(outs, tuple(on_cpu(a) for a in in_avals), params)
+
+    def run(*flats: Any) -> None:
+        targets = flats[: len(outs)]
+        made = [
+            np.empty(t.size, t.dtype) if a.dense else t.to_host()
+            for t, a in zip(targets, outs, strict=True)
+        ]
+        given = [x if x is None or isinstance(x, np.ndarray) else x.to_host()
+                 for x in flats[len(outs) :]]
+        inner(*made, *given)
+        for target, values in zip(targets, made, strict=True):
+            target.set(values)
+
+    return run
+
+
+def copy(out: Aval, x: Aval) -> Callable[..., None]:
+    """``out[...] = x`` between any two devices, cast and broadcast."""
+    arrays = kernels("arrays")
+    if out.device.type == "cuda":
+        if x.device.type == "cuda" or not x.shape:
+            from .core import layouts
+
+            plan = kernels("elementwise").copy.plan
+            run = plan(layouts((out,)), layouts((x,)))
+            if run is not None:
+                return run  # type: ignore[no-any-return]
+        return lambda target, source: _copy_through_host(arrays, target, out, source, x)
+    from .ops.movement import cast
+
+    here = cast.bind((out,), (on_cpu(x),), {"dtype": out.dtype})
+    return lambda target, source: here(target, source.to_host())
+
+
+def _copy_through_host(arrays: Any, target: Any, out: Aval, source: Any, x: Aval) -> None:
+    """Copy host memory, or elements between complex and real ones."""
+    from .tensor import as_array
+
+    values = source if isinstance(source, np.ndarray) else source.to_host()
+    given = as_array(values, on_cpu(x))
+    same_bytes = out.dtype is x.dtype and out.contiguous and x.shape == out.shape
+    if same_bytes:
+        target[: out.size].set(given)
+        return
+    converted = np.broadcast_to(given, out.shape)
+    if out.dtype.np.kind != "c" and converted.dtype.kind == "c":
+        converted = converted.real
+    with np.errstate(all="ignore"):
+        dense = arrays.upload(np.ascontiguousarray(converted.astype(out.dtype.np)))
+    arrays.assign(arrays.Array(target, out.shape, out.strides), dense)
+
+
+def fill(flat: Any, described: Aval, value: Any) -> None:
+    """Write ``value`` everywhere."""
+    arrays = kernels("arrays")
+    arrays.fill(arrays.Array(flat, (flat.size,)), value)
+
+
+def upload(array: Any, device: Device) -> tuple[Any, Aval]:
+    """The elements of a numpy array on ``device``: (flat, aval)."""
+    from . import dtypes
+
+    values = np.ascontiguousarray(array)
+    described = aval(array.shape, dtypes.from_numpy(array.dtype), None, device)
+    return kernels("memory").from_host(values.reshape(-1)), described

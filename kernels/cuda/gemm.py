@@ -1,0 +1,99 @@
+"""The tiled product that matrix products and convolutions share.
+
+    picture   small products: one thread for each result. Others: a block of T x T threads makes T x T results: rows i (grid x), columns j (grid y), of
+              product z (grid z). It walks the inner axis T at a time
+    memory    two tiles of T x T elements in shared memory, of the left and of the right operand,
+              each padded by a column against bank conflicts
+    sync      after a pair of tiles is loaded, and after it is used
+    sizes     any: what lies outside counts as 0. T is 16
+
+An operand is source text that gives an element from its row and column: a matrix by strides, or an
+image read as the columns of its windows, which are never written down ("implicit").
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from . import launch
+from .reduction import _numba_type
+
+TILE = 2 if launch.SIMULATED else 16
+_GRID = 65535
+_SMALL = 4096
+
+
+def _by_thread(work: int) -> bool:
+    """Whether one thread makes a result by itself: small products, for which tiles cost more than
+    they save. In the simulator it is the large ones, since a barrier there costs milliseconds."""
+    return work > _SMALL if launch.SIMULATED else work < _SMALL
+
+
+class Product(NamedTuple):
+    """The two kernels of one product: ``(batch, m, k, n, *names)``, and with the number of results
+    first."""
+
+    tiled: Any
+    by_thread: Any
+
+
+@functools.cache
+def kernel(names: str, setup: str, left: str, right: str, store: str, dtype: Any) -> Product:
+    """The kernels of a product.
+
+    Args:
+        names: further arguments, separated by commas.
+        setup: statements that use the product's number ``z``.
+        left, right: statements that set ``value`` from (``i``, ``p``) and from (``p``, ``j``).
+        store: statements that write ``total`` for (``i``, ``j``).
+        dtype: in which products are made and added.
+    """
+
+    def lines(text: str, depth: int) -> str:
+        return "".join("    " * depth + line + "\n" for line in text.strip("\n").split("\n"))
+
+    source = (
+        f"def product(batch, m, k, n, {names}):\n"
+        "    a_ = cuda.shared.array((TILE, TILE + 1), KIND)\n"
+        "    b_ = cuda.shared.array((TILE, TILE + 1), KIND)\n"
+        "    column = cuda.threadIdx.x\n    row = cuda.threadIdx.y\n"
+        "    i = cuda.blockIdx.x * TILE + row\n    j = cuda.blockIdx.y * TILE + column\n"
+        "    z = cuda.blockIdx.z\n    while z < batch:\n"
+        + lines(setup, 2)
+        + "        total = A(0)\n        for step in range((k + TILE - 1) // TILE):\n"
+        "            p = step * TILE + column\n            value = A(0)\n"
+        "            if i < m and p < k:\n" + lines(left, 4) + "            a_[row, column] = value\n"
+        "            p = step * TILE + row\n            value = A(0)\n"
+        "            if p < k and j < n:\n" + lines(right, 4) + "            b_[row, column] = value\n"
+        "            cuda.syncthreads()\n            for q in range(TILE):\n"
+        "                total += a_[row, q] * b_[q, column]\n            cuda.syncthreads()\n"
+        "        if i < m and j < n:\n" + lines(store, 3) + "        z += cuda.gridDim.z\n"
+    )
+    alone = (
+        f"def product(count, batch, m, k, n, {names}):\n"
+        "    for r in range(cuda.grid(1), count, cuda.gridsize(1)):\n"
+        "        j = r % n\n        i = (r // n) % m\n        z = r // (n * m)\n"
+        + lines(setup, 2)
+        + "        total = A(0)\n        for p in range(k):\n            value = A(0)\n"
+        + lines(left, 3)
+        + "            first = value\n            value = A(0)\n"
+        + lines(right, 3)
+        + "            total += first * value\n"
+        + lines(store, 2)
+    )
+    space = {"A": dtype.type, "KIND": _numba_type(dtype), "TILE": TILE, "np": np}
+    return Product(*[launch.from_source(text, "product", space) for text in (source, alone)])
+
+
+def run(function: Product, batch: int, m: int, k: int, n: int, *arguments: Any) -> None:
+    """Launch a product of :func:`kernel`."""
+    if _by_thread(batch * m * k * n):
+        launch.each(function.by_thread, batch * m * n, batch, m, k, n, *arguments)
+        return
+    if -(-n // TILE) > _GRID:
+        raise NotImplementedError(f"a product with {n} columns")
+    grid = (-(-m // TILE), -(-n // TILE), min(batch, _GRID))
+    launch.tiles(function.tiled, grid, (TILE, TILE), batch, m, k, n, *arguments)

@@ -1,0 +1,74 @@
+"""How CUDA kernels are compiled and launched.
+
+    picture   ``each``: one thread for each item, by a grid-stride loop: any number of items with any
+              grid; ``rows``: one block for each row, whose threads fold together
+    sizes     blocks have a power of two of threads. In numba's simulator every thread is a Python
+              thread, so blocks are small there: kernels must not know how many there are
+
+Kernels of the first kind begin with ``for i in range(cuda.grid(1), count, cuda.gridsize(1))`` and
+take ``count`` first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import config, cuda
+
+from . import streams
+from .memory import DeviceArray
+
+SIMULATED = bool(config.ENABLE_CUDASIM)
+THREADS = 2 if SIMULATED else 256
+FOLDING = 2 if SIMULATED else 128
+_MOST_BLOCKS = 2 if SIMULATED else 1 << 20
+_MOST_ROWS = (1 << 31) - 1
+
+
+def kernel(function: Callable[..., Any]) -> Any:
+    """A kernel; compiled at its first launch with arguments of some types."""
+    return cuda.jit(function)
+
+
+def device(function: Callable[..., Any]) -> Any:
+    """A function that kernels call."""
+    return cuda.jit(device=True)(function)
+
+
+def from_source(source: str, name: str, space: dict[str, Any]) -> Any:
+    """The kernel ``name`` that generated ``source`` defines."""
+    scope = {"cuda": cuda, **space}
+    exec(compile(source, f"<cuda kernel {name}>", "exec"), scope)
+    return cuda.jit(scope[name])
+
+
+def argument(value: Any) -> Any:
+    """What a launch takes for ``value``: device arrays as numba's."""
+    if isinstance(value, DeviceArray):
+        return value.carrier
+    flat = getattr(value, "flat", None)
+    return flat.carrier if isinstance(flat, DeviceArray) else value
+
+
+def each(function: Any, count: int, *arguments: Any) -> None:
+    """Launch ``function(count, *arguments)`` with a thread for each of ``count`` items."""
+    if count <= 0:
+        return
+    blocks = min(-(-count // THREADS), _MOST_BLOCKS)
+    function[blocks, THREADS, streams.current()](count, *[argument(a) for a in arguments])
+
+
+def rows(function: Any, count: int, *arguments: Any, threads: int = FOLDING) -> None:
+    """Launch ``function(*arguments)`` with a block for each of ``count`` rows."""
+    if count <= 0:
+        return
+    if count > _MOST_ROWS:
+        raise NotImplementedError(f"{count} rows in one launch")
+    function[count, threads, streams.current()](*[argument(a) for a in arguments])
+
+
+def tiles(function: Any, grid: tuple[int, ...], block: tuple[int, int], *arguments: Any) -> None:
+    """Launch ``function(*arguments)`` with a grid of two-dimensional blocks."""
+    if all(grid):
+        function[grid, block, streams.current()](*[argument(a) for a in arguments])

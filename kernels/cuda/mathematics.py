@@ -1,0 +1,58 @@
+"""``exp``, ``log``, ... for an element type on the device, by the names of the scalar module.
+
+On a GPU they are libdevice's, in the type's own precision. In the simulator, where kernels run as
+Python on numpy's numbers, they are numpy's (and scipy's), which answer as libdevice does outside of
+their domain.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.kernels import scalar
+
+from .launch import SIMULATED, device
+
+_LIBDEVICE = {"_round": "rint"}
+
+
+def _is_finite(x: Any) -> Any:
+    return x - x == 0
+
+
+def _is_infinite(x: Any) -> Any:
+    return (x - x != 0) & (x == x)
+
+
+def mathematics(dtype: np.dtype[Any]) -> dict[str, Any]:
+    """The functions for arithmetic in ``dtype``."""
+    own = {"_isfinite": device(_is_finite), "_isinf": device(_is_infinite)}
+    find = _simulated if SIMULATED else _of_libdevice
+    found = {name: find(name, dtype) for name in scalar.MATHEMATICS if name not in own}
+    return {**found, **own}
+
+
+def _of_libdevice(name: str, dtype: np.dtype[Any]) -> Any:
+    from numba.cuda import libdevice
+
+    plain = _LIBDEVICE.get(name, name.lstrip("_"))
+    return getattr(libdevice, plain + ("f" if dtype == np.float32 else ""))
+
+
+def _simulated(name: str, dtype: np.dtype[Any]) -> Any:
+    import scipy.special
+
+    plain = name.lstrip("_")
+    names = {
+        "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
+        "atan": np.arctan, "atanh": np.arctanh, "erf": scipy.special.erf,
+        "erfc": scipy.special.erfc, "lgamma": scipy.special.gammaln, "atan2": np.arctan2,
+        "pow": _power, "round": np.rint,
+    }  # fmt: skip
+    return names.get(plain) or getattr(np, plain)
+
+
+def _power(x: Any, y: Any) -> Any:
+    return np.power(x, y) if isinstance(x, np.floating) else x**y

@@ -1,0 +1,296 @@
+"""Memory on the device: allocations, and the typed slices of them that tensors hold.
+
+An allocation comes from cupy's pool where cupy is installed (it keeps freed blocks and hands them
+out again without asking the driver) and from numba's allocator otherwise. A ``DeviceArray`` is a
+place in one: slicing it or reading it as another type makes a Python object and nothing else. The
+view that numba's launches take is made when first asked for.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+from numba import config, cuda
+
+from mindtorch.kernels.errors import OutOfMemoryError
+
+from . import faults, streams
+
+SIMULATED = bool(config.ENABLE_CUDASIM)
+_BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
+_CARRIERS = {np.dtype(np.bool_): np.dtype(np.uint8), _BFLOAT16: np.dtype(np.uint16)}
+_ALIGNMENT = 512
+
+
+class Statistics:
+    """Bytes held by arrays now and at most, and how many allocations there were."""
+
+    def __init__(self) -> None:
+        self.allocated = 0
+        self.peak = 0
+        self.total = 0
+        self.count = 0
+        self._lock = threading.Lock()
+
+    def taken(self, size: int) -> None:
+        with self._lock:
+            self.allocated += size
+            self.count += 1
+            self.total += size
+            self.peak = max(self.peak, self.allocated)
+
+    def given_back(self, size: int) -> None:
+        with self._lock:
+            self.allocated -= size
+
+
+statistics = Statistics()
+
+
+class Memory:
+    """One allocation: ``size`` bytes, and what keeps them."""
+
+    __slots__ = ("__weakref__", "bytes", "counted", "size")
+
+    def __init__(self, array: Any, size: int, counted: int = 0) -> None:
+        self.bytes = array
+        self.size = size
+        self.counted = counted
+        if counted:
+            statistics.taken(counted)
+
+    def __del__(self) -> None:
+        if self.counted:
+            statistics.given_back(self.counted)
+
+
+@functools.cache
+def _cupy() -> Any:
+    """cupy, or None where it is not installed (or in the simulator)."""
+    if SIMULATED:
+        return None
+    try:
+        import cupy
+    except ImportError:
+        return None
+    return cupy
+
+
+def _take(size: int) -> Any:
+    """A 1-d array of ``size`` bytes of the device, as numba's."""
+    cupy = _cupy()
+    if cupy is None:
+        return cuda.device_array(size, np.uint8)
+    with cupy.cuda.ExternalStream(streams.handle(streams.current())):
+        return cuda.as_cuda_array(cupy.empty(size, cupy.uint8), sync=False)
+
+
+def _is_full(error: Exception) -> bool:
+    return "MEMORY" in str(error).upper() or type(error).__name__ == "OutOfMemoryError"
+
+
+# bytes that arrays may hold together; None for as many as the device has
+limit: int | None = None
+
+
+def allocate(size: int) -> Memory:
+    """``size`` bytes of the device.
+
+    Raises:
+        OutOfMemoryError: there are none left after freed blocks were given back.
+    """
+    whole = -(-size // _ALIGNMENT) * _ALIGNMENT
+    if limit is not None and statistics.allocated + whole > limit:
+        raise _refusal(whole)
+    if SIMULATED:
+        return Memory(cuda.device_array(whole, np.uint8), whole, whole)
+    try:
+        return Memory(_take(whole), whole, whole)
+    except Exception as error:
+        if not _is_full(error):
+            raise
+    empty_cache()
+    try:
+        return Memory(_take(whole), whole, whole)
+    except Exception as error:
+        if not _is_full(error):
+            raise
+        raise _refusal(whole) from error
+
+
+def _refusal(size: int) -> OutOfMemoryError:
+    free, total = information()
+    return OutOfMemoryError(
+        f"CUDA out of memory. Tried to allocate {_readable(size)}. GPU 0 has a total capacity of "
+        f"{_readable(total)} of which {_readable(free)} is free. "
+        f"{_readable(statistics.allocated)} is held by tensors."
+    )
+
+
+def _readable(size: int) -> str:
+    for unit, scale in (("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)):
+        if size >= scale:
+            return f"{size / scale:.2f} {unit}"
+    return f"{size} bytes"
+
+
+def information() -> tuple[int, int]:
+    """(free, all) bytes of the device."""
+    if limit is not None:
+        return max(limit - statistics.allocated, 0), limit
+    if SIMULATED:
+        return 1 << 40, 1 << 40
+    found = cuda.current_context().get_memory_info()
+    return int(found[0]), int(found[1])
+
+
+def reserved() -> int:
+    """Bytes that this process holds of the device, freed blocks that are kept included."""
+    cupy = _cupy()
+    return statistics.allocated if cupy is None else int(cupy.get_default_memory_pool().total_bytes())
+
+
+def empty_cache() -> None:
+    """Give freed blocks back to the device."""
+    cupy = _cupy()
+    if cupy is not None:
+        cupy.get_default_memory_pool().free_all_blocks()
+    elif not SIMULATED:
+        cuda.current_context().deallocations.clear()
+
+
+class DeviceArray:
+    """A typed 1-d slice of device memory: what a tensor's ``flat`` is on CUDA.
+
+    Attributes:
+        memory: the allocation, shared by all slices of it.
+        offset: of the first element, in bytes.
+        size: number of elements.
+        dtype: their numpy type.
+    """
+
+    __slots__ = ("__weakref__", "_carrier", "dtype", "memory", "offset", "size")
+
+    def __init__(self, memory: Memory, offset: int, size: int, dtype: Any) -> None:
+        self.memory = memory
+        self.offset = offset
+        self.size = size
+        self.dtype = dtype
+        self._carrier: Any = None
+
+    def __len__(self) -> int:
+        return self.size
+
+    @property
+    def nbytes(self) -> int:
+        return int(self.size * self.dtype.itemsize)
+
+    @property
+    def carrier(self) -> Any:
+        """The array as kernels get it: bools as uint8, bfloat16 as uint16."""
+        if self._carrier is None:
+            dtype = _CARRIERS.get(self.dtype, self.dtype)
+            part = self.memory.bytes[self.offset : self.offset + self.nbytes]
+            self._carrier = part.view(dtype)
+        return self._carrier
+
+    def __getitem__(self, item: Any) -> Any:
+        """A slice without copying, or one element as a numpy scalar (waits for the device)."""
+        if isinstance(item, slice):
+            start, stop, step = item.indices(self.size)
+            if step != 1:
+                raise IndexError("slices of device memory have step 1")
+            begin = self.offset + start * self.dtype.itemsize
+            return DeviceArray(self.memory, begin, max(stop - start, 0), self.dtype)
+        if not -self.size <= item < self.size:
+            raise IndexError(f"index {item} of {self.size} elements")
+        place = item % self.size
+        return self[place : place + 1].to_host()[0]
+
+    def view(self, dtype: Any) -> DeviceArray:
+        """The same bytes as elements of another type."""
+        dtype = np.dtype(dtype)
+        return DeviceArray(self.memory, self.offset, self.nbytes // dtype.itemsize, dtype)
+
+    def to_host(self) -> Any:
+        """A numpy array of the elements; waits for the device."""
+        if not self.size:
+            return np.empty(0, self.dtype)
+        values = self.carrier.copy_to_host(stream=streams.current())
+        if streams.current() != 0:
+            streams.synchronize(streams.current())
+        faults.check()
+        return values.view(self.dtype)
+
+    def set(self, values: Any) -> None:
+        """Take the elements of a numpy array of as many elements (converted to this type)."""
+        if self.size:
+            host = np.ascontiguousarray(values, self.dtype).reshape(-1)
+            carrier = self.carrier
+            carrier.copy_to_device(host.view(carrier.dtype), stream=streams.current())
+
+    def any(self) -> bool:
+        """Whether an element is not zero."""
+        return bool(self.to_host().any())
+
+    def all(self) -> bool:
+        """Whether no element is zero."""
+        return bool(self.to_host().all())
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        address = pointer(self)
+        return {
+            "shape": (self.size,), "strides": None, "typestr": self.dtype.str,
+            "data": (address, False), "version": 3, "stream": streams.handle(streams.current()) or 1,
+        }  # fmt: skip
+
+
+def pointer(array: DeviceArray) -> int:
+    """The device address of the first element."""
+    if SIMULATED:
+        return int(array.memory.bytes._ary.ctypes.data) + array.offset
+    return int(array.memory.bytes.device_ctypes_pointer.value) + array.offset
+
+
+def empty(size: int, dtype: Any) -> DeviceArray:
+    """``size`` elements, uninitialised."""
+    dtype = np.dtype(dtype)
+    return DeviceArray(allocate(max(size, 1) * dtype.itemsize), 0, size, dtype)
+
+
+def from_host(values: Any) -> DeviceArray:
+    """The elements of a numpy array, copied."""
+    result = empty(values.size, values.dtype)
+    result.set(values)
+    return result
+
+
+def adopt(interface: Any) -> tuple[DeviceArray, tuple[int, ...], tuple[int, ...]]:
+    """What ``__cuda_array_interface__`` describes, without copying: (flat, shape, strides in
+    elements). The object is kept alive."""
+    given = interface.__cuda_array_interface__
+    shape, dtype = tuple(given["shape"]), np.dtype(given["typestr"])
+    dense = [int(np.prod(shape[i + 1 :])) * dtype.itemsize for i in range(len(shape))]
+    steps = tuple(given.get("strides") or dense)
+    extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps, strict=True)) // dtype.itemsize
+    size = 0 if 0 in shape else extent
+    flat = _Described(given["data"][0], size, dtype, interface)
+    array = cuda.as_cuda_array(flat, sync=True)
+    memory = Memory(array.view(np.uint8) if size else array, size * dtype.itemsize)
+    return DeviceArray(memory, 0, size, dtype), shape, tuple(s // dtype.itemsize for s in steps)
+
+
+class _Described:
+    """A dense 1-d array at an address, for numba; keeps what owns the memory."""
+
+    def __init__(self, address: int, size: int, dtype: Any, owner: Any) -> None:
+        self.owner = owner
+        self.__cuda_array_interface__ = {
+            "shape": (size,), "strides": None, "typestr": dtype.str, "data": (address, False),
+            "version": 2,
+        }  # fmt: skip

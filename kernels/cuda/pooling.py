@@ -1,0 +1,247 @@
+"""Pooling for CUDA, and its gradients.
+
+    picture   forward: one thread for each result, which walks its window. Gradients of means: one
+              thread for each element of the input, which walks the windows that hold it. Gradient
+              of a maximum: one thread for each plane, which adds its results in order
+    memory    no shared memory
+    sync      none: nobody writes where another does
+    sizes     up to three spatial axes
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import cuda
+
+from . import launch
+from .convolution import _three
+from .half import flat, in_float32
+
+
+@launch.kernel
+def _max(
+    count: int, out: Any, where: Any, x: Any, d_: int, h_: int, w_: int, od_: int, oh_: int,
+    ow_: int, kd_: int, kh_: int, kw_: int, sd_: int, sh_: int, sw_: int, pd_: int, ph_: int,
+    pw_: int, dd_: int, dh_: int, dw_: int,
+) -> None:  # fmt: skip
+    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+        q = i % (od_ * oh_ * ow_)
+        base = i // (od_ * oh_ * ow_) * d_ * h_ * w_
+        d0 = q // (ow_ * oh_) * sd_ - pd_
+        h0 = (q // ow_) % oh_ * sh_ - ph_
+        w0 = q % ow_ * sw_ - pw_
+        best = -1
+        for tap in range(kd_ * kh_ * kw_):
+            d = d0 + tap // (kw_ * kh_) * dd_
+            h = h0 + (tap // kw_) % kh_ * dh_
+            v = w0 + tap % kw_ * dw_
+            if d >= 0 and d < d_ and h >= 0 and h < h_ and v >= 0 and v < w_:
+                place = (d * h_ + h) * w_ + v
+                value = x[base + place]
+                if best < 0 or value > x[base + best] or value != value:
+                    best = place
+        out[i] = x[base + best]
+        where[i] = best
+
+
+@launch.kernel
+def _adaptive_max(
+    count: int, out: Any, where: Any, x: Any, d_: int, h_: int, w_: int, od_: int, oh_: int,
+    ow_: int,
+) -> None:  # fmt: skip
+    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+        q = i % (od_ * oh_ * ow_)
+        base = i // (od_ * oh_ * ow_) * d_ * h_ * w_
+        a, b, c = q // (ow_ * oh_), (q // ow_) % oh_, q % ow_
+        best = -1
+        for d in range(a * d_ // od_, -(-(a + 1) * d_ // od_)):
+            for h in range(b * h_ // oh_, -(-(b + 1) * h_ // oh_)):
+                for v in range(c * w_ // ow_, -(-(c + 1) * w_ // ow_)):
+                    place = (d * h_ + h) * w_ + v
+                    value = x[base + place]
+                    if best < 0 or value > x[base + best] or value != value:
+                        best = place
+        out[i] = x[base + best]
+        where[i] = best
+
+
+@launch.kernel
+def _add_back(count: int, out: Any, g: Any, where: Any, size: int, results: int) -> None:
+    for plane in range(cuda.grid(1), count, cuda.gridsize(1)):
+        for k in range(size):
+            out[plane * size + k] = 0
+        for k in range(results):
+            at = plane * results + k
+            out[plane * size + where[at]] += g[at]
+
+
+@launch.device
+def _extent(place: int, stride: int, pad: int, taps: int, length: int, padded: int) -> Any:
+    """How many elements of a window along one axis count."""
+    start = place * stride - pad
+    stop = min(start + taps, length + pad)
+    if padded:
+        return stop - start
+    return min(stop, length) - max(start, 0)
+
+
+@launch.kernel
+def _average(
+    count: int, out: Any, x: Any, padded: int, divisor: int, d_: int, h_: int, w_: int, od_: int,
+    oh_: int, ow_: int, kd_: int, kh_: int, kw_: int, sd_: int, sh_: int, sw_: int, pd_: int,
+    ph_: int, pw_: int,
+) -> None:  # fmt: skip
+    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+        q = i % (od_ * oh_ * ow_)
+        base = i // (od_ * oh_ * ow_) * d_ * h_ * w_
+        a, b, c = q // (ow_ * oh_), (q // ow_) % oh_, q % ow_
+        total = 0.0
+        for d in range(max(a * sd_ - pd_, 0), min(a * sd_ - pd_ + kd_, d_)):
+            for h in range(max(b * sh_ - ph_, 0), min(b * sh_ - ph_ + kh_, h_)):
+                for v in range(max(c * sw_ - pw_, 0), min(c * sw_ - pw_ + kw_, w_)):
+                    total += x[base + (d * h_ + h) * w_ + v]
+        share = divisor
+        if share == 0:
+            share = _extent(a, sd_, pd_, kd_, d_, padded)
+            share = share * _extent(b, sh_, ph_, kh_, h_, padded)
+            share = share * _extent(c, sw_, pw_, kw_, w_, padded)
+        out[i] = total / share
+
+
+@launch.kernel
+def _average_back(
+    count: int, out: Any, g: Any, padded: int, divisor: int, d_: int, h_: int, w_: int, od_: int,
+    oh_: int, ow_: int, kd_: int, kh_: int, kw_: int, sd_: int, sh_: int, sw_: int, pd_: int,
+    ph_: int, pw_: int,
+) -> None:  # fmt: skip
+    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+        j = i % (d_ * h_ * w_)
+        base = i // (d_ * h_ * w_) * od_ * oh_ * ow_
+        d, h, v = j // (w_ * h_) + pd_, (j // w_) % h_ + ph_, j % w_ + pw_
+        total = 0.0
+        for a in range(max((d - kd_ + sd_) // sd_, 0), min(d // sd_ + 1, od_)):
+            for b in range(max((h - kh_ + sh_) // sh_, 0), min(h // sh_ + 1, oh_)):
+                for c in range(max((v - kw_ + sw_) // sw_, 0), min(v // sw_ + 1, ow_)):
+                    share = divisor
+                    if share == 0:
+                        share = _extent(a, sd_, pd_, kd_, d_, padded)
+                        share = share * _extent(b, sh_, ph_, kh_, h_, padded)
+                        share = share * _extent(c, sw_, pw_, kw_, w_, padded)
+                    total += g[base + (a * oh_ + b) * ow_ + c] / share
+        out[i] = total
+
+
+@launch.kernel
+def _adaptive(
+    count: int, out: Any, x: Any, d_: int, h_: int, w_: int, od_: int, oh_: int, ow_: int
+) -> None:
+    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+        q = i % (od_ * oh_ * ow_)
+        base = i // (od_ * oh_ * ow_) * d_ * h_ * w_
+        a, b, c = q // (ow_ * oh_), (q // ow_) % oh_, q % ow_
+        total = 0.0
+        size = 0
+        for d in range(a * d_ // od_, -(-(a + 1) * d_ // od_)):
+            for h in range(b * h_ // oh_, -(-(b + 1) * h_ // oh_)):
+                for v in range(c * w_ // ow_, -(-(c + 1) * w_ // ow_)):
+                    total += x[base + (d * h_ + h) * w_ + v]
+                    size += 1
+        out[i] = total / size
+
+
+@launch.device
+def _begin(i: int, n: int, m: int) -> Any:
+    return i * n // m
+
+
+@launch.device
+def _end(i: int, n: int, m: int) -> Any:
+    return ((i + 1) * n + m - 1) // m
+
+
+@launch.kernel
+def _adaptive_back(
+    count: int, out: Any, g: Any, d_: int, h_: int, w_: int, od_: int, oh_: int, ow_: int
+) -> None:
+    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+        j = i % (d_ * h_ * w_)
+        base = i // (d_ * h_ * w_) * od_ * oh_ * ow_
+        d, h, v = j // (w_ * h_), (j // w_) % h_, j % w_
+        total = 0.0
+        for a in range(d * od_ // d_, ((d + 1) * od_ - 1) // d_ + 1):
+            for b in range(h * oh_ // h_, ((h + 1) * oh_ - 1) // h_ + 1):
+                for c in range(v * ow_ // w_, ((v + 1) * ow_ - 1) // w_ + 1):
+                    size = _end(a, d_, od_) - _begin(a, d_, od_)
+                    size = size * (_end(b, h_, oh_) - _begin(b, h_, oh_))
+                    size = size * (_end(c, w_, ow_) - _begin(c, w_, ow_))
+                    total += g[base + (a * oh_ + b) * ow_ + c] / size
+        out[i] = total
+
+
+def _facts(wide: Any, narrow: Any, window: Any = None, stride: Any = (), padding: Any = (),
+           dilation: Any = None) -> tuple[int, ...]:  # fmt: skip
+    facts = (*_three(wide, 1), *_three(narrow, 1))
+    if window is not None:
+        facts += (*_three(window, 1), *_three(stride, 1), *_three(padding, 0))
+    return facts if dilation is None else (*facts, *_three(dilation, 1))
+
+
+@in_float32
+def max_pool(
+    outs: Any, x: Any, *, kernel_size: Any, stride: Any, padding: Any, dilation: Any
+) -> None:
+    """The largest element of each window (NaN wins), and its place within the spatial axes."""
+    values, places = outs
+    facts = _facts(x.shape[2:], values.shape[2:], kernel_size, stride, padding, dilation)
+    launch.each(_max, values.size, values, places, flat(x), *facts)
+
+
+@in_float32
+def max_pool_gradient(out: Any, g: Any, indices: Any) -> None:
+    """``g`` added at ``indices`` of zeros, channel by channel."""
+    planes = max(out.shape[0] * out.shape[1], 1)
+    launch.each(_add_back, planes, out, flat(g), flat(indices), out.size // planes,
+                g.size // planes)  # fmt: skip
+
+
+@in_float32
+def avg_pool(
+    out: Any, x: Any, *, kernel_size: Any, stride: Any, padding: Any, count_include_pad: bool,
+    divisor_override: int | None,
+) -> None:  # fmt: skip
+    """The mean of each window."""
+    facts = _facts(x.shape[2:], out.shape[2:], kernel_size, stride, padding)
+    launch.each(_average, out.size, out, flat(x), int(count_include_pad), divisor_override or 0,
+                *facts)  # fmt: skip
+
+
+@in_float32
+def avg_pool_gradient(
+    out: Any, g: Any, *, kernel_size: Any, stride: Any, padding: Any, count_include_pad: bool,
+    divisor_override: int | None,
+) -> None:  # fmt: skip
+    """``g`` spread evenly over each window of ``out``."""
+    facts = _facts(out.shape[2:], g.shape[2:], kernel_size, stride, padding)
+    launch.each(_average_back, out.size, out, flat(g), int(count_include_pad),
+                divisor_override or 0, *facts)  # fmt: skip
+
+
+@in_float32
+def adaptive_avg_pool(out: Any, x: Any) -> None:
+    """Means over windows from ``floor(i n / m)`` up to ``ceil((i + 1) n / m)``."""
+    launch.each(_adaptive, out.size, out, flat(x), *_facts(x.shape[2:], out.shape[2:]))
+
+
+@in_float32
+def adaptive_avg_pool_gradient(out: Any, g: Any) -> None:
+    """``g`` spread evenly over those windows of ``out``."""
+    launch.each(_adaptive_back, out.size, out, flat(g), *_facts(out.shape[2:], g.shape[2:]))
+
+
+@in_float32
+def adaptive_max_pool(outs: Any, x: Any) -> None:
+    """The largest element of each such window, and its place within the spatial axes."""
+    values, places = outs
+    launch.each(_adaptive_max, values.size, values, places, flat(x),
+                *_facts(x.shape[2:], values.shape[2:]))  # fmt: skip

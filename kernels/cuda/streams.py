@@ -1,0 +1,116 @@
+"""The current stream of each thread, events, and the device that they belong to."""
+
+from __future__ import annotations
+
+import threading
+import time
+from typing import Any
+
+from numba import config, cuda
+
+SIMULATED = bool(config.ENABLE_CUDASIM)
+
+
+class _Current(threading.local):
+    stream: Any = 0  # the device's default stream
+
+
+_local = _Current()
+
+
+def current() -> Any:
+    """The stream on which this thread issues work: numba's stream, or 0 for the default one."""
+    return _local.stream
+
+
+def set_current(stream: Any) -> Any:
+    """Issue this thread's further work on ``stream``; gives the stream before it."""
+    before, _local.stream = _local.stream, stream
+    return before
+
+
+def make() -> Any:
+    """A new stream."""
+    return 0 if SIMULATED else cuda.stream()
+
+
+def handle(stream: Any) -> int:
+    """The address by which libraries know ``stream``; 0 for the default stream."""
+    value = getattr(stream, "handle", None)
+    return int(getattr(value, "value", value) or 0)
+
+
+def synchronize(stream: Any = None) -> None:
+    """Wait for what was issued on ``stream``; on all streams for None."""
+    if stream in (None, 0) or not hasattr(stream, "synchronize"):
+        cuda.synchronize()
+    else:
+        stream.synchronize()
+
+
+def device_count() -> int:
+    """How many CUDA devices this process can use; 0 without a driver. The simulator is one."""
+    if SIMULATED:
+        return 1
+    if not cuda.is_available():
+        return 0
+    return len(cuda.gpus)
+
+
+def query(item: Any) -> bool:
+    """Whether the work before a stream's end or an event is done."""
+    if SIMULATED or item == 0:
+        synchronize()
+        return True
+    return bool(item.query()) if hasattr(item, "query") else _done(item)
+
+
+def _done(stream: Any) -> bool:
+    event = make_event(False)
+    record(event, stream)
+    return bool(event.query())
+
+
+class _SimulatedEvent:
+    """A moment in the simulator, where every launch has ended when it returns."""
+
+    time = 0.0
+
+
+def make_event(timing: bool) -> Any:
+    return _SimulatedEvent() if SIMULATED else cuda.event(timing=timing)
+
+
+def record(event: Any, stream: Any) -> None:
+    if SIMULATED:
+        event.time = time.perf_counter()
+    else:
+        event.record(stream)
+
+
+def wait(event: Any, stream: Any) -> None:
+    """Later work of ``stream`` waits for ``event``."""
+    if not SIMULATED:
+        event.wait(stream)
+
+
+def elapsed(first: Any, second: Any) -> float:
+    """Milliseconds between two events."""
+    if SIMULATED:
+        return float(second.time - first.time) * 1e3
+    synchronize(second)
+    return float(cuda.event_elapsed_time(first, second))
+
+
+def properties() -> dict[str, Any]:
+    """Name, capability, multiprocessors and lanes of the device."""
+    if SIMULATED:
+        name, capability, processors = "numba's CUDA simulator", (5, 2), 1
+    else:
+        device = cuda.get_current_device()
+        name = device.name.decode() if isinstance(device.name, bytes) else device.name
+        capability, processors = device.compute_capability, device.MULTIPROCESSOR_COUNT
+    return {
+        "name": name, "major": capability[0], "minor": capability[1],
+        "multi_processor_count": processors, "warp_size": 32,
+    }  # fmt: skip

@@ -1,0 +1,60 @@
+"""Vendor libraries through cupy: cuBLAS for matrix products.
+
+cupy is chosen because machines with GPUs have its wheels and because its arrays take an address
+and strides as they are. Everything here answers None or False without it.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import numpy as np
+
+from . import memory, streams
+
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
+
+
+@functools.cache
+def library() -> Any:
+    """cupy; None where it is not installed, and in the simulator."""
+    return memory._cupy()
+
+
+@functools.cache
+def _takes(name: str) -> bool:
+    """Whether cupy multiplies matrices of this type."""
+    cupy = library()
+    if cupy is None or name not in _FLOATS:
+        return False
+    if name != "bfloat16":
+        return True
+    try:
+        import ml_dtypes
+
+        one = cupy.ones((2, 2), np.dtype(ml_dtypes.bfloat16))
+        cupy.matmul(one, one)
+    except Exception:  # noqa: BLE001  cupy raises several types for types it does not know
+        return False
+    return True
+
+
+def view(array: Any) -> Any:
+    """A cupy array over the memory of an ``Array``."""
+    cupy = library()
+    flat = array.flat
+    owned = cupy.cuda.UnownedMemory(memory.pointer(flat), max(flat.nbytes, 1), flat)
+    pointer = cupy.cuda.MemoryPointer(owned, 0)
+    strides = tuple(s * flat.dtype.itemsize for s in array.strides)
+    return cupy.ndarray(array.shape, flat.dtype, pointer, strides)
+
+
+def matmul(out: Any, a: Any, b: Any) -> bool:
+    """``out = a @ b`` by cuBLAS; False where it cannot."""
+    if not out.dense or not _takes(out.dtype.name) or a.dtype != out.dtype or b.dtype != out.dtype:
+        return False
+    cupy = library()
+    with cupy.cuda.ExternalStream(streams.handle(streams.current())):
+        cupy.matmul(view(a), view(b), out=view(out))
+    return True

@@ -1,0 +1,270 @@
+"""torch.cuda's functions where there is a device; ``torch.cuda`` calls them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections import OrderedDict, namedtuple
+from collections.abc import Iterator
+from typing import Any
+
+from mindtorch.engine import cuda as engine
+from mindtorch.engine.device import Device
+from mindtorch.engine.generator import default_generator
+
+
+def _memory() -> Any:
+    return engine.kernels("memory")
+
+
+def _streams() -> Any:
+    return engine.kernels("streams")
+
+
+def index_of(device: Any) -> int:
+    """The number of a device; the current one for None."""
+    if device is None:
+        return 0
+    found = device if isinstance(device, Device) else Device(device)
+    if found.type != "cuda":
+        raise ValueError(f"Expected a cuda device, but got: {found}")
+    index = 0 if found.index is None else found.index
+    if index >= engine.device_count():
+        raise RuntimeError(
+            "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have "
+            "enough GPUs?"
+        )
+    return index
+
+
+def init() -> None:
+    """Make the driver's context (done by itself at first use)."""
+    _streams().synchronize()
+
+
+def current_device() -> int:
+    return 0
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait for everything that was issued on the device; its errors are raised here."""
+    index_of(device)
+    _streams().synchronize()
+    engine.kernels("faults").check()
+
+
+Properties = namedtuple(  # noqa: PYI024  its text names the fields
+    "_CudaDeviceProperties",
+    "name major minor total_memory multi_processor_count warp_size",
+)
+
+
+def get_device_properties(device: Any = None) -> Any:
+    """Name, capability (major, minor), bytes of memory and multiprocessors."""
+    index_of(device)
+    found = _streams().properties()
+    return Properties(total_memory=_memory().information()[1], **found)
+
+
+def get_device_name(device: Any = None) -> str:
+    return str(get_device_properties(device).name)
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    found = get_device_properties(device)
+    return int(found.major), int(found.minor)
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """(free, all) bytes of the device."""
+    index_of(device)
+    found: tuple[int, int] = _memory().information()
+    return found
+
+
+def memory_allocated(device: Any = None) -> int:
+    return int(_memory().statistics.allocated)
+
+
+def max_memory_allocated(device: Any = None) -> int:
+    return int(_memory().statistics.peak)
+
+
+def memory_reserved(device: Any = None) -> int:
+    return int(_memory().reserved())
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    _memory().statistics.peak = _memory().statistics.allocated
+
+
+def empty_cache() -> None:
+    _memory().empty_cache()
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Tensors may hold ``fraction`` of the device's memory; more is out of memory."""
+    if not isinstance(fraction, float):
+        raise TypeError("Invalid type for fraction argument, must be `float`")
+    if not 0 <= fraction <= 1:
+        raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+    memory = _memory()
+    memory.limit = None
+    memory.limit = int(memory.information()[1] * fraction)
+
+
+def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
+    """Counters under torch's names: bytes in use, at most, allocations."""
+    found = _memory().statistics
+    return OrderedDict({
+        "allocated_bytes.all.allocated": found.total, "allocated_bytes.all.current": found.allocated,
+        "allocated_bytes.all.freed": found.total - found.allocated,
+        "allocated_bytes.all.peak": found.peak, "allocation.all.allocated": found.count,
+        "reserved_bytes.all.current": _memory().reserved(),
+    })  # fmt: skip
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """The counters as text, a line each."""
+    return "\n".join(f"{name:<36}{value:>20,}" for name, value in memory_stats(device).items())
+
+
+def get_rng_state(device: Any = "cuda") -> Any:
+    """The CPU generator's state: its numbers are drawn on the device, too."""
+    from mindtorch.torch import random
+
+    return random.get_rng_state()
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    from mindtorch.torch import random
+
+    random.set_rng_state(new_state)
+
+
+def initial_seed() -> int:
+    return default_generator.initial_seed()
+
+
+class Stream:
+    """An order of work on the device; work on different streams may overlap.
+
+    Args:
+        device: the device.
+        priority: taken for torch's sake; all streams have the same.
+    """
+
+    def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
+        self.device = Device("cuda", index_of(device))
+        self.priority = priority
+        self._stream = options.pop("stream", None)
+        if options:
+            raise TypeError(f"Stream() got an unexpected keyword argument '{next(iter(options))}'")
+        if self._stream is None:
+            self._stream = _streams().make()
+
+    @property
+    def cuda_stream(self) -> int:
+        """The driver's address of the stream."""
+        return int(_streams().handle(self._stream))
+
+    stream_id = cuda_stream
+
+    def synchronize(self) -> None:
+        """Wait for the work issued so far."""
+        _streams().synchronize(self._stream)
+        engine.kernels("faults").check()
+
+    def query(self) -> bool:
+        """Whether the work issued so far has ended."""
+        return bool(_streams().query(self._stream))
+
+    def record_event(self, event: Any = None) -> Any:
+        made = Event() if event is None else event
+        made.record(self)
+        return made
+
+    def wait_event(self, event: Any) -> None:
+        """Work issued later waits for ``event``."""
+        event.wait(self)
+
+    def wait_stream(self, stream: Any) -> None:
+        """Work issued later waits for what ``stream`` has now."""
+        self.wait_event(stream.record_event())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Stream) and other.cuda_stream == self.cuda_stream
+
+    def __hash__(self) -> int:
+        return hash(self.cuda_stream)
+
+    def __repr__(self) -> str:
+        return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
+
+
+class Event:
+    """A moment on a stream.
+
+    Args:
+        enable_timing: whether :meth:`elapsed_time` can be asked.
+    """
+
+    def __init__(
+        self, enable_timing: bool = False, blocking: bool = False, interprocess: bool = False,
+        external: bool = False,
+    ) -> None:  # fmt: skip
+        if interprocess or external:
+            raise NotImplementedError("events of other processes are not implemented in mindtorch")
+        self.enable_timing = enable_timing
+        self._event = _streams().make_event(enable_timing)
+        self._recorded = False
+
+    def record(self, stream: Any = None) -> None:
+        chosen = current_stream() if stream is None else stream
+        _streams().record(self._event, chosen._stream)
+        self._recorded = True
+
+    def wait(self, stream: Any = None) -> None:
+        """``stream``'s later work waits for this event."""
+        chosen = current_stream() if stream is None else stream
+        _streams().wait(self._event, chosen._stream)
+
+    def query(self) -> bool:
+        return not self._recorded or bool(_streams().query(self._event))
+
+    def synchronize(self) -> None:
+        if self._recorded:
+            _streams().synchronize(self._event)
+
+    def elapsed_time(self, end_event: Any) -> float:
+        """Milliseconds from this event to ``end_event``."""
+        if not (self.enable_timing and end_event.enable_timing):
+            raise ValueError("Both events must be created with argument 'enable_timing=True'.")
+        if not (self._recorded and end_event._recorded):
+            raise ValueError("Both events must be recorded before calculating elapsed time.")
+        return float(_streams().elapsed(self._event, end_event._event))
+
+
+def current_stream(device: Any = None) -> Stream:
+    return Stream(device, stream=_streams().current())
+
+
+def default_stream(device: Any = None) -> Stream:
+    return Stream(device, stream=0)
+
+
+def set_stream(stream: Any) -> None:
+    if stream is not None:
+        _streams().set_current(stream._stream)
+
+
+@contextlib.contextmanager
+def stream_block(stream: Any) -> Iterator[None]:
+    """Work of the block is issued on ``stream``; None changes nothing."""
+    if stream is None:
+        yield
+        return
+    before = _streams().set_current(stream._stream)
+    try:
+        yield
+    finally:
+        _streams().set_current(before)
