@@ -224,7 +224,7 @@ class Op:
         """The callable on flat arrays for these avals."""
         function = find_kernel(self, avals[0].device.type)
         make_plan = getattr(function, "plan", None)
-        if make_plan is not None and all(a is not None for a in in_avals):
+        if make_plan is not None:
             run = make_plan(layouts(avals), layouts(in_avals), **params)
             if run is not None:
                 return run

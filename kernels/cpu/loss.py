@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.compile import entry_point, kernel
 
 from .bits import greater
 from .half import flat, in_float32
 from .math import exp32, log32
 from .math_double import exp64, log64
+from .movement import dense
 from .normalization import _optional
 from .softmax import _maximum, _total
 from .threads import parallel_for
@@ -100,11 +101,16 @@ def nll_gradient(
 
 # --- cross entropy: log_softmax and nll at once, without the array of logarithms -------------
 
+_PIECE = 65536  # elements that are worth a thread
 _BLOCK = 256  # elements whose exponentials wait to be added
 
 
-def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
-    """(forward, backward) for rows ``start`` to ``stop`` of ``[rows, classes, inner]``."""
+_NONE, _MEAN, _SUM = range(3)
+_REDUCTIONS = {"none": _NONE, "mean": _MEAN, "sum": _SUM}
+
+
+def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
+    """(forward, backward, both of forward's passes) for rows ``start`` to ``stop`` of ``[rows, classes, inner]``."""
 
     @kernel
     def row_statistics(row: Any, scratch: Any) -> tuple[Any, Any]:
@@ -210,7 +216,28 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
                 if t != ignored:
                     gx[(r * classes + t) * inner + j] -= own[j]
 
-    return forward, backward
+    @kernel
+    def whole(
+        loss: Any, shifts: Any, logs: Any, count: Any, x: Any, target: Any, weight: Any,
+        rows: int, classes: int, inner: int, ignored: int, smoothing: float, reduction: int,
+    ) -> int:  # fmt: skip
+        """All of :func:`cross_entropy`; the place of a class that there is not, or -1."""
+        wrong = _first_wrong(target, classes, ignored)
+        if wrong >= 0:
+            return wrong
+        losses = loss if reduction == _NONE else np.empty(target.size, x.dtype)
+        forward(
+            losses, shifts, logs, x, target, weight, classes, inner, ignored, smoothing, 0, rows
+        )
+        total, weights = _totals(losses, target, weight, ignored)
+        count[0] = weights
+        if reduction == _MEAN:
+            loss[0] = total / weights if weights != 0 else np.nan
+        elif reduction == _SUM:
+            loss[0] = total
+        return -1
+
+    return forward, backward, whole
 
 
 _BY_TYPE = {
@@ -225,7 +252,24 @@ def _over_rows(loop: Any, arrays: Any, x: Any, *numbers: Any) -> None:
     def part(start: int, stop: int) -> None:
         loop(*arrays, classes, inner, *numbers, start, stop)
 
-    parallel_for(rows, part, smallest=max(1, 65536 // max(classes * inner, 1)))
+    parallel_for(rows, part, smallest=max(1, _PIECE // max(classes * inner, 1)))
+
+
+def _fits(x: Any, target: Any, *others: Any) -> bool:
+    """Whether one thread's loop over flat arrays does it."""
+    if x.dtype not in _BY_TYPE or target.dtype != np.int64 or math.prod(x.shape) >= 2 * _PIECE:
+        return False
+    return all(a is None or (dense(a) and a.dtype == x.dtype) for a in (x, *others)) and (
+        dense(target)
+    )
+
+
+def _bound(place: int, dtype: Any, arrays: str, numbers: str) -> Any:
+    """A loop called without checks; ``arrays`` has t for the type's arrays and i for int64's."""
+    kinds = {"t": f"{np.dtype(dtype).name}[::1]", "i": "int64[::1]", "n": "int64", "f": "float64"}
+    signature = ", ".join(kinds[k] for k in arrays + numbers)
+    returned = "int64" if place == 2 else "void"
+    return entry_point(_BY_TYPE[dtype][place], f"{returned}({signature})")
 
 
 @in_float32
@@ -240,12 +284,39 @@ def cross_entropy(
     losses = loss.reshape(-1) if reduction == "none" else np.empty(wanted.size, x.dtype)
     arrays = (losses, shifts.reshape(-1), logs.reshape(-1), flat(x), wanted, factors)
     _over_rows(_BY_TYPE[x.dtype][0], arrays, x, ignore_index, float(smoothing))
-    whole, total = _totals(losses, wanted, factors, ignore_index)
-    count[...] = total
+    total, weights = _totals(losses, wanted, factors, ignore_index)
+    count[...] = weights
     if reduction == "mean":
-        loss[...] = whole / total if total else np.nan
+        loss[...] = total / weights if weights else np.nan
     elif reduction == "sum":
-        loss[...] = whole
+        loss[...] = total
+
+
+def _plan(
+    outs: Any, ins: Any, *, ignore_index: int, reduction: str, smoothing: float
+) -> Any:
+    """For small dense arrays: one call."""
+    x, target, weight = (*ins, None)[:3]
+    if not _fits(x, target, weight):
+        return None
+    rows, classes, inner = _sizes(x)
+    run = _bound(2, x.dtype, "tttttit", "nnnnfn")
+    numbers = (rows, classes, inner, ignore_index, float(smoothing), _REDUCTIONS[reduction])
+    none = np.empty(0, x.dtype)
+
+    def forward(
+        loss: Any, shifts: Any, logs: Any, count: Any, x: Any, target: Any, weight: Any = None
+    ) -> None:
+        wrong = run(
+            loss, shifts, logs, count, x, target, none if weight is None else weight, *numbers
+        )
+        if wrong >= 0:
+            raise IndexError(f"Target {target[wrong]} is out of bounds.")
+
+    return forward
+
+
+cross_entropy.plan = _plan
 
 
 @in_float32
@@ -261,3 +332,35 @@ def cross_entropy_gradient(
     factors = _optional(weight, x.dtype)
     arrays = (out.reshape(-1), flat(g), flat(x), flat(shifts), flat(logs), wanted, factors)
     _over_rows(_BY_TYPE[x.dtype][1], arrays, x, ignore_index, float(smoothing), step, scale)
+
+
+def _gradient_plan(
+    outs: Any, ins: Any, *, ignore_index: int, reduction: str, smoothing: float
+) -> Any:
+    """For small dense arrays: one call."""
+    g, x, shifts, logs, count, target, weight = (*ins, None)[:7]
+    if not _fits(x, target, g if reduction == "none" else None, shifts, logs, count, weight):
+        return None
+    rows, classes, inner = _sizes(x)
+    run = _bound(1, x.dtype, "tttttit", "nnnfnfnn")
+    step = int(reduction == "none")
+    none = np.empty(0, x.dtype)
+
+    def backward(
+        gx: Any, g: Any, x: Any, shifts: Any, logs: Any, count: Any, target: Any,
+        weight: Any = None,
+    ) -> None:  # fmt: skip
+        scale = 1.0
+        if reduction == "mean":
+            whole = count.item()
+            scale = 1.0 / whole if whole else np.nan
+        factors = none if weight is None else weight
+        run(
+            gx, g, x, shifts, logs, target, factors, classes, inner, ignore_index,
+            float(smoothing), step, scale, 0, rows,
+        )  # fmt: skip
+
+    return backward
+
+
+cross_entropy_gradient.plan = _gradient_plan

@@ -201,7 +201,7 @@ def _memory(array: Any) -> Any:
 
 def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
     out, (x, weight, bias) = out_layouts[0], in_layouts
-    if x.dtype not in _FAST or {x.dtype, weight.dtype, bias.dtype} != {out.dtype}:
+    if bias is None or x.dtype not in _FAST or {x.dtype, weight.dtype, bias.dtype} != {out.dtype}:
         return None
     n, k = weight.shape
     m = int(np.prod(x.shape[:-1], dtype=np.int64))
