@@ -97,7 +97,8 @@ class TypedScalars:
     """Compiled scalar functions of one device, made when first asked for.
 
     Args:
-        mathematics: the device's ``exp``, ``log``, ... for an element type, by name.
+        mathematics: the device's ``exp``, ``log``, ... for an element type, by name; and scalar
+            functions that the device computes in a way of its own.
         build: compiles (source, name, namespace, whether it stays a function of its own).
     """
 
@@ -119,12 +120,13 @@ class TypedScalars:
         return found
 
     def _make(self, name: str, dtype: np.dtype[Any]) -> Any:
-        if name in scalar.MATHEMATICS:
-            return self._mathematics(dtype)[name]
+        supplied = self._mathematics(dtype)
+        if name in supplied and name in (definitions().keys() | scalar.MATHEMATICS):
+            return supplied[name]
         definition = definitions()[name]
         space = self._namespaces.get(dtype)
         if space is None:
-            space = {**self._mathematics(dtype), "_T": dtype.type, "np": np}
+            space = {**supplied, "_T": dtype.type, "np": np}
             self._namespaces[dtype] = space
         arguments = [a.arg for a in definition.args.args]
         body = [
