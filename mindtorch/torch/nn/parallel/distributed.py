@@ -197,6 +197,8 @@ class DistributedDataParallel(Module, Joinable):
         elif self._reducer.is_last(parameter):
             self._take_all()
 
+    _one_ready.in_captures = True  # type: ignore[attr-defined]
+
     @host_call
     def _take_all(self) -> None:
         for parameter in self._trained:
