@@ -529,9 +529,16 @@ def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def has_hooks(node: Any) -> bool:
-    """Whether functions wait for the gradients that arrive at a node."""
-    hooks = getattr(node, "hooks", None)
-    return bool(hooks and any(hooks.values()))
+    """Whether functions wait for the gradients that arrive at a node.
+
+    A hook with the attribute ``in_captures`` does not count: it knows how to be traced.
+    """
+    hooks = getattr(node, "hooks", None) or {}
+    return any(
+        not getattr(hook, "in_captures", False)
+        for placed in hooks.values()
+        for hook in placed.values()
+    )
 
 
 def current() -> Capture | None:

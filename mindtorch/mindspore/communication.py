@@ -14,11 +14,6 @@ HCCL_WORLD_COMM_GROUP = "hccl_world_group"
 NCCL_WORLD_COMM_GROUP = "nccl_world_group"
 MCCL_WORLD_GROUP = "mccl_world_group"
 
-# what launchers tell a process about itself: (rank, number of processes)
-_LAUNCHERS = (
-    ("RANK", "WORLD_SIZE"), ("OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE"),
-    ("PMI_RANK", "PMI_SIZE"), ("MS_NODE_ID", "MS_WORKER_NUM"),
-)  # fmt: skip
 _groups: dict[str, Any] = {}
 
 
@@ -36,18 +31,12 @@ def _distributed() -> Any:
     return distributed
 
 
-def _launched() -> tuple[int, int]:
-    for rank, size in _LAUNCHERS:
-        if rank in os.environ and size in os.environ:
-            return int(os.environ[rank]), int(os.environ[size])
-    return 0, 1
-
-
 def init(backend_name: str | None = None) -> None:
     """Join the other processes of the job.
 
-    Rank and number of processes come from the launcher (torchrun's, Open MPI's or MPICH's
-    variables), the meeting place from MASTER_ADDR and MASTER_PORT.
+    Rank, number of processes and meeting place come from the launcher: mpiexec or torchrun
+    (RANK, WORLD_SIZE, MASTER_ADDR and MASTER_PORT), or msrun (MS_NODE_ID, MS_WORKER_NUM,
+    MS_SCHED_HOST and MS_SCHED_PORT). Without a launcher the process is alone.
 
     Args:
         backend_name: "mccl", for the CPU.
@@ -72,11 +61,21 @@ def init(backend_name: str | None = None) -> None:
         )
     distributed = _distributed()
     if not distributed.is_initialized():
-        rank, size = _launched()
-        os.environ.setdefault("MASTER_ADDR", "127.0.0.1")
-        os.environ.setdefault("MASTER_PORT", "29501")
-        distributed.init_process_group("gloo", rank=rank, world_size=size)
+        _join(distributed)
     GlobalComm.INITED = True
+
+
+def _join(distributed: Any) -> None:
+    if "RANK" in os.environ or distributed._mpi.launched() is not None:
+        distributed.init_process_group("gloo")
+        return
+    rank, size = int(os.environ.get("MS_NODE_ID", 0)), int(os.environ.get("MS_WORKER_NUM", 1))
+    if size == 1:
+        distributed.init_process_group("gloo", store=distributed.HashStore(), rank=0, world_size=1)
+        return
+    host = os.environ.get("MS_SCHED_HOST", "127.0.0.1")
+    url = f"tcp://{host}:{os.environ.get('MS_SCHED_PORT', 8118)}"
+    distributed.init_process_group("gloo", init_method=url, rank=rank, world_size=size)
 
 
 def is_initialized() -> bool:

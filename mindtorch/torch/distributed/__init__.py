@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from . import algorithms as algorithms  # isort: skip
 from . import _absent_parts as _absent_parts
 from . import distributed_c10d as distributed_c10d
 from ._bucket import GradBucket as GradBucket

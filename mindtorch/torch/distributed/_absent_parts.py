@@ -71,7 +71,6 @@ _composable = absent_module("distributed._composable.fsdp", _SHARDED)
 for _name in ("CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "fully_shard"):
     setattr(_composable, _name, getattr(_fsdp, _name))
 
-absent_module("distributed.algorithms", _HOOK)
 absent_module("distributed.algorithms._checkpoint", _SHARDED)
 absent_module(
     "distributed.algorithms._checkpoint.checkpoint_wrapper",
@@ -104,12 +103,6 @@ absent_module("distributed.algorithms.model_averaging", _HOOK)
 absent_module(
     "distributed.algorithms.model_averaging.averagers", _HOOK, "ModelAverager PeriodicModelAverager"
 )
-absent_module(
-    "distributed.optim",
-    _SHARDED,
-    "DistributedOptimizer PostLocalSGDOptimizer ZeroRedundancyOptimizer",
-)
-
 absent_module(
     "distributed.checkpoint",
     _FILES,

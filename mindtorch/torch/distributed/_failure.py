@@ -96,6 +96,7 @@ def end_soon(mesh: Mesh, why: str) -> None:
     """End this process unless it notices by itself, within the grace, that the job is over."""
     if mesh.closed or mesh.failed:
         return
+    sys.stderr.write(_prefixed(mesh.rank, why.partition("\n")[0]))
 
     def end() -> None:
         time.sleep(GRACE)
@@ -116,6 +117,12 @@ def announce(mesh: Mesh | None, text: str) -> None:
         return
     mesh.failed = True
     tell_peers(mesh, FAILED, text)
+
+
+def tell_current(error: BaseException) -> None:
+    """The function of a spawned process has raised: tell the others, where there are any."""
+    if isinstance(sys.excepthook, ExceptHook):
+        announce(sys.excepthook.mesh, "".join(traceback.format_exception(error)))
 
 
 def _prefixed(rank: int, text: str) -> str:

@@ -10,6 +10,10 @@ import traceback
 from collections.abc import Callable
 from typing import Any
 
+# seconds in which other processes may fail, too: one that fails since it lost another is no cause
+_ECHO = 0.3
+_CONSEQUENCE = "Connection closed by peer"
+
 
 class ProcessException(Exception):
     """A process failed.
@@ -58,8 +62,11 @@ def _run(function: Callable[..., Any], index: int, args: tuple[Any, ...], errors
         function(index, *args)
     except KeyboardInterrupt:
         """The parent was interrupted, too."""
-    except Exception:
+    except Exception as error:
         errors.send(traceback.format_exc())
+        failure = sys.modules.get("mindtorch.torch.distributed._failure")
+        if failure is not None:
+            failure.tell_current(error)
         sys.exit(1)
 
 
@@ -83,15 +90,11 @@ class ProcessContext:
         if not self.sentinels:
             return True
         ready = multiprocessing.connection.wait(list(self.sentinels), timeout=timeout)
-        failed = None
-        for sentinel in ready:
-            index = self.sentinels.pop(sentinel)
-            self.processes[index].join()
-            if self.processes[index].exitcode != 0:
-                failed = index
-                break
-        if failed is None:
+        failed = [index for sentinel in ready if (index := self._ended(sentinel)) is not None]
+        if not failed:
             return not self.sentinels
+        more = multiprocessing.connection.wait(list(self.sentinels), _ECHO)
+        failed += [index for sentinel in more if (index := self._ended(sentinel)) is not None]
         for process in self.processes:
             if process.is_alive():
                 process.terminate()
@@ -100,14 +103,28 @@ class ProcessContext:
             if process.is_alive():
                 process.kill()
                 process.join()
-        raise self._failure(failed)
+        texts = {index: self._text(index) for index in failed}
+        cause = min(failed, key=lambda index: _CONSEQUENCE in texts[index])
+        raise self._failure(cause, texts[cause])
 
-    def _failure(self, index: int) -> ProcessException:
+    def _ended(self, sentinel: Any) -> int | None:
+        """Which process has ended, where it has failed."""
+        index = self.sentinels.pop(sentinel)
+        self.processes[index].join()
+        return index if self.processes[index].exitcode != 0 else None
+
+    def _text(self, index: int) -> str:
+        """The traceback of a process that has raised; "" of others."""
+        try:
+            return str(self.errors[index].recv()) if self.errors[index].poll() else ""
+        except EOFError:
+            return ""
+
+    def _failure(self, index: int, text: str) -> ProcessException:
         process = self.processes[index]
-        errors = self.errors[index]
-        if errors.poll():
-            text = f"\n\n-- Process {index} terminated with the following error:\n{errors.recv()}"
-            return ProcessRaisedException(text, index, process.pid)
+        if text:
+            told = f"\n\n-- Process {index} terminated with the following error:\n{text}"
+            return ProcessRaisedException(told, index, process.pid)
         code = process.exitcode
         if code < 0:
             name = signal.Signals(-code).name

@@ -4,19 +4,21 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from mindtorch.engine import tape
 from mindtorch.engine.core import state
+from mindtorch.engine.graph.capture import current, host_call
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import from_array
 
 from ... import distributed as dist
-from ...distributed import GradBucket
+from ...distributed.algorithms import Join, Joinable, JoinHook
 from ...utils._pytree import tree_leaves
 from ..modules.module import Module
+from ._reducer import Reducer
 
 __all__ = ["DistributedDataParallel"]
 
@@ -29,11 +31,12 @@ _UNFINISHED = (
 )
 
 
-class DistributedDataParallel(Module):
-    """``module`` in every process of a group, with gradients averaged at the end of backward.
+class DistributedDataParallel(Module, Joinable):
+    """``module`` in every process of a group, with gradients averaged over them by backward.
 
-    When it is made, parameters and buffers are those of the first process. When all parameters
-    have their gradients, these are averaged over the processes, all of one type together.
+    When it is made, parameters and buffers are those of the first process. Gradients go into
+    buckets, last parameters first; a full bucket is averaged in the background while backward
+    goes on, and backward ends when all are.
 
     Args:
         device_ids, output_device: for CUDA modules; None on the CPU.
@@ -43,8 +46,8 @@ class DistributedDataParallel(Module):
         find_unused_parameters: look for parameters that the outputs do not depend on; without
             it, such a parameter makes the next forward an error.
         static_graph: the same parameters are used in every iteration.
-        bucket_cap_mb, gradient_as_bucket_view: how torch divides and keeps its buffers; here
-            there is one buffer for each type, which changes no value.
+        bucket_cap_mb: the size of a bucket, in MiB; 25 when None. The first is 1 at most.
+        gradient_as_bucket_view: gradients stay in the buckets, as views: no second copy.
     """
 
     def __init__(
@@ -55,6 +58,7 @@ class DistributedDataParallel(Module):
         static_graph: bool = False,
     ) -> None:  # fmt: skip
         super().__init__()
+        Joinable.__init__(self)
         self.process_group = dist.distributed_c10d._group(process_group)
         trained = [p for p in module.parameters() if p.requires_grad]
         if not trained:
@@ -83,9 +87,12 @@ class DistributedDataParallel(Module):
         self._trained = [p for n, p in named.items() if p.requires_grad and n not in ignored]
         self._buffers_to_send = [b for n, b in module.named_buffers() if n not in ignored]
         self._kept = [p for n, p in named.items() if n not in ignored]
-        self._ready: set[int] = set()
-        self._preparing = False
-        self._hook: tuple[Any, Callable[..., Any]] | None = None
+        self._divide_by_initial = True
+        capacity = int((25 if bucket_cap_mb is None else bucket_cap_mb) * (1 << 20))
+        self._reducer = Reducer(
+            self._trained, self.process_group, capacity, gradient_as_bucket_view,
+            find_unused_parameters or static_graph,
+        )  # fmt: skip
         if init_sync:
             self._check_shapes()
             self._send(self._kept + self._buffers_to_send)
@@ -107,48 +114,64 @@ class DistributedDataParallel(Module):
                     f"while rank {rank} has {other}."
                 )
 
-    def _send(self, tensors: list[Any]) -> None:
-        """Overwrite tensors with those of the first process, in one message."""
-        arrays = [t.detach().array() for t in tensors]
-        own = None
-        if self.process_group.rank() == 0:
-            own = b"".join(np.ascontiguousarray(a).tobytes() for a in arrays)
+    def _send(self, tensors: list[Any], root: int = 0) -> None:
+        """Overwrite tensors with those of process ``root``, all of one type in one message."""
         if self.process_group.size() == 1:
             return
-        data = self.process_group.broadcast_bytes(own, 0)
-        if own is not None:
-            return
-        place = 0
-        for tensor, array in zip(tensors, arrays, strict=True):
-            part = np.frombuffer(data, array.dtype, array.size, place)
-            array[...] = part.reshape(array.shape)
-            tensor._shared.version += 1
-            place += array.nbytes
+        kinds: dict[Any, list[Any]] = {}
+        for tensor in tensors:
+            kinds.setdefault(tensor.aval.dtype, []).append(tensor)
+        for members in kinds.values():
+            arrays = [t.detach().array() for t in members]
+            flat = np.concatenate([a.reshape(-1) for a in arrays])
+            self.process_group.run(partial(self.process_group.broadcast, flat, root)).result()
+            if self.process_group.rank() == root:
+                continue
+            place = 0
+            for tensor, array in zip(members, arrays, strict=True):
+                array[...] = flat[place : place + array.size].reshape(array.shape)
+                tensor._shared.version += 1
+                place += array.size
 
     # --- an iteration ------------------------------------------------------------------------
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        syncing = state.grad_enabled and self.require_backward_grad_sync
-        if syncing and self._preparing and self._ready and not self._all_ready():
-            missing = [i for i, p in enumerate(self._trained) if id(p) not in self._ready]
-            raise RuntimeError(
-                f"{_UNFINISHED}\nParameter indices which did not receive grad for rank "
-                f"{self.process_group.rank()}: {' '.join(map(str, missing))}"
-            )
-        if self.broadcast_buffers and self.require_forward_param_sync and self._buffers_to_send:
-            self._send(self._buffers_to_send)
+        self._begin()
         output = self.module(*inputs, **kwargs)
-        self.require_forward_param_sync = self.require_backward_grad_sync or not (
-            state.grad_enabled
-        )
-        if syncing:
-            self._ready = set()
-            self._preparing = True
-            if self.find_unused_parameters or self.static_graph:
-                self._ready = self._unused(output)
-        else:
-            self._preparing = False
+        syncing = state.grad_enabled and self.require_backward_grad_sync
+        if syncing and (self.find_unused_parameters or self.static_graph):
+            self._leave_out(tuple(self._unused(output)))
         return output
+
+    @host_call
+    def _begin(self) -> None:
+        """Before the module's forward: buffers, and what is expected of backward."""
+        syncing = state.grad_enabled and self.require_backward_grad_sync
+        if syncing and self._reducer.expecting:
+            waiting = self._reducer.waiting
+            missing = [i for i, p in enumerate(self._trained) if id(p) in waiting]
+            if len(missing) < len(self._trained):
+                raise RuntimeError(
+                    f"{_UNFINISHED}\nParameter indices which did not receive grad for rank "
+                    f"{self.process_group.rank()}: {' '.join(map(str, missing))}"
+                )
+        root = self._meet_others(syncing)
+        if self._sends_buffers():
+            self._send(self._buffers_to_send, root)
+        sends_next = self.require_backward_grad_sync or not state.grad_enabled
+        if sends_next != self.require_forward_param_sync:
+            self.require_forward_param_sync = sends_next
+        self._reducer.expecting = syncing
+        if syncing:
+            self._reducer.prepare(set())
+
+    @host_call
+    def _leave_out(self, unused: tuple[int, ...]) -> None:
+        self._reducer.prepare(set(unused))
+
+    def _sends_buffers(self) -> bool:
+        sends = self.broadcast_buffers and self.require_forward_param_sync
+        return sends and bool(self._buffers_to_send)
 
     def _unused(self, output: Any) -> set[int]:
         """Parameters that the tensors of ``output`` do not depend on."""
@@ -165,47 +188,72 @@ class DistributedDataParallel(Module):
             todo += [edge[0] for edge in node.edges if edge is not None]
         return {id(p) for p in self._trained} - used
 
-    def _all_ready(self) -> bool:
-        return len(self._ready) == len(self._trained)
-
     def _one_ready(self, parameter: Any) -> None:
-        """A parameter has its gradient; after the last one they are averaged."""
-        if not (self._preparing and self.require_backward_grad_sync):
+        """A parameter has its gradient; while a call is captured, gradients go all at once."""
+        if not (self._reducer.expecting and self.require_backward_grad_sync):
             return
-        self._ready.add(id(parameter))
-        if self._all_ready():
-            self._preparing = False
-            self._ready = set()
-            self._average()
+        if current() is None:
+            self._reducer.take(parameter)
+        elif self._reducer.is_last(parameter):
+            self._take_all()
 
-    def _average(self) -> None:
-        """Average gradients over the processes; one that no process has stays None."""
-        used = np.array([p.grad is not None for p in self._trained], np.int32)
-        if self.find_unused_parameters or self.static_graph:
-            self.process_group.all_reduce(used, "MAX")
-        kinds: dict[Any, list[Any]] = {}
-        for parameter, anywhere in zip(self._trained, used, strict=True):
-            if anywhere:
-                kinds.setdefault(parameter.aval.dtype, []).append(parameter)
-        for index, parameters in enumerate(kinds.values()):
-            flat = np.concatenate([_gradient(p).reshape(-1) for p in parameters])
-            bucket = GradBucket(
-                from_array(flat), parameters, index, index == len(kinds) - 1
-            )
-            total = self._reduced(bucket, flat)
-            place = 0
-            for parameter in parameters:
-                _put(parameter, total[place : place + parameter.aval.size])
-                place += parameter.aval.size
+    _one_ready.in_captures = True  # type: ignore[attr-defined]
 
-    def _reduced(self, bucket: GradBucket, flat: Any) -> Any:
-        if self._hook is not None:
-            found = self._hook[1](self._hook[0], bucket).wait()
-            return (found[0] if isinstance(found, (list, tuple)) else found).array().reshape(-1)
-        size = self.process_group.size()
-        flat /= flat.dtype.type(size)
-        self.process_group.all_reduce(flat, "SUM")
-        return flat
+    @host_call
+    def _take_all(self) -> None:
+        for parameter in self._trained:
+            if id(parameter) in self._reducer.waiting:
+                self._reducer.take(parameter)
+
+    # --- uneven inputs -----------------------------------------------------------------------
+
+    def join(
+        self, divide_by_initial_world_size: bool = True, enable: bool = True,
+        throw_on_early_termination: bool = False,
+    ) -> Join:  # fmt: skip
+        """A block in which processes may run out of data at different times.
+
+        Args:
+            divide_by_initial_world_size: averages divide by the number of processes; False: by
+                the number of those that still have data.
+        """
+        return Join(
+            [self], enable, throw_on_early_termination,
+            divide_by_initial_world_size=divide_by_initial_world_size,
+        )  # fmt: skip
+
+    def join_hook(self, **kwargs: Any) -> JoinHook:
+        """What a process without data does in place of an iteration."""
+        self._divide_by_initial = kwargs.get("divide_by_initial_world_size", True)
+        return _Shadow(self)
+
+    @property
+    def join_device(self) -> Any:
+        return self.device
+
+    @property
+    def join_process_group(self) -> Any:
+        return self.process_group
+
+    def _sum(self, *values: int) -> list[int]:
+        """Sums of numbers over the processes."""
+        total = np.array(values, np.int64)
+        self.process_group.run(lambda: self.process_group.all_reduce(total, "SUM")).result()
+        return [int(v) for v in total]
+
+    def _largest(self, value: int) -> int:
+        found = np.array([value], np.int64)
+        self.process_group.run(lambda: self.process_group.all_reduce(found, "MAX")).result()
+        return int(found[0])
+
+    def _meet_others(self, syncing: bool) -> int:
+        """In a join block: say what comes next; the process whose buffers are taken."""
+        Join.notify_join_context(self)
+        if not self._join_config.enable:
+            return 0
+        active, _, sends = self._sum(1, syncing, self._sends_buffers())
+        self._reducer.divisor = self.process_group.size() if self._divide_by_initial else active
+        return self._largest(self.process_group.rank()) if sends else 0
 
     # --- around it ---------------------------------------------------------------------------
 
@@ -223,10 +271,7 @@ class DistributedDataParallel(Module):
         """Let ``hook(state, bucket)`` return a future of the averaged buffer."""
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
-        self._hook = (state, hook)
-
-    def join(self, *args: Any, **kwargs: Any) -> Any:
-        raise NotImplementedError("DistributedDataParallel.join is not available in mindtorch")
+        self._reducer.hook = (state, hook)
 
     def train(self, mode: bool = True) -> DistributedDataParallel:
         super().train(mode)
@@ -234,28 +279,37 @@ class DistributedDataParallel(Module):
 
     def __getstate__(self) -> dict[str, Any]:
         state_ = self.__dict__.copy()
-        state_["process_group"] = None
+        for name in ("process_group", "_reducer"):
+            state_[name] = None
         return state_
 
     def __setstate__(self, state_: dict[str, Any]) -> None:
         super().__setstate__(state_)
         self.process_group = dist.distributed_c10d._group(None)
+        self._reducer = Reducer(
+            self._trained, self.process_group, 25 << 20, self.gradient_as_bucket_view,
+            self.find_unused_parameters or self.static_graph,
+        )  # fmt: skip
         for parameter in self._trained:
             parameter.register_post_accumulate_grad_hook(self._one_ready)
 
 
-def _gradient(parameter: Any) -> Any:
-    """A parameter's gradient as an array; zeros when this process did not use it."""
-    if parameter.grad is None:
-        return np.zeros(parameter.aval.shape, parameter.aval.dtype.np)
-    return parameter.grad.detach().array()
+class _Shadow(JoinHook):
+    """The iterations of a process that has no more data."""
 
+    def __init__(self, model: DistributedDataParallel) -> None:
+        self.model = model
 
-def _put(parameter: Any, values: Any) -> None:
-    """Overwrite a parameter's gradient, or make one."""
-    if parameter.grad is None:
-        parameter.grad = from_array(values.reshape(parameter.aval.shape).copy())
-        return
-    array = parameter.grad.detach().array()
-    array[...] = values.reshape(array.shape)
-    parameter.grad._shared.version += 1
+    def main_hook(self) -> None:
+        model = self.model
+        _, syncing, sends = model._sum(0, 0, 0)
+        if sends:
+            model._send(model._buffers_to_send, model._largest(-1))
+        if syncing:
+            model._reducer.send_zeros()
+
+    def post_hook(self, is_last_joiner: bool) -> None:
+        """All take the parameters and buffers of a process that has worked to the end."""
+        model = self.model
+        root = model._largest(model.process_group.rank() if is_last_joiner else -1)
+        model._send(model._kept + model._buffers_to_send, root)
