@@ -160,8 +160,10 @@ def _copy_through_host(arrays: Any, target: Any, out: Aval, source: Any, x: Aval
     if out.dtype.np.kind != "c" and converted.dtype.kind == "c":
         converted = converted.real
     with np.errstate(all="ignore"):
-        dense = arrays.upload(np.ascontiguousarray(converted.astype(out.dtype.np)))
-    arrays.assign(arrays.Array(target, out.shape, out.strides), dense)
+        dense = kernels("memory").from_host(converted.astype(out.dtype.np).reshape(-1))
+    arrays.assign(
+        arrays.Array(target, out.shape, out.strides), arrays.Array(dense, out.shape)
+    )
 
 
 def fill(flat: Any, described: Aval, value: Any) -> None:

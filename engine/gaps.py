@@ -30,6 +30,7 @@ GAPS: tuple[Gap, ...] = (
     Gap("host", "ctc.*", "cuda", _RARE),
     Gap("host", "recurrent.*", "cuda", _RARE),
     Gap("host", "special.*", "cuda", _RARE),
+    Gap("host", "reduction.xor_sum", "cuda", _RARE),
     Gap("host", "factorization.*", "cuda", _LIBRARY),
     Gap("host", "fft.*", "cuda", _LIBRARY),
     Gap("host", "linear_algebra.*", "cuda", _LIBRARY),

@@ -7,7 +7,7 @@ from typing import Any
 from . import dtypes, tape
 from .aval import aval
 from .core import GRAD, Op, state
-from .tensor import Storage, Tensor, Twin, constant
+from .tensor import Storage, Tensor, Twin, constant, make
 
 
 def copy_data(target: Tensor, source: Tensor) -> None:
@@ -35,6 +35,14 @@ def copy_data(target: Tensor, source: Tensor) -> None:
 
 
 _copies: dict[Any, Any] = {}
+
+
+def copy_flat(target: Any, source: Any, described: Any) -> None:
+    """Copy all of ``source`` to the beginning of ``target``: flat memory of one device and type."""
+    size = source.size
+    if size:
+        row = aval((size,), described.dtype, None, described.device)
+        copy_data(make(target[:size], row), make(source, row))
 
 
 _NO_GRAD_VIEW = (

@@ -15,7 +15,8 @@ import numpy as np
 
 from . import dtypes
 from .device import cpu
-from .tensor import Tensor
+from .inplace import copy_data
+from .tensor import Tensor, constant
 
 _TYPES = (dtypes.float32, dtypes.float64)
 
@@ -29,6 +30,16 @@ def fits(tensors: Sequence[Tensor]) -> bool:
         return False
     return all(
         t.aval.dtype is dtype and t.aval.dense and t.aval.device is cpu for t in tensors
+    )
+
+
+def fits_on_device(tensors: Sequence[Tensor]) -> bool:
+    """Whether CUDA's kernel can take them together: one type, on one device, without gaps."""
+    if not tensors or tensors[0].aval.device.type != "cuda":
+        return False
+    dtype, device = tensors[0].aval.dtype, tensors[0].aval.device
+    return dtype in _TYPES and all(
+        t.aval.dtype is dtype and t.aval.dense and t.aval.device is device for t in tensors
     )
 
 
@@ -87,6 +98,12 @@ def _kernels() -> Any:
 _module: Any = None
 
 
+def _cuda_kernels() -> Any:
+    from .cuda import kernels
+
+    return kernels("optimizer")
+
+
 def _kernel(name: str, dtype: Any) -> Any:
     return _kernels().update(name, dtype.np)
 
@@ -98,13 +115,15 @@ class Fused:
         self.bundles = [Bundle() for _ in range(6)]
         self._avals: list[Any] = []
         self._fits = False
+        self._on_device = False
 
     def takes(self, parameters: Sequence[Tensor], *others: Sequence[Tensor | None]) -> bool:
         """Whether kernels can take them all; None among ``others`` is yet to be made."""
         avals = [p.aval for p in parameters]
         if avals != self._avals:
             self._avals = avals
-            self._fits = fits(parameters)
+            self._on_device = fits_on_device(parameters)
+            self._fits = self._on_device or fits(parameters)
         if not self._fits:
             return False
         for many in others:
@@ -118,9 +137,9 @@ class Fused:
         if first.dtype is not dtypes.float32 or first.device is not cpu or any(
             s.aval is not first for s in steps
         ):
-            for step in steps:
-                step.flat[0] += 1
-            counts = np.array([float(s.flat[0]) for s in steps])
+            counts = np.array([float(s.flat[0]) + 1 for s in steps])
+            for step, now in zip(steps, counts, strict=True):
+                copy_data(step, constant(float(now)))
         else:
             counts = np.empty(len(steps), np.float64)
             _kernels().count(self.bundles[5].of(steps), counts)
@@ -143,6 +162,15 @@ class Fused:
                     fresh[i] = 1
                     buffer = clone.evaluate(0, (gradients[i],), {})
                 held.append(buffer)
+        if self._on_device:
+            _cuda_kernels().sgd(
+                *[[t.flat for t in many] for many in (parameters, gradients, held or parameters)],
+                fresh, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
+                nesterov=nesterov, maximize=maximize,
+            )  # fmt: skip
+            written(parameters)
+            written(held)
+            return held
         p = self.bundles[0].of(parameters)
         g = self.bundles[1].of(gradients)
         m = self.bundles[2].of(held) if held else p
@@ -162,6 +190,16 @@ class Fused:
         maximize: bool,
     ) -> None:  # fmt: skip
         """One step of Adam (decoupled weight decay: AdamW); ``steps`` count from 1."""
+        if self._on_device:
+            lists = (parameters, gradients, first, second, largest)
+            _cuda_kernels().adam(
+                *[[t.flat for t in many] for many in lists], steps, lr=lr, beta1=beta1,
+                beta2=beta2, eps=eps, weight_decay=weight_decay, decoupled=decoupled,
+                maximize=maximize,
+            )  # fmt: skip
+            for many in (parameters, first, second, largest):
+                written(many)
+            return
         p = self.bundles[0].of(parameters)
         g = self.bundles[1].of(gradients)
         m, v = self.bundles[2].of(first), self.bundles[3].of(second)
@@ -203,9 +241,12 @@ def zeros_like(tensor: Tensor) -> Tensor:
     from .tensor import full_flat, make
 
     described = tensor.aval
-    if not described.dense or described.device is not cpu:
+    if described.device is cpu and described.dense:
+        return make(np.zeros(described.size, described.dtype.np), described)
+    if not described.dense:
         return full_flat(described.shape, described.dtype, 0, described.device)
-    return make(np.zeros(described.size, described.dtype.np), described)
+    row = full_flat((described.size,), described.dtype, 0, described.device)
+    return make(row.flat, described)
 
 
 def split(

@@ -9,8 +9,9 @@ import pytest
 
 import mindtorch.torch as mt
 from mindtorch.engine.graph import jit
+from tests.ops_running import array_of, differentiable, outputs_of, tensor_of, weights_of
 from tests.ops_table import Row
-from tests.test_ops import ROWS, _array, _differentiable, _outputs, _tensor, _weights
+from tests.test_ops import ROWS
 
 pytestmark = pytest.mark.exhaustive
 
@@ -18,18 +19,18 @@ pytestmark = pytest.mark.exhaustive
 def _results(call: Any, row: Row, dtype: str, gradient: bool) -> list[Any]:
     """Values, then gradients of a fixed weighted sum."""
     mt.manual_seed(3)
-    inputs = [_tensor(mt, array, dtype) for array in row.cases[0]]
+    inputs = [tensor_of(mt, array, dtype) for array in row.cases[0]]
     leaves = []
     for position, x in enumerate(inputs):
         if gradient and x.is_floating_point():
             inputs[position] = x.detach().requires_grad_()
             leaves.append(inputs[position])
-    outputs = _outputs(call(*inputs))
-    found = [_array(x).copy() for x in outputs]
-    tracked = _differentiable(outputs)
+    outputs = outputs_of(call(*inputs))
+    found = [array_of(x).copy() for x in outputs]
+    tracked = differentiable(outputs)
     if leaves and tracked:
-        made = mt.autograd.grad(tracked, leaves, _weights(mt, tracked), allow_unused=True)
-        found += [None if g is None else _array(g).copy() for g in made]
+        made = mt.autograd.grad(tracked, leaves, weights_of(mt, tracked), allow_unused=True)
+        found += [None if g is None else array_of(g).copy() for g in made]
     return found
 
 

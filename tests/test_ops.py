@@ -14,12 +14,20 @@ import pytest
 import mindtorch.engine.ops as engine_ops
 import mindtorch.torch as mt
 from mindtorch.engine.core import OPS, Op, forget_plans
+from tests.ops_running import (
+    EPSILON,
+    array_of,
+    differentiable,
+    gradient_of,
+    outputs_of,
+    tensor_of,
+    weights_of,
+)
 from tests.ops_table import Row, all_rows
 
 torch = pytest.importorskip("torch")
 importlib.import_module("mindtorch.torch.nn.functional")
 ROWS = all_rows()
-EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23}
 # ops that rows do not cover, with the reason
 WITHOUT_ROW: dict[str, str] = {
     "move_average": "running statistics; test_nn_modules.py compares them bit for bit",
@@ -29,78 +37,36 @@ WITHOUT_ROW: dict[str, str] = {
 }
 
 
-def _tensor(namespace: Any, array: Any, dtype: str) -> Any:
-    """A tensor with the array's layout; index and mask arrays keep their own type."""
-    kept = array.dtype.kind in "iub"
-    values = array if kept else array.astype(dtype)
-    if dtype in ("uint8", "bool") and not kept:
-        values = np.abs(array).astype(dtype)
-    flat = namespace.from_numpy(np.array(values.reshape(-1), order="C"))
-    if array.ndim < 2 or array.size == 0 or array.flags.c_contiguous:
-        return flat.reshape(array.shape)
-    order = sorted(range(array.ndim), key=lambda i: -abs(array.strides[i]))
-    stored = np.ascontiguousarray(values.transpose(order))
-    whole = namespace.from_numpy(stored.reshape(-1).copy()).reshape(stored.shape)
-    return whole.permute(*np.argsort(order).tolist())
 
-
-def _outputs(result: Any) -> list[Any]:
-    results = list(result) if isinstance(result, (tuple, list)) else [result]
-    return [r for r in results if r is not None]
-
-
-def _differentiable(outputs: list[Any]) -> list[Any]:
-    return [r for r in outputs if r.requires_grad]
 
 
 def _run(namespace: Any, row: Row, case: Any, dtype: str, order: int) -> list[Any]:
     """Results; for ``order`` 1 and 2 gradients of a fixed weighted sum, as numpy arrays."""
-    inputs = [_tensor(namespace, array, dtype) for array in case]
+    inputs = [tensor_of(namespace, array, dtype) for array in case]
     leaves = []
     if order:
         for position, x in enumerate(inputs):
             if x.is_floating_point():
                 inputs[position] = x.detach().requires_grad_()
                 leaves.append(inputs[position])
-    outputs = _outputs(row.call(namespace, *inputs))
+    outputs = outputs_of(row.call(namespace, *inputs))
     if not order:
         return outputs
-    gradients = _gradient(namespace, _differentiable(outputs), leaves, order > 1)
+    gradients = gradient_of(namespace, differentiable(outputs), leaves, order > 1)
     if order == 1:
         return gradients
     tracked = [g for g in gradients if g is not None and g.requires_grad]
-    return _gradient(namespace, tracked, leaves, False) if tracked else [None] * len(leaves)
+    return gradient_of(namespace, tracked, leaves, False) if tracked else [None] * len(leaves)
 
 
-def _weights(namespace: Any, outputs: list[Any]) -> list[Any]:
-    rng = np.random.default_rng(7)
-    return [
-        namespace.from_numpy(np.array(rng.uniform(0.5, 1.5, r.shape)).reshape(-1)).reshape(
-            tuple(r.shape)
-        ).to(r.dtype)
-        for r in outputs
-    ]
 
-
-def _gradient(namespace: Any, outputs: list[Any], leaves: list[Any], create: bool) -> list[Any]:
-    if not outputs:
-        return [None] * len(leaves)
-    return list(
-        namespace.autograd.grad(
-            outputs, leaves, _weights(namespace, outputs), create_graph=create, allow_unused=True
-        )
-    )
-
-
-def _array(x: Any) -> Any:
-    return x.detach().resolve_conj().resolve_neg().numpy(force=True)
 
 
 def _compare(mine: Any, theirs: Any, epsilons: float, what: str) -> None:
     """Equal within ``epsilons`` of the greatest element, or of 1, the size of the inputs."""
     assert str(mine.dtype).split(".")[-1] == str(theirs.dtype).split(".")[-1], what
     assert tuple(mine.shape) == tuple(theirs.shape), what
-    a, b = _array(mine), _array(theirs)
+    a, b = array_of(mine), array_of(theirs)
     if b.dtype.kind in "biu":
         np.testing.assert_array_equal(a, b, err_msg=what)
         return
@@ -149,7 +115,7 @@ def _same_gradients(mine: Any, theirs: Any, tolerance: float, where: str) -> Non
     for position, (a, b) in enumerate(zip(mine, theirs, strict=True)):
         if a is None or b is None:
             present = a if b is None else b
-            assert present is None or not _array(present).any(), where
+            assert present is None or not array_of(present).any(), where
             continue
         _compare(a, b, 8 * tolerance, f"{where} input {position}")
 
@@ -191,15 +157,15 @@ def test_a_row_runs_the_ops_it_names(row: Row, monkeypatch: pytest.MonkeyPatch) 
 def test_jvp_and_vjp_have_one_inner_product(row: Row) -> None:
     """<J t, g> = <t, J'g>: the rule is linear in the gradient, and its transpose is its own."""
     for case in row.cases[:2]:
-        inputs = [_tensor(mt, array, "float64") for array in case]
+        inputs = [tensor_of(mt, array, "float64") for array in case]
         inputs = [x.requires_grad_() if x.is_floating_point() else x for x in inputs]
         leaves = [x for x in inputs if x.requires_grad]
-        outputs = _differentiable(_outputs(row.call(mt, *inputs)))
+        outputs = differentiable(outputs_of(row.call(mt, *inputs)))
         if not outputs:
             continue
-        weights = [w.requires_grad_() for w in _weights(mt, outputs)]
+        weights = [w.requires_grad_() for w in weights_of(mt, outputs)]
         back = mt.autograd.grad(outputs, leaves, weights, create_graph=True, allow_unused=True)
-        used = [(b, t) for b, t in zip(back, _weights(mt, leaves), strict=True)
+        used = [(b, t) for b, t in zip(back, weights_of(mt, leaves), strict=True)
                 if b is not None and b.requires_grad]  # fmt: skip
         if not used:
             continue

@@ -11,8 +11,8 @@ import pytest
 
 import mindtorch.torch as mt
 from mindtorch.engine.vmap import Vmap
+from tests.ops_running import outputs_of, tensor_of, weights_of
 from tests.ops_table import Row, all_rows
-from tests.test_ops import _outputs, _tensor, _weights
 
 importlib.import_module("mindtorch.torch.nn.functional")
 ROWS = all_rows()
@@ -43,7 +43,7 @@ def _batches(row: Row) -> Iterator[tuple[list[Any], tuple[Any, ...]]]:
     """(arguments, in_dims): all inputs batched, then each alone; examples differ in every place."""
     dtype = "float64" if "float64" in row.dtypes else row.dtypes[0]
     for case in row.cases:
-        shared = [_tensor(mt, array, dtype) for array in case]
+        shared = [tensor_of(mt, array, dtype) for array in case]
         many = [mt.stack([x, x.flip(tuple(range(x.dim())))]) for x in shared]
         masks = [(True,) * len(shared)]
         if len(shared) > 1:
@@ -93,10 +93,10 @@ def _pulled(row: Row) -> Callable[..., Any]:
             given = list(args)
             for place, value in zip(places, values, strict=True):
                 given[place] = value
-            return tuple(o for o in _outputs(row.call(mt, *given)) if o.is_floating_point())
+            return tuple(o for o in outputs_of(row.call(mt, *given)) if o.is_floating_point())
 
         value, pull = mt.func.vjp(of_floats, *[args[i] for i in places])
-        return pull(tuple(_weights(mt, value)))
+        return pull(tuple(weights_of(mt, value)))
 
     return gradients
 
@@ -106,7 +106,7 @@ def test_a_mapped_call_is_the_loop(row: Row) -> None:
     """Values, types and shapes, with each input batched and not; only listed ops may loop."""
 
     def call(*args: Any) -> Any:
-        return tuple(_outputs(row.call(mt, *args)))
+        return tuple(outputs_of(row.call(mt, *args)))
 
     Vmap.fallbacks.clear()
     for args, in_dims in _batches(row):
@@ -139,7 +139,7 @@ def test_the_gradient_of_a_mapped_call_is_the_loops(row: Row) -> None:
     """The tape around the mapped function, through rules and fallbacks alike."""
 
     def call(*args: Any) -> Any:
-        return tuple(o for o in _outputs(row.call(mt, *args)) if o.is_floating_point())
+        return tuple(o for o in outputs_of(row.call(mt, *args)) if o.is_floating_point())
 
     for args, in_dims in list(_batches(row))[:4]:
         if row.name in DYNAMIC:
@@ -150,7 +150,7 @@ def test_the_gradient_of_a_mapped_call_is_the_loops(row: Row) -> None:
             outputs = [o for o in run(leaves) if o.requires_grad]
             tracked = [x for x in leaves if x.requires_grad]
             found.append(mt.autograd.grad(
-                outputs, tracked, _weights(mt, outputs), allow_unused=True, materialize_grads=True
+                outputs, tracked, weights_of(mt, outputs), allow_unused=True, materialize_grads=True
             ))  # fmt: skip
         _assert_same(found[0], found[1], 8 * row.tolerance)
 
@@ -164,11 +164,11 @@ def test_gradients_for_many_cotangents_are_those_for_each(row: Row) -> None:
         args = [x if d is None else x[0] for x, d in zip(args, in_dims, strict=True)]
         leaves = [x.detach().requires_grad_() if x.is_floating_point() else x for x in args]
         tracked = [x for x in leaves if x.requires_grad]
-        outputs = [o for o in _outputs(row.call(mt, *leaves)) if o.requires_grad]
+        outputs = [o for o in outputs_of(row.call(mt, *leaves)) if o.requires_grad]
         if not outputs:
             continue
         cotangents = [mt.stack([w, w.flip(tuple(range(w.dim()))) - 2])
-                      for w in _weights(mt, outputs)]  # fmt: skip
+                      for w in weights_of(mt, outputs)]  # fmt: skip
         mapped = mt.autograd.grad(outputs, tracked, cotangents, retain_graph=True,
                                   is_grads_batched=True, allow_unused=True)  # fmt: skip
         each = [

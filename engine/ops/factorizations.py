@@ -150,7 +150,7 @@ permutation = Op("lu_permutation", _permutation_aval, "factorization.permutation
 def permutation_matrix(pivots: Any, size: int, like: Any) -> Any:
     """``P`` with ``A = P L U``: column ``i`` is 1 at row ``permutation[i]``."""
     order = permutation(pivots, size=size)
-    places = from_array(np.arange(size, dtype=np.int64).reshape(size, 1))
+    places = from_array(np.arange(size, dtype=np.int64).reshape(size, 1), pivots.aval.device)
     return cast(equal(rows(order), places), dtype=like.aval.dtype)
 
 

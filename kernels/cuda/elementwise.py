@@ -85,10 +85,15 @@ def fused_plan(
         geometry += own if mode == "v" else []
 
     def run(*arrays: Any) -> None:
-        given = [a[0].item() if m == "h" else a for a, m in zip(arrays, modes, strict=True)]
+        given = [_number(a) if m == "h" else a for a, m in zip(arrays, modes, strict=True)]
         launch.each(kernel, count, *given, *geometry)
 
     return run
+
+
+def _number(flat: Any) -> Any:
+    """A number of the host as a launch takes it."""
+    return flat[0] if flat.dtype == np.uint64 else flat[0].item()
 
 
 def _mode(strides: list[int]) -> str:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from numba import config, cuda
 
 from . import streams
@@ -47,6 +48,8 @@ def argument(value: Any) -> Any:
     """What a launch takes for ``value``: device arrays as numba's."""
     if isinstance(value, DeviceArray):
         return value.carrier
+    if isinstance(value, np.ndarray):
+        raise TypeError("a launch takes memory of the device, not of the host")
     flat = getattr(value, "flat", None)
     return flat.carrier if isinstance(flat, DeviceArray) else value
 

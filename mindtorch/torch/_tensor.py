@@ -17,7 +17,7 @@ import numpy as np
 from mindtorch.engine import autodiff, dtypes, inplace, tape, vmap
 from mindtorch.engine.aval import aval, broadcast_shapes, contiguous_strides, is_channels_last
 from mindtorch.engine.core import fast_binary, state
-from mindtorch.engine.device import Device, cpu
+from mindtorch.engine.device import Device, cpu, empty_on
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
@@ -673,12 +673,22 @@ class Tensor(EngineTensor):
         inplace.fill_(self, 0)
         return self
 
+    def _writable_array(self) -> Any:
+        """The elements for writing; a copy on the host if CUDA holds them."""
+        return self.array() if self.aval.device is cpu else np.array(self.array())
+
+    def _take_back(self, array: Any) -> None:
+        """Store what was written to :meth:`_writable_array`."""
+        if self.aval.device is not cpu:
+            inplace.copy_data(self, from_array(array))
+        self._shared.version += 1
+
     def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Tensor:
         """Write ``fill_value`` on the main diagonal."""
         inplace.check_writable(self)
-        array = self.array()
+        array = self._writable_array()
         np.fill_diagonal(array, fill_value, wrap)
-        self._shared.version += 1
+        self._take_back(array)
         return self
 
     def set_(
@@ -716,8 +726,8 @@ class Tensor(EngineTensor):
         if described.size > memory.size:
             if self.requires_grad:
                 raise RuntimeError("cannot resize variables that require grad")
-            grown = np.empty(described.size, self.aval.dtype.np)
-            grown[: self.flat.size] = self.flat
+            grown = empty_on(self.aval.device)(described.size, self.aval.dtype.np)
+            inplace.copy_flat(grown, self.flat, self.aval)
             memory = grown
             self._storage = None
             self._offset = 0
@@ -732,10 +742,10 @@ class Tensor(EngineTensor):
         """Replace each element by ``function`` of it (slow)."""
         if self.requires_grad:
             raise TypeError("cannot call apply_ on a tensor that requires grad")
-        array = self.array()
+        array = self._writable_array()
         for place in np.ndindex(array.shape):
             array[place] = function(_python_number(array[place]))
-        self._shared.version += 1
+        self._take_back(array)
         return self
 
     # --- Python's protocols ------------------------------------------------------------------

@@ -489,7 +489,7 @@ def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
     if N is not None and N <= 0:
         raise RuntimeError(f"N must be greater than 0, but got {N}")
     count = x.aval.shape[-1] if N is None else N
-    powers = from_array(np.arange(count, dtype=np.int64))
+    powers = from_array(np.arange(count, dtype=np.int64), x.aval.device)
     return el.power(movement.unsqueeze(x, axis=x.aval.ndim), powers)
 
 

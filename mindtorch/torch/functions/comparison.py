@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.device import cpu
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import reduction as reductions
@@ -173,7 +174,9 @@ def isin(
         if not isinstance(value, EngineTensor):
             return value
         value = value.detach()
-        return (value.float() if value.dtype is dtypes.bfloat16 else value).numpy()
+        return (value.float() if value.dtype is dtypes.bfloat16 else value).array()
 
     given, known = array_of(elements), array_of(test_elements)
-    return from_array(np.isin(given, known, assume_unique=assume_unique, invert=invert))
+    found = np.isin(given, known, assume_unique=assume_unique, invert=invert)
+    place = next((x.aval.device for x in (elements, test_elements) if hasattr(x, "aval")), cpu)
+    return from_array(found, place)

@@ -202,7 +202,9 @@ def _as_places(x: Any, indices: Any) -> list[Any]:
     places: list[Any] = []
     for index in indices:
         if index is not None and index.aval.dtype is dtypes.bool_:
-            places += [from_array(p) for p in np.nonzero(index.detach().numpy())]
+            places += [
+                from_array(p, x.aval.device) for p in np.nonzero(index.detach().array())
+            ]
         else:
             places.append(index)
     if len(places) > x.aval.ndim:
@@ -243,7 +245,7 @@ def masked_select(input: Any, mask: Any) -> Any:  # noqa: A002
     shape = np.broadcast_shapes(input.aval.shape, mask.aval.shape)
     x, m = movement.expand(input, shape=shape), movement.expand(mask, shape=shape)
     places = np.flatnonzero(vmap.known_values(m, vmap.MASKED_SELECT))
-    return ops.take(x, from_array(places.astype(np.int64)))
+    return ops.take(x, from_array(places.astype(np.int64), x.aval.device))
 
 
 @function(in_place=True)
@@ -297,10 +299,11 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
     array = vmap.known_values(input, vmap.SHAPE.format("nonzero"))
     if as_tuple:
         found = np.nonzero(array if array.ndim else array.reshape(1))
-        return tuple(from_array(p) for p in found)
+        return tuple(from_array(p, input.aval.device) for p in found)
     if not array.ndim:
-        return from_array(np.zeros((int(array != 0), 0), np.int64))
-    return from_array(np.ascontiguousarray(np.argwhere(array).astype(np.int64)))
+        return from_array(np.zeros((int(array != 0), 0), np.int64), input.aval.device)
+    places = np.ascontiguousarray(np.argwhere(array).astype(np.int64))
+    return from_array(places, input.aval.device)
 
 
 @function()
@@ -316,7 +319,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
             "one_hot is only applicable to index tensor of type LongTensor."
         )
     if vmap.is_mapped(tensor) and num_classes > 0:
-        classes = from_array(np.arange(num_classes, dtype=np.int64))
+        classes = from_array(np.arange(num_classes, dtype=np.int64), tensor.aval.device)
         found = equal(movement.unsqueeze(tensor, axis=tensor.aval.ndim), classes)
         return movement.cast(found, dtype=dtypes.int64)
     array = vmap.known_values(tensor, vmap.ITEM)
@@ -331,7 +334,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     result = np.zeros((*array.shape, num_classes), np.int64)
     if array.size:
         np.put_along_axis(result, array[..., None], 1, -1)
-    return from_array(result)
+    return from_array(result, tensor.aval.device)
 
 
 @function(out=True, in_place=True)

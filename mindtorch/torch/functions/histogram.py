@@ -87,7 +87,7 @@ def _uniform(points: Any, counts: list[int], given: Any) -> list[Any]:
                 f"torch.histogram(): bins must be > 0, but got {count} for dimension {axis}"
             )
         low, high = _ends(points[:, axis], given, axis)
-        edges.append(linspace(low, high, count + 1, dtype=dtypes.from_numpy(points.dtype)).numpy())
+        edges.append(linspace(low, high, count + 1, dtype=dtypes.from_numpy(points.dtype)).array())
     return edges
 
 
@@ -134,14 +134,14 @@ def _histogram(points: Any, bins: Any, given: Any, weight: Any, density: bool) -
     edges: list[Any]
     if isinstance(bins[0], EngineTensor):
         _checked(points, weight, bins)
-        edges = [e.detach().numpy() for e in bins]
+        edges = [e.detach().array() for e in bins]
     else:
         _checked(points, weight, None)
         edges = []
-    array = points.detach().numpy().reshape(-1, points.aval.shape[-1])
+    array = points.detach().array().reshape(-1, points.aval.shape[-1])
     if not edges:
         edges = _uniform(array, [int(n) for n in bins], given)
-    weights = None if weight is None else weight.detach().numpy().reshape(-1)
+    weights = None if weight is None else weight.detach().array().reshape(-1)
     counts = _counted(array, weights, edges)
     return _density(counts, edges) if density else counts, edges
 

@@ -109,7 +109,7 @@ def _basic(x: Any, item: Any) -> tuple[Any, list[Any] | None]:
         elif isinstance(each, bool) or _is_single_mask(each):
             kept = each if isinstance(each, bool) else vmap.known_values(each, vmap.MASK).item()
             view = ops.unsqueeze(view, axis=axis)
-            indices[axis] = from_array(np.zeros(1 if kept else 0, np.int64))
+            indices[axis] = from_array(np.zeros(1 if kept else 0, np.int64), x.aval.device)
             axis += 1
         elif isinstance(each, slice):
             view = _slice(view, axis, each)
@@ -124,7 +124,10 @@ def _basic(x: Any, item: Any) -> tuple[Any, list[Any] | None]:
         return (ops.alias_view(x) if view is x or not changed else view), None
     for start, mask in masks:
         _read_mask(view, start, mask, indices)
-    return view, [indices.get(i) for i in range(max(indices) + 1)]
+    found = [indices.get(i) for i in range(max(indices) + 1)]
+    if x.aval.device.type == "cuda":  # index tensors of the CPU are taken, too
+        found = [i.to(x.aval.device) if i is not None else None for i in found]
+    return view, found
 
 
 def _is_single_mask(item: Any) -> bool:
@@ -188,7 +191,7 @@ def _read_mask(view: Any, axis: int, mask: Any, indices: dict[int, Any]) -> None
                 f"the shape of the indexed tensor {list(view.aval.shape)} at index {axis + i}"
             )
     for i, places in enumerate(np.nonzero(vmap.known_values(mask, vmap.MASK))):
-        indices[axis + i] = from_array(places)
+        indices[axis + i] = from_array(places, view.aval.device)
 
 
 def set_item(x: Any, item: Any, value: Any) -> None:

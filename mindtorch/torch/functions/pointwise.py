@@ -488,7 +488,7 @@ def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
         x = movement.cast(x, dtype=dtypes.default)
     if not x.aval.size:
         return special.lgamma(x)
-    shifts = from_array((np.arange(p) / -2).astype(x.aval.dtype.np))
+    shifts = from_array((np.arange(p) / -2).astype(x.aval.dtype.np), x.aval.device)
     each = special.lgamma(ops.add(movement.unsqueeze(x, axis=x.aval.ndim), shifts))
     total = sum_(each, axis=(x.aval.ndim,), keepdims=False)
     return ops.add(total, constant(p * (p - 1) / 4 * math.log(math.pi)))

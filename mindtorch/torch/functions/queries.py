@@ -122,7 +122,7 @@ def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     chosen = list(choose(range(input.aval.shape[0]), r))
     rows = np.array(chosen, np.int64).reshape(len(chosen), r)
-    return input[from_array(rows)]
+    return input[from_array(rows, input.aval.device)]
 
 
 # --- types -----------------------------------------------------------------------------------

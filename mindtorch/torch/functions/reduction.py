@@ -481,7 +481,7 @@ def _as_points(q: Any, x: Any) -> Any:
 
     if not 0 <= q <= 1:
         raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
-    return from_array(np.array(q, x.aval.dtype.np))
+    return from_array(np.array(q, x.aval.dtype.np), x.aval.device)
 
 
 def _interpolate(ordered: Any, points: Any, n: int, interpolation: str, skip_nan: bool) -> Any:

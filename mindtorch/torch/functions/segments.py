@@ -95,8 +95,10 @@ def segment_reduce(
     places[(places < 0) | (places >= count)] = count  # an element of no segment
     begin = _EMPTY[reduce] if initial is None else float(initial)
     made = indexing.scatter_reduce(
-        full_flat((outer, count + 1, inner), data.aval.dtype, begin),
-        movement.expand(from_array(places[..., None]), shape=(outer, n, inner)),
+        full_flat((outer, count + 1, inner), data.aval.dtype, begin, data.aval.device),
+        movement.expand(
+            from_array(places[..., None], data.aval.device), shape=(outer, n, inner)
+        ),
         movement.reshape(data, (outer, n, inner)),
         axis=1, reduce=_KINDS[reduce], include_self=True,
     )[:, :count]  # fmt: skip

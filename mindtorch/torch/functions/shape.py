@@ -670,13 +670,13 @@ def repeat_interleave(
     from mindtorch.engine.tensor import from_array
 
     if repeats is None:
-        counts = input.numpy()
-        return from_array(np.repeat(np.arange(counts.size), counts))
+        counts = input.array()
+        return from_array(np.repeat(np.arange(counts.size), counts), input.aval.device)
     if dim is None:
         input, dim = ops.reshape(input, (input.aval.size,)), 0  # noqa: A001
     axis = normalize_axis(dim, input.aval.ndim)
     length = input.aval.shape[axis]
-    counts = repeats.detach().numpy() if isinstance(repeats, EngineTensor) else np.array(repeats)
+    counts = repeats.detach().array() if isinstance(repeats, EngineTensor) else np.array(repeats)
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
     if counts.ndim == 1 and counts.size not in (1, length):
@@ -685,7 +685,7 @@ def repeat_interleave(
             f"{counts.size} and input.size({axis}) = {length}"
         )
     places = np.repeat(np.arange(length), counts)
-    return input.index_select(axis, from_array(places))
+    return input.index_select(axis, from_array(places, input.aval.device))
 
 
 @function(method=False)

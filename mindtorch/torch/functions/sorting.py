@@ -83,17 +83,17 @@ def unique(
     dim: int | None = None,
 ) -> Any:
     """The distinct elements (slices along ``dim``) in ascending order."""
-    array = _values(input, "_unique2")
+    array, place = _values(input, "_unique2"), input.aval.device
     found = np.unique(
         array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )
     values, inverse, counts = found
     inverse = inverse.reshape(array.shape if dim is None else -1)
-    results = [from_array(np.ascontiguousarray(values))]
+    results = [from_array(np.ascontiguousarray(values), place)]
     if return_inverse:
-        results.append(from_array(np.array(inverse, np.int64, order="C")))
+        results.append(from_array(np.array(inverse, np.int64, order="C"), place))
     if return_counts:
-        results.append(from_array(counts.astype(np.int64)))
+        results.append(from_array(counts.astype(np.int64), place))
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -117,7 +117,7 @@ def unique_consecutive(
     dim: int | None = None,
 ) -> Any:
     """Runs of equal elements (slices along ``dim``) made one."""
-    array = _values(input, "unique_consecutive")
+    array, place = _values(input, "unique_consecutive"), input.aval.device
     if dim is not None:
         _check_slices(array, dim)
     rows = array.reshape(-1, 1) if dim is None else np.moveaxis(array, dim, 0)
@@ -127,12 +127,13 @@ def unique_consecutive(
     starts[1:] = (flat[1:] != flat[:-1]).any(1)
     places = np.flatnonzero(starts)
     values = array.reshape(-1)[places] if dim is None else np.take(array, places, dim)
-    results = [from_array(np.ascontiguousarray(values))]
+    results = [from_array(np.ascontiguousarray(values), place)]
     if return_inverse:
         inverse = np.cumsum(starts) - 1
-        results.append(from_array(inverse.reshape(array.shape) if dim is None else inverse))
+        inverse = inverse.reshape(array.shape) if dim is None else inverse
+        results.append(from_array(inverse, place))
     if return_counts:
-        results.append(from_array(np.diff(np.append(places, n))))
+        results.append(from_array(np.diff(np.append(places, n)), place))
     return results[0] if len(results) == 1 else tuple(results)
 
 
@@ -160,7 +161,9 @@ def searchsorted(
             )
         right = side == "right"
     if not isinstance(input, EngineTensor):
-        input = from_array(np.asarray(input, sorted_sequence.aval.dtype.np))  # noqa: A001
+        input = from_array(  # noqa: A001
+            np.asarray(input, sorted_sequence.aval.dtype.np), sorted_sequence.aval.device
+        )
     if sorter is not None:
         from mindtorch.engine.ops import indexing
 
@@ -196,8 +199,9 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
     given = None if weights is None else _values(weights, "bincount")
     counts = np.bincount(_values(input, "bincount"), given, minlength)
     if given is None:
-        return from_array(counts.astype(np.int64))
-    return from_array(counts.astype(np.float32 if given.dtype == np.float32 else np.float64))
+        return from_array(counts.astype(np.int64), input.aval.device)
+    kind = np.float32 if given.dtype == np.float32 else np.float64
+    return from_array(counts.astype(kind), input.aval.device)
 
 
 @function(out=True)
@@ -215,4 +219,5 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  
     inside = array[(array >= low) & (array <= high)]
     places = np.floor((inside - low) / (high - low) * bins).astype(np.int64)
     places[places == bins] = bins - 1
-    return from_array(np.bincount(places, minlength=bins).astype(array.dtype))
+    counts = np.bincount(places, minlength=bins).astype(array.dtype)
+    return from_array(counts, input.aval.device)

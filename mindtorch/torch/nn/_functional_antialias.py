@@ -78,7 +78,7 @@ def resize_smoothly(
         else:
             step = 1 / scales[axis] if scales[axis] else old[axis] / new[axis]
         weights = _weights(old[axis], new[axis], step, mode)
-        matrix = from_array(np.ascontiguousarray(weights, x.aval.dtype.np))
+        matrix = from_array(np.ascontiguousarray(weights, x.aval.dtype.np), x.aval.device)
         x = (
             matmul(matrix, x) if axis == 0
             else matmul(x, movement.transpose(matrix, 0, 1))

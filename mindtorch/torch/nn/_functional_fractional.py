@@ -106,7 +106,8 @@ def _pool(
     outer = tuple(whole.shape[:2])
     window = math.prod(kernel)
     flat = from_array(
-        np.ascontiguousarray(places.reshape(*outer, math.prod(counts) * window))
+        np.ascontiguousarray(places.reshape(*outer, math.prod(counts) * window)),
+        whole.aval.device,
     )
     windows = whole.reshape(*outer, math.prod(whole.shape[2:])).gather(2, flat)
     windows = windows.reshape(*outer, *counts, window)

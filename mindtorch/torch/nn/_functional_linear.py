@@ -74,14 +74,15 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     if values.size == 0:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return from_array(np.zeros((*values.shape, num_classes), np.int64))
+        return from_array(np.zeros((*values.shape, num_classes), np.int64), tensor.aval.device)
     if values.min() < 0:
         raise RuntimeError("Class values must be non-negative.")
     if num_classes == -1:
         num_classes = int(values.max()) + 1
     elif values.max() >= num_classes:
         raise RuntimeError("Class values must be smaller than num_classes.")
-    return from_array((values[..., None] == np.arange(num_classes)).astype(np.int64))
+    found = (values[..., None] == np.arange(num_classes)).astype(np.int64)
+    return from_array(found, tensor.aval.device)
 
 
 def _padding_place(padding_idx: int, rows: int) -> int:
@@ -204,7 +205,7 @@ def embedding_bag(
         )
     if max_norm is not None:
         _renormalize(weight, flat, max_norm, norm_type)
-    ends = from_array(starts)
+    ends = from_array(starts, weight.aval.device)
     if mode == "max":
         return _largest_of_bags(weight, flat, ends, padding)
     factors = None
@@ -222,7 +223,8 @@ def embedding_bag(
         return sums
     counted = np.concatenate([[0], np.cumsum(flat.array() != place)])
     counts = np.maximum(counted[starts[1:]] - counted[starts[:-1]], 1)
-    return sums / from_array(counts.astype(np.float64)[:, None]).to(sums.dtype)
+    divisors = from_array(counts.astype(np.float64)[:, None], sums.aval.device)
+    return sums / divisors.to(sums.dtype)  # type: ignore[attr-defined]
 
 
 def _same_type(factors: Any, weight: Any) -> Any:
@@ -312,6 +314,6 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
     if n < 2:
         return input.new_zeros((0,)) + 0 * input.sum()
     rows, columns = np.triu_indices(n, 1)
-    first = input[from_array(rows.astype(np.int64))]
-    second = input[from_array(columns.astype(np.int64))]
+    first = input[from_array(rows.astype(np.int64), input.aval.device)]
+    second = input[from_array(columns.astype(np.int64), input.aval.device)]
     return (first - second).norm(p, -1)

@@ -89,7 +89,9 @@ def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
             )
         places = np.abs(places)
         places = np.where(places >= n, 2 * (n - 1) - places, places)
-    return index_select(x, from_array(np.ascontiguousarray(places, np.int64)), axis=axis)
+    return index_select(
+        x, from_array(np.ascontiguousarray(places, np.int64), x.aval.device), axis=axis
+    )
 
 
 # --- channels and space ----------------------------------------------------------------------
@@ -289,7 +291,9 @@ def _resize(x: Any, old: Any, new: Any, scales: Any, mode: str, align: bool) -> 
 
 
 def _take(x: Any, places: Any, axis: int) -> Any:
-    return index_select(x, from_array(np.ascontiguousarray(places, np.int64)), axis=axis)
+    return index_select(
+        x, from_array(np.ascontiguousarray(places, np.int64), x.aval.device), axis=axis
+    )
 
 
 def _nearest_axis(x: Any, axis: int, old: int, new: int, step: float, shift: float) -> Any:
@@ -325,7 +329,7 @@ def _linear_axis(
     total = None
     for offset, weight in zip(offsets, weights, strict=True):
         places = np.clip(first + offset, 0, old - 1)
-        factor = from_array(np.ascontiguousarray(weight.reshape(shape)))
+        factor = from_array(np.ascontiguousarray(weight.reshape(shape)), x.aval.device)
         if x.aval.dtype not in (dtypes.float32, dtypes.float64):
             factor = movement.cast(factor, dtype=x.aval.dtype)
         part = pointwise.multiply(_take(x, places, axis), factor)

@@ -83,7 +83,8 @@ def _in_integers(weights: Any) -> tuple[Any, int]:
 
 def _applied(x: Any, weights: Any, axis: int) -> Any:
     """``x`` with one of its two last axes multiplied by the matrix."""
-    matrix = from_array(np.ascontiguousarray(weights.T if axis == 3 else weights))
+    turned = np.ascontiguousarray(weights.T if axis == 3 else weights)
+    matrix = from_array(turned, x.aval.device)
     return linear_algebra.matmul(*((x, matrix) if axis == 3 else (matrix, x)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 import warnings
 from typing import Any
@@ -215,6 +216,20 @@ def _fresh(tensor: Any) -> Any:
     return new_empty(aval(tensor.aval.shape, tensor.aval.dtype, None, tensor.aval.device))
 
 
+def _on_host(function: Any) -> Any:
+    """A function that writes to a tensor's array, for tensors of other devices, too."""
+
+    @functools.wraps(function)
+    def initialize(tensor: Any, *args: Any, **kwargs: Any) -> Any:
+        if tensor.aval.device.type != "cuda":
+            return function(tensor, *args, **kwargs)
+        with no_grad():
+            return tensor.copy_(function(tensor.detach().cpu(), *args, **kwargs))
+
+    return initialize
+
+
+@_on_host
 def _redraw_outside(
     tensor: Any, mean: float, std: float, a: float, b: float, generator: Any
 ) -> Any:
@@ -229,6 +244,7 @@ def _redraw_outside(
     return tensor
 
 
+@_on_host
 def _accept_or_redraw(
     tensor: Any, mean: float, std: float, a: float, b: float, generator: Any
 ) -> Any:
@@ -261,13 +277,14 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
         return tensor
     rows = tensor.size(0)
     columns = tensor.numel() // rows
-    flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator).numpy()
+    flat = tensor.new_empty((rows, columns)).normal_(0, 1, generator=generator).array()
     q, r = np.linalg.qr(flat.T if rows < columns else flat)
     q = q * np.sign(np.diag(r))
     values = (q.T if rows < columns else q).reshape(tuple(tensor.shape)) * q.dtype.type(gain)
     return _write(tensor, values)
 
 
+@_on_host
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
     """Normal numbers, with the fraction ``sparsity`` of each column zero."""
     from .. import randperm
@@ -280,7 +297,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
         tensor.normal_(0, std, generator=generator)
         values = tensor.array()
         for column in range(columns):
-            values[randperm(rows).numpy()[:zeros], column] = 0
+            values[randperm(rows).array()[:zeros], column] = 0
     return tensor
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops.movement import clone
+from mindtorch.engine.optimizer import zeros_like as zeros_in_layout
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import full_flat, make
+from mindtorch.engine.tensor import full_flat
 from mindtorch.torch.autograd.grad_mode import no_grad
 
 from .optimizer import Optimizer, to_scalar
@@ -64,10 +63,9 @@ def scalar_state(value: float = 0.0) -> Any:
 def zeros_like(p: Any) -> Any:
     """Zeros with the parameter's layout."""
     if p.aval.dense:
-        return make(np.zeros(p.aval.size, p.aval.dtype.np), p.aval)
+        return zeros_in_layout(p)
     result = clone.evaluate(0, (p,), {})
-    result.flat[...] = 0
-    return result
+    return result.zero_()
 
 
 class ParameterwiseOptimizer(Optimizer):

@@ -49,7 +49,7 @@ def invert_permutation(permutation: Any) -> Any:
     """The places at which a permutation has put 0, 1, ..."""
     if permutation is None:
         return None
-    return from_array(np.argsort(permutation.numpy()).astype(np.int64))
+    return from_array(np.argsort(permutation.array()).astype(np.int64), permutation.aval.device)
 
 
 def pack_padded_sequence(
@@ -58,11 +58,11 @@ def pack_padded_sequence(
     """Pack padded sequences (T, N, *) of these lengths."""
     from ... import cat
 
-    sizes = np.asarray(lengths.numpy() if hasattr(lengths, "numpy") else lengths, np.int64)
+    sizes = np.asarray(lengths.array() if hasattr(lengths, "array") else lengths, np.int64)
     order = None
     if not enforce_sorted:
         places = np.argsort(-sizes, kind="stable")
-        order = from_array(places.astype(np.int64))
+        order = from_array(places.astype(np.int64), input.aval.device)
         sizes = sizes[places]
         input = input.index_select(0 if batch_first else 1, order)  # noqa: A001
     elif (np.diff(sizes) > 0).any():

@@ -1,0 +1,149 @@
+"""The op table's small cases on CUDA against the CPU: run as a program, on a GPU or in numba's
+simulator (``NUMBA_ENABLE_CUDASIM=1``).
+
+    python tests/cuda_table.py [--all] [--part i/n] [names...]
+
+Prints a JSON object: how many comparisons were made, and what differs by row. ``--all`` takes every
+case and type of a row and the second derivative; otherwise one case in float32 and its gradient.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+import time
+import traceback
+import warnings
+from typing import Any
+
+import numpy as np
+
+import mindtorch.torch as mt
+from tests.ops_running import EPSILON, array_of, differentiable, gradient_of, outputs_of, tensor_of
+from tests.ops_table import Row, all_rows
+
+_MOST = {False: 150, True: 1000}  # elements of a case
+# rows whose results may differ from the CPU's, and why
+OTHERWISE = {
+    "empty_like": "uninitialised",
+}
+
+
+def run(row: Row, case: Any, dtype: str, device: str, order: int) -> list[Any]:
+    """Results, gradients and (``order`` 2) second gradients of one case on a device."""
+    mt.manual_seed(0)
+    inputs = [tensor_of(mt, array, dtype).to(device) for array in case]
+    leaves = []
+    for position, x in enumerate(inputs):
+        if order and x.is_floating_point():
+            inputs[position] = x.detach().requires_grad_()
+            leaves.append(inputs[position])
+    mt.set_default_device(device)
+    try:
+        outputs = outputs_of(row.call(mt, *inputs))
+        found = list(outputs)
+        if order and leaves:
+            tracked = differentiable(outputs)
+            first = gradient_of(_Placed(device), tracked, leaves, order > 1)
+            found += first
+            again = [g for g in first if g is not None and g.requires_grad]
+            if order > 1 and again:
+                found += gradient_of(_Placed(device), again, leaves, False)
+    finally:
+        mt.set_default_device(None)
+    return found
+
+
+class _Placed:
+    """The namespace with ``from_numpy`` on a device: weights of sums lie beside the results."""
+
+    autograd = mt.autograd
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+
+    def from_numpy(self, array: Any) -> Any:
+        return mt.from_numpy(array).to(self.device)
+
+
+def compare(mine: Any, theirs: Any, tolerance: float) -> str:
+    """What differs between two tensors; empty where they agree."""
+    if mine is None or theirs is None:
+        return "" if mine is theirs else "one is None"
+    if mine.dtype is not theirs.dtype or tuple(mine.shape) != tuple(theirs.shape):
+        return f"{mine.dtype} {tuple(mine.shape)}, not {theirs.dtype} {tuple(theirs.shape)}"
+    if mine.device.type != "cuda":
+        return f"on {mine.device}"
+    a, b = array_of(mine), array_of(theirs)
+    if b.dtype.kind in "biu":
+        return "" if np.array_equal(a, b) else f"{int((a != b).sum())} of {a.size} elements"
+    epsilon = EPSILON.get(b.real.dtype.name, 2.0**-10)
+    a, b = np.atleast_1d(a), np.atleast_1d(b)
+    scale = max(float(np.nanmax(np.abs(np.where(np.isfinite(b), b, 0)), initial=0)), 1.0)
+    close = np.isclose(a, b, tolerance * epsilon, tolerance * epsilon * scale, equal_nan=True)
+    if close.all():
+        return ""
+    worst = float(np.nanmax(np.abs(np.where(close, 0, a - b))))
+    return f"{worst / scale / epsilon:.1f} epsilons"
+
+
+def check(row: Row, case: Any, dtype: str, everything: bool) -> tuple[int, str]:
+    """(comparisons made, what differs)."""
+    gradient = row.gradient and dtype in row.gradient_dtypes
+    order = 0 if not gradient else 2 if everything and row.second else 1
+    expected = run(row, case, dtype, "cpu", order)
+    found = run(row, case, dtype, "cuda", order)
+    if len(found) != len(expected):
+        return 1, f"{len(found)} results, not {len(expected)}"
+    tolerance = max(row.second_tolerance or row.tolerance, row.tolerance)
+    differences = [compare(m, t, tolerance) for m, t in zip(found, expected, strict=True)]
+    return len(found), "; ".join(d for d in differences if d)
+
+
+def chosen(row: Row, everything: bool) -> list[tuple[Any, str]]:
+    """The cases of a row that are run, with their types."""
+    small = [c for c in row.cases if sum(a.size for a in c) <= _MOST[everything]]
+    small = small or [min(row.cases, key=lambda c: sum(a.size for a in c))]
+    if everything:
+        return [(case, dtype) for dtype in row.dtypes for case in small]
+    largest = max(small, key=lambda c: sum(a.size for a in c))
+    return [(largest, "float32" if "float32" in row.dtypes else row.dtypes[0])]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--part", default="0/1")
+    parser.add_argument("--verbose", action="store_true")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    sys.setswitchinterval(1e-4)  # the simulator's threads wait for one another
+    importlib.import_module("mindtorch.torch.nn.functional")
+    part, parts = map(int, options.part.split("/"))
+    rows = [r for r in all_rows() if not options.names or r.name in options.names]
+    count, different, times = 0, {}, {}
+    for number, row in enumerate(rows):
+        if number % parts != part or row.name in OTHERWISE:
+            continue
+        start = time.perf_counter()
+        for case, dtype in chosen(row, options.all):
+            label = f"{row.name} {dtype} {[a.shape for a in case]}"
+            try:
+                made, difference = check(row, case, dtype, options.all)
+            except Exception as error:
+                made, difference = 1, f"{type(error).__name__}: {error}"[:300]
+                if options.verbose:
+                    traceback.print_exc()
+            count += made
+            if difference:
+                different[label] = difference
+        times[f"{number} {row.name}"] = time.perf_counter() - start
+    slowest = dict(sorted(times.items(), key=lambda item: -item[1])[:12])
+    print(json.dumps({"count": count, "different": different, "slowest": slowest}))
+
+
+if __name__ == "__main__":
+    main()

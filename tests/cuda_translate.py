@@ -1,0 +1,149 @@
+"""Translate the CUDA kernels to PTX without a GPU: run as a program where numba-cuda and NVVM are
+installed (``pip install "numba-cuda[cu12]"``; no driver is needed).
+
+    python tests/cuda_translate.py [--all] [--part i/n] [names...]
+
+The op table's small cases are called as on a GPU, but device memory is host memory of zeros and a
+launch translates its kernel for the types of its arguments and does not run it. So every kernel is
+typed and compiled as it would be on a GPU, which the simulator, where kernels are plain Python,
+cannot show. Prints a JSON object: kernels translated, and what did not translate.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import json
+import sys
+import time
+import types
+import warnings
+from typing import Any
+
+import numba
+import numpy as np
+from numba import cuda
+from numba.cuda import dispatcher
+
+from mindtorch.engine import cuda as engine
+from mindtorch.kernels.cuda import faults, launch, memory, streams
+
+CAPABILITY = (8, 0)
+translated: dict[Any, int] = {}
+failed: dict[str, str] = {}
+
+
+def _types(arguments: Any) -> tuple[Any, ...]:
+    return tuple(
+        numba.types.Array(numba.from_dtype(a.dtype), 1, "C")
+        if isinstance(a, np.ndarray)
+        else numba.typeof(a)
+        for a in arguments
+    )
+
+
+def translate(kernel: Any, arguments: Any) -> None:
+    """Compile ``kernel`` for the types of ``arguments``, once."""
+    given = [launch.argument(a) for a in arguments]
+    signature = _types(given)
+    key = (kernel, signature)
+    if key in translated:
+        return
+    translated[key] = 0
+    try:
+        ptx, _ = cuda.compile_ptx(kernel.py_func, signature, cc=CAPABILITY)
+        translated[key] = len(ptx)
+    except Exception as error:
+        lines = [line for line in str(error).splitlines() if line.strip()]
+        text = " | ".join([*lines[:3], *lines[-6:]])
+        name = f"{kernel.py_func.__module__}.{kernel.py_func.__name__} {signature}"
+        failed[name] = f"{type(error).__name__}: {text}"[:1500]
+        print(name, failed[name], file=sys.stderr, flush=True)
+
+
+class HostMemory(memory.DeviceArray):
+    """Device memory that is host memory."""
+
+    __slots__ = ()
+
+    @property
+    def carrier(self) -> Any:
+        dtype = memory._CARRIERS.get(self.dtype, self.dtype)
+        return self.memory.bytes[self.offset : self.offset + self.nbytes].view(dtype)
+
+    def to_host(self) -> Any:
+        return self.carrier.copy().view(self.dtype)
+
+    def set(self, values: Any) -> None:
+        host = np.ascontiguousarray(values, self.dtype).reshape(-1)
+        self.carrier[:] = host.view(self.carrier.dtype)
+
+
+def argument(value: Any) -> Any:
+    flat = getattr(value, "flat", value)
+    return flat.carrier if isinstance(flat, memory.DeviceArray) else value
+
+
+def pretend() -> None:
+    """Put host memory and translation in the place of the device's memory and launches."""
+    device = types.SimpleNamespace(compute_capability=CAPABILITY)
+    dispatcher.get_current_device = lambda: device  # device functions ask for its capability
+    memory.DeviceArray.carrier = HostMemory.carrier  # type: ignore[method-assign, assignment]
+    memory.DeviceArray.to_host = HostMemory.to_host  # type: ignore[method-assign]
+    memory.DeviceArray.set = HostMemory.set  # type: ignore[method-assign]
+    memory.allocate = lambda size: memory.Memory(  # type: ignore[assignment]
+        np.zeros(-(-size // 64) * 64, np.uint8), size
+    )
+    memory.information = lambda: (1 << 40, 1 << 40)
+    streams.device_count = lambda: 1
+    engine.device_count = lambda: 1
+    cell = np.zeros(1, np.int64)
+    faults.cell = lambda: _Cell(cell)
+    launch.argument = argument
+    launch.each = lambda function, count, *a: (  # type: ignore[assignment]
+        translate(function, (count, *a)) if count > 0 else None
+    )
+    launch.rows = lambda function, count, *a, threads=0: (
+        translate(function, a) if count > 0 else None
+    )
+    launch.tiles = lambda function, grid, block, *a: translate(function, a)
+
+
+class _Cell:
+    """The cell of faults, as device memory."""
+
+    def __init__(self, cell: Any) -> None:
+        self.flat = memory.DeviceArray(memory.Memory(cell.view(np.uint8), 8), 0, 1, cell.dtype)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--all", action="store_true")
+    parser.add_argument("--part", default="0/1")
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    warnings.simplefilter("ignore")
+    importlib.import_module("mindtorch.torch.nn.functional")
+    assert not launch.SIMULATED, "translation needs numba's compiler, not its simulator"
+    pretend()
+    from tests.cuda_table import all_rows, chosen, run
+
+    part, parts = map(int, options.part.split("/"))
+    start, errors = time.perf_counter(), {}
+    for number, row in enumerate(all_rows()):
+        if number % parts != part or (options.names and row.name not in options.names):
+            continue
+        for case, dtype in chosen(row, options.all):
+            try:
+                run(row, case, dtype, "cuda", int(row.gradient and dtype in row.gradient_dtypes))
+            except Exception as error:
+                errors[row.name] = f"{type(error).__name__}: {error}"[:200]
+    kernels = {key[0] for key in translated}
+    print(json.dumps({
+        "kernels": len(kernels), "translations": sum(map(bool, translated.values())),
+        "failed": failed, "not reached": errors, "seconds": time.perf_counter() - start,
+    }))  # fmt: skip
+
+
+if __name__ == "__main__":
+    main()
