@@ -117,6 +117,23 @@ def test_gradients_of_a_compiled_step_are_the_eager_ones() -> None:
     assert any("tanh_gradient+" in name for name in _kernels(step))
 
 
+def test_what_is_cheap_is_done_again_and_not_stored() -> None:
+    """``x * 3`` is wanted before the sum and after it: the second loop makes it from x again."""
+    x = torch.randn(6, 8)
+
+    def twice(x: Any) -> tuple[Any, ...]:
+        tripled = x * 3
+        share = (tripled + 1).tanh().sum()
+        return (x * tripled + share, tripled.exp().sum() * tripled - x)
+
+    _same(twice, x)
+    made = explain(twice)(x)
+    loops = [node for node in made.graphs[0].nodes if "+" in node.op.name]
+    wide = [v for node in loops for v in node.outputs if v.aval.shape == (6, 8)]
+    assert loops[1].op.name == "multiply+multiply+subtract"
+    assert len(wide) == 4  # what both sums add up, one factor and one result; not x * 3
+
+
 def test_small_tensors_are_not_worth_a_loop_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fusion, "SMALLEST", 4096)
     assert _kernels(lambda x: x.exp() + 1, torch.randn(10)) == ["exp", "add"]

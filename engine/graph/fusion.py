@@ -20,6 +20,13 @@ from .ir import Graph, Node, Value
 SMALLEST = 4096
 _MOST_ARRAYS = 10
 _MOST_STEPS = 24
+_MOST_COPIES = 8
+# scalar functions that cost less than reading their result from memory
+_CHEAP = {
+    "add", "subtract", "multiply", "negative", "square", "where", "positive", "relu", "absolute",
+    "maximum", "minimum", "clamp", "eq", "ne", "lt", "le", "gt", "ge", "logical_and", "logical_or",
+    "logical_not", "threshold_gradient",
+}  # fmt: skip
 
 
 class Fused:
@@ -68,15 +75,17 @@ class _Group:
         members: places in the graph, in order; ``bits`` has a bit for each.
         layout: shape and strides of what is written, None for what is no loop.
         above: the bits of all groups that this one needs, directly or not.
+        copies: places of nodes of other groups that this one does again.
     """
 
-    __slots__ = ("above", "bits", "layout", "members")
+    __slots__ = ("above", "bits", "copies", "layout", "members")
 
     def __init__(self, place: int, layout: Any, above: int) -> None:
         self.members = [place]
         self.bits = 1 << place
         self.layout = layout
         self.above = above
+        self.copies: list[int] = []
 
 
 def fuse(graph: Graph) -> int:
@@ -100,6 +109,8 @@ class _Fusion:
                 if v is not None:
                     self.users.setdefault(v.number, []).append(place)
         self.makers: dict[int, _Group] = {}
+        self.places = {v.number: i for i, n in enumerate(self.nodes) for v in n.outputs}
+        self.copied: set[int] = set()
 
     def run(self) -> None:
         groups: list[_Group] = []
@@ -113,6 +124,9 @@ class _Fusion:
             for source in sources:
                 if source is not group and self._may_join(source, group):
                     group = self._join(source, group, groups)
+        for group in groups:
+            if group.layout is not None:
+                self._copy_cheap(group)
         self._rewrite()
 
     def _enter(self, group: _Group) -> None:
@@ -166,6 +180,38 @@ class _Fusion:
         self._enter(a)
         return a
 
+    def _copy_cheap(self, group: _Group) -> None:
+        """Do again what costs less than storing it and reading it."""
+        own = [self.nodes[m] for m in group.members]
+        read = {v.number for node in own for v in node.inputs if v is not None}
+        read -= {v.number for node in own for v in node.outputs}
+        for number in sorted(read):
+            copies = self._derived(number, group, read - {number}, _MOST_COPIES)
+            if copies:
+                group.copies = sorted({*group.copies, *copies})
+                read.discard(number)
+                self.users[number] = [p for p in self.users[number] if p not in group.members]
+                self.copied.add(number)
+
+    def _derived(self, number: int, group: _Group, read: set[int], most: int) -> set[int] | None:
+        """Cheap nodes that make a value of what a group reads or does again; None without such."""
+        maker = self.makers.get(number)
+        place = self.places.get(number, -1)
+        if number in read or place in group.copies:
+            return set()
+        if maker is None or maker is group or maker.layout != group.layout or most <= 0:
+            return None
+        if _step(self.nodes[place])[0] not in _CHEAP:
+            return None
+        found = {place}
+        for v in self.nodes[place].inputs:
+            if v is not None and v.aval.size > 1:
+                inner = self._derived(v.number, group, read, most - len(found))
+                if inner is None:
+                    return None
+                found |= inner
+        return found if len(found) <= most else None
+
     def _rewrite(self) -> None:
         """The nodes again, each group where all that it needs has been done."""
         owner = {m: g for g in self.makers.values() for m in g.members}
@@ -182,14 +228,28 @@ class _Fusion:
                 waiting.pop()
                 if id(group) not in done:
                     done.add(id(group))
-                    kept.append(self._node(group.members))
+                    kept += self._node(group)
         self.graph.nodes = kept
 
-    def _node(self, members: list[int]) -> Node:
-        """The node that does what ``members`` do."""
-        if len(members) == 1:
-            return self.nodes[members[0]]
-        nodes = [self.nodes[m] for m in members]
+    def _live(self, members: list[int]) -> list[int]:
+        """The members without those that only copies needed."""
+        inside = set(members)
+        live: list[int] = []
+        for m in reversed(members):
+            numbers = {v.number for v in self.nodes[m].outputs}
+            users = [p for n in numbers for p in self.users.get(n, ())]
+            unused = not users and bool(numbers & self.copied)
+            passed = users and all(p in inside and p not in live for p in users)
+            if numbers & self.results or not (unused or passed):
+                live.append(m)
+        return live[::-1]
+
+    def _node(self, group: _Group) -> list[Node]:
+        """The node that does what the group does, if anything is left of it."""
+        members = self._live(group.members)
+        if len(members) + len(group.copies) <= 1:
+            return [self.nodes[m] for m in members]
+        nodes = [self.nodes[m] for m in (*group.copies, *members)]
         made = {node.outputs[0].number: k for k, node in enumerate(nodes)}
         inputs: list[Any] = []
         for node in nodes:
@@ -200,26 +260,26 @@ class _Fusion:
         place.update({number: len(inputs) + k for number, k in made.items()})
         steps = []
         for node in nodes:
-            stored = node.outputs[0].aval
-            given: list[Any] = [v.aval for v in node.inputs]  # type: ignore[union-attr]
-            function, order, compute = node.op.scalar_step(stored, given)
+            function, order, compute = _step(node)
             operands = tuple(place[node.inputs[i].number] for i in order)
-            steps.append(Step(function, operands, compute, stored.dtype.np))
-        written = self._written(members)
+            steps.append(Step(function, operands, compute, node.outputs[0].aval.dtype.np))
+        written = [len(group.copies) + k for k in self._written(members)]
         outputs = tuple(nodes[k].outputs[0] for k in written)
         op = Fused(tuple(steps), tuple(written), [node.op.name for node in nodes])
-        return Node(op, tuple(inputs), {"avals": tuple(v.aval for v in outputs)}, outputs)
+        return [Node(op, tuple(inputs), {"avals": tuple(v.aval for v in outputs)}, outputs)]
+
+
+def _step(node: Node) -> Any:
+    return node.op.scalar_step(node.outputs[0].aval, [v.aval for v in node.inputs if v is not None])
 
 
 def _layout(node: Node) -> Any:
     """Shape and strides of a node that can be part of a loop, else None."""
     made = node.outputs[0].aval
-    step = getattr(node.op, "scalar_step", None)
-    if step is None or len(node.outputs) != 1 or made.size < SMALLEST or not made.dense:
+    if len(node.outputs) != 1 or made.size < SMALLEST or not made.dense:
         return None
-    if any(v is None for v in node.inputs):
+    if any(v is None or v.aval.dtype.is_complex for v in node.inputs) or made.dtype.is_complex:
         return None
-    given = [v.aval for v in node.inputs if v is not None]
-    if any(a.dtype.is_complex for a in (made, *given)) or step(made, given) is None:
+    if not hasattr(node.op, "scalar_step") or _step(node) is None:
         return None
     return (made.shape, made.strides, made.device)
