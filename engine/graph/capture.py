@@ -583,7 +583,8 @@ def compiled(
         results[place] = copied
     graph.outputs = results
     dead_code(graph)
-    fuse(graph)
+    if not refused:
+        fuse(graph)
     needed = {v.number for n in graph.nodes for v in n.inputs if v is not None}
     used = [(v, s) for v, s in sources if v.number in needed]
     count = len(outputs)

@@ -121,6 +121,8 @@ class Jitted:
         self.traces = 0
         self.misses: list[str] = []
         self._running = False
+        # whether a call has changed its state once, as a first call does that makes buffers
+        self._spared = False
 
     def forget(self) -> None:
         """Drop what was captured."""
@@ -227,7 +229,9 @@ class Jitted:
             captures.remove(capture)
             capture.exit()
         if refused:
-            self._refuse(refused)
+            if capture.left or refused == watch.impure or self._spared:
+                self._refuse(refused)
+            self._spared = True
             return result
         compiled = Compiled(
             capture, watch, results, lambda leaves: _rebuild(returned, leaves, []), backward
@@ -235,7 +239,9 @@ class Jitted:
         made = compiled.finished(capture.made, flattened.leaves)
         del result, outputs
         if capture.outlived():
-            self._refuse("a tensor that it made is kept somewhere")
+            if self._spared:
+                self._refuse("a tensor that it made is kept somewhere")
+            self._spared = True
         else:
             found.append(compiled)
         return made

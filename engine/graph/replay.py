@@ -123,6 +123,7 @@ class Replay(Trace):
         self.outer = state.interpreters
         self.alive: list[weakref.ref[Tensor]] = []
         self.first_grads: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self.started = next(tape._sequence)
         self._begin()
 
     def _begin(self) -> None:
@@ -169,6 +170,8 @@ class Replay(Trace):
             record = _Written(storage.buffer, storage.buffer.aval, None)
         else:
             check_type(tensor)
+            if tensor.aval.device.type != "cpu":
+                raise TracingError("only memory of the CPU is compiled")
             described, offset = tensor.aval, tensor._offset
             if wide:
                 tensor = _whole(storage, tensor)
@@ -320,20 +323,23 @@ class Replay(Trace):
             tape.anomaly.enabled or tape.saved_tensor_hooks or state.interpreters[-1] is not self
         ):
             return False
-        found = Walk(roots, self.began)
+        found = Walk(roots, self.started, self.began)
         if not found.plain:
             return False
         for leaf in found.leaves:
             self.note_leaf(leaf, True)
-        start, began, given = self.at, self.began, len(self.given)
+        start, began, before = self.at, self.began, len(self.given)
         for known in start.passes:
             if known.shape == found.shape:
-                self.given += repeat(known, found, roots, self._tensor, run.retain_graph)
-                self.at, self.count = known.end, known.count
-                return True
+                given = repeat(known, found, roots, self._tensor, run.retain_graph)
+                if given is not None:
+                    self.given += given
+                    self.at, self.count = known.end, known.count
+                    return True
+        kept = found.kept()
         run._run(roots)
         if self.began == began:
-            new = seen(found, start, self.at, self.count, self.given[given:], roots)
+            new = seen(found, start, self.at, self.count, self.given[before:], roots, kept)
             if new is not None:
                 start.passes = (*start.passes, new)
         return True

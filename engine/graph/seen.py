@@ -22,7 +22,7 @@ class Walk:
 
     __slots__ = ("leaves", "nodes", "plain", "shape")
 
-    def __init__(self, roots: list[Any], began: int) -> None:
+    def __init__(self, roots: list[Any], started: int, began: int) -> None:
         self.nodes: list[Any] = []
         self.leaves: list[Tensor] = []
         auto = autocast.state
@@ -30,9 +30,9 @@ class Walk:
         for _, index, gradient in roots:
             number = gradient.flat.number if type(gradient.flat) is Value else None
             self.shape += (index, gradient.aval, number)
-        self.plain = self._walk([node for node, _, _ in roots], began)
+        self.plain = self._walk([node for node, _, _ in roots], started, began)
 
-    def _walk(self, stack: list[Any], began: int) -> bool:
+    def _walk(self, stack: list[Any], started: int, began: int) -> bool:
         shape, nodes = self.shape, self.nodes
         places: dict[int, int] = {}
         while stack:
@@ -45,9 +45,10 @@ class Walk:
             if node.hooks is not None and has_hooks(node):
                 return False
             if type(node) is tape.Node:
-                if node.sequence < began or node.saved is tape._RELEASED:
+                if node.sequence < started or node.saved is tape._RELEASED:
                     return False
                 shape.append(node.plan)
+                shape.append(node.sequence < began)
                 nodes.append(node)
                 for edge in node.edges:
                     if edge is None:
@@ -58,6 +59,24 @@ class Walk:
             elif type(node) is not tape.AccumulateGrad or not self._leaf(node):
                 return False
         return True
+
+    def kept(self) -> dict[Any, tuple[int, int]]:
+        """Where tensors are saved whose data is there: (node, place), by memory and layout."""
+        found: dict[Any, tuple[int, int]] = {}
+        for i, node in enumerate(self.nodes):
+            for k, x in enumerate(node.saved):
+                if isinstance(x, Tensor) and type(x.flat) is not Value:
+                    found[_memory(x)] = (i, k)
+        return found
+
+    def saved(self, place: tuple[int, int]) -> Tensor | None:
+        """The tensor that is saved there; None where it was written to."""
+        node = self.nodes[place[0]]
+        tensor = node.saved[place[1]]
+        version = node.versions[place[1]]
+        if type(tensor.flat) is Value or (version >= 0 and tensor._version != version):
+            return None
+        return tensor
 
     def _leaf(self, node: tape.AccumulateGrad) -> bool:
         leaf = node.variable
@@ -74,7 +93,8 @@ class Seen:
     Attributes:
         end, count: the entry that it led to, and the number of the next value there.
         results: the gradients of the walk's leaves.
-        given: tensors that it found: numbers, or places among the roots' gradients.
+        given: tensors that it found: numbers, places among the roots' gradients, or places of
+            saved tensors with their avals.
     """
 
     def __init__(self, walk: Walk, end: Any, count: int, results: Any, given: Any) -> None:
@@ -86,8 +106,9 @@ class Seen:
 
 
 def seen(
-    walk: Walk, start: Any, end: Any, count: int, given: list[Tensor], roots: list[Any]
-) -> Seen | None:
+    walk: Walk, start: Any, end: Any, count: int, given: list[Tensor], roots: list[Any],
+    kept: dict[Any, tuple[int, int]],
+) -> Seen | None:  # fmt: skip
     """What is to be known of a pass; None when it may be another one the next time."""
     entry = end
     while entry is not start:
@@ -108,20 +129,39 @@ def seen(
     found: list[Any] = []
     for tensor in given:
         place = next((i for i, g in enumerate(gradients) if g is tensor), None)
-        if place is None and not tensor.aval.weak:
+        if place is not None:
+            found.append(place)
+        elif tensor.aval.weak:
+            found.append(tensor)
+        elif _memory(tensor) in kept:
+            found.append((kept[_memory(tensor)], tensor.aval))
+        else:
             return None
-        found.append(tensor if place is None else place)
     return Seen(walk, end, count, results, found)
 
 
 def repeat(
     known: Seen, walk: Walk, roots: list[Any], make: Callable[[Value], Tensor], retain: bool
-) -> list[Tensor]:
-    """Give the leaves their gradients; the tensors that the pass finds."""
+) -> list[Tensor] | None:
+    """Give the leaves their gradients; the tensors that the pass finds, None if it must run."""
+    found: list[Tensor] = []
+    for each in known.given:
+        tensor: Any = each
+        if type(each) is int:
+            tensor = roots[each][2]
+        elif type(each) is tuple:
+            tensor = walk.saved(each[0])
+            if tensor is None or tensor.aval is not each[1]:
+                return None
+        found.append(tensor)
     for leaf, value in zip(walk.leaves, known.results, strict=True):
         if value is not None:
             leaf._grad = make(value)
     if not retain:
         for node in walk.nodes:
             node.release()
-    return [roots[g][2] if type(g) is int else g for g in known.given]
+    return found
+
+
+def _memory(tensor: Tensor) -> Any:
+    return id(tensor._shared.memory), tensor.aval, tensor._offset
