@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .tensor import captures
+from .tensor import captures, capturing
 
 Array = np.ndarray[Any, Any]
 
@@ -117,8 +117,9 @@ def _to_single(value: float) -> float:
 
 def _state_used() -> None:
     """A capture ends where a generator's state is read or set."""
-    if captures:
-        captures[-1].needed("a generator's state")
+    capture = capturing() if captures else None
+    if capture is not None:
+        capture.needed("a generator's state")
 
 
 class Generator:

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
-from .tensor import Tensor, alias, captures, make
+from .tensor import Tensor, alias, captures, capturing, make
 
 _sequence = itertools.count(1)
 
@@ -564,7 +564,9 @@ class Pass:
         """Visit the nodes from the roots on, the latest first."""
         running.append(self)
         try:
-            self._run(roots)
+            capture = capturing() if captures else None
+            if capture is None or not capture.walk(self, roots):
+                self._run(roots)
         finally:
             running.pop()
 
@@ -665,8 +667,9 @@ def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
 
 def note_leaf(leaf: Tensor, read: bool) -> None:
     """Tell the capture under way, if any, that ``leaf.grad`` is read, or replaced."""
-    if captures:
-        captures[-1].note_leaf(leaf, read)
+    capture = capturing() if captures else None
+    if capture is not None:
+        capture.note_leaf(leaf, read)
 
 
 # references to a gradient that only the pass holds, as counted in Pass._leaf

@@ -4,6 +4,7 @@ graph."""
 from __future__ import annotations
 
 import math
+import threading
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +19,15 @@ if TYPE_CHECKING:
 
 # captures under way, which are told of new views and when elements are asked for
 captures: list[Any] = []
+
+
+def capturing() -> Any:
+    """The capture that is under way in this thread, the innermost; None where there is none."""
+    thread = threading.get_ident()
+    for capture in reversed(captures):
+        if capture.thread == thread:
+            return capture
+    return None
 
 
 class Storage:
@@ -135,7 +145,9 @@ class Tensor:
     def array(self) -> Any:
         """The N-d array that shares this tensor's memory; a copy for reading if CUDA holds it."""
         if captures:
-            captures[-1].data_needed(self)
+            capture = capturing()
+            if capture is not None:
+                capture.data_needed(self)
         if self.aval.device.type == "cuda":
             from . import cuda
 
@@ -179,7 +191,9 @@ def make(data: Any, description: Aval, storage: Storage | None = None, offset: i
         if offset:
             result._offset = offset
         if captures:
-            captures[-1].shared(result)
+            capture = capturing()
+            if capture is not None:
+                capture.shared(result)
     return result
 
 

@@ -270,9 +270,19 @@ def seen(case: Callable[[Wrap], Any], wrap: Wrap) -> list[Any]:
     return [None if x is None else x.detach().numpy().copy() for x in case(wrap)]
 
 
+def replayed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compiled, with the function's Python code run at each call."""
+    call = jit(function)
+    call.eager = "asked for"
+    return call
+
+
+@pytest.mark.parametrize("wrap", [jit, replayed], ids=["captured", "replayed"])
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.__name__)
-def test_compiled_leaves_the_state_that_eager_leaves(case: Callable[[Wrap], Any]) -> None:
+def test_compiled_leaves_the_state_that_eager_leaves(
+    case: Callable[[Wrap], Any], wrap: Wrap
+) -> None:
     """Results, arguments, gradients and captured tensors after each of several calls."""
     expected = seen(case, lambda function: function)
-    for mine, eager in zip(seen(case, jit), expected, strict=True):
+    for mine, eager in zip(seen(case, wrap), expected, strict=True):
         np.testing.assert_array_equal(mine, eager)

@@ -34,14 +34,17 @@ def _results(call: Any, row: Row, dtype: str, gradient: bool) -> list[Any]:
     return found
 
 
+@pytest.mark.parametrize("replayed", [False, True], ids=["captured", "replayed"])
 @pytest.mark.parametrize("row", [pytest.param(r, id=r.name) for r in ROWS])
-def test_compiled_is_eager(row: Row) -> None:
-    """Captured, and run again."""
+def test_compiled_is_eager(row: Row, replayed: bool) -> None:
+    """Captured, and run again; or with the function's Python code run at each call."""
     dtype = row.dtypes[0]
     gradient = row.gradient and dtype in row.gradient_dtypes
     expected = _results(lambda *xs: row.call(mt, *xs), row, dtype, gradient)
     compiled = jit(lambda *xs: row.call(mt, *xs))
-    for _ in range(2):
+    if replayed:
+        compiled.eager = "asked for"
+    for _ in range(3 if replayed else 2):
         for mine, eager in zip(_results(compiled, row, dtype, gradient), expected, strict=True):
             assert (mine is None) == (eager is None)
             if eager is not None:

@@ -15,6 +15,7 @@ from __future__ import annotations
 import functools
 import gc
 import sys
+import threading
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -194,6 +195,7 @@ class Capture(Trace):
     def __init__(self, profile: Any = None) -> None:
         super().__init__()
         self.profile = profile
+        self.thread = threading.get_ident()
         held = [x for x in gc.get_objects() if issubclass(type(x), Tensor)]
         self.existing = {id(x): x for x in held}
         self.existing_storages: set[int] | None = None
@@ -361,6 +363,11 @@ class Capture(Trace):
             self.left = f"{user_line()} needs {reason}"
             self.materialise()
         self.exit()
+
+    def outside(self, function: Callable[..., Any], *args: Any) -> Any:
+        """Call a function on real tensors, and leave."""
+        self.leave(f"real memory for {function.__name__}()")
+        return function(*args)
 
     def host(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """A call that works on real tensors, made at each run at this place."""
@@ -541,15 +548,15 @@ def has_hooks(node: Any) -> bool:
     )
 
 
-def current() -> Capture | None:
-    """The capture under way, None outside of all and inside of other transformations."""
+def current() -> Any:
+    """The capture or replay under way, None outside of all and inside of other transformations."""
     top = state.interpreters[-1] if state.interpreters else None
-    return top if isinstance(top, Capture) else None
+    return top if hasattr(top, "host") else None
 
 
 def compiled(
     graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
-    writes: list[tuple[Source, Value]], gradients: list[Any],
+    writes: list[tuple[Source, Value]], gradients: list[Any], refused: str = "",
 ) -> Segment:  # fmt: skip
     """Run the passes, give each result memory of its own, and bind the graph."""
     from ..ops.movement import clone
@@ -561,7 +568,6 @@ def compiled(
             value = same[value.number]
         return value
 
-    refused = ""
     results = [resolved(v) for _, v in outputs] + [resolved(v) for _, v in writes]
     own = {v.number for n in graph.nodes if n.op.view is None for v in n.outputs}
     for place, value in enumerate(results):
@@ -577,7 +583,8 @@ def compiled(
         results[place] = copied
     graph.outputs = results
     dead_code(graph)
-    fuse(graph)
+    if not refused:
+        fuse(graph)
     needed = {v.number for n in graph.nodes for v in n.inputs if v is not None}
     used = [(v, s) for v, s in sources if v.number in needed]
     count = len(outputs)

@@ -18,6 +18,7 @@ from .capture import ARGUMENT, Capture, Segment
 from .compiled import Compiled, close
 from .guards import Watch
 from .op_by_op import OpByOp
+from .replay import Tree, replayed
 from .trace import TracingError
 
 logger = logging.getLogger("mindtorch.graph")
@@ -116,14 +117,18 @@ class Jitted:
         every.add(self)
         self.compiled: dict[Any, list[Compiled]] = {}
         self.eager = ""
+        self.tree = Tree()
         self.traces = 0
         self.misses: list[str] = []
         self._running = False
+        # whether a call has changed its state once, as a first call does that makes buffers
+        self._spared = False
 
     def forget(self) -> None:
         """Drop what was captured."""
         self.compiled.clear()
         self.eager = ""
+        self.tree = Tree()
         self.misses.clear()
 
     def __deepcopy__(self, memo: Any) -> Jitted:
@@ -136,8 +141,10 @@ class Jitted:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if self.eager or state.interpreters or tape.running or tape.saved_tensor_hooks:
+        if state.interpreters or tape.running or tape.saved_tensor_hooks:
             return self.function(*args, **kwargs)
+        if self.eager:
+            return self._replay(args, kwargs)
         flattened = _Flattened()
         try:
             given = flattened.describe((args, kwargs))
@@ -164,6 +171,15 @@ class Jitted:
             return self._capture(given, flattened, found, args, kwargs)
         finally:
             self._running = False
+
+    def _replay(self, args: Any, kwargs: Any) -> Any:
+        """Run the function's Python code; what its ops do runs compiled."""
+        if self.tree.hopeless or not self.tree.lock.acquire(blocking=False):
+            return self.function(*args, **kwargs)
+        try:
+            return replayed(self.tree, self.function, args, kwargs)
+        finally:
+            self.tree.lock.release()
 
     def _refuse(self, reason: str) -> None:
         self.eager = reason
@@ -210,10 +226,12 @@ class Jitted:
             raise
         finally:
             capture.open_fences()
-            captures.pop()
+            captures.remove(capture)
             capture.exit()
         if refused:
-            self._refuse(refused)
+            if capture.left or refused == watch.impure or self._spared:
+                self._refuse(refused)
+            self._spared = True
             return result
         compiled = Compiled(
             capture, watch, results, lambda leaves: _rebuild(returned, leaves, []), backward
@@ -221,7 +239,9 @@ class Jitted:
         made = compiled.finished(capture.made, flattened.leaves)
         del result, outputs
         if capture.outlived():
-            self._refuse("a tensor that it made is kept somewhere")
+            if self._spared:
+                self._refuse("a tensor that it made is kept somewhere")
+            self._spared = True
         else:
             found.append(compiled)
         return made

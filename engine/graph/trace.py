@@ -246,6 +246,10 @@ class Trace:
             if x is not None and type(x._node) is tape.AccumulateGrad:
                 self.leaves.setdefault(id(x), (x, x._grad))
 
+    def walk(self, run: tape.Pass, roots: list[Any]) -> bool:
+        """Whether this backward pass was done by other means."""
+        return False
+
     # --- random numbers -------------------------------------------------------------------------
 
     def draw(self, described: Any, fill: Any, inputs: Any) -> Tensor:

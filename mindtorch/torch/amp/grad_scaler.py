@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.graph.capture import host_call
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 __all__ = ["GradScaler", "OptState"]
@@ -153,6 +154,7 @@ class GradScaler:
         self.unscale_(optimizer, copies)
         return copies
 
+    @host_call
     def unscale_(self, optimizer: Any, grads: Any = None) -> None:
         """Divide the optimizer's gradients by the scale, once, before they are clipped.
 
@@ -177,6 +179,7 @@ class GradScaler:
             state["found_inf_per_device"] = self._unscale_given(_gradients(grads), inverse)
         state["stage"] = OptState.UNSCALED
 
+    @host_call
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
         """``optimizer.step(*args)`` unless a gradient is not finite.
 
@@ -222,6 +225,7 @@ class GradScaler:
         del optimizer.grad_scale, optimizer.found_inf
         return result
 
+    @host_call
     def update(self, new_scale: Any = None) -> None:
         """Adapt the scale after the steps of an iteration, or set it to ``new_scale``."""
         if not self._enabled:
