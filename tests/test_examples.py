@@ -148,8 +148,11 @@ def test_no_program_knows_of_mindtorch(repository: Path) -> None:
     scripts = [script for script in found if script.name != "after.py"]
     assert len(scripts) > len({run.split()[0] for run in RUNS})
     for script in scripts:
-        assert "mindtorch" not in script.read_text(), script
         foreign = imported(script) - set(sys.stdlib_module_names)
+        if script.parent.name == "mindtorch_debug_layer_info":  # a tool for both libraries
+            foreign.remove("mindtorch")
+        else:
+            assert "mindtorch" not in script.read_text(), script
         assert foreign <= {"torch", "torchvision", "numpy", "sklearn", "PIL"}, script
 
 

@@ -43,7 +43,11 @@ with torch.no_grad():
 
 train = TensorDataset(torch.tensor(images[:1437]), torch.tensor(labels[:1437]))
 test = TensorDataset(torch.tensor(images[1437:]), torch.tensor(labels[1437:]))
-optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9, weight_decay=1e-4)
+norm = list(model.norm.parameters())  # not decayed
+others = [p for name, p in model.named_parameters() if not name.startswith("norm")]
+optimizer = torch.optim.SGD(
+    [{"params": others, "weight_decay": 1e-4}, {"params": norm}], lr=0.1, momentum=0.9
+)
 loss_fn = nn.CrossEntropyLoss()
 
 

@@ -60,10 +60,8 @@ def _sgd(
 class SGD(Optimizer):
     """d = g + weight_decay p; v = momentum v + (1 - dampening) d; p -= lr v (first v: d).
 
-    With ``nesterov`` the step is along d + momentum v. The decay acts on all parameters.
+    With ``nesterov`` the step is along d + momentum v.
     """
-
-    decays_all = True
 
     def __init__(
         self, params: Any, learning_rate: Any = 0.1, momentum: float = 0.0, dampening: float = 0.0,

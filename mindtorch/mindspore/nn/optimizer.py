@@ -80,7 +80,6 @@ class Optimizer(Cell):
         global_step: the number of steps made.
     """
 
-    decays_all = False
     parameters: Any
 
     def __init__(
@@ -128,7 +127,7 @@ class Optimizer(Cell):
             for parameter in entry["params"]:
                 group.places.append(place[id(parameter)])
                 kept = "beta" in parameter.name or "gamma" in parameter.name
-                group.decays.append(self.is_group or self.decays_all or not kept)
+                group.decays.append(self.is_group or not kept)
             groups.append(group)
         return groups
 
