@@ -167,6 +167,23 @@ def whole_step_with_loss_scale(wrap: Wrap) -> Any:
         yield from (call(x), w.detach().clone(), torch.tensor(scaler.get_scale()))
 
 
+def gradient_read_after_a_host_call(wrap: Wrap) -> Any:
+    """The gradient that clipping has changed, and that of the next call."""
+    w = torch.ones(3, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        (w * x).sum().backward()
+        torch.nn.utils.clip_grad_norm_([w], 1.0)
+        optimizer.step()
+        return w.grad * 2
+
+    call = wrap(step)
+    for _ in range(4):
+        yield call(torch.randn(3))
+
+
 def write_before_what_is_saved(wrap: Wrap) -> Any:
     """The write is counted once: backward() after the call finds what it saved."""
     w = torch.ones(3, requires_grad=True)
@@ -260,7 +277,8 @@ CASES = [
     index_by_mask, branch_after_a_write, tracked_write_to_an_argument, views_as_arguments,
     argument_that_is_also_found, gradients_of_an_argument_add_up, backward_goes_on_outside,
     array_of_a_written_tensor, state_made_at_the_first_call, loss_scale_made_at_the_first_call,
-    whole_step_with_loss_scale, write_before_what_is_saved, losses_as_numbers,
+    whole_step_with_loss_scale, gradient_read_after_a_host_call,
+    write_before_what_is_saved, losses_as_numbers,
     leaf_made_of_an_argument, errors_in_the_middle, plain_objects,
 ]  # fmt: skip
 

@@ -93,7 +93,7 @@ class Segment:
     def run(self, made: dict[Any, Any], arguments: Any, *, traced: bool = False) -> None:
         """Run the kernels, then write to captured tensors and set gradients.
 
-        ``traced``: directly after the trace, which has counted the writes already.
+        ``traced``: directly after the trace, which has counted the writes and set the gradients.
         """
         flats = [s.flat(made, arguments) for s in self.sources]
         with self.program.lock:
@@ -110,7 +110,8 @@ class Segment:
             tensor = source.tensor(arguments)
             if tensor is not None and not traced:
                 tensor._shared.version += 1
-        for source, place in self.gradients:
+        # the trace has set the gradients, and later segments know them by that memory
+        for source, place in self.gradients if not traced else ():
             leaf: Any = source.tensor(arguments)
             leaf._grad = None if place is None else place.tensor(made, arguments, {})
 
