@@ -120,6 +120,9 @@ class Node:
         self.saved: Any = ()
         self.sequence = next(_sequence)
 
+    def __repr__(self) -> str:
+        return f"<{self.name().rpartition(':')[2]} object at {id(self):#x}>"
+
     @property
     def out_avals(self) -> Any:
         return self.plan.avals
@@ -344,6 +347,18 @@ def mark_outputs(views: Sequence[Tensor], name: str) -> None:
     for index, view in enumerate(views):
         if type(view._node) is ViewHistory:
             view._node.one_of = f"Output {index} of {name}"
+
+
+def share_node(views: Sequence[Tensor], op: Any, source: Tensor, params: Any) -> None:
+    """Make views of one function the results of one node, whose rule sees all their gradients."""
+    histories = [view._node for view in views]
+    if not views or any(type(h) is not ViewHistory or h.node is None for h in histories):
+        return
+    edges = histories[0].node.edges  # type: ignore[union-attr]
+    node = Node(op, op.plan_for((source,), params), params, edges)
+    for index, (view, history) in enumerate(zip(views, histories, strict=True)):
+        history.node = node  # type: ignore[union-attr]
+        view._output_index = index
 
 
 def multiple_views(history: ViewHistory, modified: str) -> RuntimeError:

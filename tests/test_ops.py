@@ -34,6 +34,9 @@ WITHOUT_ROW: dict[str, str] = {
     "embedding_sparse": "its gradient is no dense tensor; test_sparse_gradients.py compares it",
     "embedding_bag_sparse": "its gradient is no dense tensor; test_sparse_gradients.py compares it",
     "copy_": "recorded by a write, never run; test_views.py compares its gradients",
+    "split": "the tape's node of several views, never run; test_views.py compares its gradients",
+    "split_with_sizes": "as split",
+    "unbind": "as split",
 }
 
 

@@ -226,3 +226,35 @@ def test_shapes_are_broadcast_as_torchs(data: Any) -> None:
         if same_outcome(a, b, shapes):
             assert tuple(a.shape) == tuple(b.shape), shapes
             assert a.numel() == 0 or a.stride() == b.stride(), shapes
+
+
+# --- views that one function makes together ------------------------------------------------------
+
+PIECES: dict[str, Callable[[Any], Any]] = {
+    "split": lambda x: x.split(2, 1),
+    "split with sizes": lambda x: x.split([1, 3, 1], 1),
+    "chunk of a transposed tensor": lambda x: x.permute(1, 0).chunk(3),
+    "unbind": lambda x: x.unbind(1),
+    "a loop over a tensor": lambda x: list(x),
+    "one piece": lambda x: x.split(9, 0),
+}
+
+
+@pytest.mark.parametrize("pieces", PIECES.values(), ids=PIECES)
+def test_pieces_share_a_node_and_give_back_their_gradients(pieces: Callable[[Any], Any]) -> None:
+    """All, some and one of the pieces used; the gradient's gradient; the node's name."""
+
+    def results(t: Any) -> list[Any]:
+        x = t.arange(20.0, dtype=t.float64).reshape(4, 5).requires_grad_()
+        found = []
+        for use in (slice(None), slice(None, None, 2), slice(1)):
+            parts = pieces(x * 0.5)
+            y = sum((p * p * (i + 1)).sum() for i, p in enumerate(parts[use]))
+            (g,) = t.autograd.grad(y, x, create_graph=True)
+            (second,) = t.autograd.grad((g**3).sum(), x)
+            node = parts[-1].grad_fn
+            found += [g.tolist(), second.tolist(), node.name(), parts[-1].output_nr]
+            found.append([fn[0].name() for fn in node.next_functions])
+        return found
+
+    assert results(mt) == results(torch)

@@ -355,6 +355,50 @@ def _slice_gradient_aval(
     return aval(shape, g.dtype, None, g.device)
 
 
+def _pieces_avals(x: Aval, *, axis: int, sizes: Shape) -> tuple[Aval, ...]:
+    starts = [sum(sizes[:i]) for i in range(len(sizes))]
+    return tuple(
+        _slice_aval(x, axis=axis, start=a, length=n) for a, n in zip(starts, sizes, strict=True)
+    )
+
+
+def _several(g: Any) -> Any:
+    return g if isinstance(g, tuple) else (g,)
+
+
+def _pieces_vjp(g: Any, avals: Any, axis: int, sizes: Shape) -> Any:
+    x = avals[0]
+    shapes = [(*x.shape[:axis], n, *x.shape[axis + 1 :]) for n in sizes]
+    parts = [
+        zeros_like_aval(aval(shape, x.dtype, None, x.device)) if part is None else part
+        for part, shape in zip(_several(g), shapes, strict=True)
+    ]
+    return cat(*parts, axis=axis)
+
+
+def _rows_vjp(g: Any, avals: Any, axis: int) -> Any:
+    x = avals[0]
+    shape = x.shape[:axis] + x.shape[axis + 1 :]
+    parts = [
+        zeros_like_aval(aval(shape, x.dtype, None, x.device)) if part is None else part
+        for part in _several(g)
+    ]
+    return cat(*[unsqueeze(part, axis=axis) for part in parts], axis=axis)
+
+
+def _together(name: str, avals: Any, vjp: Any) -> Op:
+    """The tape's op of views that one function made together (``tape.share_node``)."""
+    return Op(name, avals, view=lambda x, **params: 0, vjp=(vjp,), group="view")
+
+
+split = _together("split", _pieces_avals, _pieces_vjp)
+split_with_sizes = _together("split_with_sizes", _pieces_avals, _pieces_vjp)
+unbind = _together(
+    "unbind",
+    lambda x, *, axis: tuple(_select_aval(x, axis=axis, index=i) for i in range(x.shape[axis])),
+    _rows_vjp,
+)
+
 # zeros of ``shape`` with ``g`` at the places of a slice
 slice_gradient = Op(
     "slice_backward",

@@ -330,6 +330,7 @@ def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
     views = tuple([
         ops.select(input, axis=axis, index=i) for i in range(input.aval.shape[axis])
     ])
+    tape.share_node(views, ops.unbind, input, {"axis": axis})
     tape.mark_outputs(views, "Unbind")
     return views
 
@@ -367,7 +368,10 @@ def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
             )
         sizes = [min(step, size - i) for i in range(0, size, step)] if size else [0]
     views = _slices(tensor, axis, sizes)
-    tape.mark_outputs(views, "SplitWithSizes" if isinstance(given, (tuple, list)) else "Split")
+    listed = isinstance(given, (tuple, list))
+    params = {"axis": axis, "sizes": tuple(sizes)}
+    tape.share_node(views, ops.split_with_sizes if listed else ops.split, tensor, params)
+    tape.mark_outputs(views, "SplitWithSizes" if listed else "Split")
     return views
 
 
