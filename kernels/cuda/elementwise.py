@@ -40,9 +40,14 @@ def _is_infinite(x: Any) -> Any:
     return (x - x != 0) & (x == x)
 
 
+def _product_and_sum(x: Any, y: Any, z: Any) -> Any:
+    return x * y + z  # which the compiler fuses
+
+
 def _mathematics(dtype: np.dtype[Any]) -> dict[str, Any]:
     """libdevice's functions, by the names of the scalar module."""
     own = {"_isfinite": _device(_is_finite), "_isinf": _device(_is_infinite)}
+    own["_fma"] = _device(_product_and_sum)
     return {**scalar.MATHEMATICS, "math": math, **own}
 
 
