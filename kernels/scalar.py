@@ -46,6 +46,12 @@ from math import pow as _pow
 from math import trunc as _trunc
 from typing import Any
 
+
+def _fma(x: Any, y: Any, z: Any) -> Any:
+    """``x * y + z``; drivers round it once in floating types, as PyTorch's loops do."""
+    return x * y + z
+
+
 # The mathematics functions that a driver must supply for each type, by name.
 MATHEMATICS = {
     "acos": acos, "acosh": acosh, "asin": asin, "asinh": asinh, "atan": atan, "atanh": atanh,
@@ -54,7 +60,7 @@ MATHEMATICS = {
     "sin": sin, "sinh": sinh, "sqrt": sqrt, "tan": tan, "tanh": tanh,
     "_atan2": _atan2, "_ceil": _ceil, "_copysign": _copysign, "_floor": _floor, "_fmod": _fmod,
     "_hypot": _hypot, "_isfinite": _isfinite, "_isinf": _isinf, "_nextafter": _nextafter,
-    "_pow": _pow, "_round": _round, "_trunc": _trunc,
+    "_pow": _pow, "_round": _round, "_trunc": _trunc, "_fma": _fma,
 }  # fmt: skip
 
 Number = Any
@@ -123,8 +129,8 @@ def clamp(x: Number, low: Number, high: Number) -> Number:
 
 def lerp(x: Number, y: Number, weight: Number) -> Number:
     """``x + weight * (y - x)``, from the nearer end."""
-    near = x + weight * (y - x)
-    far = y - (y - x) * (1 - weight)
+    near = _fma(weight, y - x, x)
+    far = _fma(weight - 1, y - x, y)
     return near if absolute(weight) < 0.5 else far
 
 
@@ -555,7 +561,15 @@ def tanhshrink(x: Number) -> Number:
 
 
 def addcmul(x: Number, y: Number, z: Number, value: Number) -> Number:
-    return x + value * y * z
+    return _fma(value * y, z, x)
+
+
+def add_scaled(x: Number, y: Number, value: Number) -> Number:
+    return _fma(value, y, x)
+
+
+def subtract_scaled(x: Number, y: Number, value: Number) -> Number:
+    return _fma(-value, y, x)
 
 
 def addcdiv(x: Number, y: Number, z: Number, value: Number) -> Number:

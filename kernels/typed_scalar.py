@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import inspect
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import ml_dtypes
 import numpy as np
@@ -40,22 +40,6 @@ def cast_type(out: np.dtype[Any], x: np.dtype[Any]) -> np.dtype[Any]:
     if out == _BOOL:
         return x
     return x if arithmetic_type(x).kind == "f" or arithmetic_type(out).kind != "f" else out
-
-
-class Step(NamedTuple):
-    """A scalar function in a chain that becomes one loop.
-
-    Attributes:
-        function: a name of ``mindtorch.kernels.scalar``.
-        operands: number i is input i, and number ``inputs + k`` the value of step k.
-        compute: the type of the arithmetic; a ``where``'s condition keeps its own.
-        stored: the type of the value.
-    """
-
-    function: str
-    operands: tuple[int, ...]
-    compute: np.dtype[Any]
-    stored: np.dtype[Any]
 
 
 class _TypedConstants(ast.NodeTransformer):

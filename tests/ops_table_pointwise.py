@@ -68,6 +68,8 @@ ROWS: list[Row] = [
     call("lerp", lambda t, x, y: t.lerp(x, y, 0.3), *pairs()),
     call("lerp", lambda t, x, y: t.lerp(x, y, x), *pairs()[:3], label="lerp_tensor"),
     call("addcmul", lambda t, x, y: t.addcmul(x, y, x, value=0.5), *pairs()),
+    call("add_scaled", lambda t, x, y: t.add(x, y, alpha=0.3), *pairs()),
+    call("subtract_scaled", lambda t, x, y: t.sub(x, y, alpha=0.3), *pairs()),
     call("addcdiv", lambda t, x, y: t.addcdiv(x, x, y, value=0.5), *pairs("real", "above_one")),
     unary("negative", "neg", dtypes=NUMBERS),
     unary("absolute", "abs", dtypes=NUMBERS),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from mindtorch.kernels.typed_scalar import Step
+from mindtorch.kernels.chains import Step
 
 from ..core import KERNEL, SEVERAL, find_kernel, layouts
 from ..device import empty_on

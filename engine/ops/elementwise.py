@@ -267,6 +267,17 @@ addcmul = Elementwise(
         None,
     ),
 )
+# x + z * y and x - z * y
+add_scaled = Elementwise(
+    "add_scaled",
+    (lambda g: g, lambda g, z: multiply(g, z), None),
+    grad_name="AddBackward0",
+)
+subtract_scaled = Elementwise(
+    "subtract_scaled",
+    (lambda g: g, lambda g, z: negative(multiply(g, z)), None),
+    grad_name="SubBackward0",
+)
 
 
 def _quotient_by(g: Any, y: Any, z: Any, w: Any) -> Any:

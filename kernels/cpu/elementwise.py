@@ -13,14 +13,9 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from mindtorch.kernels.chains import Step, Steps, load, statements
 from mindtorch.kernels.compile import entry_point, from_source, kernel
-from mindtorch.kernels.typed_scalar import (
-    Step,
-    TypedScalars,
-    arithmetic_type,
-    cast_type,
-    for_type,
-)
+from mindtorch.kernels.typed_scalar import TypedScalars, cast_type
 
 from . import bits
 from .math import mathematics
@@ -47,42 +42,6 @@ def carrier(dtype: np.dtype[Any]) -> str:
     if dtype in (_FLOAT16, _BFLOAT16):
         return "uint16"
     return "uint8" if dtype == _BOOL else dtype.name
-
-
-def _load(dtype: np.dtype[Any], place: str) -> str:
-    """The element at ``place``, in the type that kernels compute in."""
-    if dtype == _FLOAT16:
-        return f"load_half({place})"
-    return f"load_bfloat16({place})" if dtype == _BFLOAT16 else place
-
-
-def _store(dtype: np.dtype[Any], value: str, compute: np.dtype[Any]) -> str:
-    """``value``, computed in ``compute``, as an element of ``dtype``."""
-    if dtype == _FLOAT16:
-        return f"store_half(_F({value}))"
-    if dtype == _BFLOAT16:
-        return f"store_bfloat16(_F({value}))"
-    if dtype == _BOOL:
-        return f"({value}) != 0"
-    if dtype.kind in "iu" and compute.kind == "f":
-        return f"_I({value})"
-    return value
-
-
-# functions of two operands that torch computes on operands rounded to their common short type
-_ROUNDED = {
-    "add", "subtract", "power", "remainder", "fmod", "atan2", "hypot", "copysign", "nextafter",
-    "xlogy", "xlog1py", "logaddexp", "logaddexp2", "heaviside", "eq", "ne", "lt", "le", "gt", "ge",
-}  # fmt: skip
-
-
-def _rounded(function: str, place: int, mode: str, compute: np.dtype[Any]) -> bool:
-    """Whether an operand of another type is first rounded to float16 or bfloat16."""
-    if compute not in (_FLOAT16, _BFLOAT16):
-        return False
-    if function in ("multiply", "divide"):
-        return place == 0 or mode != "s"
-    return function in _ROUNDED
 
 
 # --- layout ----------------------------------------------------------------------------------
@@ -122,7 +81,6 @@ def broadcast_strides(layout: Any, shape: Any) -> list[int]:
 
 # --- plans -----------------------------------------------------------------------------------
 
-Steps = tuple[Step, ...]
 _compiled: dict[Any, Any] = {}
 
 
@@ -224,28 +182,22 @@ def _generate(
 ) -> Any:
     outs = len(results)
     in_types, in_modes = types[outs:], modes[outs:]
-    count = len(in_types)
-    names = [f"a{i}" for i in range(count)]
+    names = [f"a{i}" for i in range(len(in_types))]
     targets = [f"o{i}" for i in range(outs)]
     space: dict[str, Any] = {
         "load_half": bits.load_half, "store_half": bits.store_half,
         "load_bfloat16": bits.load_bfloat16, "store_bfloat16": bits.store_bfloat16,
-        "_F": np.float32, "_I": np.int64, "np": np,
     }  # fmt: skip
     hoisted: list[str] = []
     inner: list[str] = []
     for i, (name, dtype, mode) in enumerate(zip(names, in_types, in_modes, strict=True)):
         place = {"s": f"{name}[0]", "c": f"{name}[i]", "v": f"{name}[i*s{i}]"}[mode]
-        (hoisted if mode == "s" else inner).append(f"v{i} = {_load(dtype, place)}")
-    values = [*in_types, *[step.stored for step in steps]]
-    again = {j for step in steps for j in step.operands}
-    for k, step in enumerate(steps):
-        inner += _lines(k, step, values, in_modes, again, space)
-    for target, mode, k, dtype in zip(targets, modes, results, types, strict=False):
-        arithmetic = arithmetic_type(steps[k].compute)
-        value = f"v{count + k}" if count + k in again else f"r{k}"
-        place = f"{target}[i]" if mode == "c" else f"{target}[i*s{target}]"
-        inner.append(f"{place} = {_store(dtype, value, arithmetic)}")
+        (hoisted if mode == "s" else inner).append(f"v{i} = {load(dtype, place)}")
+    places = [
+        f"{x}[i]" if mode == "c" else f"{x}[i*s{x}]"
+        for x, mode in zip(targets, modes, strict=False)
+    ]
+    inner += statements(steps, results, in_types, in_modes, places, typed_scalar, space)
     signature = [f"{carrier(t)}[::1]" for t in types]
     if flat:
         source = _flat_source(targets, names, hoisted, inner)
@@ -254,34 +206,6 @@ def _generate(
         signature.append("int64[:,::1]")
     dispatcher = from_source(source, "loop", space)
     return entry_point(dispatcher, f"void({', '.join(signature)})")
-
-
-def _lines(
-    k: int, step: Step, values: list[Any], modes: str, again: set[int], space: dict[str, Any]
-) -> list[str]:
-    """The statements of step ``k``: its value ``r<k>`` and, for later steps, ``v<number>``."""
-    arithmetic = arithmetic_type(step.compute)
-    space[f"f{k}"] = typed_scalar(for_type(step.function, step.compute), arithmetic)
-    space[f"_C{k}"] = arithmetic.type
-    operands = []
-    for place, j in enumerate(step.operands):
-        dtype, mode = values[j], modes[j] if j < len(modes) else "c"
-        value = f"v{j}" if arithmetic_type(dtype) == arithmetic else f"_C{k}(v{j})"
-        if step.function == "where" and place == 0:
-            value = f"v{j} != 0"
-        elif dtype != step.compute and _rounded(step.function, place, mode, step.compute):
-            value = _load(step.compute, _store(step.compute, value, arithmetic))
-        operands.append(value)
-    lines = [f"r{k} = f{k}({', '.join(operands)})"]
-    number = len(modes) + k
-    if number in again:
-        kept = arithmetic_type(step.stored)
-        space[f"_S{k}"] = kept.type
-        value = _store(step.stored, f"r{k}", arithmetic)
-        if step.stored in (_FLOAT16, _BFLOAT16):
-            value = _load(step.stored, value)
-        lines.append(f"v{number} = _S{k}({value})")
-    return lines
 
 
 def _block(lines: list[str], depth: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.typed_scalar import Step
+from mindtorch.kernels.chains import Step
 
 from . import elementwise
 

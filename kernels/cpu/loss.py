@@ -110,7 +110,7 @@ _REDUCTIONS = {"none": _NONE, "mean": _MEAN, "sum": _SUM}
 
 
 def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
-    """(forward, backward, both of forward's passes) for rows ``start`` to ``stop`` of ``[rows, classes, inner]``."""
+    """(forward, backward, all of forward) for rows of ``[rows, classes, inner]``."""
 
     @kernel
     def row_statistics(row: Any, scratch: Any) -> tuple[Any, Any]:

@@ -366,6 +366,11 @@ def _nextafter(x: Any, y: Any) -> Any:
     return np.nextafter(x, y)
 
 
+@kernel(inline="always")
+def _product_and_sum(x: Any, y: Any, z: Any) -> Any:
+    return x * y + z
+
+
 _OWN = {
     "_floor": _floor,
     "_ceil": _ceil,
@@ -379,6 +384,7 @@ _OWN = {
     "log10": _log10_64,
     "_fmod": _fmod,
     "_nextafter": _nextafter,
+    "_fma": _product_and_sum,
 }
 
 
@@ -388,6 +394,8 @@ def mathematics(dtype: np.dtype[Any]) -> dict[str, Callable[..., Any]]:
     Other scalar functions that are here replace what the scalar module says.
     """
     table: dict[str, Any] = {**scalar.MATHEMATICS, **_OWN, "math": math}
+    if dtype.kind == "f":
+        table["_fma"] = fma
     if dtype == np.float32:
         table.update(_OWN_FLOAT32)
     if dtype == np.float64:

@@ -19,10 +19,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from mindtorch.kernels.chains import load, store
 from mindtorch.kernels.compile import entry_point, from_source
+from mindtorch.kernels.typed_scalar import arithmetic_type
 
 from . import bits
-from .elementwise import Layouts, _load, _store, arithmetic_type, carrier, strided
+from .elementwise import Layouts, carrier, strided
 
 _LANES = 64
 _BLOCK = 256
@@ -162,18 +164,18 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
         "store_bfloat16": bits.store_bfloat16, "greater": bits.greater, "lesser": bits.lesser,
         "LANES": _LANES, "BLOCK": _BLOCK,
     }  # fmt: skip
-    raw = _load(dtype, "{}")
+    raw = load(dtype, "{}")
     kept = wide or name in ("amax", "amin", "sum", "mean")
     if element != (element if kept else accumulator):
         raw = f"_C({raw})"
     combine = (_COMBINE if accumulator.kind == "f" else _COMBINE_INTEGERS)[name]
     summing = name in ("sum", "mean") and accumulator == np.float64
     final = "total / count" if name == "mean" else "total"
-    store = _store(out_dtype, final, accumulator)
+    written = store(out_dtype, final, accumulator)
     if dtype == ml_dtypes.bfloat16 or dtype == np.float16:
-        store = store.replace("_F(total / count)", "_F(_F(total) / _F(count))")
+        written = written.replace("_F(total / count)", "_F(_F(total) / _F(count))")
     row = _summed_row(raw, element) if summing else _folded_row(raw, combine, name, accumulator)
-    source = _SHAPES[kind](row, raw, combine, _identity(name, accumulator), store, wide)
+    source = _SHAPES[kind](row, raw, combine, _identity(name, accumulator), written, wide)
     adding = accumulator.kind == "f" and name in ("sum", "mean", "prod")
     flags = {"reassoc", "contract"} if adding else False
     dispatcher = from_source(source, "fold", space, fastmath=flags)
@@ -237,29 +239,29 @@ for j in range(whole * LANES, n):
 """
 
 
-def _rows(row: str, raw: str, combine: str, identity: str, store: str, wide: bool) -> str:
+def _rows(row: str, raw: str, combine: str, identity: str, written: str, wide: bool) -> str:
     return (
         "def fold(out, source, a_, r_, b_, count):\n"
         f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n    n = r_\n"
         "    for k in range(a_):\n        total = identity\n"
         "        row = source[k * n : k * n + n]\n"
         + _indent(row, 2)
-        + f"        out[k] = {store}\n"
+        + f"        out[k] = {written}\n"
     )
 
 
-def _planes(row: str, raw: str, combine: str, identity: str, store: str, wide: bool) -> str:
+def _planes(row: str, raw: str, combine: str, identity: str, written: str, wide: bool) -> str:
     return (
         "def fold(out, source, planes, kept, n, count):\n"
         f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n"
         "    for k in range(kept):\n        total = identity\n        for p in range(planes):\n"
         "            first = (p * kept + k) * n\n            row = source[first : first + n]\n"
         + _indent(row, 3)
-        + f"        out[k] = {store}\n"
+        + f"        out[k] = {written}\n"
     )
 
 
-def _columns(row: str, raw: str, combine: str, identity: str, store: str, wide: bool) -> str:
+def _columns(row: str, raw: str, combine: str, identity: str, written: str, wide: bool) -> str:
     value = raw.format("row[i]")
     return (
         "def fold(out, source, outer, folded, n, count):\n"
@@ -270,7 +272,7 @@ def _columns(row: str, raw: str, combine: str, identity: str, store: str, wide: 
         f"                x = {value}\n                a = held[i]\n"
         f"                held[i] = {combine}\n"
         "        result = out[k * n : k * n + n]\n        for i in range(n):\n"
-        f"            total = held[i]\n            result[i] = {store}\n"
+        f"            total = held[i]\n            result[i] = {written}\n"
     )
 
 

@@ -18,23 +18,15 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu.elementwise import (
-    _between,
-    _load,
-    _rounded,
-    _store,
-    arithmetic_type,
-    broadcast_strides,
-    merge_axes,
-)
-from mindtorch.kernels.typed_scalar import TypedScalars, for_type
+from mindtorch.kernels.chains import Step, Steps, load, statements
+from mindtorch.kernels.cpu.elementwise import broadcast_strides, merge_axes
+from mindtorch.kernels.typed_scalar import TypedScalars, cast_type
 
 from . import launch
 from .bits import NAMESPACE
 from .mathematics import mathematics
 
 Layouts = tuple[Any, ...]
-Expression = tuple[tuple[str, tuple[int, ...]], ...]
 
 
 def _build(text: str, name: str, space: dict[str, Any], loops: bool) -> Any:
@@ -53,8 +45,12 @@ def plan(
 
     None for complex numbers.
     """
-    expression = ((name, tuple(range(len(in_layouts)))),)
-    return fused_plan(expression, out_layouts, in_layouts, compute_dtype)
+    out = out_layouts[0]
+    compute = np.dtype(compute_dtype) if compute_dtype is not None else out.dtype
+    if any(t.kind == "c" for t in (out.dtype, compute, *[x.dtype for x in in_layouts])):
+        return None
+    step = Step(name, tuple(range(len(in_layouts))), compute, out.dtype)
+    return fused_plan((step,), (0,), out_layouts, in_layouts)
 
 
 def on_host(layout: Any) -> bool:
@@ -63,24 +59,23 @@ def on_host(layout: Any) -> bool:
 
 
 def fused_plan(
-    expression: Expression, out_layouts: Layouts, in_layouts: Layouts, compute_dtype: Any = None
-) -> Callable[..., None] | None:
+    steps: Steps, results: tuple[int, ...], out_layouts: Layouts, in_layouts: Layouts
+) -> Callable[..., None]:
     """One loop for a chain of scalar functions, as the CPU's ``fused_plan``."""
-    out = out_layouts[0]
-    compute = np.dtype(compute_dtype) if compute_dtype is not None else out.dtype
-    types = (out.dtype, *[x.dtype for x in in_layouts])
-    if any(t.kind == "c" for t in (*types, compute)):
-        return None
-    operands = [list(out.strides)] + [broadcast_strides(x, out.shape) for x in in_layouts]
-    lengths, strides = merge_axes(out.shape, operands)
+    shape, outs = out_layouts[0].shape, len(out_layouts)
+    types = tuple(x.dtype for x in (*out_layouts, *in_layouts))
+    operands = [list(x.strides) for x in out_layouts]
+    operands += [broadcast_strides(x, shape) for x in in_layouts]
+    lengths, strides = merge_axes(shape, operands)
     if not lengths:
         lengths, strides = [1], [[1] for _ in operands]
     modes = "".join(
-        "h" if k and on_host(in_layouts[k - 1]) else _mode(s) for k, s in enumerate(strides)
+        "h" if k >= outs and on_host(in_layouts[k - outs]) else _mode(s)
+        for k, s in enumerate(strides)
     )
-    kernel = _kernel(expression, types, compute, modes, len(lengths))
+    kernel = _kernel(steps, results, types, modes, len(lengths))
     count = math.prod(lengths)
-    geometry = [n for n in lengths[1:]]
+    geometry = list(lengths[1:])
     for mode, own in zip(modes, strides, strict=True):
         geometry += own if mode == "v" else []
 
@@ -104,30 +99,21 @@ def _mode(strides: list[int]) -> str:
 
 
 @functools.cache
-def _kernel(
-    expression: Expression, types: Any, compute: np.dtype[Any], modes: str, rank: int
-) -> Any:
-    arithmetic = arithmetic_type(compute)
-    arity = len(types) - 1
-    names = ["out", *[f"a{i}" for i in range(arity)]]
+def _kernel(steps: Steps, results: tuple[int, ...], types: Any, modes: str, rank: int) -> Any:
+    outs = len(results)
+    in_types, in_modes = types[outs:], modes[outs:].replace("h", "s")
+    names = [*[f"o{i}" for i in range(outs)], *[f"a{i}" for i in range(len(in_types))]]
     arguments = [f"n{k}" for k in range(1, rank)]
     for name, mode in zip(names, modes, strict=True):
         arguments += [f"{name}_{k}" for k in range(rank)] if mode == "v" else []
     body = _coordinates(rank) if "v" in modes else []
     places = [_place(name, mode, rank) for name, mode in zip(names, modes, strict=True)]
-    space: dict[str, Any] = {**NAMESPACE, "_C": arithmetic.type, "_F": np.float32, "_I": np.int64}
-    for i in range(arity):
-        raw = expression[0][0] == "where" and i == 0 and len(expression) == 1
-        value = f"{places[i + 1]} != 0" if raw else _load(types[i + 1], places[i + 1], arithmetic)
-        if len(expression) == 1 and types[i + 1] != compute:
-            if _rounded(expression[0][0], i, "s" if modes[i + 1] in "sh" else "c", compute):
-                value = _load(compute, _store(compute, value, arithmetic), arithmetic)
-        body.append(f"v{i} = {value}")
-    for k, (function, operands) in enumerate(expression):
-        space[f"f{k}"] = typed_scalar(for_type(function, compute), arithmetic)
-        body.append(f"v{arity + k} = f{k}({', '.join(f'v{j}' for j in operands)})")
-    result = _store(types[0], f"v{arity + len(expression) - 1}", arithmetic)
-    body.append(f"{places[0]} = {result}")
+    space: dict[str, Any] = dict(NAMESPACE)
+    body += [
+        f"v{i} = {load(dtype, place)}"
+        for i, (dtype, place) in enumerate(zip(in_types, places[outs:], strict=True))
+    ]
+    body += statements(steps, results, in_types, in_modes, places[:outs], typed_scalar, space)
     source = f"def loop(count, {', '.join([*names, *arguments])}):\n"
     source += "    for i in range(cuda.grid(1), count, cuda.gridsize(1)):\n"
     source += "".join(f"        {line}\n" for line in body)
@@ -152,7 +138,7 @@ def _place(name: str, mode: str, rank: int) -> str:
 
 def _copy_plan(out_layouts: Layouts, in_layouts: Layouts, **params: Any) -> Any:
     out, x = out_layouts[0], in_layouts[0]
-    between = out.dtype if out.dtype == x.dtype else _between(out.dtype, x.dtype)
+    between = out.dtype if out.dtype == x.dtype else cast_type(out.dtype, x.dtype)
     if out.dtype.kind == "c" and x.dtype == out.dtype:
         return _copy_words(out, x)
     if out.dtype == x.dtype and x.dtype.itemsize == 2 and x.dtype.kind not in "iu":

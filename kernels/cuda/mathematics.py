@@ -26,9 +26,14 @@ def _is_infinite(x: Any) -> Any:
     return (x - x != 0) & (x == x)
 
 
+def _product_and_sum(x: Any, y: Any, z: Any) -> Any:
+    return x * y + z  # which the compiler fuses
+
+
 def mathematics(dtype: np.dtype[Any]) -> dict[str, Any]:
     """The functions for arithmetic in ``dtype``."""
     own = {"_isfinite": device(_is_finite), "_isinf": device(_is_infinite)}
+    own["_fma"] = device(_product_and_sum)
     find = _simulated if SIMULATED else _of_libdevice
     found = {name: find(name, dtype) for name in scalar.MATHEMATICS if name not in own}
     return {**found, **own}

@@ -21,8 +21,9 @@ import ml_dtypes
 import numpy as np
 from numba import float32, float64, int64, uint8
 
-from mindtorch.kernels.cpu.elementwise import _load, _store, arithmetic_type
+from mindtorch.kernels.chains import load, store
 from mindtorch.kernels.cpu.reduction import _accumulator, _identity
+from mindtorch.kernels.typed_scalar import arithmetic_type
 
 from . import launch
 from .bits import NAMESPACE
@@ -88,11 +89,13 @@ def _kernel(
 ) -> Any:
     accumulator, element = _accumulator(name, dtype), arithmetic_type(dtype)
     wide = name in ("any", "all", "amax", "amin", "sum", "mean")
-    value = _load(dtype, "source[place]", element if wide else accumulator)
+    value = load(dtype, "source[place]")
+    if not wide and element != accumulator:
+        value = f"_C({value})"
     final = "a / count" if name == "mean" else "a"
-    store = _store(out_dtype, final, accumulator)
+    written = store(out_dtype, final, accumulator)
     if dtype == ml_dtypes.bfloat16 or dtype == np.float16:
-        store = store.replace("_F(a / count)", "_F(_F(a) / _F(count))")
+        written = written.replace("_F(a / count)", "_F(_F(a) / _F(count))")
     if not wide or name in ("sum", "mean"):
         value = f"_A({value})"
     geometry = [f"{p}{v}{k}" for p, r in (("k", kept), ("f", folded)) for k in range(r)
@@ -109,7 +112,7 @@ def _kernel(
     source = f"def fold({head}, {', '.join(geometry)}):\n"
     if short:
         source += "    for r in range(cuda.grid(1), count_, cuda.gridsize(1)):\n" + fold
-        source += f"        target[r] = {store}\n"
+        source += f"        target[r] = {written}\n"
     else:
         source += (
             "    lanes = cuda.shared.array(FOLDING, KIND)\n    t = cuda.threadIdx.x\n"
@@ -118,7 +121,7 @@ def _kernel(
             "        if t < half:\n            a = lanes[t]\n            x = lanes[t + half]\n"
             f"            lanes[t] = {_TWO[name]}\n        cuda.syncthreads()\n"
             "        half = half // 2\n    if t == 0:\n        a = lanes[0]\n"
-            f"        target[r] = {store}\n"
+            f"        target[r] = {written}\n"
         )
     space = {
         **NAMESPACE, "_A": accumulator.type, "_C": accumulator.type, "_F": np.float32,

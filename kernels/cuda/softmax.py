@@ -19,7 +19,6 @@ from . import launch
 from .fold import largest, total
 from .half import flat, in_float32
 from .mathematics import mathematics
-
 from .reduction import _KINDS
 
 FOLDING = launch.FOLDING

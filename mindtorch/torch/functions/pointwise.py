@@ -137,10 +137,31 @@ def _in_type_of_sum(other: Any, beside: Any) -> Any:
     return movement.cast(other, dtype=beside.aval.dtype)
 
 
+def _is_fused(x: Any, other: Any, alpha: Any) -> bool:
+    """Whether the product with alpha and the sum are one rounding, as in PyTorch's loops."""
+    return (
+        type(alpha) in (int, float)
+        and alpha != 1
+        and isinstance(other, EngineTensor)
+        and isinstance(x, EngineTensor)
+        and other.aval.dtype.is_floating_point
+        and not x.aval.dtype.is_complex
+    )
+
+
+def _factor(x: Any, other: Any, alpha: float) -> Any:
+    """Alpha as PyTorch's loops have it: of the sum's type where that is of 16 bits."""
+    if other.aval.dtype.itemsize == 2 and x.aval.dtype is other.aval.dtype:
+        alpha = float(other.aval.dtype.np.type(alpha))
+    return constant(alpha)
+
+
 @function(out=True)
 def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """``input + alpha * other``."""
     if alpha.__class__ is not int or alpha != 1 or other.__class__ in _NUMBERS:
+        if _is_fused(input, other, alpha):
+            return ops.add_scaled(input, other, _factor(input, other, alpha))
         other = scaled_operand(other, alpha, "add", input)
     elif not isinstance(other, EngineTensor):
         other = operand(other, "add", "other")
@@ -150,21 +171,24 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
 @function(out=True, aliases=("subtract",))
 def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """``input - alpha * other``."""
+    if _is_fused(input, other, alpha):
+        return ops.subtract_scaled(input, other, _factor(input, other, alpha))
     return ops.subtract(operand(input, "sub", "input"), scaled_operand(other, alpha, "sub", input))
 
 
 def _add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``self += alpha * other``."""
-    if type(alpha) in (int, float) and alpha != 1 and isinstance(other, EngineTensor):
-        other = _in_type_of_sum(other, self)
-        if other.aval.dtype.category >= dtypes.FLOAT:
-            one = constant(1)
-            return inplace.apply_in_place(ops.addcmul, self, self, other, one, constant(alpha))
+    if _is_fused(self, other, alpha):
+        factor = _factor(self, other, alpha)
+        return inplace.apply_in_place(ops.add_scaled, self, self, other, factor)
     return inplace.apply_in_place(ops.add, self, self, scaled_operand(other, alpha, "add_", self))
 
 
 def _sub_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
     """``self -= alpha * other``."""
+    if _is_fused(self, other, alpha):
+        factor = _factor(self, other, alpha)
+        return inplace.apply_in_place(ops.subtract_scaled, self, self, other, factor)
     scaled = scaled_operand(other, alpha, "sub_", self)
     return inplace.apply_in_place(ops.subtract, self, self, scaled)
 
@@ -180,6 +204,8 @@ def rsub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
         "Tensor input, Tensor other, *, Number alpha = 1",
         "Tensor input, Number other, Number alpha = 1",
     )  # fmt: skip
+    if _is_fused(other, input, alpha):
+        return ops.subtract_scaled(other, input, _factor(other, input, alpha))
     scaled = scaled_operand(input, alpha, "rsub", other)
     return ops.subtract(operand(other, "rsub", "other"), scaled)
 

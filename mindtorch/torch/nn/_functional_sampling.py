@@ -94,11 +94,15 @@ def _linear(x: Any, places: Sequence[Any]) -> Any:
     total: Any = 0
     for steps in itertools.product((0, 1), repeat=len(places)):
         weight: Any = 1
-        for place, floor, step in zip(places, floors, steps, strict=True):
+        for place, floor, step in reversed(list(zip(places, floors, steps, strict=True))):
             part = place - floor
             weight = weight * (part if step else 1 - part)
         corner = [floor + step for floor, step in zip(floors, steps, strict=True)]
-        total = total + _pixels(x, corner) * weight.unsqueeze(1)
+        pixels, weight = _pixels(x, corner), weight.unsqueeze(1)
+        if len(steps) == 2 and any(steps):  # as in PyTorch's loop over images, rounded once
+            total = total.addcmul(pixels, weight)
+        else:
+            total = total + pixels * weight
     return total
 
 
@@ -168,7 +172,11 @@ def _sampled(input: Any, grid: Any, mode: str, padding_mode: str, align: bool) -
     places = []
     for axis, size in enumerate(input.shape[2:]):
         place = grid[..., input.ndim - 3 - axis]
-        place = (place + 1) / 2 * (size - 1) if align else ((place + 1) * size - 1) / 2
+        if input.ndim == 5:  # PyTorch's loops over volumes have another arithmetic
+            place = (place + 1) / 2 * (size - 1) if align else ((place + 1) * size - 1) / 2
+        else:
+            half = place.new_tensor((size - 1) / 2 if align else size / 2)
+            place = (place + 1) * half if align else half.new_tensor(-0.5).addcmul(place + 1, half)
         places.append(place if mode == "bicubic" else _pad_place(place, size, padding_mode, align))
     if mode == "bicubic":
         return _cubic(input, places, padding_mode, align)
