@@ -16,8 +16,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import tape
+from ..aval import aval
 from ..core import GRAD, Op, state
-from ..tensor import Storage, Tensor, captures, result_types
+from ..tensor import Tensor, captures, make, result_types
 from .capture import ARGUMENT, CONSTANT, Segment, Source, compiled
 from .ir import DRAW, Graph, Node, Value
 from .seen import Seen, Walk, repeat, seen
@@ -48,6 +49,7 @@ class Entry:
 
     Attributes:
         value: of a tensor from outside; ``number`` is its element where it is a constant.
+        reach: from where to where its memory is needed, counted from its first element.
         children: what has followed, the latest first.
         segments: the ways the path to here was run, by the values that were needed.
         passes: the backward passes that began here.
@@ -56,7 +58,7 @@ class Entry:
 
     __slots__ = (
         "children", "inputs", "met", "number", "offset", "op", "outputs", "params", "parent",
-        "passes", "plan", "segments", "several", "value",
+        "passes", "plan", "reach", "segments", "several", "value",
     )  # fmt: skip
 
     def __init__(self, parent: Entry | None, op: Any, inputs: Any, params: Any) -> None:
@@ -74,6 +76,7 @@ class Entry:
         self.passes: tuple[Seen, ...] = ()
         self.value: Value | None = None
         self.number: Any = None
+        self.reach: tuple[int, int] | None = None
 
     def path(self) -> list[Entry]:
         found = []
@@ -132,6 +135,7 @@ class Replay(Trace):
         self.count = 0
         self.given: list[Tensor] = []
         self.fills: list[Any] = []
+        self.firsts: dict[int, tuple[Entry, int]] = {}
 
     def enter(self) -> None:
         state.update(interpreters=(*self.outer, self))
@@ -159,11 +163,32 @@ class Replay(Trace):
         ):
             return record.value
         elif type(flat) is not Value and not _inside(tensor, record):
+            self._widen(tensor)
             self.flush()
-            record = self._capture(tensor, wide=True)
+            record = self._capture(tensor)
         return super().value_of(tensor)
 
-    def _capture(self, tensor: Tensor, wide: bool = False) -> _Written:
+    def _widen(self, tensor: Tensor) -> None:
+        """Remember that more of the memory is needed than its first tensor shows."""
+        entry, offset = self.firsts[id(tensor._shared.memory)]
+        low, high = entry.reach or (0, entry.params.extent)
+        start = tensor._offset - offset
+        entry.reach = min(low, start), max(high, start + tensor.aval.extent)
+
+    def _reaching(self, tensor: Tensor) -> Tensor:
+        """The tensor, or the flat one over so much of its memory as was needed before."""
+        for entry in self.at.children:
+            if entry.reach is not None and entry.params is tensor.aval:
+                start, stop = (tensor._offset + end for end in entry.reach)
+                storage = tensor._shared
+                if start < 0 or stop > storage.buffer.size:
+                    break
+                self.firsts[id(storage.memory)] = entry, tensor._offset
+                described = aval((stop - start,), tensor.aval.dtype, None, tensor.aval.device)
+                return make(storage.buffer[start:stop], described, storage, start)
+        return tensor
+
+    def _capture(self, tensor: Tensor) -> _Written:
         storage = tensor._shared.memory
         self.kept.append(storage)
         if type(storage.buffer) is Value:
@@ -172,12 +197,11 @@ class Replay(Trace):
             check_type(tensor)
             if tensor.aval.device.type != "cpu":
                 raise TracingError("only memory of the CPU is compiled")
-            described, offset = tensor.aval, tensor._offset
-            if wide:
-                tensor = _whole(storage, tensor)
-                described, offset = tensor.aval, 0
-            value = self._from_outside(described, tensor)
-            record = _Written(value, described, len(self.given) - 1, offset)
+            first = self._reaching(tensor)
+            value = self._from_outside(first.aval, first)
+            record = _Written(value, first.aval, len(self.given) - 1, first._offset)
+            if first is tensor:
+                self.firsts[id(storage)] = self.at, tensor._offset
         self.storages[id(storage)] = record
         return record
 
@@ -507,15 +531,6 @@ def _inside(tensor: Tensor, record: _Written) -> bool:
     """Whether a real tensor lies in what was captured of its memory."""
     start = tensor._offset - record.base_offset
     return start >= 0 and start + tensor.aval.extent <= record.base_aval.extent
-
-
-def _whole(storage: Storage, tensor: Tensor) -> Tensor:
-    """The flat tensor over all of the storage."""
-    from ..aval import aval
-    from ..tensor import make
-
-    described = aval((storage.buffer.size,), tensor.aval.dtype, None, tensor.aval.device)
-    return make(storage.buffer, described, tensor._shared)
 
 
 def _same(a: Any, b: Any) -> bool:
