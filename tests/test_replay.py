@@ -33,9 +33,9 @@ def test_models_replayed_train_as_eagerly(name: str) -> None:
         torch.manual_seed(3)
         _, step = build(torch, name, **small)
         call = wrap(step.update)  # type: ignore[attr-defined]
-        found.append([*(call().item() for _ in range(4)), torch.rand(1).item()])
+        found.append([*(call().item() for _ in range(5)), torch.rand(1).item()])
     assert found[0] == found[1]
-    assert call.tree.runs >= 2
+    assert call.tree.runs >= 2 and call.tree.fresh == 0
 
 
 def training(kind: str) -> tuple[Callable[..., Any], list[Any], list[float]]:

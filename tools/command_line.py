@@ -37,6 +37,9 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"mindtorch {mindtorch.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="run a script with mindtorch in torch's place")
+    run.add_argument(
+        "--graph", action="store_true", help="what repeats runs compiled (also: MINDTORCH_GRAPH=1)"
+    )
     run.add_argument("script", type=Path)
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
     run.set_defaults(act=run_script)
@@ -81,6 +84,8 @@ def torchrun(arguments: list[str]) -> int:
 def run_script(options: argparse.Namespace) -> int:
     """Run the script as `python script.py` would, but that `import torch` gives mindtorch."""
     torch_disable()
+    if options.graph:
+        os.environ["MINDTORCH_GRAPH"] = "1"
     try:
         execute(options.script, options.arguments)
     except ScriptNotFoundError as error:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+import numpy as np
+
 from ..aval import Aval
 from ..core import KERNEL
-from ..tensor import Tensor, as_array
+from ..tensor import Tensor, as_array, capturing
 
 
 class Value:
@@ -22,9 +24,21 @@ class Value:
         return f"%{self.number}"
 
     def __getattr__(self, name: str) -> Any:
+        if name[:2] == "__":
+            raise AttributeError(name)
+        return getattr(self._data(name), name)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._data("elements")[place]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(self._data("an array"), dtype)
+
+    def _data(self, name: str) -> Any:
         from .trace import refuse_data
 
-        refuse_data(name)
+        reveal = getattr(capturing(), "reveal", None)
+        return refuse_data(name) if reveal is None else reveal(self)
 
 
 class Draw:

@@ -16,8 +16,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import tape
+from ..aval import aval
 from ..core import GRAD, Op, state
-from ..tensor import Storage, Tensor, captures, result_types
+from ..tensor import Tensor, captures, make, result_types
+from ..vmap import redraw
 from .capture import ARGUMENT, CONSTANT, Segment, Source, compiled
 from .ir import DRAW, Graph, Node, Value
 from .seen import Seen, Walk, repeat, seen
@@ -27,6 +29,8 @@ _new = object.__new__
 _reference = weakref.ref
 # how many entries and segments a tree holds before it is cut down to nothing
 MOST_ENTRIES, MOST_SEGMENTS = 200_000, 64
+# so many ops wait at most
+MOST_WAITING = 20_000
 # after so many segments in a row that were never met again, replaying is given up
 PATIENCE = 24
 
@@ -48,6 +52,7 @@ class Entry:
 
     Attributes:
         value: of a tensor from outside; ``number`` is its element where it is a constant.
+        reach: from where to where its memory is needed, counted from its first element.
         children: what has followed, the latest first.
         segments: the ways the path to here was run, by the values that were needed.
         passes: the backward passes that began here.
@@ -55,8 +60,8 @@ class Entry:
     """
 
     __slots__ = (
-        "children", "inputs", "met", "number", "offset", "op", "outputs", "params", "parent",
-        "passes", "plan", "segments", "several", "value",
+        "children", "depth", "inputs", "met", "number", "offset", "op", "outputs", "params",
+        "parent", "passes", "plan", "reach", "segments", "several", "value",
     )  # fmt: skip
 
     def __init__(self, parent: Entry | None, op: Any, inputs: Any, params: Any) -> None:
@@ -67,6 +72,7 @@ class Entry:
         self.children: list[Entry] = []
         self.segments: dict[Any, Segment] = {}
         self.met = 0
+        self.depth: int = 0 if parent is None else parent.depth + 1
         self.outputs: tuple[Value, ...] = ()
         self.plan: Any = None
         self.offset = 0
@@ -74,6 +80,7 @@ class Entry:
         self.passes: tuple[Seen, ...] = ()
         self.value: Value | None = None
         self.number: Any = None
+        self.reach: tuple[int, int] | None = None
 
     def path(self) -> list[Entry]:
         found = []
@@ -116,9 +123,10 @@ class Replay(Trace):
 
     left = ""
 
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, whole_script: bool = False) -> None:
         super().__init__()
         self.tree = tree
+        self.careful = whole_script
         self.thread = threading.get_ident()
         self.outer = state.interpreters
         self.alive: list[weakref.ref[Tensor]] = []
@@ -132,6 +140,7 @@ class Replay(Trace):
         self.count = 0
         self.given: list[Tensor] = []
         self.fills: list[Any] = []
+        self.firsts: dict[int, tuple[Entry, int]] = {}
 
     def enter(self) -> None:
         state.update(interpreters=(*self.outer, self))
@@ -151,6 +160,8 @@ class Replay(Trace):
         storage = storage.memory
         record = self.storages.get(id(storage))
         if record is None:
+            if self.at.depth > MOST_WAITING:
+                self.flush()
             record = self._capture(tensor)
             if tensor.aval is record.base_aval:
                 return record.value
@@ -159,11 +170,32 @@ class Replay(Trace):
         ):
             return record.value
         elif type(flat) is not Value and not _inside(tensor, record):
+            self._widen(tensor)
             self.flush()
-            record = self._capture(tensor, wide=True)
+            record = self._capture(tensor)
         return super().value_of(tensor)
 
-    def _capture(self, tensor: Tensor, wide: bool = False) -> _Written:
+    def _widen(self, tensor: Tensor) -> None:
+        """Remember that more of the memory is needed than its first tensor shows."""
+        entry, offset = self.firsts[id(tensor._shared.memory)]
+        low, high = entry.reach or (0, entry.params.extent)
+        start = tensor._offset - offset
+        entry.reach = min(low, start), max(high, start + tensor.aval.extent)
+
+    def _reaching(self, tensor: Tensor) -> Tensor:
+        """The tensor, or the flat one over so much of its memory as was needed before."""
+        for entry in self.at.children:
+            if entry.reach is not None and entry.params is tensor.aval:
+                start, stop = (tensor._offset + end for end in entry.reach)
+                storage = tensor._shared
+                if start < 0 or stop > storage.buffer.size:
+                    break
+                self.firsts[id(storage.memory)] = entry, tensor._offset
+                described = aval((stop - start,), tensor.aval.dtype, None, tensor.aval.device)
+                return make(storage.buffer[start:stop], described, storage, start)
+        return tensor
+
+    def _capture(self, tensor: Tensor) -> _Written:
         storage = tensor._shared.memory
         self.kept.append(storage)
         if type(storage.buffer) is Value:
@@ -172,12 +204,13 @@ class Replay(Trace):
             check_type(tensor)
             if tensor.aval.device.type != "cpu":
                 raise TracingError("only memory of the CPU is compiled")
-            described, offset = tensor.aval, tensor._offset
-            if wide:
-                tensor = _whole(storage, tensor)
-                described, offset = tensor.aval, 0
-            value = self._from_outside(described, tensor)
-            record = _Written(value, described, len(self.given) - 1, offset)
+            first = self._reaching(tensor)
+            if self.careful and _foreign(tensor):
+                first = _copied(first)
+            value = self._from_outside(first.aval, first)
+            record = _Written(value, first.aval, len(self.given) - 1, first._offset)
+            if first is tensor:
+                self.firsts[id(storage)] = self.at, tensor._offset
         self.storages[id(storage)] = record
         return record
 
@@ -289,6 +322,8 @@ class Replay(Trace):
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
         from .. import inplace
 
+        if self.careful and _foreign(target):
+            return self.outside(inplace.apply_in_place, op, target, *inputs, **params)
         try:
             super().apply_in_place(op, target, inputs, params)
         except TracingError:
@@ -298,6 +333,8 @@ class Replay(Trace):
     def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
         from .. import inplace
 
+        if self.careful and _foreign(target):
+            return self.outside(inplace.copy_, target, source)
         try:
             super().copy_into(target, source)
         except TracingError:
@@ -310,6 +347,13 @@ class Replay(Trace):
         if type(buffer) is not Value and buffer.base is not None:
             self.flush()
         return target
+
+    def redraw(self, target: Tensor, fill: Any, inputs: Any) -> None:
+        if self.careful and _foreign(target):
+            self.outside(redraw, target, fill, *inputs)
+            return
+        super().redraw(target, fill, inputs)
+        self._written_to(target)
 
     def _remember_leaves(self, inputs: Any) -> None:
         """Gradients are tensors like all others here."""
@@ -390,6 +434,22 @@ class Replay(Trace):
     def leave(self, what: str) -> None:
         """What a capture would end at: the ops so far are run."""
         self.needed(what)
+
+    def settle(self, tensor: Tensor) -> None:
+        """Memory is about to be written to by other means than an op."""
+        if self in state.interpreters and tensor._storage is not None and (
+            id(tensor._storage.memory) in self.storages or self._waits(tensor)
+        ):
+            self.flush()
+
+    def reveal(self, value: Value) -> Any:
+        """The elements of a value that somebody takes for a tensor's data."""
+        held = [x for x in (reference() for reference in self.alive)
+                if x is not None and x.flat is value]  # fmt: skip
+        if not held or state.interpreters[-1] is not self:
+            refuse_data("elements")
+        self.flush()
+        return held[0].flat
 
     def materialise(self) -> None:
         """Run what waits."""
@@ -509,13 +569,16 @@ def _inside(tensor: Tensor, record: _Written) -> bool:
     return start >= 0 and start + tensor.aval.extent <= record.base_aval.extent
 
 
-def _whole(storage: Storage, tensor: Tensor) -> Tensor:
-    """The flat tensor over all of the storage."""
-    from ..aval import aval
-    from ..tensor import make
+def _foreign(tensor: Tensor) -> bool:
+    """Whether the memory may be written to by others, numpy arrays for example."""
+    buffer = tensor._shared.memory.buffer
+    return type(buffer) is not Value and buffer.base is not None and tensor._node is None
 
-    described = aval((storage.buffer.size,), tensor.aval.dtype, None, tensor.aval.device)
-    return make(storage.buffer, described, tensor._shared)
+
+def _copied(tensor: Tensor) -> Tensor:
+    copied = make(tensor.flat.copy(), tensor.aval)
+    copied._offset = tensor._offset
+    return copied
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -250,6 +250,9 @@ class Trace:
         """Whether this backward pass was done by other means."""
         return False
 
+    def settle(self, tensor: Tensor) -> None:
+        """Memory is about to be written to by other means than an op."""
+
     # --- random numbers -------------------------------------------------------------------------
 
     def draw(self, described: Any, fill: Any, inputs: Any) -> Tensor:

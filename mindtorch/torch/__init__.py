@@ -22,6 +22,7 @@ from mindtorch.engine.dtypes import uint8 as uint8
 from mindtorch.engine.dtypes import uint16 as uint16
 from mindtorch.engine.dtypes import uint32 as uint32
 from mindtorch.engine.dtypes import uint64 as uint64
+from mindtorch.engine.graph import always as _always
 
 from . import version as version
 from ._autocast import NAMESPACE as _AUTOCAST_POLICIES
@@ -207,3 +208,6 @@ def __getattr__(name: str) -> Any:
         if hasattr(module, name):
             return getattr(module, name)
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
+
+
+_always.begin_if_asked()

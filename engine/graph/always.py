@@ -1,0 +1,62 @@
+"""A whole script as one replay: what repeats in it runs compiled, without a decorator.
+
+``begin()`` puts one :class:`.replay.Replay` under all ops of this thread. Forward and backward
+passes wait until somebody looks: an optimizer's step, ``item()``, ``print``, ``numpy()``. What
+differs from what was seen runs as it is; results are those of eager execution.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+
+from ..core import state
+from ..tensor import captures
+from .replay import Replay, Tree
+
+_active: list[Replay] = []
+_registered: list[bool] = []
+
+
+def begin() -> None:
+    """Let the ops of this thread wait and run compiled from now on."""
+    if _active or state.interpreters:
+        return
+    run = Replay(Tree(), whole_script=True)
+    _active.append(run)
+    captures.insert(0, run)
+    run.enter()
+    if not _registered:
+        _registered.append(True)
+        atexit.register(end)
+        os.register_at_fork(after_in_child=_forget)
+
+
+def end() -> None:
+    """Run what waits, and ops one by one again."""
+    while _active:
+        run = _active.pop()
+        try:
+            run.flush()
+        finally:
+            captures.remove(run)
+            run.exit()
+
+
+def tree() -> Tree | None:
+    """What was seen of the script; None while ops run one by one."""
+    return _active[-1].tree if _active else None
+
+
+def _forget() -> None:
+    """A forked child works op by op: what waits is the parent's."""
+    while _active:
+        run = _active.pop()
+        run.exit()
+        captures.clear()
+
+
+def begin_if_asked() -> None:
+    """Begin where the environment has MINDTORCH_GRAPH=1."""
+    if os.environ.get("MINDTORCH_GRAPH", "") not in ("", "0"):
+        begin()
