@@ -66,21 +66,6 @@ def _product(a: Any, b: Any, shift: Any) -> Any:
 
 
 @kernel(fastmath={"reassoc", "contract"})
-def _weighted(a: Any, w: Any) -> Any:
-    """The sum of ``a * w``."""
-    result = 0.0
-    start = 0
-    while start < a.size:
-        first, second = a[start : start + 256], w[start : start + 256]
-        partial = a.dtype.type(0)
-        for i in range(first.size):
-            partial += first[i] * second[i]
-        result += partial
-        start += 256
-    return result
-
-
-@kernel(fastmath={"reassoc", "contract"})
 def _triple(a: Any, w: Any, b: Any, shift: Any) -> Any:
     """The sum of ``a * w * (b - shift)``."""
     result = 0.0
@@ -368,7 +353,7 @@ def batch_norm_gradient(outs: Any, g: Any, x: Any, weight: Any, mean: Any, invst
 # --- layer norm: rows -------------------------------------------------------------------------
 
 
-@kernel
+@kernel(fastmath={"contract"})
 def _layer_forward(
     y: Any, mean: Any, rstd: Any, x: Any, weight: Any, bias: Any, eps: float
 ) -> None:
@@ -395,38 +380,81 @@ def _layer_forward(
                     out[j] += bias[j]
 
 
+_TOGETHER = 32  # rows whose gradients of the parameters are added in the rows' own type
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _slope_sums(g: Any, w: Any, x: Any, shift: Any) -> Any:
+    """The sums of ``g * w`` and of ``g * w * (x - shift)``."""
+    total, product = 0.0, 0.0
+    zero = g.dtype.type(0)
+    start = 0
+    while start < g.size:
+        slope, row, factor = g[start : start + 256], x[start : start + 256], w[start : start + 256]
+        first, second = zero, zero
+        for i in range(slope.size):
+            part = slope[i] * factor[i]
+            first += part
+            second += part * (row[i] - shift)
+        total += first
+        product += second
+        start += 256
+    return total, product
+
+
+@kernel(fastmath={"contract"})
+def _layer_gradient_of_two(
+    gx: Any, gw: Any, gb: Any, g: Any, x: Any, w: Any, n: int, r: int, s: int, facts: Any
+) -> None:
+    """The gradients of rows r and s, and their part of the parameters' gradients.
+
+    ``facts`` are each row's mean, inverse deviation, and what is subtracted from its slopes.
+    """
+    gr, gs, xr, xs = g[r * n : r * n + n], g[s * n : s * n + n], x[r * n : r * n + n], x[s * n :]
+    to_r, to_s = gx[r * n : r * n + n], gx[s * n : s * n + n]
+    (center, scale, offset, pull), (center_s, scale_s, offset_s, pull_s) = facts
+    for j in range(n):
+        d, e = xr[j] - center, xs[j] - center_s
+        gw[j] += gr[j] * (d * scale) + gs[j] * (e * scale_s)
+        gb[j] += gr[j] + gs[j]
+        to_r[j] = (gr[j] * w[j] - offset - d * pull) * scale
+        to_s[j] = (gs[j] * w[j] - offset_s - e * pull_s) * scale_s
+
+
+@kernel
+def _layer_facts(g: Any, x: Any, w: Any, mean: Any, rstd: Any, n: int, r: int) -> Any:
+    kind = x.dtype.type
+    total, product = _slope_sums(g[r * n : (r + 1) * n], w, x[r * n : (r + 1) * n], mean[r])
+    return mean[r], rstd[r], kind(total / n), kind(product * rstd[r] * rstd[r] / n)
+
+
 @kernel
 def _layer_gradient(
     gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any
 ) -> None:
-    rows = mean.size
-    n = gw.size
-    kind = x.dtype.type
+    n, rows, kind = gw.size, mean.size, x.dtype.type
+    w = weight if weight.size else np.ones(n, x.dtype)
     held_w, held_b = np.zeros(n, np.float64), np.zeros(n, np.float64)
-    for r in range(rows):
-        slope, row = g[r * n : (r + 1) * n], x[r * n : (r + 1) * n]
-        out = gx[r * n : (r + 1) * n]
-        center, scale = mean[r], rstd[r]
-        if weight.size:
-            total = _weighted(slope, weight)
-            product = _triple(slope, weight, row, center)
-        else:
-            total = _sum(slope)
-            product = _product(slope, row, center)
-        offset = kind(total / n)
-        pull = kind(product * scale * scale / n)
-        if weight.size:
+    part_w, part_b = np.empty(n, x.dtype), np.empty(n, x.dtype)
+    for first in range(0, rows, _TOGETHER):
+        part_w[:] = 0
+        part_b[:] = 0
+        last = min(first + _TOGETHER, rows)
+        for r in range(first, last - 1, 2):
+            one = _layer_facts(g, x, w, mean, rstd, n, r)
+            other = _layer_facts(g, x, w, mean, rstd, n, r + 1)
+            _layer_gradient_of_two(gx, part_w, part_b, g, x, w, n, r, r + 1, (one, other))
+        if (last - first) % 2:
+            center, scale, offset, pull = _layer_facts(g, x, w, mean, rstd, n, last - 1)
             for j in range(n):
-                d = row[j] - center
-                held_w[j] += slope[j] * d * scale
-                held_b[j] += slope[j]
-                out[j] = (slope[j] * weight[j] - offset - d * pull) * scale
-        else:
-            for j in range(n):
-                d = row[j] - center
-                held_w[j] += slope[j] * d * scale
-                held_b[j] += slope[j]
-                out[j] = (slope[j] - offset - d * pull) * scale
+                at = (last - 1) * n + j
+                d = x[at] - center
+                part_w[j] += g[at] * (d * scale)
+                part_b[j] += g[at]
+                gx[at] = (g[at] * w[j] - offset - d * pull) * scale
+        for j in range(n):
+            held_w[j] += part_w[j]
+            held_b[j] += part_b[j]
     for j in range(gw.size):
         gw[j] = kind(held_w[j])
     for j in range(gb.size):

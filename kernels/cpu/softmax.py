@@ -16,9 +16,9 @@ import numpy as np
 
 from mindtorch.kernels.compile import entry_point, kernel
 
-from .bits import greater
+from .bits import add_any_order, greater
 from .half import in_float32
-from .math import exp32, log32
+from .math import exp_falling, log32
 from .math_double import exp64, log64
 from .movement import dense
 
@@ -65,13 +65,25 @@ def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
     """The loops with the ``exp`` and ``log`` of one element type."""
 
     @kernel
+    def exponentials_of_row(out: Any, row: Any, shift: Any) -> Any:
+        """``out = exp(row - shift)``, and its sum."""
+        total = 0.0
+        for start in range(0, row.size, 256):
+            part, result = row[start : start + 256], out[start : start + 256]
+            partial = row.dtype.type(0)
+            for i in range(part.size):
+                value = exponential(part[i] - shift)
+                result[i] = value
+                partial = add_any_order(partial, value)
+            total += partial
+        return total
+
+    @kernel
     def softmax(out: Any, x: Any, outer: int, n: int, inner: int) -> None:
         for r in range(outer):
             row, result = x[r * n : (r + 1) * n], out[r * n : (r + 1) * n]
-            shift = _maximum(row)
-            for i in range(n):
-                result[i] = exponential(row[i] - shift)
-            scale = x.dtype.type(1.0 / _total(result))
+            total = exponentials_of_row(result, row, _maximum(row))
+            scale = x.dtype.type(1.0 / total)
             for i in range(n):
                 result[i] = result[i] * scale
 
@@ -80,9 +92,7 @@ def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
         for r in range(outer):
             row, result = x[r * n : (r + 1) * n], out[r * n : (r + 1) * n]
             shift = _maximum(row)
-            for i in range(n):
-                result[i] = exponential(row[i] - shift)
-            offset = x.dtype.type(np.log(_total(result)))
+            offset = x.dtype.type(np.log(exponentials_of_row(result, row, shift)))
             for i in range(n):
                 result[i] = row[i] - shift - offset
 
@@ -217,7 +227,7 @@ def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
 
 
 _BY_TYPE = {
-    np.dtype(np.float32): _loops(exp32, log32),
+    np.dtype(np.float32): _loops(exp_falling, log32),
     np.dtype(np.float64): _loops(exp64, log64),
 }
 
