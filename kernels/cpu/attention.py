@@ -23,6 +23,9 @@ from .half import flat, in_float32
 from .math import exp_falling
 from .math_double import exp64
 from .softmax import _maximum
+from .threads import parallel_for
+
+_SERIAL = 8192  # scores that one thread makes sooner than two
 
 
 @kernel(inline="always")
@@ -68,13 +71,14 @@ def _loops(exponential: Any) -> Any:
 
     @kernel
     def forward(
-        y: Any, lse: Any, q: Any, k: Any, v: Any, mask: Any, steps: Any, heads: int, sets: int,
-        queries: int, keys: int, width: int, out_width: int, scale: float, causal: int,
+        y: Any, lse: Any, q: Any, k: Any, v: Any, mask: Any, steps: Any, heads: int,
+        queries: int, keys: int, width: int, out_width: int, scale: float, causal: int, begin: int,
+        end: int,
     ) -> None:  # fmt: skip
         most = _rows(keys)
         block, factors = np.empty(most * keys, q.dtype), np.empty(most, q.dtype)
         kind = q.dtype.type
-        for s in range(sets):
+        for s in range(begin, end):
             at_mask = (s // heads) * steps[0] + (s % heads) * steps[1]
             q_, k_ = q[s * queries * width :], k[s * keys * width :]
             v_ = v[s * keys * out_width :]
@@ -110,13 +114,13 @@ def _loops(exponential: Any) -> Any:
     @kernel
     def backward(
         gq: Any, gk: Any, gv: Any, g: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, lse: Any,
-        steps: Any, heads: int, sets: int, queries: int, keys: int, width: int, out_width: int,
-        scale: float, causal: int,
+        steps: Any, heads: int, queries: int, keys: int, width: int, out_width: int, scale: float,
+        causal: int, begin: int, end: int,
     ) -> None:  # fmt: skip
         most = _rows(keys)
         block, slope = np.empty(most * keys, q.dtype), np.empty(most * keys, q.dtype)
         kind = q.dtype.type
-        for s in range(sets):
+        for s in range(begin, end):
             at_mask = (s // heads) * steps[0] + (s % heads) * steps[1]
             q_, k_ = q[s * queries * width :], k[s * keys * width :]
             v_ = v[s * keys * out_width :]
@@ -187,13 +191,23 @@ def attention(
     S]. A query whose scores are all -inf gets zeros.
     """
     y, lse = outs
-    blas.library()
     values, steps, heads = _mask_of(mask, q, k)
-    forward = _BY_TYPE[q.dtype][0]
-    forward(
-        y.reshape(-1), lse.reshape(-1), flat(q), flat(k), flat(v), values, steps, heads,
-        *_sizes(q, k, v), float(scale), int(causal),
-    )  # fmt: skip
+    arrays = (y.reshape(-1), lse.reshape(-1), flat(q), flat(k), flat(v), values, steps)
+    _over_sets(_BY_TYPE[q.dtype][0], arrays, heads, _sizes(q, k, v), scale, causal)
+
+
+def _over_sets(
+    loop: Any, arrays: Any, heads: int, sizes: Any, scale: float, causal: bool
+) -> None:
+    """The loop over batches and heads, shared out to the threads."""
+    blas.library()
+    sets, *lengths = sizes
+
+    def part(begin: int, end: int) -> None:
+        loop(*arrays, heads, *lengths, float(scale), int(causal), begin, end)
+
+    with blas.alone():
+        parallel_for(sets, part, 1 + _SERIAL // max(lengths[0] * lengths[1], 1))
 
 
 @in_float32
@@ -202,10 +216,9 @@ def attention_gradient(
     causal: bool,
 ) -> None:  # fmt: skip
     """``outs`` = gradients for (q, k, v) of :func:`attention`."""
-    blas.library()
     values, steps, heads = _mask_of(mask, q, k)
-    backward = _BY_TYPE[q.dtype][1]
-    backward(
+    arrays = (
         *[o.reshape(-1) for o in outs], flat(g), flat(q), flat(k), flat(v), values, flat(y),
-        flat(logsumexp), steps, heads, *_sizes(q, k, v), float(scale), int(causal),
+        flat(logsumexp), steps,
     )  # fmt: skip
+    _over_sets(_BY_TYPE[q.dtype][1], arrays, heads, _sizes(q, k, v), scale, causal)
