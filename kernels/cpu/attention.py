@@ -1,8 +1,8 @@
 """Scaled dot product attention, forward and backward, without a matrix of all pairs.
 
-For each batch and head, ``_ROWS`` queries at a time: their scores with all keys lie in a scratch
-block that stays in cache, and are turned into weights and used there. Backward computes the block
-again from the saved log-sum-exp:
+For each batch and head, 64 or 128 queries at a time: their scores with all keys lie in a scratch
+block that stays in cache, and are turned into weights and used there; the product with the values
+is divided by the weights' sum. Backward computes the block again from the saved log-sum-exp:
 
     P = exp(scale q k' + mask - lse)      D = sum(g * y)
     dv += P' g     dS = P * (g v' - D) scale     dq = dS k     dk += dS' q
@@ -17,16 +17,21 @@ import numpy as np
 from mindtorch.kernels.compile import kernel
 
 from . import blas
+from .bits import add_any_order
 from .blas import gemm
 from .half import flat, in_float32
-from .math import exp32
+from .math import exp_falling
+from .math_double import exp64
+from .softmax import _maximum
+from .threads import parallel_for
 
-_ROWS = 64
+_SERIAL = 8192  # scores that one thread makes sooner than two
 
 
 @kernel(inline="always")
-def _exp(x: Any) -> Any:
-    return np.exp(x)
+def _rows(keys: int) -> int:
+    """How many queries' scores are held at once: more where they fit into 128 KiB."""
+    return 128 if keys <= 256 else 64
 
 
 def _loops(exponential: Any) -> Any:
@@ -48,11 +53,13 @@ def _loops(exponential: Any) -> Any:
                 for j in range(min(start + i + 1, keys), keys):
                     row[j] = lowest
 
-    @kernel(fastmath={"reassoc", "contract"})
-    def row_sum(row: Any) -> Any:
+    @kernel
+    def exponentials(row: Any, shift: Any) -> Any:
+        """Turn ``row`` into ``exp(row - shift)``; their sum."""
         total = row.dtype.type(0)
         for i in range(row.size):
-            total += row[i]
+            row[i] = exponential(row[i] - shift)
+            total = add_any_order(total, row[i])
         return total
 
     @kernel(fastmath={"reassoc", "contract"})
@@ -64,54 +71,62 @@ def _loops(exponential: Any) -> Any:
 
     @kernel
     def forward(
-        y: Any, lse: Any, q: Any, k: Any, v: Any, mask: Any, steps: Any, heads: int, sets: int,
-        queries: int, keys: int, width: int, out_width: int, scale: float, causal: int,
+        y: Any, lse: Any, q: Any, k: Any, v: Any, mask: Any, steps: Any, heads: int,
+        queries: int, keys: int, width: int, out_width: int, scale: float, causal: int, begin: int,
+        end: int,
     ) -> None:  # fmt: skip
-        block = np.empty(64 * keys, q.dtype)
+        most = _rows(keys)
+        block, factors = np.empty(most * keys, q.dtype), np.empty(most, q.dtype)
         kind = q.dtype.type
-        for s in range(sets):
+        for s in range(begin, end):
             at_mask = (s // heads) * steps[0] + (s % heads) * steps[1]
             q_, k_ = q[s * queries * width :], k[s * keys * width :]
             v_ = v[s * keys * out_width :]
-            for start in range(0, queries, 64):
-                rows = min(64, queries - start)
+            for start in range(0, queries, most):
+                rows, first = min(most, queries - start), s * queries + start
                 scores(block, q_, k_, mask, steps, at_mask, start, rows, keys, width, scale, causal)
                 for i in range(rows):
                     row = block[i * keys : (i + 1) * keys]
-                    best = row[0]
-                    for j in range(keys):
-                        best = row[j] if (row[j] > best) | (row[j] != row[j]) else best
+                    best = _maximum(row)
                     if best == kind(-np.inf):
-                        for j in range(keys):
-                            row[j] = 0
-                        lse[s * queries + start + i] = best
+                        row[:] = 0
+                        factors[i] = 1
+                        lse[first + i] = best
                         continue
-                    for j in range(keys):
-                        row[j] = exponential(row[j] - best)
-                    total = row_sum(row)
-                    factor = kind(1) / total
-                    for j in range(keys):
-                        row[j] *= factor
-                    lse[s * queries + start + i] = best + kind(np.log(total))
-                target = y[(s * queries + start) * out_width :]
+                    total = exponentials(row, best)
+                    factors[i] = kind(1) / total
+                    lse[first + i] = best + kind(np.log(total))
+                target = y[first * out_width :]
                 gemm(0, 0, rows, out_width, keys, 1.0, block, keys, v_, out_width, 0.0, target,
-                     out_width)
+                     out_width)  # fmt: skip
+                for i in range(rows):
+                    result = target[i * out_width : (i + 1) * out_width]
+                    for j in range(out_width):
+                        result[j] *= factors[i]
+
+    @kernel
+    def slopes(row: Any, pull: Any, whole: Any, drop: Any) -> None:
+        """Turn scores into weights, and the weights' gradients into the scores'."""
+        for j in range(row.size):
+            row[j] = exponential(row[j] - whole)
+            pull[j] = row[j] * (pull[j] - drop)
 
     @kernel
     def backward(
         gq: Any, gk: Any, gv: Any, g: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, lse: Any,
-        steps: Any, heads: int, sets: int, queries: int, keys: int, width: int, out_width: int,
-        scale: float, causal: int,
+        steps: Any, heads: int, queries: int, keys: int, width: int, out_width: int, scale: float,
+        causal: int, begin: int, end: int,
     ) -> None:  # fmt: skip
-        block, slope = np.empty(64 * keys, q.dtype), np.empty(64 * keys, q.dtype)
+        most = _rows(keys)
+        block, slope = np.empty(most * keys, q.dtype), np.empty(most * keys, q.dtype)
         kind = q.dtype.type
-        for s in range(sets):
+        for s in range(begin, end):
             at_mask = (s // heads) * steps[0] + (s % heads) * steps[1]
             q_, k_ = q[s * queries * width :], k[s * keys * width :]
             v_ = v[s * keys * out_width :]
             gk_, gv_ = gk[s * keys * width :], gv[s * keys * out_width :]
-            for start in range(0, queries, 64):
-                rows = min(64, queries - start)
+            for start in range(0, queries, most):
+                rows = min(most, queries - start)
                 kept = 0.0 if start == 0 else 1.0
                 first = s * queries + start
                 g_ = g[first * out_width :]
@@ -121,17 +136,13 @@ def _loops(exponential: Any) -> Any:
                 for i in range(rows):
                     row = block[i * keys : (i + 1) * keys]
                     pull = slope[i * keys : (i + 1) * keys]
-                    whole = lse[first + i]
-                    if whole == kind(-np.inf):
-                        for j in range(keys):
-                            row[j] = 0
-                    else:
-                        for j in range(keys):
-                            row[j] = exponential(row[j] - whole)
+                    if lse[first + i] == kind(-np.inf):
+                        row[:] = 0
+                        pull[:] = 0
+                        continue
                     at = (first + i) * out_width
                     drop = row_product(g[at : at + out_width], y[at : at + out_width])
-                    for j in range(keys):
-                        pull[j] = row[j] * (pull[j] - drop)
+                    slopes(row, pull, lse[first + i], drop)
                 gemm(1, 0, keys, out_width, rows, 1.0, block, keys, g_, out_width, kept, gv_,
                      out_width)
                 gemm(0, 0, rows, width, keys, scale, slope, keys, k_, width, 0.0,
@@ -142,7 +153,7 @@ def _loops(exponential: Any) -> Any:
     return forward, backward
 
 
-_BY_TYPE = {np.dtype(np.float32): _loops(exp32), np.dtype(np.float64): _loops(_exp)}
+_BY_TYPE = {np.dtype(np.float32): _loops(exp_falling), np.dtype(np.float64): _loops(exp64)}
 
 
 def _mask_of(mask: Any, q: Any, k: Any) -> tuple[Any, Any, int]:
@@ -180,13 +191,23 @@ def attention(
     S]. A query whose scores are all -inf gets zeros.
     """
     y, lse = outs
-    blas.library()
     values, steps, heads = _mask_of(mask, q, k)
-    forward = _BY_TYPE[q.dtype][0]
-    forward(
-        y.reshape(-1), lse.reshape(-1), flat(q), flat(k), flat(v), values, steps, heads,
-        *_sizes(q, k, v), float(scale), int(causal),
-    )  # fmt: skip
+    arrays = (y.reshape(-1), lse.reshape(-1), flat(q), flat(k), flat(v), values, steps)
+    _over_sets(_BY_TYPE[q.dtype][0], arrays, heads, _sizes(q, k, v), scale, causal)
+
+
+def _over_sets(
+    loop: Any, arrays: Any, heads: int, sizes: Any, scale: float, causal: bool
+) -> None:
+    """The loop over batches and heads, shared out to the threads."""
+    blas.library()
+    sets, *lengths = sizes
+
+    def part(begin: int, end: int) -> None:
+        loop(*arrays, heads, *lengths, float(scale), int(causal), begin, end)
+
+    with blas.alone():
+        parallel_for(sets, part, 1 + _SERIAL // max(lengths[0] * lengths[1], 1))
 
 
 @in_float32
@@ -195,10 +216,9 @@ def attention_gradient(
     causal: bool,
 ) -> None:  # fmt: skip
     """``outs`` = gradients for (q, k, v) of :func:`attention`."""
-    blas.library()
     values, steps, heads = _mask_of(mask, q, k)
-    backward = _BY_TYPE[q.dtype][1]
-    backward(
+    arrays = (
         *[o.reshape(-1) for o in outs], flat(g), flat(q), flat(k), flat(v), values, flat(y),
-        flat(logsumexp), steps, heads, *_sizes(q, k, v), float(scale), int(causal),
+        flat(logsumexp), steps,
     )  # fmt: skip
+    _over_sets(_BY_TYPE[q.dtype][1], arrays, heads, _sizes(q, k, v), scale, causal)

@@ -160,3 +160,13 @@ def choose(context: Any, condition: Any, x: Any, y: Any) -> Any:
         return builder.select(*arguments)
 
     return x(types.boolean, x, x), generate
+
+
+@intrinsic
+def add_any_order(context: Any, x: Any, y: Any) -> Any:
+    """``x + y`` as a step of a sum whose terms may be added in any order, so by vectors."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.fadd(*arguments, flags=("reassoc",))
+
+    return x(x, x), generate

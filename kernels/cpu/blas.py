@@ -7,11 +7,13 @@ symbol name, which leaves them cacheable.
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import functools
 import importlib.util
 import os
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -95,6 +97,19 @@ def set_threads(count: int) -> None:
     """Let BLAS use ``count`` threads; before it is loaded the setting waits."""
     if _library is not None:
         _library.scipy_openblas_set_num_threads(count)
+
+
+@contextlib.contextmanager
+def alone() -> Iterator[None]:
+    """A block in which each call of BLAS stays in the thread that makes it."""
+    count = get_num_threads()
+    if count > 1:
+        set_threads(1)
+    try:
+        yield
+    finally:
+        if count > 1:
+            set_threads(count)
 
 
 @functools.cache

@@ -9,13 +9,13 @@ import numpy as np
 
 from mindtorch.kernels.compile import entry_point, kernel
 
-from .bits import greater
+from .bits import add_any_order, greater
 from .half import flat, in_float32
-from .math import exp32, log32
+from .math import exp_falling, log32
 from .math_double import exp64, log64
 from .movement import dense
 from .normalization import _optional
-from .softmax import _maximum, _total
+from .softmax import _maximum
 from .threads import parallel_for
 
 
@@ -102,7 +102,7 @@ def nll_gradient(
 # --- cross entropy: log_softmax and nll at once, without the array of logarithms -------------
 
 _PIECE = 65536  # elements that are worth a thread
-_BLOCK = 256  # elements whose exponentials wait to be added
+_BLOCK = 256  # exponentials that are added in their own type
 
 
 _NONE, _MEAN, _SUM = range(3)
@@ -113,15 +113,16 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
     """(forward, backward, all of forward) for rows of ``[rows, classes, inner]``."""
 
     @kernel
-    def row_statistics(row: Any, scratch: Any) -> tuple[Any, Any]:
+    def row_statistics(row: Any) -> tuple[Any, Any]:
         """The maximum of a row and log(sum(exp(row - maximum)))."""
         shift = _maximum(row)
         sums = 0.0
         for begin in range(0, row.size, _BLOCK):
             part = row[begin : begin + _BLOCK]
+            partial = row.dtype.type(0)
             for i in range(part.size):
-                scratch[i] = exponential(part[i] - shift)
-            sums += _total(scratch[: part.size])
+                partial = add_any_order(partial, exponential(part[i] - shift))
+            sums += partial
         return shift, row.dtype.type(np.log(sums))
 
     @kernel
@@ -147,12 +148,11 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
         losses: Any, shifts: Any, logs: Any, x: Any, target: Any, weight: Any, classes: int,
         inner: int, ignored: int, smoothing: float, start: int, stop: int,
     ) -> None:  # fmt: skip
-        scratch = np.empty(_BLOCK, x.dtype)
         for r in range(start, stop):
             at = r * classes * inner
             if inner == 1:
                 row = x[at : at + classes]
-                shifts[r], logs[r] = row_statistics(row, scratch)
+                shifts[r], logs[r] = row_statistics(row)
             else:
                 places = slice(r * inner, (r + 1) * inner)
                 column_statistics(shifts[places], logs[places], x, classes, inner, at)
@@ -171,6 +171,11 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
                         spread += part * (weight[k] if weight.size else 1)
                     loss += spread * (smoothing / classes)
                 losses[place] = loss
+
+    @kernel
+    def row_gradient(out: Any, row: Any, shift: Any, log: Any, slope: Any) -> None:
+        for k in range(row.size):
+            out[k] = exponential(row[k] - shift - log) * slope
 
     @kernel
     def backward(
@@ -201,10 +206,8 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
                 for j in range(inner):
                     result[j] = exponential(row[j] - shift[j] - log[j]) * all_[j]
             if inner == 1:
-                row, result = x[r * classes : (r + 1) * classes], gx[r * classes :]
-                shift_, log_, slope = shifts[r], logs[r], all_[0]
-                for k in range(classes):
-                    result[k] = exponential(row[k] - shift_ - log_) * slope
+                here = slice(r * classes, (r + 1) * classes)
+                row_gradient(gx[here], x[here], shifts[r], logs[r], all_[0])
             if smoothing > 0:
                 for k in range(classes):
                     at = (r * classes + k) * inner
@@ -241,7 +244,7 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
 
 
 _BY_TYPE = {
-    np.dtype(np.float32): _loops(exp32, log32),
+    np.dtype(np.float32): _loops(exp_falling, log32),
     np.dtype(np.float64): _loops(exp64, log64),
 }
 

@@ -60,14 +60,13 @@ def exp32(x: Any) -> Any:
 
 @kernel(inline="always")
 def exp_falling(x: Any) -> Any:
-    """exp for x <= 0 (or NaN), where results below 2^-125 may be 0: softmax's."""
-    y = choose(x < _f(-87.0), _f(-87.0), x)
+    """exp for x <= 0 (or NaN). 2^(n + 64) is never too small; the product with 2^-64 rounds."""
+    y = choose(x < _f(-104.0), _f(-104.0), x)
     shifted = fma(y, _LOG2_E, _ROUNDER)
     n = shifted - _ROUNDER
     r = fma(n, -_LN2_LOW, fma(n, -_LN2_HIGH, y))
-    k = np.int32(float_bits(shifted) - _ROUNDER_BITS)
-    value = (_exp_rest(r) + _f(1.0)) * _power_of_two(k)
-    return choose(x < _f(-86.5), _f(0.0), value)
+    k = np.int32(float_bits(shifted) - _ROUNDER_BITS + np.int32(64))
+    return (_exp_rest(r) + _f(1.0)) * _power_of_two(k) * _f(5.421010862427522e-20)
 
 
 @kernel(inline="always")

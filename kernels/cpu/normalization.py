@@ -8,6 +8,8 @@ absent weight or bias is an empty array to the loops.
 
 from __future__ import annotations
 
+import math
+import threading
 from typing import Any
 
 import numpy as np
@@ -16,87 +18,11 @@ from mindtorch.kernels.compile import kernel
 
 from .bits import fma
 from .half import flat, in_float32
-from .threads import get_num_threads
+from .row_sums import row_deviation, row_product, row_sum, row_triple, slope_sums
+from .threads import get_num_threads, parallel_for
 from .vectors import lane_sums_of, lanes
 
-
-@kernel(fastmath={"reassoc", "contract"})
-def _sum(row: Any) -> Any:
-    result = 0.0
-    start = 0
-    while start < row.size:
-        part = row[start : start + 256]
-        partial = row.dtype.type(0)
-        for i in range(part.size):
-            partial += part[i]
-        result += partial
-        start += 256
-    return result
-
-
-@kernel(fastmath={"reassoc", "contract"})
-def _deviation(row: Any, mean: Any) -> Any:
-    """The sum of squared deviations from ``mean``."""
-    result = 0.0
-    start = 0
-    while start < row.size:
-        part = row[start : start + 256]
-        partial = row.dtype.type(0)
-        for i in range(part.size):
-            d = part[i] - mean
-            partial += d * d
-        result += partial
-        start += 256
-    return result
-
-
-@kernel(fastmath={"reassoc", "contract"})
-def _product(a: Any, b: Any, shift: Any) -> Any:
-    """The sum of ``a * (b - shift)``."""
-    result = 0.0
-    start = 0
-    while start < a.size:
-        first, second = a[start : start + 256], b[start : start + 256]
-        partial = a.dtype.type(0)
-        for i in range(first.size):
-            partial += first[i] * (second[i] - shift)
-        result += partial
-        start += 256
-    return result
-
-
-@kernel(fastmath={"reassoc", "contract"})
-def _weighted(a: Any, w: Any) -> Any:
-    """The sum of ``a * w``."""
-    result = 0.0
-    start = 0
-    while start < a.size:
-        first, second = a[start : start + 256], w[start : start + 256]
-        partial = a.dtype.type(0)
-        for i in range(first.size):
-            partial += first[i] * second[i]
-        result += partial
-        start += 256
-    return result
-
-
-@kernel(fastmath={"reassoc", "contract"})
-def _triple(a: Any, w: Any, b: Any, shift: Any) -> Any:
-    """The sum of ``a * w * (b - shift)``."""
-    result = 0.0
-    start = 0
-    while start < a.size:
-        first, second, third = (
-            a[start : start + 256],
-            w[start : start + 256],
-            b[start : start + 256],
-        )
-        partial = a.dtype.type(0)
-        for i in range(first.size):
-            partial += first[i] * second[i] * (third[i] - shift)
-        result += partial
-        start += 256
-    return result
+_SERIAL = 65536  # elements that one thread reads sooner than two
 
 
 # --- batch norm: x is [N, C, S] ---------------------------------------------------------------
@@ -155,11 +81,13 @@ def _gradient_sums(sums: Any, g: Any, x: Any, mean: Any) -> Any:
 
 
 @kernel
-def _statistics(mean: Any, spread: Any, x: Any, n: int, c: int) -> None:
+def _statistics(
+    mean: Any, spread: Any, x: Any, n: int, c: int, first: int, last: int
+) -> None:
     """Means of channels, and sums of squared deviations, over images of several elements."""
     size = x.size // (n * c)
     kind = x.dtype.type
-    for k in range(c):
+    for k in range(first, last):
         total, deviation = 0.0, 0.0
         for i in range(n):
             total += _wide_sum(x[(i * c + k) * size : (i * c + k + 1) * size])
@@ -200,29 +128,31 @@ def _column_statistics(mean: Any, spread: Any, x: Any, n: int, c: int, share: in
 @kernel
 def _batch_training(
     y: Any, mean: Any, invstd: Any, spread: Any, x: Any, weight: Any, bias: Any, n: int, c: int,
-    eps: float, share: int,
+    eps: float, share: int, first: int, last: int,
 ) -> None:  # fmt: skip
+    """Channels ``first`` to ``last``; all of them where images have one element."""
     size = x.size // (n * c)
     kind = x.dtype.type
     if size == 1:
         _column_statistics(mean, spread, x, n, c, share)
     else:
-        _statistics(mean, spread, x, n, c)
-    for k in range(c):
+        _statistics(mean, spread, x, n, c, first, last)
+    for k in range(first, last):
         variance = np.float64(spread[k] / kind(n * size))
         invstd[k] = kind(1.0 / np.sqrt(variance + eps))
-    _scale(y, x, weight, bias, mean, invstd, n, c)
+    _scale(y, x, weight, bias, mean, invstd, n, c, first, last)
 
 
 @kernel
 def _scale(
-    y: Any, x: Any, weight: Any, bias: Any, mean: Any, invstd: Any, n: int, c: int
-) -> None:
+    y: Any, x: Any, weight: Any, bias: Any, mean: Any, invstd: Any, n: int, c: int, first: int,
+    last: int,
+) -> None:  # fmt: skip
     """``y = (x - mean) * invstd * weight + bias``, as a factor and an addend."""
     size = x.size // (n * c)
     kind = x.dtype.type
     factor, addend = np.empty(c, x.dtype), np.empty(c, x.dtype)
-    for k in range(c):
+    for k in range(first, last):
         factor[k] = invstd[k] * (weight[k] if weight.size else kind(1))
         addend[k] = fma(-mean[k], factor[k], bias[k] if bias.size else kind(0))
     if size == 1:
@@ -231,11 +161,13 @@ def _scale(
             for k in range(c):
                 out[k] = fma(row[k], factor[k], addend[k])
         return
-    for i in range(n * c):
-        row, out = x[i * size : (i + 1) * size], y[i * size : (i + 1) * size]
-        w, b = factor[i % c], addend[i % c]
-        for j in range(size):
-            out[j] = fma(row[j], w, b)
+    for image in range(n):
+        for k in range(first, last):
+            at = (image * c + k) * size
+            row, out = x[at : at + size], y[at : at + size]
+            w, b = factor[k], addend[k]
+            for j in range(size):
+                out[j] = fma(row[j], w, b)
 
 
 @kernel
@@ -246,14 +178,15 @@ def _batch_inference(
     invstd = np.empty(c, x.dtype)
     for k in range(c):
         invstd[k] = kind(1) / np.sqrt(variance[k] + kind(eps))
-    _scale(y, x, weight, bias, mean, invstd, n, c)
+    _scale(y, x, weight, bias, mean, invstd, n, c, 0, c)
 
 
 @kernel
 def _batch_gradient(
     gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, invstd: Any, n: int, c: int,
-    share: int,
+    share: int, first: int, last: int,
 ) -> None:  # fmt: skip
+    """Channels ``first`` to ``last``; all of them where images have one element."""
     size = x.size // (n * c)
     kind = x.dtype.type
     totals, products = np.zeros(c, np.float64), np.zeros(c, np.float64)
@@ -261,14 +194,15 @@ def _batch_gradient(
         _column_gradient_sums(totals, products, g, x, mean, n, c, share)
     else:
         sums = np.zeros(2 * _LANES, x.dtype)
-        for i in range(n * c):
-            slope, row = g[i * size : (i + 1) * size], x[i * size : (i + 1) * size]
-            total, product = _gradient_sums(sums, slope, row, mean[i % c])
-            totals[i % c] += total
-            products[i % c] += product
+        for i in range(n):
+            for k in range(first, last):
+                here = slice((i * c + k) * size, (i * c + k + 1) * size)
+                total, product = _gradient_sums(sums, g[here], x[here], mean[k])
+                totals[k] += total
+                products[k] += product
     offset, pull = np.empty(c, x.dtype), np.empty(c, x.dtype)
     w = np.ones(c, x.dtype)
-    for k in range(c):
+    for k in range(first, last):
         gw[k] = kind(products[k] * invstd[k])
         gb[k] = kind(totals[k])
         offset[k] = kind(totals[k] / (n * size))
@@ -282,13 +216,13 @@ def _batch_gradient(
                 d = row[k] - mean[k]
                 out[k] = fma(-d, pull[k], slope[k] - offset[k]) * invstd[k] * w[k]
         return
-    for i in range(n * c):
-        k = i % c
-        slope, row = g[i * size : (i + 1) * size], x[i * size : (i + 1) * size]
-        out = gx[i * size : (i + 1) * size]
-        center, shift, slant, first, second = mean[k], offset[k], pull[k], invstd[k], w[k]
-        for j in range(size):
-            out[j] = fma(-(row[j] - center), slant, slope[j] - shift) * first * second
+    for i in range(n):
+        for k in range(first, last):
+            here = slice((i * c + k) * size, (i * c + k + 1) * size)
+            slope, row, out = g[here], x[here], gx[here]
+            center, shift, slant, scale, factor = mean[k], offset[k], pull[k], invstd[k], w[k]
+            for j in range(size):
+                out[j] = fma(-(row[j] - center), slant, slope[j] - shift) * scale * factor
 
 
 @kernel
@@ -316,6 +250,19 @@ def _share(n: int) -> int:
     return -(-n // threads) if n > threads else 1
 
 
+def _over_channels(loop: Any, shape: Any, *arguments: Any) -> None:
+    """The loop over the channels of ``shape``, shared out to the threads."""
+    images, channels = shape[:2]
+    each = math.prod(shape) // max(channels, 1)
+    share = _share(images)
+    whole = each == images  # a row holds all channels
+    parallel_for(
+        channels,
+        lambda first, last: loop(*arguments, share, first, last),
+        channels if whole else 1 + _SERIAL // max(each, 1),
+    )
+
+
 def _optional(array: Any, dtype: Any) -> Any:
     if array is None:
         return np.empty(0, dtype)
@@ -325,11 +272,11 @@ def _optional(array: Any, dtype: Any) -> Any:
 @in_float32
 def batch_norm_training(outs: Any, x: Any, weight: Any, bias: Any, *, eps: float) -> None:
     """``outs`` = (normalised by the batch's own statistics, means, inverse deviations, spreads)."""
-    y, mean, invstd, spread = outs
-    _batch_training(
-        y.reshape(-1), mean, invstd, spread, flat(x), _optional(weight, x.dtype),
-        _optional(bias, x.dtype), x.shape[0], x.shape[1], eps, _share(x.shape[0]),
+    y, *statistics = outs
+    arrays = (
+        y.reshape(-1), *statistics, flat(x), _optional(weight, x.dtype), _optional(bias, x.dtype),
     )  # fmt: skip
+    _over_channels(_batch_training, x.shape, *arrays, x.shape[0], x.shape[1], eps)
 
 
 @in_float32
@@ -359,16 +306,17 @@ def batch_norm_inference(
 def batch_norm_gradient(outs: Any, g: Any, x: Any, weight: Any, mean: Any, invstd: Any) -> None:
     """``outs`` = gradients for (x, weight, bias) of :func:`batch_norm_training`."""
     gx, gw, gb = outs
-    _batch_gradient(
+    arrays = (
         gx.reshape(-1), gw, gb, flat(g), flat(x), _optional(weight, x.dtype), flat(mean),
-        flat(invstd), x.shape[0], x.shape[1], _share(x.shape[0]),
+        flat(invstd),
     )  # fmt: skip
+    _over_channels(_batch_gradient, x.shape, *arrays, x.shape[0], x.shape[1])
 
 
 # --- layer norm: rows -------------------------------------------------------------------------
 
 
-@kernel
+@kernel(fastmath={"contract"})
 def _layer_forward(
     y: Any, mean: Any, rstd: Any, x: Any, weight: Any, bias: Any, eps: float
 ) -> None:
@@ -377,8 +325,8 @@ def _layer_forward(
     kind = x.dtype.type
     for r in range(rows):
         row, out = x[r * n : (r + 1) * n], y[r * n : (r + 1) * n]
-        center = kind(_sum(row) / n)
-        scale = kind(1.0 / np.sqrt(_deviation(row, center) / n + eps))
+        center = kind(row_sum(row) / n)
+        scale = kind(1.0 / np.sqrt(row_deviation(row, center) / n + eps))
         mean[r] = center
         rstd[r] = scale
         if weight.size and bias.size:
@@ -395,42 +343,61 @@ def _layer_forward(
                     out[j] += bias[j]
 
 
+_TOGETHER = 32  # rows whose gradients of the parameters are added in the rows' own type
+
+
+@kernel(fastmath={"contract"})
+def _layer_gradient_of_two(
+    gx: Any, gw: Any, gb: Any, g: Any, x: Any, w: Any, n: int, r: int, s: int, facts: Any
+) -> None:
+    """The gradients of rows r and s, and their part of the parameters' gradients.
+
+    ``facts`` are each row's mean, inverse deviation, and what is subtracted from its slopes.
+    """
+    gr, gs, xr, xs = g[r * n : r * n + n], g[s * n : s * n + n], x[r * n : r * n + n], x[s * n :]
+    to_r, to_s = gx[r * n : r * n + n], gx[s * n : s * n + n]
+    (center, scale, offset, pull), (center_s, scale_s, offset_s, pull_s) = facts
+    for j in range(n):
+        d, e = xr[j] - center, xs[j] - center_s
+        gw[j] += gr[j] * (d * scale) + gs[j] * (e * scale_s)
+        gb[j] += gr[j] + gs[j]
+        to_r[j] = (gr[j] * w[j] - offset - d * pull) * scale
+        to_s[j] = (gs[j] * w[j] - offset_s - e * pull_s) * scale_s
+
+
+@kernel
+def _layer_facts(g: Any, x: Any, w: Any, mean: Any, rstd: Any, n: int, r: int) -> Any:
+    kind = x.dtype.type
+    total, product = slope_sums(g[r * n : (r + 1) * n], w, x[r * n : (r + 1) * n], mean[r])
+    return mean[r], rstd[r], kind(total / n), kind(product * rstd[r] * rstd[r] / n)
+
+
 @kernel
 def _layer_gradient(
-    gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any
+    gx: Any, held_w: Any, held_b: Any, g: Any, x: Any, w: Any, mean: Any, rstd: Any
 ) -> None:
-    rows = mean.size
-    n = gw.size
-    kind = x.dtype.type
-    held_w, held_b = np.zeros(n, np.float64), np.zeros(n, np.float64)
-    for r in range(rows):
-        slope, row = g[r * n : (r + 1) * n], x[r * n : (r + 1) * n]
-        out = gx[r * n : (r + 1) * n]
-        center, scale = mean[r], rstd[r]
-        if weight.size:
-            total = _weighted(slope, weight)
-            product = _triple(slope, weight, row, center)
-        else:
-            total = _sum(slope)
-            product = _product(slope, row, center)
-        offset = kind(total / n)
-        pull = kind(product * scale * scale / n)
-        if weight.size:
+    """The parameters' gradients are added to ``held_w`` and ``held_b`` (float64)."""
+    n, rows = w.size, mean.size
+    part_w, part_b = np.empty(n, x.dtype), np.empty(n, x.dtype)
+    for first in range(0, rows, _TOGETHER):
+        part_w[:] = 0
+        part_b[:] = 0
+        last = min(first + _TOGETHER, rows)
+        for r in range(first, last - 1, 2):
+            one = _layer_facts(g, x, w, mean, rstd, n, r)
+            other = _layer_facts(g, x, w, mean, rstd, n, r + 1)
+            _layer_gradient_of_two(gx, part_w, part_b, g, x, w, n, r, r + 1, (one, other))
+        if (last - first) % 2:
+            center, scale, offset, pull = _layer_facts(g, x, w, mean, rstd, n, last - 1)
             for j in range(n):
-                d = row[j] - center
-                held_w[j] += slope[j] * d * scale
-                held_b[j] += slope[j]
-                out[j] = (slope[j] * weight[j] - offset - d * pull) * scale
-        else:
-            for j in range(n):
-                d = row[j] - center
-                held_w[j] += slope[j] * d * scale
-                held_b[j] += slope[j]
-                out[j] = (slope[j] - offset - d * pull) * scale
-    for j in range(gw.size):
-        gw[j] = kind(held_w[j])
-    for j in range(gb.size):
-        gb[j] = kind(held_b[j])
+                at = (last - 1) * n + j
+                d = x[at] - center
+                part_w[j] += g[at] * (d * scale)
+                part_b[j] += g[at]
+                gx[at] = (g[at] * w[j] - offset - d * pull) * scale
+        for j in range(n):
+            held_w[j] += part_w[j]
+            held_b[j] += part_b[j]
 
 
 @in_float32
@@ -438,11 +405,15 @@ def layer_norm(
     outs: Any, x: Any, weight: Any, bias: Any, *, eps: float, normalized_ndim: int = 1
 ) -> None:
     """``outs`` = (rows of the last axes normalised, their means, inverse deviations)."""
-    y, mean, rstd = outs
-    _layer_forward(
-        y.reshape(-1), mean.reshape(-1), rstd.reshape(-1), flat(x), _optional(weight, x.dtype),
-        _optional(bias, x.dtype), eps,
-    )  # fmt: skip
+    y, means, deviations, given = (v.reshape(-1) for v in (*outs, flat(x)))
+    factors, terms = _optional(weight, x.dtype), _optional(bias, x.dtype)
+    n = x.size // max(means.size, 1)
+
+    def part(first: int, last: int) -> None:
+        rows, here = slice(first, last), slice(first * n, last * n)
+        _layer_forward(y[here], means[rows], deviations[rows], given[here], factors, terms, eps)
+
+    parallel_for(means.size, part, 1 + _SERIAL // max(n, 1))
 
 
 @in_float32
@@ -450,11 +421,27 @@ def layer_norm_gradient(
     outs: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any, *, normalized_ndim: int = 1
 ) -> None:
     """``outs`` = gradients for (x, weight, bias) of :func:`layer_norm`."""
-    gx, gw, gb = outs
-    _layer_gradient(
-        gx.reshape(-1), gw.reshape(-1), gb.reshape(-1), flat(g), flat(x),
-        _optional(weight, x.dtype), flat(mean), flat(rstd),
-    )  # fmt: skip
+    gx, gw, gb = (out.reshape(-1) for out in outs)
+    slope, given, means, deviations = flat(g), flat(x), flat(mean), flat(rstd)
+    factors = np.ones(gw.size, x.dtype) if weight is None else _optional(weight, x.dtype)
+    blocks = -(-means.size // _TOGETHER)
+    sums = np.zeros((2, gw.size), np.float64)
+    lock = threading.Lock()
+
+    def part(first: int, last: int) -> None:
+        held = np.zeros((2, gw.size), np.float64)
+        rows = slice(first * _TOGETHER, last * _TOGETHER)
+        here = slice(rows.start * gw.size, rows.stop * gw.size)
+        _layer_gradient(
+            gx[here], held[0], held[1], slope[here], given[here], factors, means[rows],
+            deviations[rows],
+        )  # fmt: skip
+        with lock:
+            np.add(sums, held, out=sums)
+
+    parallel_for(blocks, part, 1 + _SERIAL // max(gw.size * _TOGETHER, 1))
+    with np.errstate(over="ignore"):
+        gw[...], gb[...] = sums[0], sums[1]
 
 
 # --- group norm: x is [N, C, S], groups of channels ---------------------------------------------
@@ -471,8 +458,8 @@ def _group_forward(
     kind = x.dtype.type
     for s in range(sets):
         row = x[s * n : (s + 1) * n]
-        center = kind(_sum(row) / n)
-        scale = kind(1.0 / np.sqrt(_deviation(row, center) / n + eps))
+        center = kind(row_sum(row) / n)
+        scale = kind(1.0 / np.sqrt(row_deviation(row, center) / n + eps))
         mean[s] = center
         rstd[s] = scale
         for k in range(channels):
@@ -505,8 +492,8 @@ def _group_gradient(
             slope = g[s * n + k * size : s * n + (k + 1) * size]
             row = x[s * n + k * size : s * n + (k + 1) * size]
             w = weight[channel] if weight.size else kind(1)
-            part = _sum(slope)
-            inner = _product(slope, row, center)
+            part = row_sum(slope)
+            inner = row_product(slope, row, center)
             held_b[channel] += part
             held_w[channel] += inner * scale
             total += part * w
@@ -561,7 +548,7 @@ def _rms_forward(y: Any, rstd: Any, x: Any, weight: Any, eps: float) -> None:
     kind = x.dtype.type
     for r in range(rows):
         row, out = x[r * n : (r + 1) * n], y[r * n : (r + 1) * n]
-        scale = kind(1.0 / np.sqrt(_deviation(row, kind(0)) / n + eps))
+        scale = kind(1.0 / np.sqrt(row_deviation(row, kind(0)) / n + eps))
         rstd[r] = scale
         if weight.size:
             for j in range(n):
@@ -582,9 +569,9 @@ def _rms_gradient(gx: Any, gw: Any, g: Any, x: Any, weight: Any, rstd: Any) -> N
         out = gx[r * n : (r + 1) * n]
         scale = rstd[r]
         if weight.size:
-            product = _triple(slope, weight, row, kind(0))
+            product = row_triple(slope, weight, row, kind(0))
         else:
-            product = _product(slope, row, kind(0))
+            product = row_product(slope, row, kind(0))
         pull = kind(product * scale * scale / n)
         if weight.size:
             for j in range(n):

@@ -259,7 +259,15 @@ def max_pool(
 @in_float32
 def max_pool_gradient(out: Any, g: Any, indices: Any) -> None:
     """``g`` added at ``indices`` of zeros, channel by channel."""
-    _scatter(out.reshape(-1), flat(g), flat(indices), max(_planes(out), 1))
+    target, slope, places = out.reshape(-1), flat(g), flat(indices)
+    planes = max(_planes(out), 1)
+    size, count = target.size // planes, slope.size // planes
+
+    def part(first: int, last: int) -> None:
+        here = slice(first * count, last * count)
+        _scatter(target[first * size : last * size], slope[here], places[here], last - first)
+
+    parallel_for(planes, part, 1 + _SERIAL // max(size, 1))
 
 
 @in_float32

@@ -16,13 +16,15 @@ import numpy as np
 
 from mindtorch.kernels.compile import entry_point, kernel
 
-from .bits import greater
+from .bits import add_any_order, greater
 from .half import in_float32
-from .math import exp32, log32
+from .math import exp_falling, log32
 from .math_double import exp64, log64
 from .movement import dense
+from .threads import parallel_for
 
 _SIDE = 64
+_SERIAL = 65536  # elements that one thread reads sooner than two
 
 
 @kernel
@@ -65,13 +67,25 @@ def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
     """The loops with the ``exp`` and ``log`` of one element type."""
 
     @kernel
+    def exponentials_of_row(out: Any, row: Any, shift: Any) -> Any:
+        """``out = exp(row - shift)``, and its sum."""
+        total = 0.0
+        for start in range(0, row.size, 256):
+            part, result = row[start : start + 256], out[start : start + 256]
+            partial = row.dtype.type(0)
+            for i in range(part.size):
+                value = exponential(part[i] - shift)
+                result[i] = value
+                partial = add_any_order(partial, value)
+            total += partial
+        return total
+
+    @kernel
     def softmax(out: Any, x: Any, outer: int, n: int, inner: int) -> None:
         for r in range(outer):
             row, result = x[r * n : (r + 1) * n], out[r * n : (r + 1) * n]
-            shift = _maximum(row)
-            for i in range(n):
-                result[i] = exponential(row[i] - shift)
-            scale = x.dtype.type(1.0 / _total(result))
+            total = exponentials_of_row(result, row, _maximum(row))
+            scale = x.dtype.type(1.0 / total)
             for i in range(n):
                 result[i] = result[i] * scale
 
@@ -80,9 +94,7 @@ def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
         for r in range(outer):
             row, result = x[r * n : (r + 1) * n], out[r * n : (r + 1) * n]
             shift = _maximum(row)
-            for i in range(n):
-                result[i] = exponential(row[i] - shift)
-            offset = x.dtype.type(np.log(_total(result)))
+            offset = x.dtype.type(np.log(exponentials_of_row(result, row, shift)))
             for i in range(n):
                 result[i] = row[i] - shift - offset
 
@@ -217,7 +229,7 @@ def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
 
 
 _BY_TYPE = {
-    np.dtype(np.float32): _loops(exp32, log32),
+    np.dtype(np.float32): _loops(exp_falling, log32),
     np.dtype(np.float64): _loops(exp64, log64),
 }
 
@@ -239,6 +251,22 @@ def _bound(name: str, dtype: Any, inner: int) -> Callable[..., None]:
     return run
 
 
+def _over_rows(name: str, dtype: Any, outer: int, n: int, inner: int) -> Callable[..., None]:
+    """The loop on flat arrays, over the threads where the arrays are large."""
+    loop, pitch = _bound(name, dtype, inner), n * inner
+    smallest = 1 + _SERIAL // max(pitch, 1)
+    if outer < 2 * smallest:
+        return lambda *arrays: loop(*arrays, outer, n, inner)
+
+    def run(*arrays: Any) -> None:
+        def part(first: int, last: int) -> None:
+            loop(*[a[first * pitch : last * pitch] for a in arrays], last - first, n, inner)
+
+        parallel_for(outer, part, smallest)
+
+    return run
+
+
 def _planner(name: str) -> Callable[..., Callable[..., None] | None]:
     def plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Callable[..., None] | None:
         """For dense arrays of float32 or float64."""
@@ -247,19 +275,7 @@ def _planner(name: str) -> Callable[..., Callable[..., None] | None]:
             return None
         if not all(x.dtype == out.dtype and dense(x) for x in in_layouts):
             return None
-        outer, n, inner = _picture(out.shape, axis)
-        loop = _bound(name, out.dtype, inner)
-        if len(in_layouts) == 1:
-
-            def run(target: Any, x: Any) -> None:
-                loop(target, x, outer, n, inner)
-
-            return run
-
-        def run_gradient(target: Any, g: Any, y: Any) -> None:
-            loop(target, g, y, outer, n, inner)
-
-        return run_gradient
+        return _over_rows(name, out.dtype, *_picture(out.shape, axis))
 
     return plan
 
@@ -269,7 +285,7 @@ def _apply(name: str, out: Any, ins: Any, axis: int) -> None:
         return
     outer, n, inner = _picture(out.shape, axis)
     flat = [np.ascontiguousarray(x, out.dtype).reshape(-1) for x in ins]
-    _bound(name, out.dtype, inner)(out.reshape(-1), *flat, outer, n, inner)
+    _over_rows(name, out.dtype, outer, n, inner)(out.reshape(-1), *flat)
 
 
 @in_float32
