@@ -121,7 +121,16 @@ def divided_optimizer(rank: int, size: int) -> Any:
     return [_sums(model), averages, kept]
 
 
-CASES = [doubled, small_buckets, joined, ended_early, divided_optimizer]
+def compressed(rank: int, size: int) -> Any:
+    """torch's hook that sends gradients as float16."""
+    name = f"{dist.__name__}.algorithms.ddp_comm_hooks.default_hooks"
+    model = torch.nn.parallel.DistributedDataParallel(_net(), bucket_cap_mb=1e-4)
+    model.register_comm_hook(None, importlib.import_module(name).fp16_compress_hook)
+    model(_batch(rank)[0]).pow(2).sum().backward()
+    return [float(p.grad.double().sum()) for p in model.parameters()]
+
+
+CASES = [doubled, small_buckets, joined, ended_early, divided_optimizer, compressed]
 
 
 def compiled(rank: int, size: int) -> Any:
