@@ -73,9 +73,11 @@ GAPS: tuple[Gap, ...] = (
         "LSTM, GRU and RNN run in float32 inside of autocast"),
     Gap("feature", "autocast of other devices than the CPU", "all",
         "CUDA warns and is disabled, as torch does without a device; others have no effect"),
-    Gap("feature", "torch.distributed: rpc, fsdp, tensor, device_mesh, checkpoint, run, elastic",
-        "all", "there are process groups, collectives and DistributedDataParallel, over sockets; "
-        "names that libraries import are there and raise when used"),
+    Gap("feature", "torch.distributed: rpc, fsdp, tensor, device_mesh, checkpoint, elastic",
+        "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
+        "MPI or sockets; other names that libraries import raise when used"),
+    Gap("feature", "torchrun: jobs whose size changes (--nnodes=1:4), restarts on many machines",
+        "all", "a job has the processes it began with; on one machine all are started again"),
     Gap("feature", "torch.export, torch.utils.flop_counter", "all",
         "names that libraries import; programs are not exported, no mode sees the calls"),
     Gap("feature", "lightning: model summaries and profilers that count operations", "all",
@@ -88,8 +90,10 @@ GAPS: tuple[Gap, ...] = (
         "torch.overrides serves functions of libraries; ours are called directly, for speed"),
     Gap("feature", "backends of torch.distributed other than gloo and mpi", "all",
         "both go through MPI where it is installed, gloo also over sockets; nccl and ucc raise"),
-    Gap("feature", "DistributedDataParallel: join, mixed_precision, delay_all_reduce_named_params",
-        "all", "gradients are averaged in one buffer for each type, after backward"),
+    Gap("feature", "DistributedDataParallel: mixed_precision, delay_all_reduce_named_params, "
+        "sparse gradients", "all", "buckets are dense and of the parameters' types"),
+    Gap("argument", "ZeroRedundancyOptimizer(overlap_with_ddp, parameters_as_bucket_view)", "all",
+        "the first raises; the second says how torch lays out memory, and changes no value"),
     Gap("feature", "bits of Wishart samples", "all",
         "torch draws valid samples anew where it means the singular ones"),
     Gap("feature", "views made under no_grad as new leaves", "all",

@@ -75,8 +75,9 @@ def _free_port() -> int:
 
 
 def test_three_processes_agree(tmp_path: Path) -> None:
-    """By TCP, three processes get the same sums, bit for bit, and the same parameters."""
-    results = run_all("mindtorch.torch", 3, f"tcp://127.0.0.1:{_free_port()}", tmp_path)
+    """By TCP and sockets, three processes get the same sums and parameters, bit for bit."""
+    url = f"tcp://127.0.0.1:{_free_port()}"
+    results = run_all("mindtorch.torch", 3, url, tmp_path, MINDTORCH_DISTRIBUTED="sockets")
     assert list(results[0]) == list(CASES)
     for title in ("all_reduce", "data_parallel", "hooked"):
         assert results[0][title][:2] == results[1][title][:2] == results[2][title][:2]

@@ -5,9 +5,11 @@ Packages that train on one machine mention these names in `isinstance` and in an
 
 from __future__ import annotations
 
+import sys
+
 from mindtorch.torch._absent import absent_module
 
-from . import _placements
+from . import _default_hooks, _placements
 
 __all__: list[str] = []
 
@@ -15,7 +17,7 @@ _SHARDED = "parameters are not sharded over processes; DistributedDataParallel k
 _TENSOR = "there are no tensors that are spread over processes"
 _MESH = "process groups have one dimension; use new_group"
 _FILES = "states are not sharded; torch.save and torch.load keep whole ones"
-_HOOK = "gradients are averaged by all_reduce after backward; there are no other schedules"
+_HOOK = "gradients are averaged by all_reduce; there are no other schedules"
 
 absent_module("distributed.device_mesh", _MESH, "DeviceMesh", "init_device_mesh")
 _tensor = absent_module(
@@ -87,7 +89,7 @@ absent_module(
     {"DDPCommHookType": "ALLREDUCE FP16_COMPRESS BF16_COMPRESS POWER_SGD"},
 )
 for _name, _functions in {
-    "default_hooks": "allreduce_hook bf16_compress_hook fp16_compress_hook",
+    "default_hooks": "",
     "post_localSGD_hook": "post_localSGD_hook",
     "powerSGD_hook": "batched_powerSGD_hook powerSGD_hook",
 }.items():
@@ -99,6 +101,9 @@ for _name, _functions in {
         ),
         _functions,
     )
+_hooks = sys.modules["mindtorch.torch.distributed.algorithms.ddp_comm_hooks.default_hooks"]
+for _name in _default_hooks.__all__:
+    setattr(_hooks, _name, getattr(_default_hooks, _name))
 absent_module("distributed.algorithms.model_averaging", _HOOK)
 absent_module(
     "distributed.algorithms.model_averaging.averagers", _HOOK, "ModelAverager PeriodicModelAverager"

@@ -31,7 +31,8 @@ _ANSWER_TIME = 1.0
 def tell_peers(mesh: Mesh, tag: int, text: str, peers: list[int] | None = None) -> None:
     """Send a control message to all peers that are still there; one that is not is passed over."""
     for peer in list(mesh.peers) if peers is None else peers:
-        if peer not in mesh.lost:
+        # one that has left in order has closed its own side only, and still listens
+        if peer not in mesh.lost or peer in mesh.left:
             with contextlib.suppress(RuntimeError):
                 mesh.send(peer, CONTROL, tag, text.encode())
 

@@ -1,0 +1,48 @@
+"""What processes do in tests/test_data_parallel.py when one of them fails.
+
+``failing_rank_program.py <how>``: rank 1 raises, is killed, exits or hangs between two sums.
+"""
+
+import os
+import signal
+import sys
+import time
+from datetime import timedelta
+from typing import Any
+
+import mindtorch.torch as torch
+import mindtorch.torch.distributed as dist
+
+TIMEOUT = 2
+
+
+def fail(how: str) -> None:
+    if how == "raise":
+        raise KeyError("no such thing")
+    if how == "kill":
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "exit":
+        sys.exit(3)
+    while how == "hang":
+        time.sleep(0.1)
+
+
+def main(how: str, rank: int = -1, path: str = "") -> None:
+    given: dict[str, Any] = {}
+    if path:
+        given = {"init_method": f"file://{path}", "rank": rank, "world_size": 2}
+    dist.init_process_group("gloo", timeout=timedelta(seconds=TIMEOUT), **given)
+    x = torch.ones(100000)
+    dist.all_reduce(x)
+    print("summed at", time.time(), flush=True)
+    if dist.get_rank() == 1:
+        fail(how)
+    dist.all_reduce(x)
+
+
+def spawned(rank: int, how: str, path: str) -> None:
+    main(how, rank, path)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
