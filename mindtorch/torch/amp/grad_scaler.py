@@ -14,6 +14,9 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 __all__ = ["GradScaler", "OptState"]
 
 
+_BEYOND = 2.0**128 - 2.0**103  # rounds to infinity in float32
+
+
 class OptState(enum.Enum):
     """Where an optimizer is between two updates of the scale."""
 
@@ -252,14 +255,15 @@ class GradScaler:
 
     def _adapt(self, found_inf: bool) -> None:
         if found_inf:
-            self._scale.mul_(self._backoff_factor)
+            self._scale.fill_(self._scale.item() * self._backoff_factor)
             self._growth_tracker.fill_(0)
             return
         good = int(self._growth_tracker.item()) + 1
         if good == self._growth_interval:
-            grown = self._scale * self._growth_factor
-            if bool(grown.isfinite()):
-                self._scale.copy_(grown)
+            # the product is float64 and rounded once, as torch's kernel has it
+            grown = self._scale.item() * self._growth_factor
+            if grown < _BEYOND:
+                self._scale.fill_(grown)
             good = 0
         self._growth_tracker.fill_(good)
 
