@@ -11,7 +11,7 @@ from pathlib import Path
 import mindtorch
 from mindtorch.module_hooker import torch_disable
 
-from . import compare, completion, environment, gradient_check
+from . import certify, compare, completion, environment, gradient_check
 from .scan import command as scan
 from .script import ScriptNotFoundError, execute, report_failure
 
@@ -62,6 +62,20 @@ def make_parser() -> argparse.ArgumentParser:
     )
     scan.add_arguments(reading)
     reading.set_defaults(act=scan.main)
+    keeping = commands.add_parser(
+        "certify",
+        help="keep what a script does under real PyTorch in a small file",
+        description=certify.CERTIFY,
+    )
+    certify.add_certify_arguments(keeping)
+    keeping.set_defaults(act=certify.certify)
+    checking = commands.add_parser(
+        "verify",
+        help="check a certified script, without PyTorch",
+        description=certify.VERIFY,
+    )
+    certify.add_verify_arguments(checking)
+    checking.set_defaults(act=certify.verify)
     about = commands.add_parser("env", help="describe this installation, for a bug report")
     environment.add_arguments(about)
     about.set_defaults(act=environment.main)
