@@ -6,6 +6,8 @@ A command is a module with `add_arguments(parser)` and `main(options) -> exit st
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import mindtorch
@@ -37,6 +39,13 @@ def make_parser() -> argparse.ArgumentParser:
     parser.add_argument("--version", action="version", version=f"mindtorch {mindtorch.__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
     run = commands.add_parser("run", help="run a script with mindtorch in torch's place")
+    run.add_argument(
+        "--watch", metavar="CHECKS", help="look for watchpoints: all, or names joined by commas"
+    )
+    run.add_argument(
+        "--watch-on", choices=["print", "raise", "debug"], default="print",
+        help="what to do at a watchpoint (print)",
+    )
     run.add_argument("script", type=Path)
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
     run.set_defaults(act=run_script)
@@ -96,7 +105,11 @@ def run_script(options: argparse.Namespace) -> int:
     """Run the script as `python script.py` would, but that `import torch` gives mindtorch."""
     torch_disable()
     try:
-        execute(options.script, options.arguments)
+        with watching(options):
+            execute(options.script, options.arguments)
+    except WatchNameError as error:
+        print(f"mindtorch run: {error}", file=sys.stderr)
+        return 2
     except ScriptNotFoundError as error:
         print(f"mindtorch run: {error}", file=sys.stderr)
         return 2
@@ -105,6 +118,29 @@ def run_script(options: argparse.Namespace) -> int:
     except BaseException as error:
         return report_failure(error, options.script)
     return 0
+
+
+class WatchNameError(Exception):
+    """There is no such watchpoint; the text names those there are."""
+
+
+@contextmanager
+def watching(options: argparse.Namespace) -> Iterator[None]:
+    """The watch that `--watch` asks for; what it saw is summed up at the end."""
+    if options.watch is None:
+        yield
+        return
+    from .watching import watch
+
+    try:
+        seen = watch(*options.watch.split(","), on_hit=options.watch_on)
+    except ValueError as error:
+        raise WatchNameError(str(error)) from None
+    try:
+        with seen:
+            yield
+    finally:
+        print(seen.summary(), file=sys.stderr)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -47,7 +47,7 @@ class Steps:
 
     def install(self) -> None:
         torch = self.torch
-        optimizers = importlib.import_module("torch.optim.optimizer")
+        optimizers = importlib.import_module(f"{torch.__name__}.optim.optimizer")
         for register, told in (
             (optimizers.register_optimizer_step_pre_hook, self.listener.on_gradients),
             (optimizers.register_optimizer_step_post_hook, self.listener.on_step),
