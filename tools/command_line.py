@@ -6,12 +6,14 @@ A command is a module with `add_arguments(parser)` and `main(options) -> exit st
 import argparse
 import os
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import mindtorch
 from mindtorch.module_hooker import torch_disable
 
-from . import compare, completion, environment, gradient_check
+from . import certify, compare, completion, environment, gradient_check
 from .scan import command as scan
 from .script import ScriptNotFoundError, execute, report_failure
 
@@ -40,6 +42,13 @@ def make_parser() -> argparse.ArgumentParser:
     run.add_argument(
         "--graph", action="store_true", help="what repeats runs compiled (also: MINDTORCH_GRAPH=1)"
     )
+    run.add_argument(
+        "--watch", metavar="CHECKS", help="look for watchpoints: all, or names joined by commas"
+    )
+    run.add_argument(
+        "--watch-on", choices=["print", "raise", "debug"], default="print",
+        help="what to do at a watchpoint (print)",
+    )
     run.add_argument("script", type=Path)
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
     run.set_defaults(act=run_script)
@@ -65,6 +74,20 @@ def make_parser() -> argparse.ArgumentParser:
     )
     scan.add_arguments(reading)
     reading.set_defaults(act=scan.main)
+    keeping = commands.add_parser(
+        "certify",
+        help="keep what a script does under real PyTorch in a small file",
+        description=certify.CERTIFY,
+    )
+    certify.add_certify_arguments(keeping)
+    keeping.set_defaults(act=certify.certify)
+    checking = commands.add_parser(
+        "verify",
+        help="check a certified script, without PyTorch",
+        description=certify.VERIFY,
+    )
+    certify.add_verify_arguments(checking)
+    checking.set_defaults(act=certify.verify)
     about = commands.add_parser("env", help="describe this installation, for a bug report")
     environment.add_arguments(about)
     about.set_defaults(act=environment.main)
@@ -87,7 +110,11 @@ def run_script(options: argparse.Namespace) -> int:
     if options.graph:
         os.environ["MINDTORCH_GRAPH"] = "1"
     try:
-        execute(options.script, options.arguments)
+        with watching(options):
+            execute(options.script, options.arguments)
+    except WatchNameError as error:
+        print(f"mindtorch run: {error}", file=sys.stderr)
+        return 2
     except ScriptNotFoundError as error:
         print(f"mindtorch run: {error}", file=sys.stderr)
         return 2
@@ -96,6 +123,29 @@ def run_script(options: argparse.Namespace) -> int:
     except BaseException as error:
         return report_failure(error, options.script)
     return 0
+
+
+class WatchNameError(Exception):
+    """There is no such watchpoint; the text names those there are."""
+
+
+@contextmanager
+def watching(options: argparse.Namespace) -> Iterator[None]:
+    """The watch that `--watch` asks for; what it saw is summed up at the end."""
+    if options.watch is None:
+        yield
+        return
+    from .watching import watch
+
+    try:
+        seen = watch(*options.watch.split(","), on_hit=options.watch_on)
+    except ValueError as error:
+        raise WatchNameError(str(error)) from None
+    try:
+        with seen:
+            yield
+    finally:
+        print(seen.summary(), file=sys.stderr)
 
 
 def main(arguments: list[str] | None = None) -> int:
