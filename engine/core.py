@@ -361,12 +361,11 @@ def _run_nothing(*arrays: Any) -> None:
 def array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
     """Call ``function(out, *ins, **params)`` on N-d views of flat arrays."""
     count = len(avals)
+    as_array: Any = host_view
     if avals[0].device.type == "cuda":
         from . import cuda
 
         as_array = cuda.array_of
-    else:
-        as_array = host_view
 
     def run(*flat: Any) -> None:
         outs = tuple(as_array(d, a) for d, a in zip(flat, avals, strict=False))

@@ -20,7 +20,7 @@ from . import dtypes, inplace, tape
 from .aval import Aval, aval
 from .core import GRAD, Op, Plan, check_devices, state
 from .device import empty_on
-from .tensor import Tensor, alias, make, from_array
+from .tensor import Tensor, alias, from_array, make
 
 ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "

@@ -8,8 +8,8 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval, broadcast_shapes, broadcast_two, elementwise_strides
-from ..device import cpu
 from ..core import Op, array_form, find_kernel, layouts
+from ..device import cpu
 from ..dtypes import BOOL, COMPLEX, DType
 
 
