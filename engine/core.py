@@ -389,7 +389,8 @@ def find_kernel(op: Op, device: str) -> Any:
         found = importlib.import_module(f"mindtorch.kernels.{package}.{module}")
         return getattr(found, function)
     except (ModuleNotFoundError, AttributeError) as error:
-        reason = gaps.reason_for(op.kernel, device) or f"it has no kernel {op.kernel}"
+        stated = gaps.reason_for(op.kernel, device) or gaps.on_host(op.kernel)
+        reason = stated or f"it has no kernel {op.kernel}"
         raise NotImplementedError(
             f"Could not run '{op.name}' on the '{device}' device: {reason}"
         ) from error

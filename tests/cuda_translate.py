@@ -24,7 +24,7 @@ import numba
 import numpy as np
 
 from mindtorch.engine import cuda as engine
-from mindtorch.kernels.cuda import faults, launch, memory, streams
+from mindtorch.kernels.cuda import faults, gemm, launch, memory, streams
 
 cuda: Any = importlib.import_module("numba.cuda")
 dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
@@ -109,7 +109,17 @@ def pretend() -> None:
     launches.rows = lambda function, count, *a, threads=0: (
         translate(function, a) if count > 0 else None
     )
+    for_products: Any = gemm
+    for_products.run = _both_kernels
     launches.tiles = lambda function, grid, block, *a: translate(function, a)
+
+
+def _both_kernels(
+    product: Any, batch: int, m: int, k: int, n: int, *arguments: Any
+) -> None:
+    """A product's tiled kernel, and the one for small products."""
+    translate(product.tiled, (batch, m, k, n, *arguments))
+    translate(product.by_thread, (batch * m * n, batch, m, k, n, *arguments))
 
 
 class _Cell:
