@@ -361,12 +361,11 @@ def _run_nothing(*arrays: Any) -> None:
 def array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
     """Call ``function(out, *ins, **params)`` on N-d views of flat arrays."""
     count = len(avals)
+    as_array: Any = host_view
     if avals[0].device.type == "cuda":
         from . import cuda
 
         as_array = cuda.array_of
-    else:
-        as_array = host_view
 
     def run(*flat: Any) -> None:
         outs = tuple(as_array(d, a) for d, a in zip(flat, avals, strict=False))
@@ -390,7 +389,8 @@ def find_kernel(op: Op, device: str) -> Any:
         found = importlib.import_module(f"mindtorch.kernels.{package}.{module}")
         return getattr(found, function)
     except (ModuleNotFoundError, AttributeError) as error:
-        reason = gaps.reason_for(op.kernel, device) or f"it has no kernel {op.kernel}"
+        stated = gaps.reason_for(op.kernel, device) or gaps.on_host(op.kernel)
+        reason = stated or f"it has no kernel {op.kernel}"
         raise NotImplementedError(
             f"Could not run '{op.name}' on the '{device}' device: {reason}"
         ) from error

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -16,6 +17,8 @@ from . import gaps
 from .aval import Aval, aval
 from .device import Device, cpu
 
+# storages of the CPU whose memory a device can copy by itself
+pinned: weakref.WeakSet[Any] = weakref.WeakSet()
 _SIMULATOR = "NUMBA_ENABLE_CUDASIM"
 _DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl")
 
@@ -95,7 +98,7 @@ def _uploading(run: Any, op: Any, avals: Any, in_avals: Any) -> Callable[..., An
     taken = op.kernel == "elementwise.plan"
     places = [i for i, a in enumerate(in_avals) if a is not None and a.device is cpu]
     if taken or not places:
-        return run  # type: ignore[no-any-return]
+        return run
     upload = kernels("memory").from_host
     count = len(avals)
 
@@ -138,7 +141,7 @@ def copy(out: Aval, x: Aval) -> Callable[..., None]:
             plan = kernels("elementwise").copy.plan
             run = plan(layouts((out,)), layouts((x,)))
             if run is not None:
-                return run  # type: ignore[no-any-return]
+                return run
         return lambda target, source: _copy_through_host(arrays, target, out, source, x)
     from .ops.movement import cast
 
@@ -179,3 +182,37 @@ def upload(array: Any, device: Device) -> tuple[Any, Aval]:
     values = np.ascontiguousarray(array)
     described = aval(array.shape, dtypes.from_numpy(array.dtype), None, device)
     return kernels("memory").from_host(values.reshape(-1)), described
+
+
+def pin(tensor: Any) -> Any:
+    """A copy of a CPU tensor in pinned memory."""
+    from . import inplace
+    from .tensor import make
+
+    described = aval(tensor.aval.shape, tensor.aval.dtype, None, cpu)
+    size = max(described.size, 1)
+    made = make(kernels("memory").pinned(size, described.dtype.np)[: described.size], described)
+    inplace.copy_data(made, tensor)
+    pinned.add(made._shared.memory)
+    return made
+
+
+def export(tensor: Any) -> Any:
+    """The tensor's memory as an array of cupy, which speaks DLPack.
+
+    Raises:
+        NotImplementedError: cupy is not installed.
+    """
+    vendor = kernels("vendor")
+    if vendor.library() is None:
+        raise NotImplementedError("DLPack of tensors on CUDA needs cupy, which is not installed")
+    return vendor.view(array_of(tensor.flat, tensor.aval))
+
+
+def adopt(interface: Any, device: Device) -> Any:
+    """A tensor over memory that ``__cuda_array_interface__`` describes; nothing is copied."""
+    from . import dtypes
+    from .tensor import make
+
+    flat, shape, strides = kernels("memory").adopt(interface)
+    return make(flat, aval(shape, dtypes.from_numpy(flat.dtype), strides, device))

@@ -35,6 +35,15 @@ GAPS: tuple[Gap, ...] = (
     Gap("host", "fft.*", "cuda", _LIBRARY),
     Gap("host", "linear_algebra.*", "cuda", _LIBRARY),
     Gap("host", "complex numbers", "cuda", "the CPU's kernels run on copies"),
+    Gap("feature", "compiled steps and CUDA graphs", "cuda",
+        "a call that is given or finds tensors on CUDA runs op by op; torch.cuda.CUDAGraph raises"),
+    Gap("feature", "tensor cores and cuDNN", "cuda",
+        "float16, bfloat16 and tf32 products go through cuBLAS (cupy) alone; convolution is an "
+        "implicit product of our own, or cuBLAS's over written windows: cupy has no cuDNN"),
+    Gap("feature", "several CUDA devices and NCCL", "cuda", "one device is used; others raise"),
+    Gap("feature", "autocast, random numbers of its own (Philox) and sparse tensors", "cuda",
+        "autocast is disabled there; masks and initial weights are the CPU's numbers"),
+    Gap("feature", "DLPack without cupy", "cuda", "raises; __cuda_array_interface__ needs nothing"),
     Gap("feature", "speed, streams, memory pools and libraries on a GPU", "cuda",
         "kernels are proven in numba's simulator; docs/gpu.md lists what a GPU has to prove"),
     Gap("feature", "fused kernels and symbolic shapes in compiled calls", "all",
@@ -148,7 +157,6 @@ GAPS: tuple[Gap, ...] = (
         "MNIST, CIFAR-10, image folders, arrays and generators exist; rows are made in turn"),
     Gap("argument", "Optimizer groups with grad_centralization, boost_level, save_checkpoint("
         "async_save, enc_key)", "all", "raise; nothing is ignored in silence"),
-    Gap("argument", "DataLoader(pin_memory=True)", "all", "warns, as torch does without a device"),
 )  # fmt: skip
 
 

@@ -1,10 +1,11 @@
 """The op table's small cases on CUDA against the CPU: run as a program, on a GPU or in numba's
 simulator (``NUMBA_ENABLE_CUDASIM=1``).
 
-    python tests/cuda_table.py [--all] [--part i/n] [names...]
+    python tests/cuda_table.py [--all | --kernels] [--part i/n] [names...]
 
 Prints a JSON object: how many comparisons were made, and what differs by row. ``--all`` takes every
-case and type of a row and the second derivative; otherwise one case in float32 and its gradient.
+case and type of a row and the second derivative, ``--kernels`` those rows that run kernels which no
+other row runs; otherwise one case in float32 and its gradient.
 """
 
 from __future__ import annotations
@@ -21,9 +22,13 @@ from typing import Any
 import numpy as np
 
 import mindtorch.torch as mt
+from mindtorch.engine.core import OPS
+from mindtorch.engine.cuda_ops import support_of
+from mindtorch.engine.ops.families import Elementwise, LibraryElementwise
 from tests.ops_running import EPSILON, array_of, differentiable, gradient_of, outputs_of, tensor_of
 from tests.ops_table import Row, all_rows
 
+_FEW, _SHARE = 48, 8  # for --kernels: elements of a case, and one of so many elementwise rows
 _MOST = {False: 150, True: 1000}  # elements of a case
 # rows whose results may differ from the CPU's, and why
 OTHERWISE = {
@@ -102,9 +107,22 @@ def check(row: Row, case: Any, dtype: str, everything: bool) -> tuple[int, str]:
     return len(found), "; ".join(d for d in differences if d)
 
 
-def chosen(row: Row, everything: bool) -> list[tuple[Any, str]]:
+def elementwise(row: Row) -> bool:
+    """Whether a row's ops are all elementwise, made by one generator."""
+    ops = [OPS[name] for name in row.ops.split() if name in OPS]
+    return all(isinstance(op, Elementwise) and not isinstance(op, LibraryElementwise) for op in ops)
+
+
+def on_host(row: Row) -> bool:
+    """Whether a row's first op has no kernel of its own."""
+    names = [name for name in row.ops.split() if name in OPS]
+    return bool(names) and support_of(OPS[names[0]]).where == "host"
+
+
+def chosen(row: Row, everything: bool, most: int | None = None) -> list[tuple[Any, str]]:
     """The cases of a row that are run, with their types."""
-    small = [c for c in row.cases if sum(a.size for a in c) <= _MOST[everything]]
+    most = _MOST[everything] if most is None else most
+    small = [c for c in row.cases if sum(a.size for a in c) <= most]
     small = small or [min(row.cases, key=lambda c: sum(a.size for a in c))]
     if everything:
         return [(case, dtype) for dtype in row.dtypes for case in small]
@@ -115,6 +133,7 @@ def chosen(row: Row, everything: bool) -> list[tuple[Any, str]]:
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--kernels", action="store_true")
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("names", nargs="*")
@@ -128,8 +147,10 @@ def main() -> None:
     for number, row in enumerate(rows):
         if number % parts != part or row.name in OTHERWISE:
             continue
+        if options.kernels and (number % _SHARE if elementwise(row) else on_host(row)):
+            continue
         start = time.perf_counter()
-        for case, dtype in chosen(row, options.all):
+        for case, dtype in chosen(row, options.all, _FEW if options.kernels else None):
             label = f"{row.name} {dtype} {[a.shape for a in case]}"
             try:
                 made, difference = check(row, case, dtype, options.all)

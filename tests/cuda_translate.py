@@ -22,12 +22,12 @@ from typing import Any
 
 import numba
 import numpy as np
-from numba import cuda
-from numba.cuda import dispatcher
 
 from mindtorch.engine import cuda as engine
-from mindtorch.kernels.cuda import faults, launch, memory, streams
+from mindtorch.kernels.cuda import faults, gemm, launch, memory, streams
 
+cuda: Any = importlib.import_module("numba.cuda")
+dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
 CAPABILITY = (8, 0)
 translated: dict[Any, int] = {}
 failed: dict[str, str] = {}
@@ -88,25 +88,38 @@ def pretend() -> None:
     """Put host memory and translation in the place of the device's memory and launches."""
     device = types.SimpleNamespace(compute_capability=CAPABILITY)
     dispatcher.get_current_device = lambda: device  # device functions ask for its capability
-    memory.DeviceArray.carrier = HostMemory.carrier  # type: ignore[method-assign, assignment]
-    memory.DeviceArray.to_host = HostMemory.to_host  # type: ignore[method-assign]
-    memory.DeviceArray.set = HostMemory.set  # type: ignore[method-assign]
-    memory.allocate = lambda size: memory.Memory(  # type: ignore[assignment]
+    array: Any = memory.DeviceArray
+    array.carrier = HostMemory.carrier
+    array.to_host = HostMemory.to_host
+    array.set = HostMemory.set
+    for_memory: Any = memory
+    for_memory.allocate = lambda size: memory.Memory(
         np.zeros(-(-size // 64) * 64, np.uint8), size
     )
-    memory.information = lambda: (1 << 40, 1 << 40)
+    for_memory.information = lambda: (1 << 40, 1 << 40)
     streams.device_count = lambda: 1
     engine.device_count = lambda: 1
     cell = np.zeros(1, np.int64)
     faults.cell = lambda: _Cell(cell)
     launch.argument = argument
-    launch.each = lambda function, count, *a: (  # type: ignore[assignment]
+    launches: Any = launch
+    launches.each = lambda function, count, *a: (
         translate(function, (count, *a)) if count > 0 else None
     )
-    launch.rows = lambda function, count, *a, threads=0: (
+    launches.rows = lambda function, count, *a, threads=0: (
         translate(function, a) if count > 0 else None
     )
-    launch.tiles = lambda function, grid, block, *a: translate(function, a)
+    for_products: Any = gemm
+    for_products.run = _both_kernels
+    launches.tiles = lambda function, grid, block, *a: translate(function, a)
+
+
+def _both_kernels(
+    product: Any, batch: int, m: int, k: int, n: int, *arguments: Any
+) -> None:
+    """A product's tiled kernel, and the one for small products."""
+    translate(product.tiled, (batch, m, k, n, *arguments))
+    translate(product.by_thread, (batch * m * n, batch, m, k, n, *arguments))
 
 
 class _Cell:
@@ -126,7 +139,8 @@ def main() -> None:
     importlib.import_module("mindtorch.torch.nn.functional")
     assert not launch.SIMULATED, "translation needs numba's compiler, not its simulator"
     pretend()
-    from tests.cuda_table import all_rows, chosen, run
+    from tests.cuda_table import chosen, run
+    from tests.ops_table import all_rows
 
     part, parts = map(int, options.part.split("/"))
     start, errors = time.perf_counter(), {}

@@ -1,26 +1,87 @@
-"""The CUDA kernels, run on a GPU where there is one and in numba's simulator everywhere else."""
+"""CUDA, on a GPU where there is one and in numba's simulator everywhere else.
+
+numba chooses the simulator when it is imported, so the programs ``cuda_table.py``,
+``cuda_program.py`` and ``cuda_models.py`` run in processes of their own.
+"""
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindtorch.engine import cuda_ops
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def test_cuda_kernels_agree_with_numpy() -> None:
-    """The same functions as on the CPU, from the same scalar functions: within float32 rounding."""
+def _run(program: str, *arguments: str, simulated: bool = True) -> Any:
+    """What a program of this folder prints last, read as JSON."""
     environment = dict(os.environ, PYTHONPATH=str(ROOT))
-    if not Path("/dev/nvidiactl").exists():
+    if simulated and not Path("/dev/nvidiactl").exists():
         environment["NUMBA_ENABLE_CUDASIM"] = "1"
-    command = [sys.executable, "-W", "ignore", str(ROOT / "tests" / "cuda_cases.py")]
+    command = [sys.executable, str(ROOT / "tests" / program), *arguments]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    errors = json.loads(done.stdout.strip().splitlines()[-1])
-    assert len(errors) >= 25
-    assert {name: e for name, e in errors.items() if e > 2e-6} == {}
+    return json.loads(done.stdout.strip().splitlines()[-1])
+
+
+def test_kernels_agree_with_the_cpus() -> None:
+    """Each kernel once: rows of the table that are not elementwise, and some that are."""
+    found = _run("cuda_table.py", "--kernels")
+    assert found["different"] == {}
+    assert found["count"] >= 250
+
+
+def test_tensors_on_the_device_behave_as_torchs() -> None:
+    """Copies, views, errors, memory, modules, streams, threads: one check for each subject."""
+    found = _run("cuda_program.py")
+    assert found["failed"] == {}
+    assert found["checks"] >= 17
+
+
+def test_every_op_runs_on_the_device_or_has_a_reason() -> None:
+    """A kernel of its own, or the host's with a row in the table of gaps."""
+    rows = cuda_ops.table()
+    assert len(rows) > 300
+    assert [r for r in rows if r.where == "missing" or (r.where == "host" and not r.reason)] == []
+    assert (ROOT / "docs" / "cuda-ops.md").read_text() == cuda_ops.as_markdown()
+
+
+@pytest.mark.exhaustive
+def test_all_rows_agree_with_the_cpus() -> None:
+    """One small case of every row of the table, with its gradient."""
+    found = _run("cuda_table.py")
+    assert found["different"] == {}
+    assert found["count"] >= 1100
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(
+    "name", ["mlp", "lenet", "resnet18", "lstm", "gpt", "vae", "dcgan"]
+)
+def test_models_train_as_on_the_cpu(name: str) -> None:
+    """A step of each of the seven models: the same loss, the same parameters after it."""
+    found = _run("cuda_models.py", name)
+    assert found[name]["loss"] <= 2e-6
+    assert found[name]["parameters"] <= 2e-5
+
+
+@pytest.mark.exhaustive
+@pytest.mark.skipif(
+    importlib.util.find_spec("numba_cuda") is None,
+    reason='translation to PTX needs numba-cuda and NVVM: pip install "numba-cuda[cu12]"',
+)
+def test_kernels_translate_to_ptx() -> None:
+    """Kernels have types that numba's compiler accepts; the simulator runs them as Python."""
+    found = _run("cuda_translate.py", simulated=False)
+    assert found["failed"] == {}
+    assert found["kernels"] >= 300

@@ -32,6 +32,7 @@ from .program import Program, Unsupported
 from .trace import Trace, TracingError, _strong, _Written, check_type, refuse_data, user_line
 
 ARGUMENT, CAPTURED, MADE, CONSTANT = "argument", "captured", "made", "constant"
+ON_CUDA = "tensors on CUDA are not captured"
 
 
 class Source:
@@ -283,6 +284,7 @@ class Capture(Trace):
 
     def _owner(self, tensor: Tensor, value: Value) -> Source:
         """Where the memory of a tensor comes from that was not used in this segment yet."""
+        _refuse_device(tensor)
         storage = tensor._shared.memory
         key, described = id(storage), value.aval
         if key in self.makes:
@@ -521,6 +523,11 @@ class Capture(Trace):
         else:
             memory = Source(CONSTANT, storage.buffer, True, None)
         return Place(memory, tensor.aval, tensor._offset, None, type(tensor))
+
+
+def _refuse_device(tensor: Tensor) -> None:
+    if tensor.aval.device.type == "cuda":
+        raise Unsupported(ON_CUDA)
 
 
 def host_call(function: Callable[..., Any]) -> Callable[..., Any]:

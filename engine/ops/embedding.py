@@ -57,7 +57,8 @@ def _sparse_gradient(g: Any, index: Any, rows: int, padding_idx: int | None) -> 
         kept = np.flatnonzero(places != padding_idx)
         places = places[kept]
         values = index_select(values, from_array(kept, values.aval.device), axis=0)
-    return sparse_makers[-1](from_array(places[None], g.aval.device), values, (rows, g.aval.shape[-1]))
+    coordinates = from_array(places[None], g.aval.device)
+    return sparse_makers[-1](coordinates, values, (rows, g.aval.shape[-1]))
 
 
 def _refuse_shares(scale_by_frequency: bool) -> None:

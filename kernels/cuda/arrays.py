@@ -109,7 +109,7 @@ def assign(out: Array, x: Array) -> None:
     from .elementwise import copy
 
     if out.size:
-        copy.plan((out,), (x,))(out.flat, x.flat)  # type: ignore[attr-defined]
+        copy.plan((out,), (x,))(out.flat, x.flat)
 
 
 def fill(out: Array, value: Any) -> None:
@@ -122,7 +122,7 @@ def fill(out: Array, value: Any) -> None:
         assign(out, Array(upload(np.array([value], out.dtype)).flat, ()))
         return
     number = Array(np.array([value]), ())
-    copy.plan((out,), (number,))(out.flat, number.flat)  # type: ignore[attr-defined]
+    copy.plan((out,), (number,))(out.flat, number.flat)
 
 
 def dense(x: Array) -> Array:

@@ -26,7 +26,10 @@ _GEOMETRY = (
     "d_, h_, w_, od_, oh_, ow_, kd_, kh_, kw_, sd_, sh_, sw_, pd_, ph_, pw_, dd_, dh_, dw_"
 )
 _NAMES = f"out, x, w, bias, biased, groups, c_, o_, images, {_GEOMETRY}"
-_TAP = "c = {c} // taps\ntap = {c} % taps\ne = tap % kw_\nb = (tap // kw_) % kh_\na = tap // (kw_ * kh_)"
+_TAP = (
+    "c = {c} // taps\ntap = {c} % taps\ne = tap % kw_\nb = (tap // kw_) % kh_\n"
+    "a = tap // (kw_ * kh_)"
+)
 _SETUP = "image = z // groups\ngroup = z % groups\ntaps = kd_ * kh_ * kw_"
 # value of the padded image at the window's tap (a, b, e) of the place q of results
 _READ = """
@@ -163,7 +166,7 @@ def channel_sum(out: Any, g: Any, *, inner: int, groups: int) -> None:
     """``out[c] = sum over n and places of g[n, c, place]``: the gradient for the bias."""
     axes = (0, *range(2, g.ndim))
     run = reduction.plan("sum", (out,), (g,), axis=axes, keepdims=False)
-    run(out.flat, g.flat)  # type: ignore[misc]
+    run(out.flat, g.flat)
 
 
 # --- windows written down, for cuBLAS ----------------------------------------------------------

@@ -147,7 +147,7 @@ def _copy_plan(out_layouts: Layouts, in_layouts: Layouts, **params: Any) -> Any:
 
         def run(target: Any, source: Any) -> None:
             given = source if on_host(x) else source.view(np.uint16)
-            inner(target.view(np.uint16), given)  # type: ignore[misc]
+            inner(target.view(np.uint16), given)
 
         return inner if on_host(x) and inner is None else run
     return plan("positive", out_layouts, in_layouts, between)
@@ -174,15 +174,15 @@ def _copy_words(out: Any, x: Any) -> Any:
     inner = plan("positive", (pairs[0],), (pairs[1],), part)
 
     def run(target: Any, source: Any) -> None:
-        inner(target.view(part), source.view(part))  # type: ignore[misc]
+        inner(target.view(part), source.view(part))
 
     return run
 
 
 def copy(out: Any, x: Any, **params: Any) -> None:
     """``out[...] = x``."""
-    copy.plan((out,), (x,))(out.flat, x.flat)  # type: ignore[attr-defined]
+    copy.plan((out,), (x,))(out.flat, x.flat)
 
 
-copy.plan = _copy_plan  # type: ignore[attr-defined]
+copy.plan = _copy_plan
 copy_cast = copy

@@ -1,7 +1,8 @@
 """Rows taken by index for CUDA, and rows added back.
 
-    picture   taking: one thread for each element of the result. Adding: indices are sorted (stably);
-              one thread for each element of a row folds the gradients of equal indices in order
+    picture   taking: one thread for each element of the result. Adding: indices are sorted
+              (stably); one thread for each element of a row folds the gradients of equal indices in
+              order
     memory    sorted indices in global memory
     sync      none within a launch
     sizes     any

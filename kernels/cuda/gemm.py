@@ -1,7 +1,8 @@
 """The tiled product that matrix products and convolutions share.
 
-    picture   small products: one thread for each result. Others: a block of T x T threads makes T x T results: rows i (grid x), columns j (grid y), of
-              product z (grid z). It walks the inner axis T at a time
+    picture   small products: one thread for each result. Others: a block of T x T threads makes T x
+              T results: rows i (grid x), columns j (grid y), of product z (grid z). It walks the
+              inner axis T at a time
     memory    two tiles of T x T elements in shared memory, of the left and of the right operand,
               each padded by a column against bank conflicts
     sync      after a pair of tiles is loaded, and after it is used
@@ -57,17 +58,19 @@ def kernel(names: str, setup: str, left: str, right: str, store: str, dtype: Any
 
     source = (
         f"def product(batch, m, k, n, {names}):\n"
-        "    a_ = cuda.shared.array((TILE, TILE + 1), KIND)\n"
-        "    b_ = cuda.shared.array((TILE, TILE + 1), KIND)\n"
+        "    a_ = cuda.shared.array((TILE, PITCH), KIND)\n"
+        "    b_ = cuda.shared.array((TILE, PITCH), KIND)\n"
         "    column = cuda.threadIdx.x\n    row = cuda.threadIdx.y\n"
         "    i = cuda.blockIdx.x * TILE + row\n    j = cuda.blockIdx.y * TILE + column\n"
         "    z = cuda.blockIdx.z\n    while z < batch:\n"
         + lines(setup, 2)
         + "        total = A(0)\n        for step in range((k + TILE - 1) // TILE):\n"
         "            p = step * TILE + column\n            value = A(0)\n"
-        "            if i < m and p < k:\n" + lines(left, 4) + "            a_[row, column] = value\n"
+        "            if i < m and p < k:\n" + lines(left, 4)
+        + "            a_[row, column] = value\n"
         "            p = step * TILE + row\n            value = A(0)\n"
-        "            if p < k and j < n:\n" + lines(right, 4) + "            b_[row, column] = value\n"
+        "            if p < k and j < n:\n" + lines(right, 4)
+        + "            b_[row, column] = value\n"
         "            cuda.syncthreads()\n            for q in range(TILE):\n"
         "                total += a_[row, q] * b_[q, column]\n            cuda.syncthreads()\n"
         "        if i < m and j < n:\n" + lines(store, 3) + "        z += cuda.gridDim.z\n"
@@ -84,7 +87,8 @@ def kernel(names: str, setup: str, left: str, right: str, store: str, dtype: Any
         + "            total += first * value\n"
         + lines(store, 2)
     )
-    space = {"A": dtype.type, "KIND": _numba_type(dtype), "TILE": TILE, "np": np}
+    space = {"A": dtype.type, "KIND": _numba_type(dtype), "TILE": TILE, "PITCH": TILE + 1,
+             "np": np}  # fmt: skip
     return Product(*[launch.from_source(text, "product", space) for text in (source, alone)])
 
 

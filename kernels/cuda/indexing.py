@@ -342,7 +342,7 @@ def masked_fill(out: Any, x: Any, mask: Any, value: Any) -> None:
 
     given = arrays.cast(value, out.dtype)
     run = plan("where", (out,), (mask, given, x), out.dtype)
-    run(out.flat, mask.flat, given.flat, x.flat)  # type: ignore[misc]
+    run(out.flat, mask.flat, given.flat, x.flat)
 
 
 @launch.kernel
@@ -442,5 +442,6 @@ def diag_embed(out: Any, x: Any, *, offset: int, first: int, second: int) -> Non
     moved = out.permute((*rest, first % out.ndim, second % out.ndim))
     down, across = moved.strides[-2:]
     begin = max(-offset, 0) * down + max(offset, 0) * across
-    diagonal = Array(moved.flat[begin:], (*moved.shape[:-2], n), (*moved.strides[:-2], down + across))
+    steps = (*moved.strides[:-2], down + across)
+    diagonal = Array(moved.flat[begin:], (*moved.shape[:-2], n), steps)
     arrays.assign(diagonal, x)

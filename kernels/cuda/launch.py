@@ -1,7 +1,7 @@
 """How CUDA kernels are compiled and launched.
 
-    picture   ``each``: one thread for each item, by a grid-stride loop: any number of items with any
-              grid; ``rows``: one block for each row, whose threads fold together
+    picture   ``each``: one thread for each item, by a grid-stride loop: any number of items with
+              any grid; ``rows``: one block for each row, whose threads fold together
     sizes     blocks have a power of two of threads. In numba's simulator every thread is a Python
               thread, so blocks are small there: kernels must not know how many there are
 
@@ -11,6 +11,8 @@ take ``count`` first.
 
 from __future__ import annotations
 
+import contextlib
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +26,8 @@ SIMULATED = bool(config.ENABLE_CUDASIM)
 THREADS = 2 if SIMULATED else 256
 FOLDING = 2 if SIMULATED else 128
 _MOST_BLOCKS = 2 if SIMULATED else 1 << 20
+# the simulator runs one kernel at a time; a GPU orders launches itself
+_alone: Any = threading.RLock() if SIMULATED else contextlib.nullcontext()
 _MOST_ROWS = (1 << 31) - 1
 
 
@@ -58,8 +62,10 @@ def each(function: Any, count: int, *arguments: Any) -> None:
     """Launch ``function(count, *arguments)`` with a thread for each of ``count`` items."""
     if count <= 0:
         return
+    given = [argument(a) for a in arguments]
     blocks = min(-(-count // THREADS), _MOST_BLOCKS)
-    function[blocks, THREADS, streams.current()](count, *[argument(a) for a in arguments])
+    with _alone:
+        function[blocks, THREADS, streams.current()](count, *given)
 
 
 def rows(function: Any, count: int, *arguments: Any, threads: int = FOLDING) -> None:
@@ -68,10 +74,14 @@ def rows(function: Any, count: int, *arguments: Any, threads: int = FOLDING) -> 
         return
     if count > _MOST_ROWS:
         raise NotImplementedError(f"{count} rows in one launch")
-    function[count, threads, streams.current()](*[argument(a) for a in arguments])
+    given = [argument(a) for a in arguments]
+    with _alone:
+        function[count, threads, streams.current()](*given)
 
 
 def tiles(function: Any, grid: tuple[int, ...], block: tuple[int, int], *arguments: Any) -> None:
     """Launch ``function(*arguments)`` with a grid of two-dimensional blocks."""
     if all(grid):
-        function[grid, block, streams.current()](*[argument(a) for a in arguments])
+        given = [argument(a) for a in arguments]
+        with _alone:
+            function[grid, block, streams.current()](*given)

@@ -66,6 +66,6 @@ def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:
 
             given = bias.expand(target.shape)
             run = plan("add", (target,), (target, given), target.dtype)
-            run(target.flat, target.flat, given.flat)  # type: ignore[misc]
+            run(target.flat, target.flat, given.flat)
         return
     _product_of_half(target, rows, turned, bias)

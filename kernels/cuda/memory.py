@@ -151,7 +151,9 @@ def information() -> tuple[int, int]:
 def reserved() -> int:
     """Bytes that this process holds of the device, freed blocks that are kept included."""
     cupy = _cupy()
-    return statistics.allocated if cupy is None else int(cupy.get_default_memory_pool().total_bytes())
+    if cupy is None:
+        return statistics.allocated
+    return int(cupy.get_default_memory_pool().total_bytes())
 
 
 def empty_cache() -> None:
@@ -211,6 +213,37 @@ class DeviceArray:
         place = item % self.size
         return self[place : place + 1].to_host()[0]
 
+    def __setitem__(self, item: Any, value: Any) -> None:
+        """Write a number, a numpy array or device memory to a slice (or all, ``...``)."""
+        if item is Ellipsis:
+            target = self
+        else:
+            target = self[item if isinstance(item, slice) else slice(item, item + 1)]
+        if not target.size:
+            return
+        if isinstance(value, DeviceArray):
+            target.carrier.copy_to_device(
+                value.view(target.dtype).carrier, stream=streams.current()
+            )
+        elif isinstance(value, np.ndarray) and value.size != 1:
+            target.set(value)
+        else:
+            from .arrays import Array, fill
+
+            number = value.reshape(-1)[0] if isinstance(value, np.ndarray) else value
+            fill(Array(target, (target.size,)), number)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """A copy on the host."""
+        values = self.to_host()
+        return values if dtype is None else values.astype(dtype)
+
+    def copy(self) -> DeviceArray:
+        """The elements in memory of their own."""
+        result = empty(self.size, self.dtype)
+        result[...] = self
+        return result
+
     def view(self, dtype: Any) -> DeviceArray:
         """The same bytes as elements of another type."""
         dtype = np.dtype(dtype)
@@ -246,7 +279,8 @@ class DeviceArray:
         address = pointer(self)
         return {
             "shape": (self.size,), "strides": None, "typestr": self.dtype.str,
-            "data": (address, False), "version": 3, "stream": streams.handle(streams.current()) or 1,
+            "data": (address, False), "version": 3,
+            "stream": streams.handle(streams.current()) or 1,
         }  # fmt: skip
 
 
@@ -268,6 +302,12 @@ def from_host(values: Any) -> DeviceArray:
     result = empty(values.size, values.dtype)
     result.set(values)
     return result
+
+
+def pinned(size: int, dtype: Any) -> Any:
+    """A numpy array in memory of the host that the device copies from by itself."""
+    dtype = np.dtype(dtype)
+    return cuda.pinned_array(size * dtype.itemsize, np.uint8).view(dtype)
 
 
 def adopt(interface: Any) -> tuple[DeviceArray, tuple[int, ...], tuple[int, ...]]:

@@ -30,11 +30,11 @@ _sqrt = mathematics(np.dtype(np.float64))["sqrt"]
 
 
 class Sets(NamedTuple):
-    """Set ``s`` begins at ``s * step`` and holds ``count`` elements, ``inner`` at a time, each
+    """Set ``s`` begins at ``s * step`` and holds ``size`` elements, ``inner`` at a time, each
     group ``outer`` after the one before. Element i belongs to set ``(i // share) % sets``."""
 
     sets: int
-    count: int
+    size: int
     step: int
     inner: int
     outer: int
@@ -165,10 +165,10 @@ def _forward(
     y: Any, mean: Any, invstd: Any, x: Any, weight: Any, bias: Any, picture: Picture, eps: float,
     centred: bool = True, spread: Any = None,
 ) -> None:  # fmt: skip
-    sets, own = picture
+    sets = picture.sets
     source = flat(x)
     spread = arrays.empty((sets.sets,), np.float64) if spread is None else spread
-    launch.rows(_moments, sets.sets, mean, invstd, spread, source, sets.count, sets.step,
+    launch.rows(_moments, sets.sets, mean, invstd, spread, source, sets.size, sets.step,
                 sets.inner, sets.outer, eps, int(centred))  # fmt: skip
     _normalise(y, source, mean, invstd, weight, bias, picture)
 
@@ -191,14 +191,14 @@ def _backward(
     slope, source, center, scale = flat(g), flat(x), flat(mean), flat(invstd)
     factors, weighted = optional(weight, x.dtype), int(weight is not None)
     sums = [arrays.empty((sets.sets,), np.float64) for _ in range(2)]
-    launch.rows(_pulls, sets.sets, *sums, slope, source, center, factors, sets.count, sets.step,
+    launch.rows(_pulls, sets.sets, *sums, slope, source, center, factors, sets.size, sets.step,
                 sets.inner, sets.outer, own.share, own.sets, weighted)  # fmt: skip
     launch.each(_input_gradient, gx.size, gx, slope, source, center, scale, factors, *sums,
-                sets.share, sets.sets, own.share, own.sets, weighted, float(sets.count),
+                sets.share, sets.sets, own.share, own.sets, weighted, float(sets.size),
                 int(centred))  # fmt: skip
     targets = [arrays.empty((own.sets,), x.dtype) if a is None or not a.size else a
                for a in (gw, gb)]  # fmt: skip
-    launch.rows(_parameter_gradients, own.sets, *targets, slope, source, center, scale, own.count,
+    launch.rows(_parameter_gradients, own.sets, *targets, slope, source, center, scale, own.size,
                 own.step, own.inner, own.outer, sets.share, sets.sets)  # fmt: skip
 
 

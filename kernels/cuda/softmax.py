@@ -1,7 +1,7 @@
 """softmax and log_softmax along an axis for CUDA, and their gradients.
 
-    picture   one block for each row (all elements that differ in the axis alone); thread t holds the
-              elements t, t + threads, ...
+    picture   one block for each row (all elements that differ in the axis alone); thread t holds
+              the elements t, t + threads, ...
     memory    one float64 a thread in shared memory, for the row's maximum and sum
     sync      after registers are stored and after each halving of a tree
     sizes     rows of any length; elements of a row lie ``inner`` apart

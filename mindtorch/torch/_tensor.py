@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import autodiff, dtypes, inplace, tape, vmap
+from mindtorch.engine import autodiff, cuda, dtypes, inplace, tape, vmap
 from mindtorch.engine.aval import aval, broadcast_shapes, contiguous_strides, is_channels_last
 from mindtorch.engine.core import fast_binary, state
 from mindtorch.engine.device import Device, cpu, empty_on
@@ -199,6 +199,8 @@ class Tensor(EngineTensor):
 
     def data_ptr(self) -> int:
         """The address of the first element."""
+        if self.aval.device.type == "cuda":
+            return int(cuda.kernels("memory").pointer(self.flat)) if self.aval.size else 0
         return int(self.flat.ctypes.data) if self.aval.size else 0
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
@@ -238,13 +240,38 @@ class Tensor(EngineTensor):
         return share_memory(self)
 
     def is_pinned(self, device: Any = None) -> bool:
-        return False
+        """Whether a device can copy the memory by itself."""
+        return self._storage is not None and self._storage.memory in cuda.pinned
 
-    def pin_memory(self, device: Any = None) -> Tensor:
+    def pin_memory(self, device: Any = None) -> Any:
+        """A copy in memory that a device can copy by itself; the tensor if it is there already."""
         from .cuda import require_cuda
 
         require_cuda()
-        return self
+        if self.aval.device.type != "cpu":
+            raise RuntimeError(
+                f"cannot pin '{tape.tensor_type_name(self)}' only dense CPU tensors can be pinned"
+            )
+        return self if self.is_pinned() else cuda.pin(self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory on CUDA, for other libraries."""
+        if self.aval.device.type != "cuda":
+            raise AttributeError(
+                f"Can't get __cuda_array_interface__ on non-CUDA tensor type: "
+                f"{tape.tensor_type_name(self)} If CUDA data is required use tensor.cuda() to copy "
+                "tensor to device memory."
+            )
+        if tape.requires_grad(self):
+            raise RuntimeError(
+                "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients "
+                "aren't required, use var.detach() to get Variable that doesn't require grad."
+            )
+        own = dict(self.flat.__cuda_array_interface__)
+        own["shape"] = tuple(self.aval.shape)
+        own["strides"] = None if self.aval.contiguous else self.aval.byte_strides
+        return own
 
     is_sparse = is_quantized = is_mkldnn = is_nested = is_mps = is_xpu = is_sparse_csr = False
     is_vulkan = is_ipu = is_xla = is_maia = is_mtia = False
@@ -602,6 +629,8 @@ class Tensor(EngineTensor):
         """A capsule over this memory, for other libraries."""
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.aval.device.type == "cuda":
+            return cuda.export(self).__dlpack__(stream=stream, **options)
         if stream is not None:
             raise AssertionError("stream should be None on cpu.")
         return self.numpy().__dlpack__(**options)
@@ -609,6 +638,8 @@ class Tensor(EngineTensor):
     def __dlpack_device__(self) -> Any:
         from .utils.dlpack import DLDeviceType
 
+        if self.aval.device.type == "cuda":
+            return (DLDeviceType.kDLCUDA, self.aval.device.index or 0)
         return (DLDeviceType.kDLCPU, 0)
 
     def asnumpy(self) -> Any:

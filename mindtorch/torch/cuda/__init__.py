@@ -13,7 +13,8 @@ from typing import Any, NoReturn
 from mindtorch.engine import cuda as engine
 from mindtorch.engine.device import Device
 from mindtorch.engine.generator import default_generator
-from mindtorch.kernels.errors import AcceleratorError, OutOfMemoryError
+from mindtorch.kernels.errors import AcceleratorError as AcceleratorError
+from mindtorch.kernels.errors import OutOfMemoryError as OutOfMemoryError
 
 
 def require_cuda(index: int | None = None) -> None:
@@ -228,7 +229,7 @@ def seed_all() -> None:
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
     """Counters of memory under torch's names; empty without devices."""
-    return _functions().memory_stats(device) if device_count() else OrderedDict()  # type: ignore[no-any-return]
+    return _functions().memory_stats(device) if device_count() else OrderedDict()
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-from collections import OrderedDict, namedtuple
+from collections import OrderedDict
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 from mindtorch.engine import cuda as engine
 from mindtorch.engine.device import Device
@@ -52,10 +52,15 @@ def synchronize(device: Any = None) -> None:
     engine.kernels("faults").check()
 
 
-Properties = namedtuple(  # noqa: PYI024  its text names the fields
-    "_CudaDeviceProperties",
-    "name major minor total_memory multi_processor_count warp_size",
-)
+class Properties(NamedTuple):
+    """What is known of a device."""
+
+    name: str
+    major: int
+    minor: int
+    total_memory: int
+    multi_processor_count: int
+    warp_size: int
 
 
 def get_device_properties(device: Any = None) -> Any:
@@ -116,7 +121,8 @@ def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
     """Counters under torch's names: bytes in use, at most, allocations."""
     found = _memory().statistics
     return OrderedDict({
-        "allocated_bytes.all.allocated": found.total, "allocated_bytes.all.current": found.allocated,
+        "allocated_bytes.all.allocated": found.total,
+        "allocated_bytes.all.current": found.allocated,
         "allocated_bytes.all.freed": found.total - found.allocated,
         "allocated_bytes.all.peak": found.peak, "allocation.all.allocated": found.count,
         "reserved_bytes.all.current": _memory().reserved(),

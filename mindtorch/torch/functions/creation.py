@@ -37,9 +37,7 @@ def finish(
     if layout is not None and layout is not strided:
         raise NotImplementedError(f"layout {layout} is not supported: only torch.strided is")
     if pin_memory:
-        from ..cuda import require_cuda
-
-        require_cuda()
+        tensor = tensor.pin_memory()
     if requires_grad and tensor.aval.dtype.category < dtypes.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
     return autodiff.track(tensor) if requires_grad else tensor
@@ -502,7 +500,12 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None, **options: Any) 
         shared = from_array(data)
         if chosen is not None and chosen is not shared.aval.dtype:
             shared = movement.cast(shared, dtype=chosen)
-        return finish(shared.to(as_device(device)), requires_grad)  # type: ignore[attr-defined]
+        return finish(shared.to(as_device(device)), requires_grad)
+    if not isinstance(data, (np.ndarray, type)) and hasattr(data, "__cuda_array_interface__"):
+        shared = cuda.adopt(data, as_device("cuda" if device is None else device))
+        if chosen is not None:
+            shared = movement.cast(shared, dtype=chosen)
+        return finish(shared.clone() if copy else shared, requires_grad)
     if hasattr(data, "_storage"):
         return finish(_over_storage(data, chosen), requires_grad)
     return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)

@@ -200,8 +200,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
     counts = np.bincount(_values(input, "bincount"), given, minlength)
     if given is None:
         return from_array(counts.astype(np.int64), input.aval.device)
-    kind = np.float32 if given.dtype == np.float32 else np.float64
-    return from_array(counts.astype(kind), input.aval.device)
+    narrow = given.dtype == np.float32
+    return from_array(counts.astype(np.float32 if narrow else np.float64), input.aval.device)
 
 
 @function(out=True)

@@ -85,7 +85,8 @@ def ctc_loss(
     counts = _lengths(target_lengths, "target_lengths", batch, None)
     _check_targets(targets, counts)
     loss = ctc.ctc_loss(
-        x, targets.long(), from_array(lengths, x.aval.device), from_array(counts, x.aval.device), blank=blank,
+        x, targets.long(), from_array(lengths, x.aval.device),
+        from_array(counts, x.aval.device), blank=blank,
         zero_infinity=bool(zero_infinity), longest=int(counts.max(initial=0)),
     )[0]  # fmt: skip
     if zero_infinity:

@@ -224,7 +224,7 @@ def embedding_bag(
     counted = np.concatenate([[0], np.cumsum(flat.array() != place)])
     counts = np.maximum(counted[starts[1:]] - counted[starts[:-1]], 1)
     divisors = from_array(counts.astype(np.float64)[:, None], sums.aval.device)
-    return sums / divisors.to(sums.dtype)  # type: ignore[attr-defined]
+    return sums / divisors.to(sums.dtype)
 
 
 def _same_type(factors: Any, weight: Any) -> Any:

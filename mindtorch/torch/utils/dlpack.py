@@ -61,6 +61,20 @@ def to_dlpack(tensor: Any) -> Any:
     return tensor.__dlpack__()
 
 
+def _on_cuda(array: Any) -> bool:
+    place = getattr(array, "__dlpack_device__", None)
+    return place is not None and place()[0] == DLDeviceType.kDLCUDA
+
+
+def _cupy() -> Any:
+    from mindtorch.engine import cuda
+
+    found = cuda.kernels("vendor").library()
+    if found is None:
+        raise NotImplementedError("DLPack of memory on CUDA needs cupy, which is not installed")
+    return found
+
+
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Any:
     """A tensor over the memory of ``ext_tensor``, an array of any library or a capsule.
 
@@ -74,6 +88,12 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         as_device(device)
     if isinstance(ext_tensor, EngineTensor):
         result: Any = ext_tensor.detach()
+    elif _on_cuda(ext_tensor):
+        from mindtorch.engine import cuda
+
+        from .._arguments import as_device
+
+        result = cuda.adopt(_cupy().from_dlpack(ext_tensor), as_device("cuda"))
     elif hasattr(ext_tensor, "__dlpack__"):
         result = from_array(np.from_dlpack(ext_tensor))
     elif _is_capsule(ext_tensor):

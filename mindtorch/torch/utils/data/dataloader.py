@@ -8,9 +8,11 @@ import multiprocessing.context
 import os
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
+from mindtorch.engine.cuda import device_count
+from mindtorch.engine.tensor import Tensor
 from mindtorch.kernels.cpu.threads import available_cores
 
 from ._team import Team
@@ -236,12 +238,27 @@ def _check_stream(shuffle: Any, sampler: Any, batch_sampler: Any) -> None:
             )
 
 
+def pinned_copy(data: Any) -> Any:
+    """A batch with its tensors in memory that a device copies by itself."""
+    if isinstance(data, Tensor):
+        return data.pin_memory()
+    if isinstance(data, Mapping):
+        made: Any = type(data)
+        return made({key: pinned_copy(value) for key, value in data.items()})
+    if isinstance(data, tuple) and hasattr(data, "_fields"):
+        return type(data)(*map(pinned_copy, data))
+    if isinstance(data, (list, tuple)):
+        return type(data)(map(pinned_copy, data))
+    return data.pin_memory() if hasattr(data, "pin_memory") else data
+
+
 class _BaseDataLoaderIter:
     """What iterators with and without workers share."""
 
     def __init__(self, loader: DataLoader[Any]) -> None:
         self._loader = loader
         self._yielded = 0
+        self._pins = loader.pin_memory and device_count() > 0
         if loader.pin_memory:
             if loader.pin_memory_device:
                 warnings.warn(
@@ -249,11 +266,12 @@ class _BaseDataLoaderIter:
                     f"device,ignore pin_memory_device='{loader.pin_memory_device}'.",
                     stacklevel=4,
                 )
-            warnings.warn(
-                "'pin_memory' argument is set as true but no accelerator is found, then device "
-                "pinned memory won't be used.",
-                stacklevel=4,
-            )
+            if not self._pins:
+                warnings.warn(
+                    "'pin_memory' argument is set as true but no accelerator is found, then device "
+                    "pinned memory won't be used.",
+                    stacklevel=4,
+                )
         self._indices = iter(loader._index_sampler)
         self._base_seed = draw_seed(loader.generator)
 
@@ -275,7 +293,7 @@ class _BaseDataLoaderIter:
         loader = self._loader
         if loader._iterable and loader._length is not None and self._yielded > loader._length:
             warnings.warn(self._too_many(loader), stacklevel=2)
-        return data
+        return pinned_copy(data) if self._pins else data
 
     def _too_many(self, loader: DataLoader[Any]) -> str:
         text = (

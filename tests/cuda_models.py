@@ -1,0 +1,64 @@
+"""Training steps of the seven models on CUDA against the CPU: run as a program, on a GPU or in
+numba's simulator, where sizes are tiny.
+
+    python tests/cuda_models.py [names...]
+
+Prints a JSON object: for each model the largest relative difference of its losses, and of its
+parameters after the steps.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from typing import Any
+
+import numpy as np
+
+import mindtorch.torch
+from mindtorch.kernels.cuda.launch import SIMULATED
+from tests.models import MODELS, build
+
+torch: Any = mindtorch.torch
+TINY: dict[str, dict[str, Any]] = {
+    "mlp": {"batch": 4, "sizes": (12, 8, 8, 5)},
+    "lenet": {"batch": 1},
+    "resnet18": {"batch": 2, "width": 1, "side": 4},
+    "lstm": {"batch": 2, "steps": 3, "words": 20},
+    "gpt": {"batch": 1, "length": 4, "layers": 1, "width": 8, "heads": 2, "words": 11},
+    "vae": {"batch": 2},
+    "dcgan": {"batch": 2},
+}
+
+
+def train(name: str, device: str, steps: int) -> tuple[list[float], list[Any]]:
+    """The losses of ``steps`` steps, and the parameters and buffers after them."""
+    torch.set_default_device(device)
+    try:
+        modules, step = build(torch, name, **(TINY[name] if SIMULATED else {}))
+        losses = [step() for _ in range(steps)]
+    finally:
+        torch.set_default_device(None)
+    state = [value for module in modules for value in module.state_dict().values()]
+    return losses, [np.asarray(value.detach().cpu().double().numpy()) for value in state]
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    sys.setswitchinterval(1e-4)  # the simulator's threads wait for one another
+    found = {}
+    for name in sys.argv[1:] or MODELS:
+        steps = 1 if SIMULATED else 3
+        (losses, state), (expected, held) = (train(name, d, steps) for d in ("cuda", "cpu"))
+        worst = max(abs(a - b) / max(abs(b), 1) for a, b in zip(losses, expected, strict=True))
+        parameters = max(
+            float(np.abs(a - b).max(initial=0) / max(np.abs(b).max(initial=0), 1))
+            for a, b in zip(state, held, strict=True)
+        )
+        found[name] = {"loss": worst, "parameters": parameters}
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()

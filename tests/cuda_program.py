@@ -1,0 +1,266 @@
+"""What tensors on CUDA do besides computing: run as a program, on a GPU or in numba's simulator.
+
+Each function is one check; the program prints a JSON object of those that failed.
+"""
+
+from __future__ import annotations
+
+import copy
+import io
+import json
+import pickle
+import sys
+import threading
+import traceback
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import mindtorch.torch
+from mindtorch.engine import gaps
+from mindtorch.torch import nn
+
+torch: Any = mindtorch.torch
+
+
+def raises(kind: type[BaseException], text: str, call: Callable[[], Any]) -> None:
+    try:
+        call()
+    except kind as error:
+        assert text in str(error), f"{error} has no {text!r}"
+        return
+    raise AssertionError(f"no {kind.__name__}")
+
+
+def the_namespace_knows_the_device() -> None:
+    assert torch.cuda.is_available() and torch.cuda.device_count() == 1
+    assert torch.cuda.current_device() == 0 and isinstance(torch.cuda.get_device_name(), str)
+    x = torch.zeros(2, device="cuda")
+    assert x.is_cuda and x.device == torch.device("cuda", 0) and x.get_device() == 0
+    raises(RuntimeError, "invalid device ordinal", lambda: torch.zeros(1, device="cuda:5"))
+
+
+def copies_keep_values_types_and_layouts() -> None:
+    for dtype in (torch.float32, torch.bfloat16, torch.float16, torch.int8, torch.bool,
+                  torch.complex64):  # fmt: skip
+        x = torch.arange(6).reshape(2, 3).to(dtype).t()
+        y = x.cuda()
+        assert y.stride() == x.stride() and y.dtype is x.dtype
+        assert y.cpu().equal(x)
+        if dtype is not torch.complex64:
+            assert y.to("cpu", torch.float64).equal(x.to(torch.float64))
+    z = torch.arange(10.0)[::2].cuda()
+    assert z.tolist() == [0.0, 2.0, 4.0, 6.0, 8.0] and z[1].item() == 2.0
+    assert x.cuda() is not x and y.cuda() is y
+
+
+def writes_through_views_reach_the_base() -> None:
+    x = torch.zeros(3, 4, device="cuda")
+    x[1] = 2.0
+    x[:, 1] += 1
+    x.view(-1)[0] = torch.tensor(5.0)
+    x[2, 2:] = torch.tensor([7.0, 8.0])
+    x.t()[3].fill_(-1)
+    expected = np.zeros((3, 4))
+    expected[1] = 2
+    expected[:, 1] += 1
+    expected[0, 0] = 5
+    expected[2, 2:] = 7, 8
+    expected[:, 3] = -1
+    assert x.tolist() == expected.tolist()
+    x.fill_diagonal_(3.0)
+    assert x[2, 2].item() == 3.0
+
+
+def gradients_cross_devices() -> None:
+    x = torch.arange(3.0, requires_grad=True)
+    y = x.cuda()
+    assert y.grad_fn.name() == "ToCopyBackward0"
+    (y * y).sum().backward()
+    assert x.grad is not None and not x.grad.is_cuda and x.grad.tolist() == [0.0, 2.0, 4.0]
+
+
+def mixed_devices_raise_and_numbers_do_not() -> None:
+    x, y = torch.ones(2, device="cuda"), torch.ones(2)
+    text = (
+        "Expected all tensors to be on the same device, but found at least two devices, cuda:0 and "
+        "cpu!"
+    )
+    raises(RuntimeError, text, lambda: x + y)
+    raises(RuntimeError, text, lambda: y * x)
+    assert (x + torch.tensor(2.0)).tolist() == [3.0, 3.0]
+    assert (torch.tensor(2.0) * x).is_cuda and (x * 2.5).tolist() == [2.5, 2.5]
+    raises(TypeError, "can't convert cuda:0 device type tensor to numpy", x.numpy)
+
+
+def out_of_memory_has_torchs_type() -> None:
+    torch.cuda.set_per_process_memory_fraction(0.0)
+    try:
+        raises(
+            torch.cuda.OutOfMemoryError, "CUDA out of memory. Tried to allocate",
+            lambda: torch.empty(1 << 20, device="cuda"),
+        )  # fmt: skip
+    finally:
+        torch.cuda.set_per_process_memory_fraction(1.0)
+    assert torch.OutOfMemoryError is torch.cuda.OutOfMemoryError
+    assert torch.zeros(3, device="cuda").tolist() == [0.0, 0.0, 0.0]
+
+
+def memory_is_counted() -> None:
+    before = torch.cuda.memory_allocated()
+    x = torch.empty(1000, device="cuda")
+    assert torch.cuda.memory_allocated() >= before + 4000
+    assert torch.cuda.max_memory_allocated() >= torch.cuda.memory_allocated()
+    del x
+    assert torch.cuda.memory_allocated() == before
+    torch.cuda.empty_cache()
+
+
+def bad_indices_are_reported_late() -> None:
+    x = torch.arange(4.0, device="cuda")
+    y = x[torch.tensor([1, 9], device="cuda")]
+    raises(torch.AcceleratorError, "CUDA error: device-side assert triggered", y.tolist)
+    table = nn.Embedding(3, 2, device="cuda")
+    z = table(torch.tensor([7], device="cuda"))
+    raises(RuntimeError, "index is out of range", z.tolist)
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0]
+
+
+def modules_move_and_are_saved() -> None:
+    net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2)).cuda()
+    assert all(p.is_cuda for p in net.parameters()) and all(b.is_cuda for b in net.buffers())
+    file = io.BytesIO()
+    torch.save(net.state_dict(), file)
+    file.seek(0)
+    back = torch.load(file)
+    assert back["0.weight"].is_cuda
+    file.seek(0)
+    host = torch.load(file, map_location="cpu")
+    assert not host["0.weight"].is_cuda and host["0.weight"].equal(net[0].weight.detach().cpu())
+    twin = copy.deepcopy(net)
+    assert twin[0].weight.is_cuda and twin[0].weight.detach().cpu().equal(host["0.weight"])
+    x = torch.arange(3, device="cuda")
+    assert pickle.loads(pickle.dumps(x)).tolist() == [0, 1, 2]
+    assert not net.cpu()[0].weight.is_cuda
+
+
+def the_numbers_drawn_are_the_cpus() -> None:
+    torch.manual_seed(3)
+    x, mask = torch.randn(5), nn.functional.dropout(torch.ones(20), 0.5)
+    torch.cuda.manual_seed(3)
+    y = torch.randn(5, device="cuda")
+    mine = nn.functional.dropout(torch.ones(20, device="cuda"), 0.5)
+    assert y.cpu().equal(x) and mine.cpu().equal(mask) and y.is_cuda
+    torch.manual_seed(1)
+    weight = nn.Linear(4, 3).weight
+    torch.manual_seed(1)
+    assert nn.Linear(4, 3, device="cuda").weight.detach().cpu().equal(weight.detach())
+    made = nn.init.trunc_normal_(torch.empty(20, device="cuda"))
+    assert made.is_cuda and made.abs().max().item() <= 2
+
+
+def other_libraries_share_the_memory() -> None:
+    from numba import cuda
+
+    x = torch.arange(6.0, device="cuda").reshape(2, 3)
+    found = x.__cuda_array_interface__
+    assert found["shape"] == (2, 3) and found["typestr"] == "<f4" and found["data"][0] > 0
+    raises(AttributeError, "non-CUDA tensor", lambda: torch.ones(1).__cuda_array_interface__)
+    if not hasattr(cuda, "simulator") and torch.cuda.get_device_name() != "numba's CUDA simulator":
+        held = cuda.to_device(np.arange(4, dtype=np.float32))
+        shared = torch.as_tensor(held, device="cuda")
+        shared += 1
+        assert held.copy_to_host().tolist() == [1.0, 2.0, 3.0, 4.0]
+
+
+def pinned_memory_is_host_memory() -> None:
+    x = torch.arange(4.0)
+    y = x.pin_memory()
+    assert y.is_pinned() and not x.is_pinned() and y.equal(x) and y.pin_memory() is y
+    assert y.to("cuda", non_blocking=True).tolist() == x.tolist()
+    loader = torch.utils.data.DataLoader([torch.ones(2), torch.zeros(2)], 2, pin_memory=True)
+    assert next(iter(loader)).is_pinned()
+
+
+def streams_and_events_order_work() -> None:
+    stream, start, end = torch.cuda.Stream(), *(
+        torch.cuda.Event(enable_timing=True) for _ in range(2)
+    )  # fmt: skip
+    assert isinstance(stream, torch.cuda.Stream) and isinstance(start, torch.cuda.Event)
+    start.record()
+    with torch.cuda.stream(stream):
+        assert torch.cuda.current_stream() == stream
+        x = torch.ones(4, device="cuda") * 2
+        end.record()
+    torch.cuda.current_stream().wait_stream(stream)
+    torch.cuda.synchronize()
+    assert x.tolist() == [2.0] * 4 and start.elapsed_time(end) >= 0 and end.query()
+    raises(ValueError, "enable_timing=True", lambda: torch.cuda.Event().elapsed_time(end))
+
+
+def compiled_calls_run_op_by_op() -> None:
+    weight = torch.ones(3, device="cuda", requires_grad=True)
+    step = torch.compile(lambda x: (x * weight).sum())
+    loss = step(torch.arange(3.0, device="cuda"))
+    loss.backward()
+    assert loss.item() == 3.0 and weight.grad.tolist() == [0.0, 1.0, 2.0]
+
+
+def two_threads_compute() -> None:
+    results: dict[int, Any] = {}
+
+    def work(k: int) -> None:
+        x = torch.full((8,), float(k), device="cuda")
+        for _ in range(3):
+            x = x + 1
+        results[k] = x.tolist()
+
+    threads = [threading.Thread(target=work, args=(k,)) for k in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert results == {k: [k + 3.0] * 8 for k in range(2)}
+
+
+def ops_of_the_host_and_complex_numbers_work() -> None:
+    x = torch.eye(3, device="cuda") * 2
+    assert torch.linalg.inv(x).is_cuda and gaps.on_host("linear_algebra.inverse")
+    z = torch.fft.fft(torch.ones(4, device="cuda"))
+    assert z.is_cuda and (z * z.conj()).real.tolist() == [16.0, 0.0, 0.0, 0.0]
+
+
+def helpers_stay_on_the_device() -> None:
+    x = torch.tensor([[3.0, -1.0], [0.0, 2.0]], device="cuda")
+    for made in (x[x > 0], x.nonzero(), x.unique(), torch.where(x > 0)[0], x.sort()[0],
+                 x.masked_select(x > 0), x[[1, 0]], x[torch.tensor([1])],
+                 nn.functional.one_hot(torch.tensor([1, 0], device="cuda"), 3),
+                 torch.arange(3, device="cuda"), torch.eye(2, device="cuda"),
+                 torch.linspace(0, 1, 3, device="cuda"), x.new_zeros(2), torch.zeros_like(x),
+                 torch.bincount(torch.tensor([1, 1], device="cuda")),
+                 nn.functional.interpolate(x[None, None], scale_factor=2)):  # fmt: skip
+        assert made.is_cuda
+    assert x[x > 0].tolist() == [3.0, 2.0] and x.unique().tolist() == [-1.0, 0.0, 2.0, 3.0]
+    torch.nn.utils.clip_grad_norm_([x], 1.0)
+
+
+CHECKS = [f for f in list(globals().values())
+          if getattr(f, "__module__", "") == __name__ and f.__code__.co_argcount == 0]  # fmt: skip
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    sys.setswitchinterval(1e-4)
+    failed = {}
+    for check in CHECKS:
+        try:
+            check()
+        except Exception:
+            failed[check.__name__] = traceback.format_exc()[-1500:]
+    print(json.dumps({"checks": len(CHECKS), "failed": failed}))
+
+
+if __name__ == "__main__":
+    main()
