@@ -135,9 +135,7 @@ def test_scripting_says_once_that_it_compiles_nothing(name: str) -> None:
 
 def absent_things() -> list[Any]:
     return [
-        jit.load,
-        jit.save,
-        jit.ScriptModule,
+        jit.RecursiveScriptModule,
         fx.replace_pattern,
         package.PackageExporter,
         package.PackageImporter,

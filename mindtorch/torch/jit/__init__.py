@@ -2,7 +2,7 @@
 
 There is no TorchScript here. A scripted function means the same as the Python function, so `script`
 and `trace` give back what they were given and say once that nothing was compiled; `torch.compile`
-compiles. What only TorchScript has (saving and loading programs, freezing them) raises.
+compiles. `save` and `load` keep the Python object; files of TorchScript and its classes raise.
 """
 
 from __future__ import annotations
@@ -13,8 +13,10 @@ import warnings
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from mindtorch.torch._absent import absent_class, absent_function
+from mindtorch.torch._absent import absent_class
+from mindtorch.torch.nn import Module
 
+from ._archives import load, save, with_save
 from .annotations import BroadcastingList1, BroadcastingList2, BroadcastingList3
 
 __all__ = [
@@ -27,6 +29,7 @@ __all__ = [
     "Future",
     "ScriptFunction",
     "ScriptModule",
+    "TracerWarning",
     "annotate",
     "export",
     "fork",
@@ -41,6 +44,7 @@ __all__ = [
     "save",
     "script",
     "script_if_tracing",
+    "script_method",
     "trace",
     "trace_module",
     "unused",
@@ -89,7 +93,7 @@ def script(
 ) -> T:
     """Give back `obj`, a function, class or module: run as Python it means the same."""
     _warn_once("script")
-    return obj
+    return typing.cast(T, with_save(obj))
 
 
 def trace(func: T, example_inputs: Any = None, *args: Any, **kwargs: Any) -> T:
@@ -101,7 +105,46 @@ def trace(func: T, example_inputs: Any = None, *args: Any, **kwargs: Any) -> T:
     if example_inputs is not None:
         given = example_inputs if _isinstance(example_inputs, tuple) else (example_inputs,)
         typing.cast(Callable[..., Any], func)(*given)
-    return func
+    return typing.cast(T, with_save(func))
+
+
+def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
+    """Run the methods that `inputs` names, each on its inputs, and give the module back."""
+    _warn_once("trace_module")
+    for name, each in inputs.items():
+        given = each if _isinstance(each, tuple) else (each,)
+        (mod if name == "forward" else getattr(mod, name))(*given)
+    return with_save(mod)
+
+
+def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
+    """The module, which must be in eval mode: there is no program whose parameters to inline.
+
+    Raises:
+        RuntimeError: the module is in train mode.
+    """
+    if mod.training:
+        raise RuntimeError(
+            "Freezing is currently only implemented for modules in eval mode. Please call .eval() "
+            "on your module before freezing."
+        )
+    _warn_once("freeze")
+    return mod
+
+
+def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
+    """The module in eval mode."""
+    _warn_once("optimize_for_inference")
+    return mod.eval()
+
+
+def script_method(fn: F) -> F:
+    """Mark a method of a script. As Python it is called as it is."""
+    return fn
+
+
+class TracerWarning(Warning):
+    """What torch's tracer warns with; `trace` records nothing here and never warns so."""
 
 
 def script_if_tracing(fn: F) -> F:
@@ -190,11 +233,14 @@ def wait(future: Future) -> Any:
 
 
 ScriptFunction = absent_class("torch.jit", "ScriptFunction", _WHY)
-ScriptModule = absent_class("torch.jit", "ScriptModule", _WHY)
+
+class ScriptModule(Module):
+    """The base of modules whose methods are marked as scripts; they run as Python."""
+
+    def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
+        """Write the module as :func:`save` does."""
+        save(self, f, _extra_files)
+
+
 RecursiveScriptModule = absent_class("torch.jit", "RecursiveScriptModule", _WHY)
 CompilationUnit = absent_class("torch.jit", "CompilationUnit", _WHY)
-save = absent_function("torch.jit", "save", _WHY)
-load = absent_function("torch.jit", "load", _WHY)
-freeze = absent_function("torch.jit", "freeze", _WHY)
-trace_module = absent_function("torch.jit", "trace_module", _WHY)
-optimize_for_inference = absent_function("torch.jit", "optimize_for_inference", _WHY)
