@@ -50,6 +50,7 @@ class Bundle:
         self._flats: list[Any] = []
         self.addresses = np.empty(0, np.int64)
         self._sizes: Any = None
+        self._total: int | None = None
 
     @property
     def sizes(self) -> Any:
@@ -57,6 +58,13 @@ class Bundle:
         if self._sizes is None:
             self._sizes = np.array([flat.size for flat in self._flats], np.int64)
         return self._sizes
+
+    @property
+    def total(self) -> int:
+        """How many elements all tensors have."""
+        if self._total is None:
+            self._total = int(self.sizes.sum())
+        return self._total
 
     def of(self, tensors: Sequence[Tensor]) -> Any:
         """The addresses, gathered anew when a tensor's memory is another than last time."""
@@ -67,7 +75,7 @@ class Bundle:
         address = _kernels().address(flats[0].dtype)
         self.addresses = np.array([address(flat) for flat in flats], np.int64)
         self._flats = flats
-        self._sizes = None
+        self._sizes, self._total = None, None
         return self.addresses
 
     def release(self) -> None:
@@ -174,9 +182,10 @@ class Fused:
         p = self.bundles[0].of(parameters)
         g = self.bundles[1].of(gradients)
         m = self.bundles[2].of(held) if held else p
-        _kernel("sgd", parameters[0].aval.dtype)(
-            p, g, m, self.bundles[0].sizes, fresh, float(lr), float(momentum), float(dampening),
-            float(weight_decay), int(nesterov), int(maximize),
+        _kernels().update_all(
+            "sgd", parameters[0].aval.dtype.np, self.bundles[0].total,
+            (p, g, m, self.bundles[0].sizes, fresh), float(lr), float(momentum),
+            float(dampening), float(weight_decay), int(nesterov), int(maximize),
         )  # fmt: skip
         self.bundles[1].release()
         written(parameters)
@@ -204,8 +213,9 @@ class Fused:
         g = self.bundles[1].of(gradients)
         m, v = self.bundles[2].of(first), self.bundles[3].of(second)
         w = self.bundles[4].of(largest) if largest else v
-        _kernel("adam", parameters[0].aval.dtype)(
-            p, g, m, v, w, self.bundles[0].sizes, np.asarray(steps, np.float64), float(lr),
+        _kernels().update_all(
+            "adam", parameters[0].aval.dtype.np, self.bundles[0].total,
+            (p, g, m, v, w, self.bundles[0].sizes, np.asarray(steps, np.float64)), float(lr),
             float(beta1), float(beta2), float(eps), float(weight_decay), int(decoupled),
             int(bool(largest)), int(maximize),
         )  # fmt: skip

@@ -16,6 +16,8 @@ from numba.extending import intrinsic
 
 from mindtorch.kernels.compile import entry_point, kernel
 
+from .threads import parallel_for
+
 
 @intrinsic
 def pointer32(context: Any, address: Any) -> Any:
@@ -189,3 +191,22 @@ _BY_TYPE = {
 def update(name: str, dtype: Any) -> Any:
     """The update ``name`` ("sgd", "adam", "squares", "scale", "all_finite") for an element type."""
     return _BY_TYPE[np.dtype(dtype)][name]
+
+
+_SERIAL = 65536  # elements that one thread updates sooner than two
+
+
+def update_all(name: str, dtype: Any, total: int, arrays: Any, *numbers: Any) -> None:
+    """``update(name, dtype)`` of ``arrays`` (one entry for each tensor), shared out to the threads.
+
+    ``total`` is how many elements the tensors have together.
+    """
+    loop, count = _BY_TYPE[np.dtype(dtype)][name], len(arrays[0])
+
+    def part(first: int, last: int) -> None:
+        loop(*[a[first:last] for a in arrays], *numbers)
+
+    if total < 2 * _SERIAL or count < 2:
+        loop(*arrays, *numbers)
+    else:
+        parallel_for(count, part)
