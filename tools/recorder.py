@@ -1,157 +1,120 @@
-"""Run a script under one library and record what it does.
-
-    python -m mindtorch.tools.recorder --side torch|mindtorch --record DIR script.py [args]
+"""Watch what a script does with one library.
 
 The recorder knows only names of torch's public namespace, so that it does the same on both sides.
 It looks and does not touch: no random number is drawn, no value changed, and the time it takes
-itself is left out of the times it reports.
+itself is left out of the times it reports. What it sees of a step is written when the step ends.
+`watching` puts it in its place; `replay` runs again what it saw.
 """
 
-import argparse
+import fnmatch
 import functools
-import importlib
+import inspect
+import json
 import random
-import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mindtorch.module_hooker import torch_disable, torch_enable
+from .figures import digest_of
+from .looking import Looker, plain, template, tensors_in
+from .records import ArrayWriter, Event, OptimizerSettings, Record, Recorded, Step
+from .replay import Held, Player
 
-from .records import ArrayWriter, LayerCall, Mask, Record, Recorded, Step
-from .script import ScriptNotFoundError, execute, report_failure
-from .torchvision_operators import declare_before_import
+__all__ = ["Options", "Recorder", "StopRecordingError"]
 
-__all__ = ["Recorder", "main"]
-
-ARRAY_LIMIT = 2**30
-MASK_LIMIT = 2**25
-
-
-def tensors_in(value: Any, kind: type) -> Iterator[Any]:
-    """The tensors of a nested value, in order."""
-    if isinstance(value, kind):
-        yield value
-    elif isinstance(value, Mapping):
-        for each in value.values():
-            yield from tensors_in(each, kind)
-    elif isinstance(value, (tuple, list)):
-        for each in value:
-            yield from tensors_in(each, kind)
+MOST_EVENTS = 20_000
+EVENT_BYTES = 2**29
+LIBRARY = ("torch.", "mindtorch.")
+TORCH_LIKE = (*LIBRARY, "torchvision.transforms", "torchvision.datasets")
 
 
-class _LoaderPass:
-    """An iterator of a DataLoader that shows every batch to the recorder."""
+class StopRecordingError(SystemExit):
+    """All that was asked for has been recorded. A `SystemExit`, so that scripts let it through."""
 
-    def __init__(self, iterator: Any, seen: Callable[[Any], None]) -> None:
-        self._iterator = iterator
-        self._seen = seen
 
-    def __iter__(self) -> "_LoaderPass":
-        return self
+@dataclass(frozen=True)
+class Options:
+    """What is watched.
 
-    def __next__(self) -> Any:
-        batch = next(self._iterator)
-        self._seen(batch)
-        return batch
+    `last_step`: how many optimizer steps (None for all). `full_step`: the step whose arrays are
+    kept; with `replay`, its events are run again at its end. `window`: the events of that step
+    whose arrays are kept, `None` for all. `against`: the first side's folder, on the second side.
+    `stop`: end the script after `full_step`. `only`: a pattern for module paths.
+    """
 
-    def __len__(self) -> int:
-        return len(self._iterator)
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._iterator, name)
+    last_step: int | None = None
+    full_step: int = 0
+    replay: bool = False
+    window: tuple[int, int] | None = None
+    against: Path | None = None
+    stop: bool = False
+    only: str | None = None
 
 
 class Recorder:
-    """Watches models, optimizers, loaders and dropouts through torch's public classes.
+    """Records one run.
 
     Args:
         torch: the namespace that the script will import.
-        record: what is filled.
+        record: what is filled, beside `folder`/steps.jsonl.
         arrays: where arrays go.
-        last_step: how many optimizer steps are watched; None for all.
+        folder: the side's folder.
+        options: what to watch.
     """
 
     def __init__(
-        self, torch: Any, record: Record, arrays: ArrayWriter, last_step: int | None
+        self, torch: Any, record: Record, arrays: ArrayWriter, folder: Path, options: Options
     ) -> None:
         self.torch = torch
         self.record = record
-        self.arrays = arrays
-        self.last_step = last_step
-        self.overhead = 0.0
-        self.inside = False
-        self.loader_passes = 0
-        self.epoch_of_pass: dict[int, int] = {}
-        self.losses: list[float] = []
-        self.last_end: tuple[int, float, float] | None = None
-        self.optimizer_depth = 0
-        self.backward_depth = 0
-        self.dropout_depth = 0
-        self.module_depth = 0
-        self.optimized: set[int] | None = None
+        self.options = options
+        self.looker = Looker(torch, arrays)
+        self.player = Player(self.looker, options.against, options.full_step)
+        self.file = (folder / "steps.jsonl").open("w", encoding="utf-8")
+        self.room = EVENT_BYTES
+        self.step = Step(0)
+        self.stack: list[Event] = []
+        self.calls: dict[tuple[str, str, str], int] = {}
         self.roots: list[Any] = []
         self.names: dict[int, str] = {}
         self.strangers: list[Any] = []
-        self.calls: dict[str, int] = {}
-        self.mask_room = MASK_LIMIT
-        self.rehearsal: Any = None
-        self.is_compiling = self._compiling_test()
-        dropouts = ("Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "AlphaDropout")
-        self.dropouts = [getattr(torch.nn, name) for name in dropouts if hasattr(torch.nn, name)]
+        self.optimized: set[int] | None = None
+        self.phase = "data"
+        self.rehearsal: list[Event] | None = None
+        self.rehearsing = False
+        self.epochs: dict[int, int] = {}
+        self.loader_passes = 0
+        self.quiet = 0
+        self.last_end: tuple[int, float, float] | None = None
+        compiler = getattr(torch, "compiler", None)
+        self.is_compiling: Callable[[], bool] = getattr(compiler, "is_compiling", bool)
 
-    def _compiling_test(self) -> Callable[[], bool]:
-        """Tells whether torch is compiling the script just now."""
-        compiler = getattr(self.torch, "compiler", None)
-        found: Callable[[], bool] | None = getattr(compiler, "is_compiling", None)
-        return found or (lambda: False)
-
-    # -- what is seen ----------------------------------------------------------------------------
-
-    @property
-    def step(self) -> int:
-        return len(self.record.steps)
+    # -- whether to look -------------------------------------------------------------------------
 
     @property
     def active(self) -> bool:
         """Whether there is still something to watch; never while torch compiles the script."""
-        if self.inside or (self.last_step is not None and self.step >= self.last_step):
+        last = self.options.last_step
+        if self.looker.inside or (last is not None and self.step.number >= last):
             return False
         return not self.is_compiling()
 
     @property
-    def detailed(self) -> bool:
-        return self.step == self.record.detail_step and self.active
+    def full(self) -> bool:
+        return self.step.number == self.options.full_step
 
-    @contextmanager
-    def looking(self) -> Iterator[None]:
-        """Our own work: not watched, without gradients, and not counted as the script's time."""
-        began = time.perf_counter()
-        self.inside = True
-        try:
-            with self.torch.no_grad():
-                yield
-        finally:
-            self.inside = False
-            self.overhead += time.perf_counter() - began
+    def keeps(self, index: int) -> bool:
+        """Whether the arrays of an event of this step are kept."""
+        window = self.options.window
+        return self.full and (window is None or window[0] <= index <= window[1])
 
-    def array_of(self, tensor: Any) -> tuple[np.ndarray, str]:
-        """A copy of a tensor's values, and the name of its dtype."""
-        torch, dtype = self.torch, tensor.dtype
-        tensor = tensor.detach().cpu()
-        if dtype == torch.bfloat16:
-            tensor = tensor.to(torch.float32)
-        return np.array(tensor.numpy(), order="C"), str(dtype).removeprefix("torch.")
-
-    def look(self, tensor: Any, store: bool = True) -> Recorded:
-        return self.arrays.add(*self.array_of(tensor), store)
-
-    def look_all(self, value: Any, store: bool = True) -> list[Recorded]:
-        return [self.look(tensor, store) for tensor in tensors_in(value, self.torch.Tensor)]
+    def wanted(self, path: str) -> bool:
+        pattern = self.options.only
+        return pattern is None or not path or fnmatch.fnmatchcase(path, pattern)
 
     # -- modules ---------------------------------------------------------------------------------
 
@@ -164,7 +127,7 @@ class Recorder:
 
     def _is_bystander(self, module: Any, given: list[Any]) -> bool:
         """Whether a module is no part of what is trained, e.g. a transform of the data."""
-        if self.module_depth or id(module) in self.names or self._is_model(module):
+        if self.stack or id(module) in self.names or self._is_model(module):
             return False
         return not any(tensor.requires_grad for tensor in given)
 
@@ -177,11 +140,13 @@ class Recorder:
         self.record.model = self.record.model or label
         self.roots.append(module)
         for path, part in module.named_modules():
-            self.names.setdefault(id(part), prefix + path if path else label)
+            name = prefix + path if path else label
+            self.names.setdefault(id(part), name)
+            self.record.modules[name] = describe(part)
         for name, parameter in module.named_parameters():
-            self.record.parameters[prefix + name] = self.look(parameter)
+            self.record.parameters[prefix + name] = self.looker.look_afresh(parameter, True)
         for name, buffer in module.named_buffers():
-            self.record.buffers[prefix + name] = self.look(buffer)
+            self.record.buffers[prefix + name] = self.looker.look_afresh(buffer, True)
 
     def name_of(self, module: Any) -> str:
         name = self.names.get(id(module))
@@ -190,103 +155,189 @@ class Recorder:
             name = self.names[id(module)] = type(module).__name__
         return name
 
-    def _watch_call(self, original: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
-        """One call of a module in the step that is recorded in detail."""
-        torch = self.torch
-        given = list(tensors_in([args, kwargs], torch.Tensor))
-        if self._is_bystander(module, given):
-            return original(module, *args, **kwargs)
-        with self.looking():
-            if self.module_depth == 0 and id(module) not in self.names and self._is_model(module):
-                self._adopt(module)
-            inputs = [self.look(tensor) for tensor in given]
-        self.module_depth += 1
+    def call_module(self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
+        """One call of a module: `run(module, *args, **kwargs)`, watched if it is to be."""
+        if not self.active or self.quiet:
+            return run(module, *args, **kwargs)
+        if self.torch.is_grad_enabled() or self.stack:
+            return self._watch_module(run, module, args, kwargs)
+        first = self.step.number == 0 and self.rehearsal is None
+        if first and not self.step.losses and self._is_model(module):
+            return self._rehearse(run, module, args, kwargs)
+        return run(module, *args, **kwargs)
+
+    def _rehearse(self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
+        """The first call without gradients: all there is to see of a script that never trains."""
+        kept, calls, self.rehearsing = self.step.events, self.calls, True
+        self.step.events, self.calls = [], {}
         try:
-            result = original(module, *args, **kwargs)
+            return self._watch_module(run, module, args, kwargs)
         finally:
-            self.module_depth -= 1
-        name = self.name_of(module)
-        with self.looking():
-            outputs = list(tensors_in(result, torch.Tensor))
-            call = self.calls[name] = self.calls.get(name, -1) + 1
-            layer = LayerCall(
-                name=name,
-                kind=type(module).__name__,
-                description=repr(module).partition("\n")[0],
-                call=call,
-                leaf=not any(True for _ in module.children()),
-                inputs=inputs,
-                outputs=[self.look(output) for output in outputs],
-                gradients=[None] * len(outputs),
-            )
-            self.record.layers.append(layer)
-            for position, output in enumerate(outputs):
-                if output.requires_grad:
-                    output.register_hook(self._gradient_hook(layer, position))
+            self.rehearsal, self.rehearsing = self.step.events, False
+            self.step.events, self.calls = kept, calls
+
+    def _watch_module(self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
+        given: list[Any] = []
+        shape = template([args, kwargs], self.torch.Tensor, given)
+        if self._is_bystander(module, given):
+            return run(module, *args, **kwargs)
+        outermost = not self.stack
+        with self.looker.looking():
+            if outermost:
+                self._begin_model(module)
+            path = self.name_of(module)
+            event = self._begin("module", path, type(module).__name__, shape, given, "")
+        if event is None:
+            return run(module, *args, **kwargs)
+        event.description = self.record.modules.get(path) or describe(module)
+        with self.looker.looking():
+            self._hold(event, module, functools.partial(module), shape, given)
+        self.stack.append(event)
+        try:
+            result = run(module, *args, **kwargs)
+        except BaseException:
+            self.record.where = self.record.where or f"step {self.step.number + 1}, in {path}"
+            raise
+        finally:
+            self.stack.pop()
+        with self.looker.looking():
+            event.trained = bool(getattr(module, "training", False))
+            event.atomic = self._is_atomic(event, module)
+            self._end(event, result)
+            if outermost and id(module) in {id(root) for root in self.roots}:
+                self.phase = "loss"
         return result
 
-    def _gradient_hook(self, layer: LayerCall, position: int) -> Callable[[Any], None]:
+    def _begin_model(self, module: Any) -> None:
+        """The outermost call of a module begins: the first of a model in a step is where its state
+        is recorded."""
+        if id(module) not in self.names and self._is_model(module):
+            self._adopt(module)
+        if id(module) in {id(root) for root in self.roots}:
+            self.phase = "forward"
+            if not self.step.before and not self.rehearsing:
+                self.step.before = dict(self._state(self.full))
+
+    def _is_atomic(self, event: Event, module: Any) -> bool:
+        """Whether a call is worth running again as a whole."""
+        inner = any(each.kind == "module" for each in self.step.events[event.index + 1 :])
+        library = type(module).__module__.startswith(LIBRARY)
+        return not inner or (library and type(module).__name__ != "Sequential")
+
+    def _hold(self, event: Event, module: Any, call: Any, shape: Any, given: list[Any]) -> None:
+        if self.options.replay and self.keeps(event.index):
+            if module is not None:
+                self._note_source(module)
+                for name, each in (*module.named_parameters(), *module.named_buffers()):
+                    event.state[name] = self.looker.look_afresh(each, True)
+            self.player.hold(Held(event, module, call, shape, [x.requires_grad for x in given]))
+
+    def _note_source(self, module: Any) -> None:
+        """Keep the text of a user's class, for a file that reproduces a difference."""
+        cls = type(module)
+        if not cls.__module__.startswith(LIBRARY) and cls.__name__ not in self.record.sources:
+            try:
+                self.record.sources[cls.__name__] = inspect.getsource(cls)
+            except (OSError, TypeError):  # made by exec, or by a C extension
+                self.record.sources[cls.__name__] = ""
+
+    # -- functions -------------------------------------------------------------------------------
+
+    def wants_function(self, caller: str) -> bool:
+        """Whether a function called from module `caller` is a part of the script's own work."""
+        if self.looker.inside or self.quiet or f"{caller}.".startswith(TORCH_LIKE):
+            return False
+        if not (self.torch.is_grad_enabled() or self.stack or self.rehearsing):
+            return False
+        return self.active
+
+    def call_function(
+        self, called: tuple[str, str], run: Callable[..., Any], args: Any, kwargs: Any, line: str
+    ) -> Any:
+        """One call of a function or tensor method, `called` (namespace, name)."""
+        space, name = called
+        given: list[Any] = []
+        shape = template([args, kwargs], self.torch.Tensor, given)
+        path = self.stack[-1].path if self.stack else ""
+        with self.looker.looking():
+            event = self._begin("op", path, name, shape, given, line)
+            if event is not None:
+                event.atomic = True
+                event.description = space
+                event.arguments = plain(shape)
+                self._hold(event, None, run, shape, given)
+        self.quiet += 1
+        try:
+            result = run(*args, **kwargs)
+        finally:
+            self.quiet -= 1
+        if event is not None:
+            with self.looker.looking():
+                self._end(event, given[0] if result is None and given else result)
+        return result
+
+    def _begin(
+        self, kind: str, path: str, name: str, shape: Any, given: list[Any], line: str
+    ) -> Event | None:
+        """A new event; None where it is not to be recorded."""
+        if len(self.step.events) >= MOST_EVENTS or self.room <= 0:
+            self.step.events_left_out += 1
+            return None
+        if not self.wanted(path):
+            return None
+        key = (kind, path, name)
+        call = self.calls[key] = self.calls.get(key, -1) + 1
+        index = len(self.step.events)
+        keeps = self.keeps(index)
+        state = self.looker.generator()
+        event = Event(
+            index=index,
+            kind=kind,
+            path=path,
+            name=name,
+            call=call,
+            phase=self.phase,
+            line=line,
+            description="",
+            arguments=None,
+            parent=self.stack[-1].index if self.stack else -1,
+            atomic=False,
+            inputs=[self.looker.look(tensor, keeps) for tensor in given],
+            generator=digest_of(state, "generator"),
+        )
+        if keeps and self.options.replay:
+            self.player.states[index] = state
+        self.step.events.append(event)
+        return event
+
+    def _end(self, event: Event, result: Any) -> None:
+        """The call of an event came back with `result`."""
+        outputs = list(tensors_in(result, self.torch.Tensor))
+        keeps = self.keeps(event.index)
+        event.outputs = [self.looker.look(output, keeps) for output in outputs]
+        event.gradients = [None] * len(outputs)
+        event.draws = digest_of(self.looker.generator(), "generator") != event.generator
+        if "dropout" in event.name.lower() and outputs and event.draws:
+            kept = self.looker.array_of(outputs[0])[0] != 0
+            event.mask = digest_of(np.packbits(kept), "mask")
+        for position, output in enumerate(outputs):
+            if output.requires_grad and not output.is_leaf:
+                output.register_hook(self._gradient_hook(event, position, keeps))
+
+    def _gradient_hook(self, event: Event, position: int, keeps: bool) -> Callable[[Any], None]:
         def seen(gradient: Any) -> None:
-            with self.looking():
-                layer.gradients[position] = self.look(gradient)
+            if not self.looker.inside:
+                with self.looker.looking():
+                    event.gradients[position] = self.looker.look(gradient, keeps)
 
         return seen
-
-    def call_module(self, original: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
-        if self.detailed:
-            if self.torch.is_grad_enabled() or self.module_depth:
-                return self._watch_call(original, module, args, kwargs)
-            if not self.record.steps and self.rehearsal is None and self._is_model(module):
-                return self._rehearse(original, module, args, kwargs)
-        return original(module, *args, **kwargs)
-
-    def _rehearse(self, original: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
-        """The first call without gradients: all there is to see of a script that never trains."""
-        kept = self.record.layers
-        self.record.layers, self.calls = [], {}
-        try:
-            return self._watch_call(original, module, args, kwargs)
-        finally:
-            self.rehearsal = self.record.layers
-            self.record.layers, self.calls = kept, {}
-
-    # -- dropout ---------------------------------------------------------------------------------
-
-    def call_dropout(self, name: str, source: Any, run: Callable[[], Any]) -> Any:
-        """A dropout that is training: what it keeps can be read off its input and output."""
-        if not self.active or self.dropout_depth:
-            return run()
-        with self.looking():
-            known = self.array_of(source)[0] != 0
-        self.dropout_depth += 1
-        try:
-            result = run()
-        finally:
-            self.dropout_depth -= 1
-        with self.looking():
-            keep = self.array_of(result)[0] != 0
-            self._record_mask(name, keep, known)
-        return result
-
-    def _record_mask(self, name: str, keep: np.ndarray, known: np.ndarray) -> None:
-        bits = [np.packbits(each) for each in (keep, known)]
-        self.mask_room -= sum(each.nbytes for each in bits)
-        if self.mask_room < 0:
-            self.record.masks_left_out += 1
-            return
-        packed = [self.arrays.add(each, "uint8", store=True) for each in bits]
-        self.record.masks.append(Mask(self.step, name, keep.shape, *packed))
 
     # -- steps -----------------------------------------------------------------------------------
 
     def seen_batch(self, loader_pass: int, batch: Any) -> None:
         if self.active:
-            with self.looking():
-                self.record.batches.append(self.look_all(batch, store=self.detailed))
-
-    def start_pass(self, iterator: Any) -> _LoaderPass:
-        self.loader_passes += 1
-        return _LoaderPass(iterator, functools.partial(self.seen_batch, self.loader_passes))
+            with self.looker.looking():
+                self.step.batches.append(self.looker.look_all(batch, self.full))
 
     def seen_optimizer(self, optimizer: Any) -> None:
         self.optimized = self.optimized or set()
@@ -295,43 +346,75 @@ class Recorder:
 
     def seen_loss(self, loss: Any) -> None:
         if self.active:
-            with self.looking():
-                self.losses.append(float(self.array_of(loss)[0].mean(dtype=np.float64)))
+            with self.looker.looking():
+                values = self.looker.array_of(loss)[0]
+                self.step.losses.append(float(values.mean(dtype=np.float64)))
 
-    def before_step(self) -> None:
+    def seen_backward(self) -> None:
+        """What comes after `backward` is about the update, until a model is called again."""
+        if self.active:
+            self.phase = "update"
+
+    def before_step(self, optimizer: Any = None) -> None:
         """What backward left, before the optimizer uses it."""
-        if self.detailed:
-            with self.looking():
-                for name, parameter in self._parameters():
-                    if parameter.grad is not None:
-                        self.record.parameter_gradients[name] = self.look(parameter.grad)
+        if not self.active:
+            return
+        with self.looker.looking():
+            for name, parameter in self._parameters():
+                if parameter.grad is not None:
+                    self.step.gradients[name] = self.looker.look_afresh(parameter.grad, self.full)
+            if optimizer is not None:
+                self.step.optimizer = settings_of(optimizer)
+            if self.full:
+                self._replay()
+
+    def _replay(self) -> None:
+        if self.options.replay:
+            self.player.play(self.step.events)
 
     def after_step(self) -> None:
         if not self.active:
             return
-        now, detailed = time.perf_counter(), self.detailed
-        seconds = None
-        if self.last_end is not None and self.last_end[0] == self.loader_passes and not detailed:
-            seconds = (now - self.last_end[1]) - (self.overhead - self.last_end[2])
-        with self.looking():
-            if detailed:
-                self._look_at_updates()
-            digest = self.generator_digest()
-        epoch = self.epoch_of_pass.setdefault(self.loader_passes, len(self.epoch_of_pass))
-        self.record.steps.append(Step(epoch, self.losses, digest, seconds))
-        self.losses = []
-        self.last_end = (self.loader_passes, time.perf_counter(), self.overhead)
+        now, step = time.perf_counter(), self.step
+        if self.last_end is not None and self.last_end[0] == self.loader_passes and not self.full:
+            seconds = (now - self.last_end[1]) - (self.looker.overhead - self.last_end[2])
+            step.seconds = seconds
+        with self.looker.looking():
+            step.after = dict(self._state(self.full))
+            step.generators = self._generators()
+            step.epoch = self.epochs.setdefault(self.loader_passes, len(self.epochs))
+            self._write()
+        self.record.steps += 1
+        if self.options.stop and step.number == self.options.full_step:
+            raise StopRecordingError(0)
+        self.step = Step(step.number + 1)
+        self.calls, self.phase = {}, "data"
+        self.last_end = (self.loader_passes, time.perf_counter(), self.looker.overhead)
 
-    def generator_digest(self) -> str:
-        """The state of the default generator."""
-        state = np.array(self.torch.get_rng_state().numpy())
-        return self.arrays.add(state, "generator", store=False).digest
+    def _write(self) -> None:
+        """Write the step, and let go of what it held."""
+        self.step.full = self.full
+        line = json.dumps(asdict(self.step))
+        self.room -= len(line)
+        if self.room <= 0:
+            self.record.steps_without_events += 1
+        self.file.write(line + "\n")
+        self.file.flush()
+        self.player.forget()
 
-    def _look_at_updates(self) -> None:
-        for name, parameter in self._parameters():
-            self.record.updated[name] = self.look(parameter)
-        for name, buffer in self._buffers():
-            self.record.updated_buffers[name] = self.look(buffer)
+    def _generators(self) -> dict[str, str]:
+        """The states of the generators that scripts use."""
+        words = np.array(random.getstate()[1], np.uint64)
+        numpy_state: Any = np.random.get_state()  # noqa: NPY002 (the one that scripts use)
+        return {
+            "torch": digest_of(self.looker.generator(), "generator"),
+            "numpy": digest_of(np.append(numpy_state[1], np.uint32(numpy_state[2])), "generator"),
+            "random": digest_of(words, "generator"),
+        }
+
+    def _state(self, store: bool) -> Iterator[tuple[str, Recorded]]:
+        for name, each in (*self._parameters(), *self._buffers()):
+            yield name, self.looker.look_afresh(each, store)
 
     def _parameters(self) -> Iterator[tuple[str, Any]]:
         for root, prefix in self._prefixed():
@@ -345,181 +428,43 @@ class Recorder:
         for position, root in enumerate(self.roots):
             yield root, f"{self.names[id(root)]}." if position else ""
 
-    # -- installing ------------------------------------------------------------------------------
-
-    def install(self) -> None:
-        """Put the watching wrappers over torch's classes."""
-        torch = self.torch
-        self._wrap(torch.nn.Module, "__call__", self._module_wrapper)
-        for dropout in self.dropouts:
-            self._wrap(dropout, "__call__", self._dropout_wrapper)
-        functional = torch.nn.functional
-        for name in ("dropout", "dropout1d", "dropout2d", "dropout3d", "alpha_dropout"):
-            if hasattr(functional, name):
-                self._wrap(functional, name, functools.partial(self._function_wrapper, f"F.{name}"))
-        self._wrap(torch.optim.Optimizer, "__init__", self._optimizer_wrapper)
-        self._wrap(torch.Tensor, "backward", self._backward_wrapper)
-        self._wrap(torch.utils.data.DataLoader, "__iter__", self._loader_wrapper)
-
-    @staticmethod
-    def _wrap(owner: Any, name: str, make: Callable[[Callable[..., Any]], Any]) -> None:
-        original = getattr(owner, name)
-        setattr(owner, name, functools.wraps(original)(make(original)))
-
-    def _module_wrapper(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            return self.call_module(original, module, args, kwargs)
-
-        return call
-
-    def _dropout_wrapper(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
-            run = functools.partial(original, module, *args, **kwargs)
-            if not module.training or module.p == 0 or not args:
-                return run()
-            return self.call_dropout(self.names.get(id(module), "Dropout"), args[0], run)
-
-        return call
-
-    def _function_wrapper(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
-        def call(*args: Any, **kwargs: Any) -> Any:
-            run = functools.partial(original, *args, **kwargs)
-            source = args[0] if args else kwargs.get("input")
-            training = kwargs.get("training", args[2] if len(args) > 2 else True)
-            p = kwargs.get("p", args[1] if len(args) > 1 else 0.5)
-            if not training or p == 0 or not isinstance(source, self.torch.Tensor):
-                return run()
-            return self.call_dropout(name, source, run)
-
-        return call
-
-    def _optimizer_wrapper(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def init(optimizer: Any, *args: Any, **kwargs: Any) -> None:
-            cls = type(optimizer)
-            if not getattr(cls.step, "watched", False):
-                step = functools.wraps(cls.step)(self._step_wrapper(cls.step))
-                step.__dict__["watched"] = True
-                cls.step = step
-            original(optimizer, *args, **kwargs)
-            self.seen_optimizer(optimizer)
-
-        return init
-
-    def _step_wrapper(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.optimizer_depth == 0:
-                self.before_step()
-            self.optimizer_depth += 1
-            try:
-                result = original(optimizer, *args, **kwargs)
-            finally:
-                self.optimizer_depth -= 1
-            if self.optimizer_depth == 0:
-                self.after_step()
-            return result
-
-        return step
-
-    def _backward_wrapper(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def backward(loss: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.backward_depth == 0:
-                self.seen_loss(loss)
-            self.backward_depth += 1
-            try:
-                result = original(loss, *args, **kwargs)
-            finally:
-                self.backward_depth -= 1
-            if self.optimized is None and self.backward_depth == 0:  # updates made by hand
-                self.before_step()
-                self.after_step()
-            return result
-
-        return backward
-
-    def _loader_wrapper(self, original: Callable[..., Any]) -> Callable[..., Any]:
-        def iterate(loader: Any) -> Any:
-            iterator = original(loader)
-            return self.start_pass(iterator) if self.active else iterator
-
-        return iterate
-
     def finish(self) -> None:
-        """What the run ends with."""
-        with self.looking():
-            if not self.record.layers and self.rehearsal is not None:
-                self.record.layers = self.rehearsal
+        """What the run ends with; a step that was begun and has a model's call is one too."""
+        with self.looker.looking():
+            if self.record.steps == 0:
+                if not any(event.kind == "module" for event in self.step.events):
+                    self.step.events = self.rehearsal or self.step.events
+                if self.full:
+                    self._replay()
+                self.step.generators = self._generators()
+                self._write()
             for name, parameter in self._parameters():
-                self.record.final[name] = self.look(parameter)
+                self.record.final[name] = self.looker.look_afresh(parameter, False)
+        self.record.overhead = self.looker.overhead
+
+    def close(self) -> None:
+        """Where the run stands now, and no more."""
+        if self.step.events and not self.record.where:
+            last = self.step.events[-1].label
+            self.record.where = f"step {self.step.number + 1}, after {last}"
+        self.file.close()
 
 
-def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(prog="python -m mindtorch.tools.recorder", description=__doc__)
-    parser.add_argument("--side", choices=["torch", "mindtorch"], required=True)
-    parser.add_argument("--record", type=Path, required=True, metavar="DIR")
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--steps", type=int)
-    parser.add_argument("--detail-step", type=int, default=0)
-    parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("script", type=Path)
-    parser.add_argument("arguments", nargs=argparse.REMAINDER)
-    return parser.parse_args(arguments)
+def describe(module: Any) -> str:
+    """The first line of a module's repr, which for a layer says all its settings."""
+    return repr(module).partition("\n")[0].removesuffix("(")
 
 
-def prepare(side: str, seed: int, threads: int) -> Any:
-    """The namespace of a side, seeded, with its threads set."""
-    if side == "mindtorch":
-        torch_disable()
-    else:
-        torch_enable()
-        declare_before_import()
-    torch = importlib.import_module("torch")
-    for name in ("nn", "nn.functional", "optim", "utils.data"):
-        importlib.import_module(f"torch.{name}")
-    torch.set_num_threads(threads)
-    random.seed(seed)
-    np.random.seed(seed % 2**32)  # noqa: NPY002 (the generator that scripts use)
-    torch.manual_seed(seed)
-    return torch
+def settings_of(optimizer: Any) -> OptimizerSettings:
+    """An optimizer's options, without its parameters."""
 
+    def known(value: Any) -> Any:
+        if hasattr(value, "item") and not isinstance(value, (bool, int, float)):
+            value = value.item()
+        return plain(value)
 
-def run(options: argparse.Namespace, record: Record, recorder: Recorder) -> int:
-    """Run the script; the exit status for the process."""
-    try:
-        execute(options.script, options.arguments)
-    except SystemExit as exit_:
-        if exit_.code not in (None, 0):
-            record.status = f"exited with {exit_.code}"
-            if isinstance(exit_.code, int):
-                return exit_.code
-            print(exit_.code, file=sys.stderr)
-            return 1
-    except ScriptNotFoundError as error:
-        print(error, file=sys.stderr)
-        record.status = str(error)
-        return 2
-    except BaseException as error:
-        record.status = f"raised {type(error).__name__}"
-        return report_failure(error, options.script)
-    recorder.finish()
-    record.status = "finished"
-    return 0
-
-
-def main(arguments: list[str] | None = None) -> int:
-    """Record one run; the exit status is the script's."""
-    options = parse_arguments(arguments)
-    options.record.mkdir(parents=True, exist_ok=True)
-    torch = prepare(options.side, options.seed, options.threads)
-    record = Record(options.side, str(torch.__version__), options.threads, options.detail_step)
-    arrays = ArrayWriter(options.record / "arrays.npz", ARRAY_LIMIT)
-    recorder = Recorder(torch, record, arrays, options.steps)
-    recorder.install()
-    try:
-        return run(options, record, recorder)
-    finally:
-        arrays.close()
-        record.save(options.record)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
+    groups = [
+        {name: known(value) for name, value in group.items() if name != "params"}
+        for group in optimizer.param_groups
+    ]
+    return OptimizerSettings(type(optimizer).__name__, groups)

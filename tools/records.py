@@ -1,105 +1,166 @@
-"""What one side of a comparison leaves on disk: `record.json`, and its arrays in `arrays.npz`."""
+"""What one side of a comparison leaves on disk.
+
+`record.json` describes the run, `steps.jsonl` has one line for each optimizer step, written when
+the step ends, and `arrays.npz` the values of what was recorded in full.
+"""
 
 import dataclasses
-import hashlib
 import json
 import os
 import tempfile
 import zipfile
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .figures import figures_of
+
 __all__ = [
     "ArrayReader",
     "ArrayWriter",
-    "LayerCall",
-    "Mask",
+    "Event",
+    "OptimizerSettings",
     "Record",
     "Recorded",
+    "Replay",
     "Step",
     "load_record",
+    "load_steps",
     "write_text_atomically",
 ]
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A tensor as it was at one moment.
-
-    `digest` is of dtype, shape and bytes; `largest` the greatest magnitude, `mean` the mean of the
-    magnitudes. The values themselves are in the arrays' file, under the digest, where `stored`.
-    """
+    """A tensor as it was at one moment: its figures (`figures.Figures`), and whether its values
+    are in the arrays' file, under the digest."""
 
     digest: str
     shape: tuple[int, ...]
     dtype: str
     largest: float
     mean: float
+    norm: float
+    odd: int
+    sketch: str
     stored: bool
 
 
 @dataclass
-class LayerCall:
-    """One call of one module in the step recorded in detail, in the order in which calls end."""
+class Replay:
+    """One part (an output, a gradient) of an event that the second side ran again on what the first
+    was given.
 
-    name: str
-    kind: str
-    description: str
-    call: int
-    leaf: bool
-    inputs: list[Recorded]
-    outputs: list[Recorded]
-    gradients: list[Recorded | None]
+    `apart` is the greatest difference from what the first side had, `first` and `second` are both
+    sides' greatest errors against a float64 run, `noise` what one rounding of everything given
+    changes in that run; all beside the greatest magnitude. None: no such run was needed, or
+    possible.
+    """
+
+    part: str
+    apart: float
+    first: float | None
+    second: float | None
+    noise: float | None
+    real: bool
 
 
 @dataclass
-class Mask:
-    """What a dropout kept, as bits: `keep` where its output is not zero, `known` where its input
-    was not zero either, so that the output tells."""
+class Event:
+    """One call of a module, or of a function or tensor method in the code that is compared.
 
-    step: int
+    `path` is the module's, for a function that of the module whose code calls it ('' outside all);
+    `call` counts equal (kind, path, name) in the step. `phase` is data, forward or loss: before, in
+    and after the outermost call of a model. `generator` is the random state's digest before it.
+    """
+
+    index: int
+    kind: str
+    path: str
     name: str
-    shape: tuple[int, ...]
-    keep: Recorded
-    known: Recorded
+    call: int
+    phase: str
+    line: str
+    description: str
+    arguments: Any
+    parent: int
+    atomic: bool
+    inputs: list[Recorded]
+    outputs: list[Recorded] = field(default_factory=list)
+    gradients: list[Recorded | None] = field(default_factory=list)
+    generator: str = ""
+    draws: bool = False
+    mask: str = ""
+    state: dict[str, Recorded] = field(default_factory=dict)
+    pulled: dict[str, Recorded] = field(default_factory=dict)
+    replays: list[Replay] = field(default_factory=list)
+    replay_failure: str = ""
+    trained: bool = False
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.kind, self.path, self.name
+
+    @property
+    def label(self) -> str:
+        """How the event is called in reports."""
+        if self.kind == "module":
+            return self.path
+        return f"{self.name} in {self.path}" if self.path else f"{self.name} at {self.line}"
+
+
+@dataclass
+class OptimizerSettings:
+    """An optimizer's class and the options of its groups, as they were at a step."""
+
+    name: str
+    groups: list[dict[str, Any]]
 
 
 @dataclass
 class Step:
-    """One optimizer step: the losses that `backward` was called on, and what it left."""
+    """One optimizer step."""
 
-    epoch: int
-    losses: list[float]
-    generator: str
-    seconds: float | None
+    number: int
+    epoch: int = 0
+    losses: list[float] = field(default_factory=list)
+    generators: dict[str, str] = field(default_factory=dict)
+    seconds: float | None = None
+    batches: list[list[Recorded]] = field(default_factory=list)
+    before: dict[str, Recorded] = field(default_factory=dict)
+    gradients: dict[str, Recorded] = field(default_factory=dict)
+    after: dict[str, Recorded] = field(default_factory=dict)
+    optimizer: OptimizerSettings | None = None
+    events: list[Event] = field(default_factory=list)
+    events_left_out: int = 0
+    full: bool = False
 
 
 @dataclass
 class Record:
-    """Everything seen of one run."""
+    """Everything seen of one run but its steps."""
 
     side: str
     version: str
     threads: int
-    detail_step: int
     status: str = "running"
+    where: str = ""
     model: str = ""
+    modules: dict[str, str] = field(default_factory=dict)
     parameters: dict[str, Recorded] = field(default_factory=dict)
     buffers: dict[str, Recorded] = field(default_factory=dict)
-    parameter_gradients: dict[str, Recorded] = field(default_factory=dict)
-    updated: dict[str, Recorded] = field(default_factory=dict)
-    updated_buffers: dict[str, Recorded] = field(default_factory=dict)
     final: dict[str, Recorded] = field(default_factory=dict)
-    batches: list[list[Recorded]] = field(default_factory=list)
-    masks: list[Mask] = field(default_factory=list)
-    masks_left_out: int = 0
-    layers: list[LayerCall] = field(default_factory=list)
-    steps: list[Step] = field(default_factory=list)
+    sources: dict[str, str] = field(default_factory=dict)
+    steps: int = 0
+    steps_without_events: int = 0
+    written_outside: list[str] = field(default_factory=list)
+    seconds: float = 0.0
+    overhead: float = 0.0
 
     def save(self, folder: Path) -> None:
         content = {"format": FORMAT, **dataclasses.asdict(self)}
@@ -119,6 +180,9 @@ def write_text_atomically(path: Path, text: str) -> None:
         raise
 
 
+# -- reading ---------------------------------------------------------------------------------------
+
+
 def _recorded(value: dict[str, Any]) -> Recorded:
     return Recorded(**{**value, "shape": tuple(value["shape"])})
 
@@ -127,20 +191,25 @@ def _named(values: dict[str, Any]) -> dict[str, Recorded]:
     return {name: _recorded(value) for name, value in values.items()}
 
 
-def _layer(value: dict[str, Any]) -> LayerCall:
-    return LayerCall(
-        **{
-            **value,
-            "inputs": [_recorded(each) for each in value["inputs"]],
-            "outputs": [_recorded(each) for each in value["outputs"]],
-            "gradients": [each and _recorded(each) for each in value["gradients"]],
-        }
-    )
+def _event(value: dict[str, Any]) -> Event:
+    changed = {
+        "inputs": [_recorded(each) for each in value["inputs"]],
+        "outputs": [_recorded(each) for each in value["outputs"]],
+        "gradients": [each and _recorded(each) for each in value["gradients"]],
+        "state": _named(value["state"]),
+        "pulled": _named(value["pulled"]),
+        "replays": [Replay(**each) for each in value["replays"]],
+    }
+    return Event(**{**value, **changed})
 
 
-def _mask(value: dict[str, Any]) -> Mask:
-    keep, known = _recorded(value["keep"]), _recorded(value["known"])
-    return Mask(value["step"], value["name"], tuple(value["shape"]), keep, known)
+def _step(value: dict[str, Any]) -> Step:
+    changed: dict[str, Any] = {x: _named(value[x]) for x in ("before", "gradients", "after")}
+    changed["batches"] = [[_recorded(each) for each in batch] for batch in value["batches"]]
+    changed["events"] = [_event(each) for each in value["events"]]
+    if value["optimizer"] is not None:
+        changed["optimizer"] = OptimizerSettings(**value["optimizer"])
+    return Step(**{**value, **changed})
 
 
 def load_record(folder: Path) -> Record:
@@ -152,19 +221,27 @@ def load_record(folder: Path) -> Record:
     content = json.loads((folder / "record.json").read_text(encoding="utf-8"))
     if content.pop("format") != FORMAT:
         raise ValueError(f"{folder / 'record.json'} was written by another version of mindtorch")
-    named = ("parameters", "buffers", "parameter_gradients", "updated", "updated_buffers", "final")
-    content |= {name: _named(content[name]) for name in named}
-    content["batches"] = [[_recorded(each) for each in batch] for batch in content["batches"]]
-    content["masks"] = [_mask(each) for each in content["masks"]]
-    content["layers"] = [_layer(each) for each in content["layers"]]
-    content["steps"] = [Step(**each) for each in content["steps"]]
+    content |= {name: _named(content[name]) for name in ("parameters", "buffers", "final")}
     return Record(**content)
+
+
+def load_steps(folder: Path) -> Iterator[Step]:
+    """The steps in `folder`, one after the other, so that memory holds few of them."""
+    path = folder / "steps.jsonl"
+    if path.exists():
+        with path.open(encoding="utf-8") as file:
+            for line in file:
+                if line.endswith("\n"):  # a side that was killed leaves half a line
+                    yield _step(json.loads(line))
+
+
+# -- arrays ----------------------------------------------------------------------------------------
 
 
 class ArrayWriter:
     """Writes each array once, when it is first seen, so that memory never holds them all.
 
-    Past `limit` bytes arrays leave only their digest and figures.
+    Past `limit` bytes arrays leave only their figures.
     """
 
     def __init__(self, path: Path, limit: int) -> None:
@@ -176,19 +253,22 @@ class ArrayWriter:
 
     def add(self, array: np.ndarray, dtype: str, store: bool) -> Recorded:
         """`array` (C-contiguous) as a record; its values are kept if `store`."""
-        head = f"{dtype}{array.shape}".encode()
-        digest = hashlib.blake2b(head, digest_size=16)
-        digest.update(array.data if array.size else b"")
-        name = digest.hexdigest()
+        found = figures_of(array, dtype)
+        name = found.digest
         if store and name not in self.names and array.nbytes <= self.room:
             with self.archive.open(f"{name}.npy", "w", force_zip64=True) as file:
                 np.lib.format.write_array(file, array, allow_pickle=False)
             self.names.add(name)
             self.room -= array.nbytes
-        magnitude = np.abs(array) if array.dtype != np.bool_ else array
-        largest = float(magnitude.max(initial=0))
-        mean = float(magnitude.mean(dtype=np.float64)) if array.size else 0.0
-        return Recorded(name, array.shape, dtype, largest, mean, name in self.names)
+        return Recorded(
+            shape=array.shape, dtype=dtype, stored=name in self.names, **dataclasses.asdict(found)
+        )
+
+    def read(self, recorded: Recorded) -> np.ndarray:
+        """What was stored, while the file is still being written."""
+        with self.archive.open(f"{recorded.digest}.npy") as file:
+            array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+        return array
 
     def close(self) -> None:
         self.archive.close()

@@ -1,6 +1,5 @@
 """What `compare` prints: what was the same, the layers, the losses, the outcome, a verdict."""
 
-import argparse
 import io
 from collections import defaultdict
 from pathlib import Path
@@ -11,7 +10,9 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from .agreement import Agreement, Count, LayerRow, Side, number_difference
+from .agreement import Agreement, Count, EventRow, tolerance_at
+from .figures import number_difference
+from .outcome import Outcome
 from .records import write_text_atomically
 
 __all__ = ["print_report"]
@@ -50,54 +51,67 @@ def answer(count: Count, noun: str, allowed: float) -> Text:
     return Text(text, style="red" if count.largest > allowed else "yellow")
 
 
+def phases_table(outcome: Outcome) -> Table:
+    """The first difference of each phase, and what is known of its cause."""
+    table = new_table("First difference of each phase", "phase", "what", "judged", left=3)
+    for row in outcome.phases():
+        if row.difference is None:
+            table.add_row(row.phase, Text("none", style="green"), "")
+        else:
+            style = "red" if row.difference.is_real else "yellow"
+            table.add_row(row.phase, Text(str(row.difference), style=style), row.because)
+    return table
+
+
 def bits_table(agreement: Agreement) -> Table:
     """Which things had the same bits on both sides."""
     table = new_table("Bit for bit the same?", "what", "answer", left=2)
-    strict = agreement.strict
+    strict = tolerance_at(0, agreement.tolerance)
     table.add_row("initial parameters", answer(agreement.parameters, "parameters", strict))
     if agreement.buffers.total:
         table.add_row("buffers, first step", answer(agreement.buffers, "buffers", strict))
     table.add_row("batches", answer(agreement.batches, "DataLoader", strict))
     table.add_row("dropout masks", answer(agreement.masks, "dropout", 0.0))
     table.add_row("random state, each step", answer(agreement.generators, "steps", 0.0))
-    table.add_row("parameters after step 1", answer(agreement.updates, "steps", strict))
+    table.add_row("updates", answer(agreement.updates, "steps", strict))
     table.add_row("parameters at the end", answer(agreement.final, "parameters", np.inf))
     return table
 
 
-def chosen_layers(rows: list[LayerRow]) -> tuple[list[LayerRow], str]:
-    """All layers, or those that differ most, still in the order of their calls."""
+def chosen_rows(rows: list[EventRow]) -> tuple[list[EventRow], str]:
+    """All calls, or those that differ most, still in their order."""
     if len(rows) <= MOST_LAYERS:
         return rows, ""
-    ranked = sorted(rows, key=lambda row: -max(row.output, row.gradient or 0, row.parameters or 0))
-    chosen = {row.name for row in ranked[:MOST_LAYERS]}
-    note = f", the {MOST_LAYERS} of {len(rows)} that differ most"
-    return [row for row in rows if row.name in chosen], note
+    ranked = sorted(rows, key=lambda x: (not x.cause, -max(x.output, x.gradient or 0)))
+    chosen = {id(row) for row in ranked[:MOST_LAYERS]}
+    note = f", the {MOST_LAYERS} of {len(rows)} calls that differ most"
+    return [row for row in rows if id(row) in chosen], note
 
 
-def layers_table(agreement: Agreement) -> Table:
-    """The largest relative differences of each layer in the step recorded in detail."""
-    rows, note = chosen_layers(agreement.layers)
-    title = f"Largest relative difference in step {agreement.detail_step + 1}{note}"
-    columns = ("layer", "kind", "output", "its gradient", "parameters' gradient")
+def rows_table(agreement: Agreement) -> Table:
+    """The relative differences of each call in the step recorded in full."""
+    rows, note = chosen_rows(agreement.rows)
+    allowed = tolerance_at(agreement.full_step, agreement.tolerance)
+    title = f"Largest relative difference in step {agreement.full_step + 1}{note}"
+    columns = ("call", "kind", "output", "its gradient", "parameters' gradient")
     table = new_table(title, *columns, left=2)
     for row in rows:
-        cells = [coloured(x, agreement.strict) for x in (row.output, row.gradient, row.parameters)]
+        cells = [coloured(x, allowed) for x in (row.output, row.gradient, row.parameters)]
         if row.choices:
             cells[1] = Text(f"{figure(row.gradient)} (ties: {row.choices})", style="yellow")
-        table.add_row(row.name, row.kind, *cells)
+        label = Text(row.label, style="bold red" if row.cause else "")
+        table.add_row(label, row.name if row.kind == "module" else "function", *cells)
     if any(row.choices for row in rows):
         table.caption = "ties: elements whose gradient went to another one of (almost) equal value"
         table.caption_justify = "left"
     return table
 
 
-def losses_table(agreement: Agreement, sides: tuple[Side, Side]) -> Table:
+def losses_table(agreement: Agreement, names: tuple[str, str]) -> Table:
     """Mean loss of each epoch, and the largest difference of a single step in it."""
     epochs: dict[int, list[tuple[float, float]]] = defaultdict(list)
     for first, second, epoch in agreement.losses:
         epochs[epoch].append((first, second))
-    names = [side.name for side in sides]
     table = new_table("Loss", "epoch", "losses", *names, "largest difference of a step")
     numbers = sorted(epochs)
     half = MOST_EPOCHS // 2
@@ -118,9 +132,8 @@ def milliseconds(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms"
 
 
-def outcome_table(agreement: Agreement, sides: tuple[Side, Side]) -> Table:
+def outcome_table(agreement: Agreement, names: tuple[str, str]) -> Table:
     """Accuracy and time."""
-    names = [side.name for side in sides]
     table = new_table("Outcome", "", *names, "")
     if agreement.accuracies is not None:
         first, second = agreement.accuracies
@@ -134,78 +147,45 @@ def outcome_table(agreement: Agreement, sides: tuple[Side, Side]) -> Table:
     return table
 
 
-def verdict(agreement: Agreement, detail: Agreement, reproduction: Path | None) -> list[Text]:
-    """One line if the sides agree; else the first difference, the layer and the file."""
-    if agreement.is_empty:
-        text = "nothing to compare: no model, no loss and no accuracy was seen"
-        return [Text(text, style="bold yellow")]
-    if not agreement.differences:
-        largest = agreement.largest_loss_difference
-        text = f"agree: largest difference of a loss {largest:.1e}, {agreement.tolerance:g} allowed"
-        return [Text(text, style="bold green")]
-    lines = [Text(f"DIFFER: first the {agreement.differences[0]}", style="bold red")]
-    if detail is not agreement and detail.differences:
-        step = detail.detail_step + 1
-        lines.append(Text(f"looked at again in step {step}: first the {detail.differences[0]}"))
-    fault = next((each for each in detail.differences if each.layer is not None), None)
-    if fault is not None and fault.layer is not None:
-        layer = f"{fault.layer.name}: {fault.layer.description}"
-        lines.append(Text(f"first layer that differs: {layer}", style="bold"))
-        if fault is not detail.differences[0]:
-            lines.append(Text(f"there it is the {fault}"))
-    elif agreement.layers:
-        lines.append(Text(f"every layer agrees in step {detail.detail_step + 1}"))
-    if reproduction is not None:
-        lines.append(Text(f"what the layer was given and gave on both sides: {reproduction}"))
-    if len(agreement.differences) > 1:
-        lines.append(Text(f"{len(agreement.differences)} differences in all; --json lists them"))
-    return lines
+def verdict(outcome: Outcome) -> list[Text]:
+    """The words, the first of them in the colour of the outcome."""
+    colours = {"agree": "bold green", "rounding": "bold green", "differ": "bold red"}
+    words = outcome.words()
+    colour = colours.get(outcome.kind, "bold yellow")
+    return [Text(words[0], style=colour), *(Text(line) for line in words[1:])]
 
 
-def head(sides: tuple[Side, Side], options: argparse.Namespace) -> Text:
-    versions = " | ".join(f"{side.name} {side.record.version}" for side in sides)
-    steps = len(sides[0].record.steps)
-    threads = f"{options.threads} thread{'s' if options.threads != 1 else ''}"
-    model = sides[0].record.model or "no model seen"
-    return Text(f"{options.script}\n{model}: {steps} steps, {threads}, {versions}", style="bold")
+def head(outcome: Outcome) -> Text:
+    pairs = zip(outcome.names, outcome.versions, strict=True)
+    versions = " | ".join(f"{name} {version}" for name, version in pairs)
+    steps = len(outcome.agreement.steps)
+    threads = f"{outcome.threads} thread{'s' if outcome.threads != 1 else ''}"
+    model = outcome.model or "no model seen"
+    return Text(f"{outcome.script}\n{model}: {steps} steps, {threads}, {versions}", style="bold")
 
 
-def body(
-    agreement: Agreement,
-    detail: Agreement,
-    sides: tuple[Side, Side],
-    options: argparse.Namespace,
-    reproduction: Path | None,
-) -> RenderableType:
-    parts: list[RenderableType] = [head(sides, options), bits_table(agreement)]
-    if agreement.layers:
-        parts.append(layers_table(agreement))
-    if detail is not agreement and detail.layers:
-        parts.append(layers_table(detail))
+def body(outcome: Outcome) -> RenderableType:
+    agreement, detail = outcome.agreement, outcome.detail
+    parts: list[RenderableType] = [head(outcome), bits_table(agreement)]
+    if detail.rows:
+        parts.append(rows_table(detail))
     if agreement.losses:
-        parts.append(losses_table(agreement, sides))
+        parts.append(losses_table(agreement, outcome.names))
     if agreement.accuracies or agreement.seconds:
-        parts.append(outcome_table(agreement, sides))
-    return Group(*parts, Text(""), *verdict(agreement, detail, reproduction))
+        parts.append(outcome_table(agreement, outcome.names))
+    if outcome.differences:
+        parts.append(phases_table(outcome))
+    return Group(*parts, Text(""), *verdict(outcome))
 
 
-def print_report(
-    agreement: Agreement,
-    detail: Agreement,
-    sides: tuple[Side, Side],
-    options: argparse.Namespace,
-    reproduction: Path | None,
-) -> None:
-    """Print the report, and write it to `--output` as plain text.
-
-    `detail` is the comparison of the step that was looked at more closely, or `agreement` itself.
-    """
-    shown = body(agreement, detail, sides, options, reproduction)
+def print_report(outcome: Outcome, output: Path | None) -> None:
+    """Print the report, and write it to `output` as plain text."""
+    shown = body(outcome)
     console = Console(highlight=False)
     if not console.is_terminal:
         console.width = max(console.width, 100)
     console.print(shown)
-    if options.output is not None:
+    if output is not None:
         text = io.StringIO()
         Console(file=text, width=100, highlight=False, color_system=None).print(shown)
-        write_text_atomically(options.output, text.getvalue())
+        write_text_atomically(output, text.getvalue())

@@ -1,0 +1,118 @@
+"""`mindtorch compare` on a program that is a function, both sides in this process.
+
+All is as in the command but the processes: the same recorder, comparison and second look. Forty
+faults take a minute this way.
+"""
+
+import argparse
+import importlib
+import random
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mindtorch.tools.compare import add_arguments, diagnose
+from mindtorch.tools.distance import Side
+from mindtorch.tools.outcome import Outcome
+from mindtorch.tools.recorder import Options, Recorder, StopRecordingError
+from mindtorch.tools.recording import ModelCalls, converter
+from mindtorch.tools.records import ArrayReader, ArrayWriter, Record, load_record
+from mindtorch.tools.sides import Look, labels
+from mindtorch.tools.placement import watching
+
+__all__ = ["compared", "namespace", "record"]
+
+Program = Callable[[Any, str, int], None]
+
+
+def namespace(side: str) -> Any:
+    """torch, or mindtorch's, with the submodules that programs use."""
+    name = "torch" if side == "torch" else "mindtorch.torch"
+    torch = importlib.import_module(name)
+    for part in ("nn", "nn.functional", "optim", "optim.lr_scheduler", "utils.data", "autograd"):
+        importlib.import_module(f"{name}.{part}")
+    return torch
+
+
+def record(
+    side: str,
+    program: Callable[[Any], None],
+    folder: Path,
+    chosen: Options,
+    options: argparse.Namespace,
+) -> None:
+    """Record one run into `folder`."""
+    folder.mkdir(parents=True, exist_ok=True)
+    torch = namespace(side)
+    made = Record(side, str(torch.__version__), 1)
+    arrays = ArrayWriter(folder / "arrays.npz", 2**30)
+    recorder = Recorder(torch, made, arrays, folder, chosen)
+    random.seed(options.seed)
+    np.random.seed(options.seed)  # noqa: NPY002 (the generator that scripts use)
+    torch.manual_seed(options.seed)
+    usual = torch.get_default_dtype()
+    if options.dtype:
+        torch.set_default_dtype(getattr(torch, options.dtype))
+    calls = ModelCalls(torch, options)
+    try:
+        with watching(recorder, torch, converter(torch, options.dtype)), calls.installed():
+            try:
+                program(torch)
+                recorder.finish()
+                made.status = "finished"
+            except StopRecordingError:
+                made.status = "stopped"
+    finally:
+        torch.set_default_dtype(usual)
+        recorder.close()
+        arrays.close()
+        made.save(folder)
+
+
+def compared(
+    program: Program,
+    fault: str,
+    folder: Path,
+    *arguments: str,
+    steps: int = 4,
+    sides: str = "torch,mindtorch",
+) -> Outcome:
+    """Compare a faithful first side with a second one that has `fault`."""
+    parser = argparse.ArgumentParser()
+    add_arguments(parser)
+    given = ["--sides", sides, "--threads", "1", "--keep", str(folder), *arguments, "program"]
+    options = parser.parse_args(given)
+
+    @contextmanager
+    def run(options: argparse.Namespace, place: Path, look: Look) -> Iterator[Any]:
+        found = []
+        with ExitStack() as stack:
+            both = labels(options.sides, options.graph)
+            for position, (label, library) in enumerate(both):
+                chosen = Options(
+                    options.steps,
+                    look.full_step,
+                    look.replay,
+                    look.window,
+                    place / both[0][0] if look.replay and position else None,
+                    look.stop,
+                    options.only,
+                )
+                own = fault if position else ""
+                record(
+                    library,
+                    lambda torch, own=own: program(torch, own, steps),  # type: ignore[misc]
+                    place / label,
+                    chosen,
+                    options,
+                )
+                arrays = ArrayReader(place / label)
+                stack.callback(arrays.close)
+                made = load_record(place / label)
+                found.append(Side(label, made, arrays, "", place / label))
+            yield tuple(found), []
+
+    return diagnose(options, folder, run)

@@ -1,0 +1,59 @@
+"""Deliberate faults in five programs: `mindtorch compare` must name the module and the phase.
+
+The first side is real PyTorch, the second mindtorch with the fault, so that what is found is found
+among the libraries' own differences in rounding.
+"""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+from tests.compare_in_process import compared
+from tests.compare_programs import FAULTS, PROGRAMS
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="the comparison is with real torch"
+)
+
+FAITHFUL = [
+    (name, variant)
+    for name in PROGRAMS
+    for variant in (("--seed", "0"), ("--seed", "1"), ("--dtype", "float64"), ("--amp",))
+    # oneDNN has no bfloat16 LSTM on most processors: real torch raises.
+    if (name, variant) != ("lstm", ("--amp",))
+] + [("lstm", ("--seed", "2"))]
+
+
+@pytest.mark.parametrize(
+    ("name", "fault"), [("mlp", "gradient hook"), ("vae", "wrong backward")], ids=str
+)
+def test_a_fault_is_found(name: str, fault: str, tmp_path: Path) -> None:
+    """Two of many that CI has time for: a gradient changed on its way, and a wrong backward."""
+    outcome = compared(PROGRAMS[name], fault, tmp_path, steps=2)
+    assert outcome.kind == "differ" and outcome.real is not None
+    assert (outcome.real.phase, outcome.real.path) == FAULTS[name, fault]
+
+
+@pytest.mark.exhaustive
+def test_at_least_38_of_40_faults_are_named(tmp_path: Path) -> None:
+    """The bar of the whole tool: the right module and the right phase."""
+    missed = []
+    for number, ((name, fault), wanted) in enumerate(FAULTS.items()):
+        outcome = compared(PROGRAMS[name], fault, tmp_path / str(number))
+        found = (outcome.real.phase, outcome.real.path) if outcome.real else None
+        if outcome.kind != "differ" or found != wanted:
+            missed.append((name, fault, outcome.kind, found))
+    assert len(FAULTS) >= 40
+    assert len(missed) <= len(FAULTS) - 38 - (len(FAULTS) - 40), missed
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize(("name", "variant"), FAITHFUL, ids=str)
+def test_a_faithful_run_raises_no_alarm(
+    name: str, variant: tuple[str, ...], tmp_path: Path
+) -> None:
+    """Twenty runs without a fault, some of twenty steps, in float64 and under autocast."""
+    steps = 20 if variant == ("--seed", "1") else 4
+    outcome = compared(PROGRAMS[name], "", tmp_path, *variant, steps=steps)
+    assert outcome.status == 0, outcome.words()
