@@ -17,11 +17,11 @@ import numpy as np
 from mindtorch.tools.compare import add_arguments, diagnose
 from mindtorch.tools.distance import Side
 from mindtorch.tools.outcome import Outcome
+from mindtorch.tools.placement import watching
 from mindtorch.tools.recorder import Options, Recorder, StopRecordingError
 from mindtorch.tools.recording import ModelCalls, converter
 from mindtorch.tools.records import ArrayReader, ArrayWriter, Record, load_record
 from mindtorch.tools.sides import Look, labels
-from mindtorch.tools.placement import watching
 
 __all__ = ["compared", "namespace", "record"]
 

@@ -20,11 +20,11 @@ import mindtorch
 from mindtorch.module_hooker import torch_disable, torch_enable
 
 from .looking import filled, template
+from .placement import watching
 from .recorder import Options, Recorder, StopRecordingError
 from .records import ArrayWriter, Record
 from .script import ScriptNotFoundError, execute, report_failure
 from .torchvision_operators import declare_before_import
-from .placement import watching
 
 __all__ = ["main"]
 
@@ -55,9 +55,9 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     return parser.parse_args(arguments)
 
 
-def prepare(options: argparse.Namespace) -> Any:
-    """The namespace of a side, seeded, with its threads set."""
-    if options.side == "mindtorch":
+def prepare(side: str, seed: int, threads: int, dtype: str | None = None) -> Any:
+    """The namespace of a side, seeded, with its threads and its default type set."""
+    if side == "mindtorch":
         torch_disable()
     else:
         torch_enable()
@@ -65,12 +65,12 @@ def prepare(options: argparse.Namespace) -> Any:
     torch = importlib.import_module("torch")
     for name in ("nn", "nn.functional", "optim", "utils.data", "autograd", "linalg", "fft"):
         importlib.import_module(f"torch.{name}")
-    torch.set_num_threads(options.threads)
-    if options.dtype is not None:
-        torch.set_default_dtype(getattr(torch, options.dtype))
-    random.seed(options.seed)
-    np.random.seed(options.seed % 2**32)  # noqa: NPY002 (the generator that scripts use)
-    torch.manual_seed(options.seed)
+    torch.set_num_threads(threads)
+    if dtype is not None:
+        torch.set_default_dtype(getattr(torch, dtype))
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002 (the generator that scripts use)
+    torch.manual_seed(seed)
     return torch
 
 
@@ -199,7 +199,7 @@ def main(arguments: list[str] | None = None) -> int:
     """Record one run; the exit status is the script's."""
     options = parse_arguments(arguments)
     options.record.mkdir(parents=True, exist_ok=True)
-    torch = prepare(options)
+    torch = prepare(options.side, options.seed, options.threads, options.dtype)
     record = Record(options.side, str(torch.__version__), options.threads)
     arrays = ArrayWriter(options.record / "arrays.npz", ARRAY_LIMIT)
     chosen = Options(

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .certificates import Certificate, StepRecord
-from .recorder import prepare
+from .recording import prepare
 from .script import ScriptNotFoundError, execute, report_failure
 from .steps import Steps
 
