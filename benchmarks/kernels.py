@@ -6,7 +6,7 @@ ratio of these minima, and the median of the rounds' ratios (ours / torch's; bel
 On one thread, times are those of the processor (``--clock wall`` for the wall's), which a busy
 machine disturbs less; on several, the wall's.
 
-    python benchmarks/kernels.py [--rounds 12] [--threads 1 2] [--only gelu softmax] [--write]
+    python benchmarks/kernels.py [--rounds 30] [--threads 1 2] [--only gelu softmax] [--write]
 """
 
 from __future__ import annotations
@@ -215,8 +215,8 @@ def table(arguments: Any) -> list[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").split("\n")[0])
-    parser.add_argument("--rounds", type=int, default=12)
-    parser.add_argument("--seconds", type=float, default=0.15)
+    parser.add_argument("--rounds", type=int, default=30)
+    parser.add_argument("--seconds", type=float, default=0.06)
     parser.add_argument("--threads", type=int, nargs="+", default=[1])
     parser.add_argument("--clock", choices=("processor", "wall"))
     parser.add_argument("--only", nargs="+", choices=ROWS)
