@@ -157,6 +157,9 @@ def engine(rank: int, size: int) -> Any:
     y = torch.ones(1)
     dist.all_reduce(y, group=last)
     dist.monitored_barrier()
+    own, every = dist.new_subgroups(1)
+    if dist.get_process_group_ranks(own) != [rank] or len(every) != size:
+        return "subgroups"
     return [type(dist.group.WORLD).__name__, dist.get_backend(), x.tolist(), half.tolist(),
             y.tolist()]  # fmt: skip
 

@@ -24,7 +24,7 @@ from .distributed_c10d import *  # noqa: F403
 from .rendezvous import rendezvous as rendezvous
 
 _LATER = (
-    "autograd", "elastic", "launcher", "pipelining", "rpc",
+    "autograd", "launcher", "pipelining", "rpc",
 )  # fmt: skip
 
 

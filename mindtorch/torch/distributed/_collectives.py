@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import time
 from datetime import timedelta
 from typing import Any
 
 from ._group import as_bytes, check_operation
 from ._tensors import _check_tensor, _check_tensors, _combined, _fill, _place, _start
 from ._world import ReduceOp, Work, _group, _outside
+
+# the tag of monitored_barrier's messages
+_BARRIER = -2
 
 
 def barrier(
@@ -24,8 +28,39 @@ def barrier(
 def monitored_barrier(
     group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
 ) -> None:
-    """:func:`barrier`; the default group's timeout says who is missing."""
-    barrier(group)
+    """:func:`barrier` after which the group's first process names those that did not come.
+
+    Args:
+        timeout: how long the first process waits; as long as the group does when None.
+        wait_all_ranks: wait for all of them before raising, to name every one that is missing.
+    """
+    if _outside(group):
+        return
+    world = _group(group)
+    limit = world.timeout if timeout is None else timeout
+    world.begin()
+    if world.rank() != 0:
+        world.send(0, b"", _BARRIER)
+        world.mesh.receive(world.ranks[0], world.number, _BARRIER, limit)
+        return
+    end = time.monotonic() + limit.total_seconds()
+    missing = []
+    for rank in world.ranks[1:]:
+        left = timedelta(seconds=max(end - time.monotonic(), 0))
+        if not world.mesh.comes(rank, world.number, _BARRIER, left):
+            missing.append(rank)
+            if not wait_all_ranks:
+                break
+    if missing:
+        names = "Ranks " if len(missing) > 1 else "Rank "
+        names += ", ".join(map(str, missing))
+        milliseconds = int(limit.total_seconds() * 1000)
+        raise RuntimeError(
+            f"[Rank 0]: {names} failed to pass monitoredBarrier in {milliseconds} ms"
+        )
+    for place in range(1, world.size()):
+        world.receive(place, _BARRIER)
+        world.send(place, b"", _BARRIER)
 
 
 def broadcast(

@@ -98,7 +98,8 @@ class Mesh:
         except OSError as error:
             with self.changed:
                 known = peer in self.lost or peer in self.left
-                self.lost.setdefault(peer, str(error))
+                how = "left in order" if peer in self.left else f"ended: {error}"
+                self.lost.setdefault(peer, f"rank {peer} has {how}")
                 self.changed.notify_all()
                 if self.closed:
                     connection.close()
@@ -147,6 +148,16 @@ class Mesh:
     def has_arrived(self, peer: int, group: int, tag: int) -> bool:
         """Whether :meth:`receive` would not wait."""
         with self.changed:
+            return bool(self.arrived.get((peer, group, tag)))
+
+    def comes(self, peer: int, group: int, tag: int, timeout: timedelta) -> bool:
+        """Wait until :meth:`receive` would not; whether that is so within the time."""
+
+        def known() -> bool:
+            return bool(self.arrived.get((peer, group, tag))) or peer in self.lost
+
+        with self.changed:
+            self.changed.wait_for(known, timeout.total_seconds())
             return bool(self.arrived.get((peer, group, tag)))
 
     def close(self) -> None:

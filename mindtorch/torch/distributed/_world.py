@@ -390,3 +390,44 @@ def new_group(
         return GroupMember.NON_GROUP_MEMBER
     limit = world.timeout if timeout is None else timeout
     return _make_group(number, chosen, group_desc or f"group{number}", name, limit)
+
+
+def new_subgroups(
+    group_size: int | None = None, group: Any = None, timeout: timedelta | None = None,
+    backend: str | None = None, pg_options: Any = None, group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
+    """Groups of ``group_size`` neighbours each: this process's own, and all of them."""
+    world = _group(group)
+    if group_size is None:
+        raise ValueError("Default group size only takes effect when CUDA is available.")
+    if group_size <= 0:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    if world.size() < group_size:
+        raise ValueError(
+            f"The arg 'group_size' ({group_size}) must not exceed the world size ({world.size()})"
+        )
+    if world.size() % group_size:
+        raise ValueError(
+            f"The world size ({world.size()}) must be divisible by 'group_size={group_size}'"
+        )
+    ranks = [world.ranks[i : i + group_size] for i in range(0, world.size(), group_size)]
+    return new_subgroups_by_enumeration(ranks, timeout, backend, pg_options, group_desc)
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: list[list[int]], timeout: timedelta | None = None,
+    backend: str | None = None, pg_options: Any = None, group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
+    """A group for each list of ranks: this process's own (None outside), and all of them."""
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    seen = [rank for ranks in ranks_per_subgroup_list for rank in ranks]
+    for rank in seen:
+        if seen.count(rank) > 1:
+            raise ValueError(f"Rank {rank} has appeared in two subgroups")
+    made = [
+        new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+        for ranks in ranks_per_subgroup_list
+    ]
+    own = [g for g in made if g != GroupMember.NON_GROUP_MEMBER]
+    return (own[0] if own else None), made

@@ -51,6 +51,8 @@ from ._world import is_torchelastic_launched as is_torchelastic_launched
 from ._world import is_ucc_available as is_ucc_available
 from ._world import is_xccl_available as is_xccl_available
 from ._world import new_group as new_group
+from ._world import new_subgroups as new_subgroups
+from ._world import new_subgroups_by_enumeration as new_subgroups_by_enumeration
 
 __all__ = [
     "Backend", "GroupMember", "P2POp", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor",
@@ -60,6 +62,7 @@ __all__ = [
     "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group",
     "irecv", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available",
     "is_nccl_available", "is_torchelastic_launched", "is_ucc_available", "is_xccl_available",
-    "isend", "monitored_barrier", "new_group", "recv", "reduce", "reduce_scatter",
+    "isend", "monitored_barrier", "new_group", "new_subgroups", "new_subgroups_by_enumeration",
+    "recv", "reduce", "reduce_scatter",
     "reduce_scatter_tensor", "scatter", "send",
 ]  # fmt: skip

@@ -1,0 +1,1 @@
+"""torch.distributed.elastic: what of it scripts use in processes of torchrun."""
