@@ -114,7 +114,9 @@ def test_the_command_runs_a_script(tmp_path: Path, repository: Path):
     for path, status in ((script, 1), (empty, 2), (tmp_path / "none.py", 2)):
         result = subprocess.run(
             [sys.executable, "-m", "mindtorch", "amp-report", "--json", str(tmp_path / "r.json"),
-             str(path)], env={**os.environ, "PYTHONPATH": str(repository)}, capture_output=True, text=True, check=False,
+             str(path)],
+            env={**os.environ, "PYTHONPATH": str(repository)}, capture_output=True, text=True,
+            check=False,
         )  # fmt: skip
         assert result.returncode == status, result.stderr
     written = json.loads((tmp_path / "r.json").read_text())
