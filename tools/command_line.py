@@ -13,7 +13,7 @@ from pathlib import Path
 import mindtorch
 from mindtorch.module_hooker import torch_disable
 
-from . import certify, compare, completion, environment, gradient_check
+from . import amp_report, certify, compare, completion, environment, gradient_check
 from .scan import command as scan
 from .script import ScriptNotFoundError, execute, report_failure
 
@@ -66,6 +66,13 @@ def make_parser() -> argparse.ArgumentParser:
     )
     gradient_check.add_arguments(slopes)
     slopes.set_defaults(act=gradient_check.main)
+    precision = commands.add_parser(
+        "amp-report",
+        help="what 16 bits would do to each layer, and which should stay float32",
+        description="Exit status 0: all may be lowered; 1: some should not; 2: nothing was seen.",
+    )
+    amp_report.add_arguments(precision)
+    precision.set_defaults(act=amp_report.main)
     commands.add_parser("torchrun", help="start the processes of a distributed job")
     reading = commands.add_parser(
         "scan",

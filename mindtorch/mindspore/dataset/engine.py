@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -69,8 +70,9 @@ class Dataset:
                 what the one before returned; the last one's results become the output columns.
             input_columns: the first column unless given.
             output_columns: the input columns' names unless given.
-            num_parallel_workers, python_multiprocessing: accepted; rows are made one by one.
+            num_parallel_workers, python_multiprocessing: named in a warning: rows are made in turn.
         """
+        in_turn(num_parallel_workers, python_multiprocessing)
         refuse(cache=cache, callbacks=callbacks, column_order=column_order)
         functions = list(operations) if isinstance(operations, (list, tuple)) else [operations]
         names = self.columns[:1] if input_columns is None else listed(input_columns)
@@ -88,6 +90,7 @@ class Dataset:
             drop_remainder: leave the smaller one out.
             per_batch_map: ``f(column lists..., information)`` before stacking.
         """
+        in_turn(num_parallel_workers)
         refuse(output_columns=output_columns, **kwargs)
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
             raise ValueError(
@@ -127,6 +130,7 @@ class Dataset:
         num_parallel_workers: int | None = None,
     ) -> Dataset:  # fmt: skip
         """The rows of which ``predicate(columns...)`` is true."""
+        in_turn(num_parallel_workers)
         names = self.columns if input_columns is None else listed(input_columns)
         return _Filtered(self, predicate, names)
 
@@ -250,6 +254,35 @@ def refuse(**given: Any) -> None:
     for name, value in given.items():
         if value is not None and value is not False:
             raise NotImplementedError(f"{name}={value!r} is not supported")
+
+
+_told: set[str] = set()
+
+
+def in_turn(num_parallel_workers: Any, python_multiprocessing: Any = False) -> None:
+    """Says once that rows are made by the caller's thread alone.
+
+    Raises:
+        TypeError: the number of workers is not a whole number.
+        ValueError: it is not positive.
+    """
+    workers = num_parallel_workers
+    if workers is not None and (not isinstance(workers, int) or isinstance(workers, bool)):
+        raise TypeError(f"num_parallel_workers must be an int, but got {workers!r}")
+    if workers is not None and workers < 1:
+        raise ValueError(f"num_parallel_workers must be positive, but got {workers}")
+    if (workers or 1) > 1 and "num_parallel_workers" not in _told:
+        _told.add("num_parallel_workers")
+        warnings.warn(
+            "num_parallel_workers has no effect: rows are made in turn, in the calling thread",
+            stacklevel=4,
+        )
+    if python_multiprocessing and "python_multiprocessing" not in _told:
+        _told.add("python_multiprocessing")
+        warnings.warn(
+            "python_multiprocessing has no effect: rows are made in the calling process",
+            stacklevel=4,
+        )
 
 
 def seed_now() -> int:

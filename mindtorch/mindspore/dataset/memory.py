@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .engine import Dataset, Row, array_of, listed, refuse, seed_now, zip_lists
+from .engine import Dataset, Row, array_of, in_turn, listed, refuse, seed_now, zip_lists
 
 __all__ = ["GeneratorDataset", "MappableDataset", "NumpySlicesDataset"]
 
@@ -80,6 +80,7 @@ class NumpySlicesDataset(MappableDataset):
         num_parallel_workers: int = 1, shuffle: bool | None = None, sampler: Any = None,
         num_shards: int | None = None, shard_id: int | None = None,
     ) -> None:  # fmt: skip
+        in_turn(num_parallel_workers)
         if isinstance(data, dict):
             names, arrays = list(data), [np.asarray(v) for v in data.values()]
         else:
@@ -117,6 +118,7 @@ class GeneratorDataset(MappableDataset):
         shard_id: int | None = None, python_multiprocessing: bool = True,
         max_rowsize: Any = None,
     ) -> None:  # fmt: skip
+        in_turn(num_parallel_workers)
         refuse(schema=schema)
         if column_names is None:
             raise ValueError("Neither columns_names nor schema are provided.")

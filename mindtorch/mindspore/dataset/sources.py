@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from .engine import Row
+from .engine import Row, in_turn, refuse
 from .memory import MappableDataset
 
 __all__ = ["Cifar10Dataset", "FashionMnistDataset", "ImageFolderDataset", "MnistDataset"]
@@ -68,8 +68,8 @@ class MnistDataset(MappableDataset):
     ) -> None:  # fmt: skip
         super().__init__(["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples)
         folder = _directory(dataset_dir)
-        if cache is not None:
-            raise NotImplementedError("cache is not supported")
+        in_turn(num_parallel_workers)
+        refuse(cache=cache)
         chosen = _check_usage(usage, ("train", "test", "all"))
         images, labels = [], []
         for part, prefix in self._parts.items():
@@ -108,8 +108,8 @@ class Cifar10Dataset(MappableDataset):
         num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples)
-        if cache is not None:
-            raise NotImplementedError("cache is not supported")
+        in_turn(num_parallel_workers)
+        refuse(cache=cache)
         folder = _directory(dataset_dir)
         chosen = _check_usage(usage, ("train", "test", "all"))
         stems = {"train": "data_batch_", "test": "test_batch"}
@@ -175,8 +175,8 @@ class ImageFolderDataset(MappableDataset):
         cache: Any = None, decrypt: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(["image", "label"], shuffle, sampler, num_shards, shard_id, num_samples)
-        if cache is not None or decrypt is not None:
-            raise NotImplementedError("cache and decrypt are not supported")
+        in_turn(num_parallel_workers)
+        refuse(cache=cache, decrypt=decrypt)
         folder = _directory(dataset_dir)
         endings = extensions or (".jpg", ".jpeg", ".png", ".ppm", ".bmp", ".gif")
         classes = sorted(p.name for p in folder.iterdir() if p.is_dir())

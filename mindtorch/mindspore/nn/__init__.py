@@ -9,6 +9,7 @@ from . import (
     loss,
     normalization,
     optim,
+    optim_others,
     pooling,
     recurrent,
     wrap,
@@ -25,6 +26,7 @@ from .learning_rate_schedule import *
 from .loss import *
 from .normalization import *
 from .optim import *
+from .optim_others import *
 from .optimizer import Optimizer as Optimizer
 from .pooling import *
 from .recurrent import *
@@ -36,7 +38,7 @@ __all__ = [  # noqa: PLE0604
         name
         for module in (
             activation, basic, conv, dynamic_lr, learning_rate_schedule, loss, normalization,
-            optim, pooling, recurrent, wrap,
+            optim, optim_others, pooling, recurrent, wrap,
         )
         for name in module.__all__
     ),

@@ -1,0 +1,141 @@
+"""Training that is killed and started again has the losses of training that was not."""
+
+import os
+import pickle
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindtorch import torch
+from mindtorch.resume import CorruptStateError, ResumableSampler, TrainingState
+from tests.resume_program import STEPS, train
+
+
+def until_done(folder: Path, repository: Path, kills: int, draw: random.Random) -> int:
+    """Start the program again and again; kill it ``kills`` times. Returns how often it was."""
+    log, killed = folder / "log.txt", 0
+    log.touch()
+    command = [sys.executable, str(repository / "tests" / "resume_program.py"),
+               str(folder / "state.pt"), str(log)]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(repository)}
+    while "done" not in log.read_text():
+        before = len(log.read_text().splitlines())
+        process = subprocess.Popen(command, env=environment)
+        wanted = before + draw.randint(1, 2 * STEPS // (kills + 1))
+        limit = time.monotonic() + 120
+        while killed < kills and process.poll() is None and time.monotonic() < limit:
+            if len(log.read_text().splitlines()) >= wanted:
+                time.sleep(draw.random() * 0.01)  # somewhere in a step, or in a save
+                process.send_signal(signal.SIGKILL)
+                killed += 1
+                break
+            time.sleep(0.0005)
+        assert process.wait(timeout=120) in (0, -signal.SIGKILL)
+    return killed
+
+
+def assert_curve_of_one_run(folder: Path, repository: Path, kills: int, seed: int) -> None:
+    whole: list[str] = []
+    train(str(folder / "whole.pt"), whole.append)
+    assert len(whole) == STEPS
+    killed = until_done(folder, repository, kills, random.Random(seed))
+    lines = (folder / "log.txt").read_text().splitlines()[:-1]
+    assert killed == kills and {int(line.split()[0]) for line in lines} == set(range(1, STEPS + 1))
+    for line in lines:  # steps that were made twice, too
+        assert line == whole[int(line.split()[0]) - 1]
+
+
+def test_a_killed_run_goes_on_bit_for_bit(tmp_path: Path, repository: Path) -> None:
+    """Losses and scales of all steps; dropout, batch statistics, order of data and rates go on."""
+    assert_curve_of_one_run(tmp_path, repository, kills=1, seed=0)
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("seed", range(4))
+def test_a_run_killed_many_times_goes_on_bit_for_bit(
+    tmp_path: Path, repository: Path, seed: int
+) -> None:
+    """Five kills at random moments."""
+    assert_curve_of_one_run(tmp_path, repository, kills=5, seed=seed)
+
+
+def saved(folder: Path) -> tuple[Path, TrainingState, Any]:
+    model = torch.nn.Linear(20, 30)
+    state = TrainingState(folder / "state.pt", model=model)
+    state.save({"step": 3})
+    return state.path, state, model
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.3, 0.9, 0.999])
+def test_a_file_that_was_cut_off_is_refused(tmp_path: Path, share: float) -> None:
+    """The error names the file; nothing was loaded."""
+    path, state, model = saved(tmp_path)
+    content = path.read_bytes()
+    path.write_bytes(content[: int(len(content) * share)])
+    before = model.weight.tolist()
+    with pytest.raises(CorruptStateError, match=r"state\.pt is damaged"):
+        state.load()
+    assert model.weight.tolist() == before
+
+
+def test_a_changed_byte_of_the_data_is_refused(tmp_path: Path) -> None:
+    """Anywhere in the weights: each record has a checksum."""
+    path, state, model = saved(tmp_path)
+    content = bytearray(path.read_bytes())
+    place = content.find(model.weight.detach().numpy().tobytes())
+    assert place > 0
+    for offset in (0, 1201, 2399):
+        damaged = bytearray(content)
+        damaged[place + offset] ^= 1
+        path.write_bytes(damaged)
+        with pytest.raises(CorruptStateError, match="damaged"):
+            state.load()
+
+
+def test_other_files_and_parts_are_refused(tmp_path: Path) -> None:
+    """A file of torch.save, parts by other names, things without a state."""
+    path, state, model = saved(tmp_path)
+    with pytest.raises(ValueError, match=r"holds \['model'\], but the state is of \['network'\]"):
+        TrainingState(path, network=model).load()
+    torch.save({"x": 1}, path)
+    with pytest.raises(CorruptStateError, match="was not written by TrainingState"):
+        state.load()
+    with pytest.raises(TypeError, match="loss: function has no state_dict"):
+        TrainingState(path, loss=lambda: 0)
+    assert TrainingState(tmp_path / "none.pt", model=model).load("first") == "first"
+
+
+def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
+    """And what a killed one left is removed by the next load."""
+    path, state, _ = saved(tmp_path)
+    before = path.read_bytes()
+    with pytest.raises((AttributeError, pickle.PicklingError), match="pickle"):
+        state.save(lambda: 0)
+    assert path.read_bytes() == before
+    rest = tmp_path / "state.pt.0a1b2c3d.tmp"
+    rest.write_bytes(before[:100])
+    assert state.load() == {"step": 3} and not rest.exists()
+
+
+def test_a_sampler_goes_on_in_the_middle_of_an_epoch() -> None:
+    """The rest of the permutation, then another; all indices once in an epoch."""
+    sampler = ResumableSampler(range(10), seed=3)
+    whole = list(sampler)
+    assert sorted(whole) == list(range(10)) and len(sampler) == 10
+    sampler.advance(4)
+    again = ResumableSampler(range(10))
+    again.load_state_dict(sampler.state_dict())
+    assert list(again) == whole[4:] and len(again) == 6
+    with pytest.raises(ValueError, match="has 6 examples left"):
+        again.advance(7)
+    again.next_epoch()
+    assert sorted(again) == list(range(10)) and list(again) != whole
+    with pytest.raises(ValueError, match="of 10 examples, the data have 9"):
+        ResumableSampler(range(9)).load_state_dict(sampler.state_dict())
+    assert list(ResumableSampler(range(3), shuffle=False)) == [0, 1, 2]
