@@ -1,6 +1,7 @@
 """The printout that users compare by eye."""
 
 import importlib
+import importlib.util
 import re
 import sys
 from pathlib import Path
@@ -8,7 +9,9 @@ from typing import Any
 
 import pytest
 
+from mindtorch.module_hooker import torch_disable, torch_pop
 from mindtorch.tools import debug_layer_info, layer_info
+from mindtorch.tools.twin import TwinError
 
 FRAMES = {"pytorch": "torch", "mindtorch": "mindtorch.torch"}
 
@@ -172,3 +175,89 @@ def test_the_tool_is_the_function_not_a_module(repository: Path) -> None:
     """Scripts write `from mindtorch.tools import debug_layer_info` and call it."""
     assert callable(debug_layer_info)
     assert "mindtorch.tools.debug_layer_info" not in sys.modules
+
+
+TWIN = """
+import torch
+from torch import nn
+
+
+class Net(nn.Module):
+    def __init__(self, width=6):
+        super().__init__()
+        self.first = nn.Linear(4, width)
+        self.norm = nn.BatchNorm1d(width)
+        self.drop = nn.Dropout(0.5)
+        self.last = nn.Linear(width, 2)
+
+    def forward(self, x, scale=1.0):
+        return self.last(self.drop(torch.relu(self.norm(self.first(x))))) * scale
+
+
+def make():
+    return Net(9)
+"""
+
+
+@pytest.fixture
+def twin_module(tmp_path: Path) -> Any:
+    """A user's module, imported with mindtorch in torch's place."""
+    path = tmp_path / "twin_net.py"
+    path.write_text(TWIN)
+    torch_disable()
+    try:
+        spec = importlib.util.spec_from_file_location("twin_net", path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        torch_pop()
+
+
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="the twin is real torch's"
+)
+
+
+@needs_torch
+def test_layers_are_compared_with_a_twin_made_by_real_torch(
+    twin_module: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """In training mode, with the same dropout mask; and the model is left as it was."""
+    torch = importlib.import_module("mindtorch.torch")
+    model = twin_module.make()
+    before = [each.clone() for each in (*model.parameters(), *model.buffers())]
+    state = torch.get_rng_state()
+    handle = debug_layer_info(
+        model, params_info=False, against="pytorch", factory=f"{tmp_path / 'twin_net.py'}:make"
+    )
+    model(torch.randn(5, 4), scale=2.0)
+    names = [row.name for row in handle.differences or ()]
+    assert names == ["first", "norm", "drop", "last", ""]
+    assert all(row.output < 1e-5 for row in handle.differences or ())
+    shown = capsys.readouterr().out
+    assert shown.count("[forward]:first") == 1
+    assert "largest differences of the layers' outputs, mindtorch against pytorch" in shown
+    handle.remove()
+    model.eval()(torch.randn(5, 4))
+    assert capsys.readouterr().out == ""
+    assert not torch.equal(state, torch.get_rng_state())
+    for each, old in zip(model.parameters(), before, strict=False):
+        assert torch.equal(each, old)
+    assert int(model.norm.num_batches_tracked) == 1
+
+
+@needs_torch
+def test_a_twin_that_cannot_be_made_says_why(twin_module: Any, tmp_path: Path) -> None:
+    """The class alone makes another width; a function without a name cannot be found at all."""
+    model = twin_module.make()
+    place = f"{tmp_path / 'twin_net.py'}:Net"
+    given = importlib.import_module("mindtorch.torch").ones(5, 4)
+    with pytest.raises(TwinError, match="size mismatch"):
+        debug_layer_info(model, params_info=False, against="pytorch", inputs=given, factory=place)
+    with pytest.raises(TwinError, match="cannot be found by its name"):
+        debug_layer_info(model, params_info=False, against="pytorch", inputs=given,
+                         factory=lambda: model)  # fmt: skip
+    with pytest.raises(ValueError, match="go with `against`"):
+        debug_layer_info(model, factory=place)

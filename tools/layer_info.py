@@ -10,6 +10,8 @@ import numpy as np
 
 from mindtorch.module_hooker import real_torch
 
+from .twin import LayerDifference, compare_with_twin, print_differences
+
 __all__ = ["LayerInfoHandle", "debug_layer_info"]
 
 FRAMES = ("mindtorch", "pytorch")
@@ -23,6 +25,7 @@ class LayerInfoHandle:
 
     def __init__(self, handles: list[Any]) -> None:
         self._handles = handles
+        self.differences: list[LayerDifference] | None = None
 
     def remove(self) -> None:
         """Take all hooks off the model. May be called again."""
@@ -73,6 +76,7 @@ class _Printer:
         self.frame = frame
         self.type_info = type_info
         self.tensor_info = tensor_info
+        self.quiet = False
 
     def banner(self, direction: str, name: str) -> None:
         print(f"{'-' * 30} [{direction}]:{name} {'-' * 30}")
@@ -125,6 +129,8 @@ class _Printer:
         self.show(f"outputs[{position}]", gradient)
 
     def forward_hook(self, name: str, module: Any, inputs: Any, output: Any) -> None:
+        if self.quiet:
+            return
         if self.frame not in _announced:
             _announced.add(self.frame)
             print(f"\n>>> layer input and output info from {self.frame} :")
@@ -141,6 +147,10 @@ def debug_layer_info(
     type_info: bool = False,
     tensor_info: bool = True,
     params_info: bool = True,
+    *,
+    against: str | None = None,
+    inputs: Any = None,
+    factory: Any = None,
 ) -> LayerInfoHandle:
     """Print the parameters of `model`, and its layers' inputs, outputs and gradients as it runs.
 
@@ -155,12 +165,20 @@ def debug_layer_info(
         type_info: also print the type of each input and output.
         tensor_info: print the tensors; without it only the order of the layers is seen.
         params_info: print parameters, then buffers.
+        against: 'pytorch' compares the layers with those of a real PyTorch twin, which is made in a
+            process of its own with the model's parameters and buffers, in the same modes and with
+            the same random state: the table of differences is printed for `inputs` now, or,
+            without them, for the first call of the model.
+        inputs: a tensor, or a tuple of what the model is called with; only with `against`.
+        factory: what makes the twin: a function, 'module:name' or 'file.py:name'; without it the
+            model's class, called without arguments. The file must not train when it is imported.
 
     Returns:
-        A handle; `remove()` ends the printing.
+        A handle; `remove()` ends the printing. `handle.differences` is the table's rows.
 
     Raises:
-        ValueError: `model` is no Module, or `frame` is not one of the two.
+        ValueError: `model` is no Module, or `frame` or `against` is not one of those.
+        TwinError: the twin could not be made or run.
     """
     if frame not in FRAMES:
         raise ValueError(f"For debug_layer_info, `frame` must be one of {FRAMES}, got {frame!r}.")
@@ -169,6 +187,12 @@ def debug_layer_info(
         raise ValueError(
             f"For debug_layer_info, `model` must be a nn.Module, but get a {type(model)} type."
         )
+    if against not in (None, "pytorch"):
+        raise ValueError(f"For debug_layer_info, `against` must be 'pytorch', got {against!r}.")
+    if against is not None and frame != "mindtorch":
+        raise ValueError("For debug_layer_info, `against` needs a model of the frame 'mindtorch'.")
+    if against is None and (inputs is not None or factory is not None):
+        raise ValueError("For debug_layer_info, `inputs` and `factory` go with `against`.")
     if frame == "mindtorch":
         os.environ["MSA_LOG"] = "2"  # as the original does: no log lines between ours
     if params_info:
@@ -176,9 +200,38 @@ def debug_layer_info(
         for name, tensor in (*model.named_parameters(), *model.named_buffers()):
             _print_parameter(torch, name, tensor)
     printer = _Printer(torch, frame, type_info, tensor_info)
-    return LayerInfoHandle(
-        [
-            module.register_forward_hook(functools.partial(printer.forward_hook, name))
-            for name, module in model.named_modules()
-        ]
-    )
+    handle = LayerInfoHandle([])
+    if against is not None and inputs is not None:
+        args = inputs if isinstance(inputs, tuple) else (inputs,)
+        _show_differences(handle, model, args, {}, factory)
+    handle._handles += [
+        module.register_forward_hook(functools.partial(printer.forward_hook, name))
+        for name, module in model.named_modules()
+    ]
+    if against is not None and inputs is None:
+        _compare_first_call(handle, printer, model, factory)
+    return handle
+
+
+def _show_differences(
+    handle: LayerInfoHandle, model: Any, args: Any, kwargs: Any, factory: Any
+) -> None:
+    handle.differences = compare_with_twin(model, args, kwargs, factory)
+    print_differences(handle.differences)
+
+
+def _compare_first_call(
+    handle: LayerInfoHandle, printer: _Printer, model: Any, factory: Any
+) -> None:
+    """Before the model's first call, run it and its twin on what that call is given."""
+
+    def hook(module: Any, args: Any, kwargs: Any) -> None:
+        first.remove()
+        printer.quiet = True
+        try:
+            _show_differences(handle, model, args, kwargs, factory)
+        finally:
+            printer.quiet = False
+
+    first = model.register_forward_pre_hook(hook, with_kwargs=True)
+    handle._handles.append(first)
