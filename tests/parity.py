@@ -29,6 +29,7 @@ import torch
 from torch.testing._internal.common_methods_invocations import op_db
 
 import mindtorch.torch as ours
+from mindtorch.tools.progress import progress
 from tests.parity_convert import (
     PARTS,
     MissingError,
@@ -481,7 +482,7 @@ def run_table(
     infos: Iterable[Any], dtypes: Iterable[str], errors: bool, count: int
 ) -> Iterator[dict[str, str]]:
     """One record for each check."""
-    for info in infos:
+    for info in progress(infos, "entries"):
         for wanted in dtypes:
             dtype = dtype_of(info, wanted)
             if dtype is None:

@@ -166,11 +166,46 @@ def test_figures_are_drawn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
             writer.add_figure("f", object())
 
 
-def test_graphs_say_that_they_are_missing(tmp_path: Path) -> None:
-    """Nothing pretends to draw a model."""
-    writer = _module(ours).SummaryWriter(str(tmp_path))
-    with writer, pytest.raises(NotImplementedError, match="symbolic_trace"):
-        writer.add_graph(ours.nn.Linear(2, 2), ours.ones(1, 2))
+def test_a_models_graph_is_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Its operations, in the scopes of its modules, joined by what they compute; the model is
+    traced, so that its statistics stay."""
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    model = ours.nn.Sequential(
+        ours.nn.Linear(4, 3), ours.nn.BatchNorm1d(3), ours.nn.Dropout(), ours.nn.ReLU()
+    )
+    with _module(ours).SummaryWriter(str(tmp_path)) as writer:
+        writer.add_graph(model, (ours.rand(2, 4),), verbose=True)
+    assert not model[1].running_mean.any() and model[1].num_batches_tracked == 0
+    graph = EventAccumulator(str(tmp_path)).Reload().Graph()
+    nodes = {node.name: node for node in graph.node}
+    linear = nodes["Sequential/Linear[0]/linear"]
+    assert list(linear.input) == [
+        "input/input.0", "Sequential/Linear[0]/weight", "Sequential/Linear[0]/bias",
+    ]  # fmt: skip
+    shape = linear.attr["_output_shapes"].list.shape[0]
+    assert [dim.size for dim in shape.dim] == [2, 3]
+    assert list(nodes["output/output.0"].input) == ["Sequential/ReLU[3]/relu"]
+    known = {name.partition(":")[0] for name in nodes}
+    assert all(i.partition(":")[0] in known for node in graph.node for i in node.input)
+    assert "Sequential/ReLU[3]/relu" in capsys.readouterr().out
+
+
+def test_a_model_that_cannot_be_traced_is_refused(tmp_path: Path) -> None:
+    """And no file pretends to hold its graph; nor is ONNX drawn."""
+
+    class Branching(ours.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x if x.sum() > 0 else -x
+
+    with _module(ours).SummaryWriter(str(tmp_path)) as writer:
+        with pytest.raises(RuntimeError, match="has no data yet"):
+            writer.add_graph(Branching(), ours.ones(2))
+        with pytest.raises(TypeError, match="must be a tensor"):
+            writer.add_graph(ours.nn.Linear(2, 2), "x")
+        with pytest.raises(NotImplementedError, match="ONNX"):
+            writer.add_onnx_graph("x")
+    assert ours.nn.Linear(2, 2)(ours.ones(1, 2)).shape == (1, 2)
 
 
 def test_without_the_package_the_import_fails_as_in_pytorch(

@@ -7,14 +7,15 @@ from typing import Any
 
 from mindtorch.mindspore.train.callback import Callback, RunContext, scalar_loss
 
-from .watching import Watch
+from .watching import Watch, WatchpointError
 from .watchpoints import Hit, chosen
 
 __all__ = ["WatchCallback"]
 
 
 class WatchCallback(Callback):
-    """Watches a training from its first step to its last.
+    """Watches a training from its first step to its last. `with WatchCallback() as watching:`
+    ends it where the training raises, too.
 
     Args:
         checks, on_hit, limits: see `mindtorch.tools.watch`.
@@ -33,8 +34,13 @@ class WatchCallback(Callback):
 
     def begin(self, run_context: RunContext) -> None:
         network = run_context.original_args().get("train_network")
-        self.watch = Watch(self.wanted, network, self.on_hit, self.limits)
+        on_hit = self._raise if self.on_hit == "raise" else self.on_hit
+        self.watch = Watch(self.wanted, network, on_hit, self.limits)
         self.watch.__enter__()
+
+    def _raise(self, hit: Hit) -> None:
+        self.close()  # a training that raises calls no `end`
+        raise WatchpointError(hit)
 
     def step_begin(self, run_context: RunContext) -> None:
         if self.watch is not None:

@@ -25,10 +25,55 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--max-size", type=float, default=4.0, metavar="MIB", help="largest file read (4)"
     )
+    parser.add_argument(
+        "--fix", action="store_true", help="print the import line's patch for files that are run"
+    )
+    parser.add_argument(
+        "--loops", action="store_true", help="with --fix: training loops by value_and_grad, too"
+    )
+    parser.add_argument("--apply", action="store_true", help="with --fix: change the files")
+
+
+def _fix(options: argparse.Namespace) -> int:
+    """Print (or apply) the patch: 0, or 2 where a file could not be read or written."""
+    try:
+        from . import fix
+    except ImportError:
+        print("mindtorch scan --fix needs the package libcst: pip install 'mindtorch[scan]'",
+              file=sys.stderr)  # fmt: skip
+        return 2
+    from .files import UnreadableError, find_files, parse, read_source
+
+    refused: dict[str, str] = {}
+    for root in options.paths:
+        for path in find_files(root, options.exclude, refused):
+            try:
+                source = read_source(path, int(options.max_size * 2**20))
+                parse(source)
+                if path != root and not fix.is_entry_point(source):
+                    continue
+                found = fix.fix_source(path, source, options.loops)
+                print(fix.patch_of(found), end="")
+                for line in found.told:
+                    print(f"{path}: {line}", file=sys.stderr)
+                if options.apply and found.after != source:
+                    fix.apply(found)
+            except UnreadableError as error:
+                refused[str(path)] = str(error)
+            except OSError as error:
+                refused[str(path)] = error.strerror or str(error)
+    for name, why in refused.items():
+        print(f"mindtorch scan: {name}: {why}", file=sys.stderr)
+    return 2 if refused else 0
 
 
 def main(options: argparse.Namespace) -> int:
     """Scan and report; the exit status is the scan's."""
+    if (options.loops or options.apply) and not options.fix:
+        print("mindtorch scan: --loops and --apply go with --fix", file=sys.stderr)
+        return 2
+    if options.fix:
+        return _fix(options)
     from rich.console import Console
 
     from . import report

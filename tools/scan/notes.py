@@ -38,13 +38,13 @@ _CUDA = "without a CUDA device it answers as PyTorch does on a machine that has 
 _QUANTIZED = "no quantized tensors; keep float weights, or bfloat16 ones"
 _VISION_IO = "torchvision's C++ is not there; read images with PIL.Image.open and to_tensor"
 _JIT = "runs as Python: gives back what it was given, and says so once"
+_PINNED = "without a CUDA device memory is not pinned, and it warns, as PyTorch does there"
 _FLOAT8 = "the type has a name and a finfo; tensors of it raise"
 _NONE = "not in PyTorch 2.13 either; "
 
 NOTES: tuple[Note, ...] = (
     # arguments
-    Note("torch.utils.data.DataLoader", "different", "gap:DataLoader(pin_memory=True)",
-         "pin_memory", True),
+    Note("torch.utils.data.DataLoader", "different", _PINNED, "pin_memory", True),
     Note("torch.optim.*", "missing", "gap:optimizer(differentiable=True)", "differentiable", True),
     Note("torch.nn.EmbeddingBag", "different",
          "gap:EmbeddingBag(scale_grad_by_freq=True) as in PyTorch's CPU kernel",
@@ -122,7 +122,8 @@ NOTES: tuple[Note, ...] = (
     Note("torch.utils.cpp_extension*", "", "no C++ extensions; torch.library registers operators"),
     Note("torch.utils.benchmark*", "", "use timeit, or torch.profiler"),
     Note("torch.classes*", "", "no C++ classes"),
-    Note("torch.jit.*", "", "gap:torch.jit: save, load, freeze, ScriptModule"),
+    Note("torch.jit.*", "", "gap:torch.jit: programs of TorchScript (code, graph, files of real "
+         "torch)"),
     Note("torch.Tensor.to_mkldnn", "", "layouts of MKL-DNN are not needed: leave the call out"),
     Note("torch.Tensor.q*", "", _QUANTIZED),
     Note("torch.Tensor.int_repr", "", _QUANTIZED),

@@ -21,8 +21,8 @@ __all__ = ["FileWriter", "SummaryWriter"]
 
 def _no_graphs(what: str) -> NoReturn:
     raise NotImplementedError(
-        f"{what} is not implemented in mindtorch: there is no TorchScript to draw; torch.fx."
-        "symbolic_trace(model).graph prints the operations of a model"
+        f"{what} is not implemented in mindtorch: models are not exported to ONNX; add_graph draws "
+        "a model's operations"
     )
 
 
@@ -55,7 +55,9 @@ class FileWriter:
         self.add_event(Event(summary=summary), global_step, walltime)
 
     def add_graph(self, graph_profile: Any, walltime: float | None = None) -> None:
-        _no_graphs("FileWriter.add_graph")
+        """A GraphDef, or a pair of one and of what took how long (which we have none of)."""
+        graph = graph_profile[0] if isinstance(graph_profile, tuple) else graph_profile
+        self.add_event(Event(graph_def=graph.SerializeToString()), walltime=walltime)
 
     def add_onnx_graph(self, graph: Any, walltime: float | None = None) -> None:
         _no_graphs("FileWriter.add_onnx_graph")
@@ -259,7 +261,26 @@ class SummaryWriter:
         self, model: Any, input_to_model: Any = None, verbose: bool = False,
         use_strict_trace: bool = True,
     ) -> None:  # fmt: skip
-        _no_graphs("SummaryWriter.add_graph")
+        """The operations of ``model(input_to_model)``, in the modules that make them.
+
+        The model is traced by our own graphs, not run; a model that needs a tensor's data (a
+        branch on a value) cannot be.
+
+        Args:
+            input_to_model: a tensor, or a tuple of tensors.
+            verbose: print the graph's nodes.
+            use_strict_trace: makes no difference: lists and dicts may always be returned.
+
+        Raises:
+            TypeError: ``input_to_model`` is something else.
+            TracingError: the model needs a tensor's data.
+        """
+        from ._graph import graph_of
+
+        graph = graph_of(model, input_to_model)
+        if verbose:
+            print(graph)
+        self._get_file_writer().add_graph(graph)
 
     @staticmethod
     def _encode(rawstr: str) -> str:
