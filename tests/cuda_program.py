@@ -109,6 +109,7 @@ def out_of_memory_has_torchs_type() -> None:
 
 
 def memory_is_counted() -> None:
+    torch.zeros(1, device="cuda")  # lets go of what a stream used before
     before = torch.cuda.memory_allocated()
     x = torch.empty(1000, device="cuda")
     assert torch.cuda.memory_allocated() >= before + 4000
@@ -195,6 +196,7 @@ def streams_and_events_order_work() -> None:
         x = torch.ones(4, device="cuda") * 2
         end.record()
     torch.cuda.current_stream().wait_stream(stream)
+    x.record_stream(stream)
     torch.cuda.synchronize()
     assert x.tolist() == [2.0] * 4 and start.elapsed_time(end) >= 0 and end.query()
     raises(ValueError, "enable_timing=True", lambda: torch.cuda.Event().elapsed_time(end))
@@ -230,6 +232,39 @@ def ops_of_the_host_and_complex_numbers_work() -> None:
     assert torch.linalg.inv(x).is_cuda and gaps.on_host("linear_algebra.inverse")
     z = torch.fft.fft(torch.ones(4, device="cuda"))
     assert z.is_cuda and (z * z.conj()).real.tolist() == [16.0, 0.0, 0.0, 0.0]
+
+
+def windows_are_written_for_the_vendors_products() -> None:
+    """Convolution as cuBLAS makes it: here numpy stands for its products."""
+    from mindtorch.kernels.cuda import arrays, vendor
+
+    products = []
+
+    def product(out: Any, a: Any, b: Any) -> bool:
+        products.append(out.shape)
+        values = np.matmul(arrays.download(a), arrays.download(b))
+        arrays.assign(out, arrays.upload(np.ascontiguousarray(values.reshape(out.shape))))
+        return True
+
+    library, matmul = vendor.library, vendor.matmul
+    vendor.library, vendor.matmul = object, product
+    try:
+        for stride, padding, groups in ((1, 1, 1), (2, 0, 2)):
+            torch.manual_seed(0)
+            x, weight = torch.randn(2, 2, 5, 4), torch.randn(4, 2 // groups, 3, 2)
+            bias, results = torch.randn(4), []
+            for device in ("cpu", "cuda"):
+                leaves = [
+                    t.detach().to(device, copy=True).requires_grad_() for t in (x, weight, bias)
+                ]
+                y = nn.functional.conv2d(*leaves, stride, padding, 1, groups)
+                (y * y).sum().backward()
+                results.append([y.detach().cpu(), *[t.grad.cpu() for t in leaves]])
+            for mine, expected in zip(results[1], results[0], strict=True):
+                assert torch.allclose(mine, expected, 1e-5, 1e-5)
+    finally:
+        vendor.library, vendor.matmul = library, matmul
+    assert len(products) == 6
 
 
 def helpers_stay_on_the_device() -> None:

@@ -1,7 +1,9 @@
 """The op table's small cases on CUDA against the CPU: run as a program, on a GPU or in numba's
 simulator (``NUMBA_ENABLE_CUDASIM=1``).
 
-    python tests/cuda_table.py [--all | --kernels] [--part i/n] [names...]
+    python tests/cuda_table.py [--all | --kernels] [--float64] [--part i/n] [names...]
+
+``--float64`` compares float32 with what the CPU computes from the same numbers in float64.
 
 Prints a JSON object: how many comparisons were made, and what differs by row. ``--all`` takes every
 case and type of a row and the second derivative, ``--kernels`` those rows that run kernels which no
@@ -73,18 +75,18 @@ class _Placed:
         return mt.from_numpy(array).to(self.device)
 
 
-def compare(mine: Any, theirs: Any, tolerance: float) -> str:
-    """What differs between two tensors; empty where they agree."""
+def compare(mine: Any, theirs: Any, tolerance: float, exact: bool) -> str:
+    """What differs between two tensors; empty where they agree. ``exact``: of one type, too."""
     if mine is None or theirs is None:
         return "" if mine is theirs else "one is None"
-    if mine.dtype is not theirs.dtype or tuple(mine.shape) != tuple(theirs.shape):
+    if (exact and mine.dtype is not theirs.dtype) or tuple(mine.shape) != tuple(theirs.shape):
         return f"{mine.dtype} {tuple(mine.shape)}, not {theirs.dtype} {tuple(theirs.shape)}"
     if mine.device.type != "cuda":
         return f"on {mine.device}"
     a, b = array_of(mine), array_of(theirs)
     if b.dtype.kind in "biu":
         return "" if np.array_equal(a, b) else f"{int((a != b).sum())} of {a.size} elements"
-    epsilon = EPSILON.get(b.real.dtype.name, 2.0**-10)
+    epsilon = EPSILON.get(a.real.dtype.name, 2.0**-10)
     a, b = np.atleast_1d(a), np.atleast_1d(b)
     scale = max(float(np.nanmax(np.abs(np.where(np.isfinite(b), b, 0)), initial=0)), 1.0)
     close = np.isclose(a, b, tolerance * epsilon, tolerance * epsilon * scale, equal_nan=True)
@@ -94,16 +96,18 @@ def compare(mine: Any, theirs: Any, tolerance: float) -> str:
     return f"{worst / scale / epsilon:.1f} epsilons"
 
 
-def check(row: Row, case: Any, dtype: str, everything: bool) -> tuple[int, str]:
-    """(comparisons made, what differs)."""
+def check(row: Row, case: Any, dtype: str, everything: bool, wide: bool) -> tuple[int, str]:
+    """(comparisons made, what differs); ``wide``: from the CPU's results in float64."""
     gradient = row.gradient and dtype in row.gradient_dtypes
     order = 0 if not gradient else 2 if everything and row.second else 1
-    expected = run(row, case, dtype, "cpu", order)
+    wide = wide and dtype == "float32"
+    rounded = [a.astype(dtype).astype("f8") if wide and a.dtype.kind == "f" else a for a in case]
+    expected = run(row, rounded, "float64" if wide else dtype, "cpu", order)
     found = run(row, case, dtype, "cuda", order)
     if len(found) != len(expected):
         return 1, f"{len(found)} results, not {len(expected)}"
     tolerance = max(row.second_tolerance or row.tolerance, row.tolerance)
-    differences = [compare(m, t, tolerance) for m, t in zip(found, expected, strict=True)]
+    differences = [compare(m, t, tolerance, not wide) for m, t in zip(found, expected, strict=True)]
     return len(found), "; ".join(d for d in differences if d)
 
 
@@ -133,6 +137,7 @@ def chosen(row: Row, everything: bool, most: int | None = None) -> list[tuple[An
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--float64", action="store_true")
     parser.add_argument("--kernels", action="store_true")
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--verbose", action="store_true")
@@ -153,7 +158,7 @@ def main() -> None:
         for case, dtype in chosen(row, options.all, _FEW if options.kernels else None):
             label = f"{row.name} {dtype} {[a.shape for a in case]}"
             try:
-                made, difference = check(row, case, dtype, options.all)
+                made, difference = check(row, case, dtype, options.all, options.float64)
             except Exception as error:
                 made, difference = 1, f"{type(error).__name__}: {error}"[:300]
                 if options.verbose:

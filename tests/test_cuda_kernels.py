@@ -56,6 +56,25 @@ def test_every_op_runs_on_the_device_or_has_a_reason() -> None:
     assert (ROOT / "docs" / "cuda-ops.md").read_text() == cuda_ops.as_markdown()
 
 
+def test_the_page_of_a_gpu_says_what_did_not_run() -> None:
+    """benchmarks/cuda.py writes its page from parts that ran and from parts that failed."""
+    place = ROOT / "benchmarks" / "cuda.py"
+    spec = importlib.util.spec_from_file_location("gpu_benchmark", place)
+    assert spec is not None and spec.loader is not None
+    program = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(program)
+    failed = {"error": "no such card"}
+    results: dict[str, Any] = {"machine": "m", "ceilings": failed, "program": failed,
+                               "models": failed, "table": failed, "times": failed}  # fmt: skip
+    assert program.page(results).count("no such card") >= 4
+    results["table"] = {"count": 3, "different": {"add": "2 epsilons"}}
+    timed = {"mindtorch": 1.0, "torch": 2.0, "facts": [4e9, 0]}
+    results["times"] = {"copy": timed, "sort": {"errors": {"torch": "x"}}}
+    page = program.page(results)
+    assert "3 comparisons, 1 differ" in page and "- add: 2 epsilons" in page
+    assert "| copy | 1.000 | 2.000 | 0.50 | 4000 GB/s |" in page
+
+
 @pytest.mark.exhaustive
 def test_all_rows_agree_with_the_cpus() -> None:
     """One small case of every row of the table, with its gradient."""

@@ -527,7 +527,7 @@ class Capture(Trace):
 
 def _refuse_device(tensor: Tensor) -> None:
     if tensor.aval.device.type == "cuda":
-        raise Unsupported(ON_CUDA)
+        raise TracingError(ON_CUDA)
 
 
 def host_call(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -48,11 +48,18 @@ def chosen_core() -> str | None:
 
 
 def _library_path() -> Path:
+    """The package's library; scipy's own copy of it where the package is not installed."""
     found = importlib.util.find_spec("scipy_openblas32")
-    if found is None or found.origin is None:
+    if found is not None and found.origin is not None:
+        folder = Path(found.origin).parent / "lib"
+    else:
+        scipy = importlib.util.find_spec("scipy")
+        folder = Path(str(scipy and scipy.origin)).parent.parent / "scipy.libs"
+    libraries = sorted(folder.iterdir()) if folder.is_dir() else []
+    path = next((p for p in libraries if p.name.startswith("libscipy_openblas")), None)
+    if path is None:
         raise ImportError("mindtorch needs the package scipy-openblas32")
-    folder = Path(found.origin).parent / "lib"
-    return next(p for p in sorted(folder.iterdir()) if p.name.startswith("libscipy_openblas"))
+    return path
 
 
 def library() -> Any:

@@ -22,6 +22,7 @@ from numba import config, cuda
 from . import streams
 from .memory import DeviceArray
 
+config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a small tensor is no mistake
 SIMULATED = bool(config.ENABLE_CUDASIM)
 THREADS = 2 if SIMULATED else 256
 FOLDING = 2 if SIMULATED else 128

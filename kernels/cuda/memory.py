@@ -97,6 +97,17 @@ def _is_full(error: Exception) -> bool:
 limit: int | None = None
 
 
+# memory that a stream still uses, each with the event after which it does not
+_used_elsewhere: list[tuple[Any, Memory]] = []
+
+
+def record_stream(memory: Memory, stream: Any) -> None:
+    """Keep ``memory`` until what ``stream`` has now is done."""
+    event = streams.make_event(False)
+    streams.record(event, stream)
+    _used_elsewhere.append((event, memory))
+
+
 def allocate(size: int) -> Memory:
     """``size`` bytes of the device.
 
@@ -104,6 +115,8 @@ def allocate(size: int) -> Memory:
         OutOfMemoryError: there are none left after freed blocks were given back.
     """
     whole = -(-size // _ALIGNMENT) * _ALIGNMENT
+    if _used_elsewhere:
+        _used_elsewhere[:] = [each for each in _used_elsewhere if not streams.query(each[0])]
     if limit is not None and statistics.allocated + whole > limit:
         raise _refusal(whole)
     if SIMULATED:

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace
+from mindtorch.engine import cuda, dtypes, inplace
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import softmax as softmax_ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -333,8 +333,10 @@ def module_load(self: Any, other: Any, assign: bool = False) -> Any:
 
 @function(namespace=False)
 def record_stream(self: Any, s: Any) -> None:
-    """Only tensors on a device have streams."""
-    raise RuntimeError("unknown parameter type")
+    """Keep a CUDA tensor's memory until the work that stream ``s`` has now is done."""
+    if self.aval.device.type != "cuda":
+        raise RuntimeError("unknown parameter type")
+    cuda.kernels("memory").record_stream(self.flat.memory, s._stream)
 
 
 @function(namespace=False)
