@@ -126,8 +126,9 @@ def set_default_dtype(d: dtype) -> None:
 
 
 _LAZY = (
-    "_C", "_custom_ops", "_dynamo", "_higher_order_ops", "_ops", "_tensor", "_utils",
-    "accelerator", "amp", "ao", "backends", "compiler", "cpu", "distributed", "distributions",
+    "_C", "__config__", "_custom_ops", "_dynamo", "_higher_order_ops", "_ops", "_tensor",
+    "_tensor_str", "_utils", "accelerator", "amp", "ao", "backends", "compiler", "cpu",
+    "distributed", "distributions",
     "export", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked",
     "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "ops", "optim", "overrides",
     "package", "profiler", "quasirandom", "serialization", "signal", "sparse", "special", "storage",

@@ -29,7 +29,7 @@ class _PrintOptions:
     sci_mode: bool | None = None
 
 
-_options = _PrintOptions()
+_options = PRINT_OPTS = _PrintOptions()
 
 _PROFILES: dict[str, dict[str, float]] = {
     "default": {"precision": 4, "threshold": 1000, "edgeitems": 3, "linewidth": 80},

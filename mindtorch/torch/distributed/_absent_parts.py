@@ -19,6 +19,18 @@ _MESH = "process groups have one dimension; use new_group"
 _FILES = "states are not sharded; torch.save and torch.load keep whole ones"
 _HOOK = "gradients are averaged by all_reduce; there are no other schedules"
 
+_REMOTE = "there are no remote calls; processes exchange tensors by collectives, send and recv"
+
+_rpc = absent_module(
+    "distributed.rpc",
+    _REMOTE,
+    "BackendType PyRRef RRef TensorPipeRpcBackendOptions WorkerInfo",
+    "get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
+)
+_rpc.is_available = lambda: False  # type: ignore[attr-defined]
+absent_module("distributed.rpc.api", _REMOTE, "", "_all_gather _require_initialized")
+absent_module("distributed.rpc.functions", _REMOTE, "", "async_execution")
+absent_module("distributed.autograd", _REMOTE, "context", "backward get_gradients")
 absent_module("distributed.device_mesh", _MESH, "DeviceMesh", "init_device_mesh")
 _tensor = absent_module(
     "distributed.tensor",

@@ -13,7 +13,7 @@ from mindtorch.engine.ops.elementwise import divide
 from mindtorch.engine.tensor import from_array, full_flat
 
 from .._arguments import normalize_axis, require_tensor
-from .._registry import function
+from .._registry import FUNCTIONS, function
 
 _KINDS = {"sum": "sum", "mean": "sum", "max": "amax", "min": "amin", "prod": "prod"}
 _EMPTY = {"sum": 0.0, "mean": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}
@@ -50,6 +50,31 @@ def _borders(data: Any, lengths: Any, offsets: Any, axis: int, unsafe: bool) -> 
                 "data.size(lengths.dim()-1) when !unsafe."
             )
     return np.concatenate([np.zeros_like(rows[:, :1]), np.cumsum(rows, 1)], 1)
+
+
+@function(method=False)
+def _convert_indices_from_coo_to_csr(input: Any, size: int, *, out_int32: bool = False) -> Any:  # noqa: A002
+    """Where each row begins: of the rows of sorted places, ``size + 1`` numbers.
+
+    Args:
+        input: the row of each place, in rising order.
+        size: how many rows there are.
+        out_int32: whether the result is int32, not int64.
+    """
+    counts = FUNCTIONS["bincount"](input, minlength=size)
+    begins = FUNCTIONS["cat"]([FUNCTIONS["zeros_like"](counts[:1]), counts.cumsum(0)])
+    return begins.to(dtypes.int32 if out_int32 else dtypes.int64)
+
+
+@function(method=False)
+def _convert_indices_from_csr_to_coo(
+    crow_indices: Any, col_indices: Any, *, out_int32: bool = False, transpose: bool = False
+) -> Any:
+    """Rows and columns (2, n) of the places of a matrix by rows; columns first if transposed."""
+    rows = FUNCTIONS["arange"](crow_indices.shape[0] - 1, device=crow_indices.device)
+    rows = FUNCTIONS["repeat_interleave"](rows, crow_indices.diff())
+    pair = [each.to(dtypes.int32 if out_int32 else dtypes.int64) for each in (rows, col_indices)]
+    return FUNCTIONS["stack"](pair[::-1] if transpose else pair)
 
 
 @function(method=False, out=True)

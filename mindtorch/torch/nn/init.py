@@ -59,6 +59,16 @@ def uniform_(tensor: Any, a: float = 0.0, b: float = 1.0, generator: Any = None)
         return tensor.uniform_(a, b, generator=generator)
 
 
+def _no_grad_uniform_(tensor: Any, a: float, b: float, generator: Any = None) -> Any:
+    """:func:`uniform_` by the name that some libraries import."""
+    return uniform_(tensor, a, b, generator)
+
+
+def _no_grad_normal_(tensor: Any, mean: float, std: float, generator: Any = None) -> Any:
+    """:func:`normal_` by the name that some libraries import."""
+    return normal_(tensor, mean, std, generator)
+
+
 def normal_(tensor: Any, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Any:
     """Fill with normal numbers."""
     with no_grad():

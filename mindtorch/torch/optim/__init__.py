@@ -1,5 +1,7 @@
 """Optimizers and schedules of their learning rates."""
 
+from mindtorch.torch._aliases import alias_module
+
 from . import lr_scheduler as lr_scheduler
 from . import swa_utils as swa_utils
 from .adafactor import Adafactor as Adafactor
@@ -18,3 +20,9 @@ from .muon import Muon as Muon
 from .optimizer import Optimizer as Optimizer
 from .sgd import SGD as SGD
 from .sparse_adam import SparseAdam as SparseAdam
+
+for _name, _class in {
+    "adadelta": "Adadelta", "adagrad": "Adagrad", "adamax": "Adamax", "adamw": "AdamW",
+    "asgd": "ASGD", "nadam": "NAdam", "radam": "RAdam", "rmsprop": "RMSprop", "rprop": "Rprop",
+}.items():  # fmt: skip
+    alias_module(__name__, _name, _class)

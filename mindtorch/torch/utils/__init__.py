@@ -5,6 +5,17 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from mindtorch.torch._absent import absent_module
+
+_NO_CODE = "C++ is not compiled; kernels are written in Python, for numba"
+_NO_SCRIPT = "there is no TorchScript"
+absent_module(
+    "utils.cpp_extension",
+    _NO_CODE,
+    "BuildExtension CUDAExtension CppExtension",
+    "include_paths load load_inline",
+)
+absent_module("utils.mobile_optimizer", _NO_SCRIPT, "", "optimize_for_mobile")
 _MODULES = ("_pytree", "checkpoint", "data", "dlpack", "hooks", "model_zoo")
 
 

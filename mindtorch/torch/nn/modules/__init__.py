@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from mindtorch.torch._aliases import alias_module
+
+from . import activation, instancenorm, pooling
 from .activation import *  # noqa: F403
 from .adaptive import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
@@ -27,3 +30,20 @@ from .sparse import *  # noqa: F403
 from .transformer import *  # noqa: F403
 
 __all__ = sorted(name for name, value in globals().items() if isinstance(value, type))  # noqa: PLE0605
+
+# Where torch has them: checkpoints of whole modules name these places.
+for _name, _names in {
+    "channelshuffle": "ChannelShuffle",
+    "flatten": "Flatten Unflatten",
+    "fold": "Fold Unfold",
+    "pixelshuffle": "PixelShuffle PixelUnshuffle",
+    "upsampling": "Upsample UpsamplingBilinear2d UpsamplingNearest2d",
+}.items():
+    alias_module(__name__, _name, _names)
+for _place, _names in (
+    (activation, "MultiheadAttention"),
+    (instancenorm, "LazyInstanceNorm1d LazyInstanceNorm2d LazyInstanceNorm3d"),
+    (pooling, "FractionalMaxPool2d FractionalMaxPool3d"),
+):
+    for _name in _names.split():
+        setattr(_place, _name, globals()[_name])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 from .. import functional as F  # noqa: N812
@@ -28,6 +29,7 @@ __all__ = [
     "MultiLabelSoftMarginLoss",
     "MultiMarginLoss",
     "NLLLoss",
+    "NLLLoss2d",
     "PoissonNLLLoss",
     "SmoothL1Loss",
     "SoftMarginLoss",
@@ -106,6 +108,23 @@ class NLLLoss(_WeightedLoss):
         return F.nll_loss(
             input, target, self.weight, ignore_index=self.ignore_index, reduction=self.reduction
         )
+
+
+class NLLLoss2d(NLLLoss):
+    """NLLLoss, by a name that torch deprecates."""
+
+    def __init__(
+        self, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+        reduce: Any = None, reduction: str = "mean",
+    ) -> None:  # fmt: skip
+        warnings.warn(
+            "`NLLLoss2d` has been deprecated. Please use `NLLLoss` instead as a drop-in "
+            "replacement and see https://pytorch.org/docs/main/nn.html#torch.nn.NLLLoss for more "
+            "details.",
+            category=FutureWarning,
+            stacklevel=2,
+        )
+        super().__init__(weight, size_average, reduce, reduction, ignore_index)
 
 
 class CrossEntropyLoss(_WeightedLoss):

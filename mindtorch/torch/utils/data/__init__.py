@@ -1,5 +1,6 @@
 """Data sets, samplers and loaders."""
 
+from . import _utils as _utils
 from ._worker import get_worker_info as get_worker_info
 from .collate import default_collate as default_collate
 from .collate import default_convert as default_convert

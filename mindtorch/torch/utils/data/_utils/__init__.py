@@ -1,0 +1,3 @@
+"""Where torch keeps the parts of its DataLoader that scripts reach for."""
+
+from . import collate as collate
