@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
+from .core import state
 from .device import cpu
 from .inplace import copy_data
 from .tensor import Tensor, constant
@@ -22,8 +23,9 @@ _TYPES = (dtypes.float32, dtypes.float64)
 
 
 def fits(tensors: Sequence[Tensor]) -> bool:
-    """Whether a kernel can take them together: one type, on the CPU, without gaps."""
-    if not tensors:
+    """Whether a kernel can take them together: one type, on the CPU, without gaps; and now, not
+    when a graph that is being captured or replayed comes to it."""
+    if not tensors or (state.interpreters and hasattr(state.interpreters[-1], "host")):
         return False
     dtype = tensors[0].aval.dtype
     if dtype not in _TYPES:

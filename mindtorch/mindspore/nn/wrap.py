@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from mindtorch.engine import dtypes
@@ -12,7 +13,7 @@ from mindtorch.functional import grad as gradient_of
 from mindtorch.functional import value_and_grad
 
 from ..common.parameter import Parameter
-from ..common.tensor import Tensor, as_tensor, t
+from ..common.tensor import Tensor, adopt, as_tensor, t
 from .cell import Cell
 
 __all__ = [
@@ -29,7 +30,7 @@ def all_finite(inputs: Any) -> Any:
         return Tensor(True)
     if fits(tensors):
         return Tensor(kernel_all_finite(tensors))
-    return Tensor(all(bool(t.isfinite(x).all()) for x in tensors))
+    return adopt(functools.reduce(t.logical_and, [t.isfinite(x).all() for x in tensors]))
 
 
 class WithLossCell(Cell):
