@@ -236,8 +236,11 @@ def ops_of_the_host_and_complex_numbers_work() -> None:
 
 def windows_are_written_for_the_vendors_products() -> None:
     """Convolution as cuBLAS makes it: here numpy stands for its products."""
-    from mindtorch.kernels.cuda import arrays, vendor
+    from mindtorch.kernels.cuda import arrays
+    from mindtorch.kernels.cuda import vendor as own
 
+    vendor: Any = own
+    conv2d: Any = nn.functional.conv2d
     products = []
 
     def product(out: Any, a: Any, b: Any) -> bool:
@@ -257,7 +260,7 @@ def windows_are_written_for_the_vendors_products() -> None:
                 leaves = [
                     t.detach().to(device, copy=True).requires_grad_() for t in (x, weight, bias)
                 ]
-                y = nn.functional.conv2d(*leaves, stride, padding, 1, groups)
+                y = conv2d(*leaves, stride, padding, 1, groups)
                 (y * y).sum().backward()
                 results.append([y.detach().cpu(), *[t.grad.cpu() for t in leaves]])
             for mine, expected in zip(results[1], results[0], strict=True):

@@ -20,7 +20,7 @@ import numpy as np
 
 from mindtorch.kernels.chains import Step, Steps, load, statements
 from mindtorch.kernels.cpu.elementwise import broadcast_strides, merge_axes
-from mindtorch.kernels.typed_scalar import TypedScalars, cast_type
+from mindtorch.kernels.typed_scalar import SHORT_FLOATS, TypedScalars, cast_type
 
 from . import launch
 from .bits import NAMESPACE
@@ -109,10 +109,9 @@ def _kernel(steps: Steps, results: tuple[int, ...], types: Any, modes: str, rank
     body = _coordinates(rank) if "v" in modes else []
     places = [_place(name, mode, rank) for name, mode in zip(names, modes, strict=True)]
     space: dict[str, Any] = dict(NAMESPACE)
-    body += [
-        f"v{i} = {load(dtype, place)}"
-        for i, (dtype, place) in enumerate(zip(in_types, places[outs:], strict=True))
-    ]
+    for i, (dtype, place) in enumerate(zip(in_types, places[outs:], strict=True)):
+        given = modes[outs + i] == "h" and dtype in SHORT_FLOATS  # a number, not its bits
+        body.append(f"v{i} = np.float32({place})" if given else f"v{i} = {load(dtype, place)}")
     body += statements(steps, results, in_types, in_modes, places[:outs], typed_scalar, space)
     source = f"def loop(count, {', '.join([*names, *arguments])}):\n"
     source += "    for i in range(cuda.grid(1), count, cuda.gridsize(1)):\n"
@@ -141,15 +140,10 @@ def _copy_plan(out_layouts: Layouts, in_layouts: Layouts, **params: Any) -> Any:
     between = out.dtype if out.dtype == x.dtype else cast_type(out.dtype, x.dtype)
     if out.dtype.kind == "c" and x.dtype == out.dtype:
         return _copy_words(out, x)
-    if out.dtype == x.dtype and x.dtype.itemsize == 2 and x.dtype.kind not in "iu":
-        words = [_Words(each, np.dtype(np.uint16)) for each in (out, x)]
-        inner = plan("positive", (words[0],), (words[1],), np.uint16)
-
-        def run(target: Any, source: Any) -> None:
-            given = source if on_host(x) else source.view(np.uint16)
-            inner(target.view(np.uint16), given)
-
-        return inner if on_host(x) and inner is None else run
+    short = out.dtype == x.dtype and x.dtype.itemsize == 2 and x.dtype.kind not in "iu"
+    wrapped = out.dtype != x.dtype and out.dtype.itemsize == x.dtype.itemsize == 8
+    if not on_host(x) and (short or (wrapped and out.dtype.kind in "iu" and x.dtype.kind in "iu")):
+        return _copy_bits(out, x, np.dtype(np.uint16 if short else np.int64))
     return plan("positive", out_layouts, in_layouts, between)
 
 
@@ -159,6 +153,13 @@ class _Words:
     def __init__(self, layout: Any, dtype: Any) -> None:
         self.shape, self.strides, self.dtype = layout.shape, layout.strides, dtype
         self.on_host = on_host(layout)
+
+
+def _copy_bits(out: Any, x: Any, word: Any) -> Any:
+    """Elements that are the same in bits are copied as whole numbers."""
+    target, source = (_Words(each, word) for each in (out, x))
+    inner = plan("positive", (target,), (source,), word)
+    return lambda to, given: inner(to.view(word), given.view(word))
 
 
 def _copy_words(out: Any, x: Any) -> Any:
