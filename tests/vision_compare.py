@@ -23,8 +23,9 @@ SINGLE_PARTS = 1e-5
 # How much farther from torch's float64 our float32 may be than torch's float32: a greatest error
 # out of many varies by a factor of 2 or 3.
 RATIO, LEAST = 4, 4e-6
-# In float32 a gradient that goes elsewhere is common: gradients are compared as one vector.
-GRADIENTS_IN_SINGLE = 0.1
+# In float32 a gradient that goes elsewhere is common: gradients are compared as one vector, which
+# may be as far off as this, or as torch's own is from its float64 (0.1 in resnet152).
+GRADIENTS_IN_SINGLE, GRADIENTS_RATIO = 0.1, 1.5
 
 
 class Apart(NamedTuple):
@@ -148,10 +149,12 @@ def apart(ours: Any, theirs: Any) -> Apart:
         within = same and outputs <= SINGLE_PARTS and gradients <= GRADIENTS_IN_SINGLE
         return Apart(same, None, outputs, None, gradients, None, within)
     double = _farthest(ours["float64"], reference, (*passed, "gradients"))
-    within = same and double <= DOUBLE and gradients <= GRADIENTS_IN_SINGLE
+    torchs = _as_vector(theirs["float32"], reference)
+    limit = max(GRADIENTS_IN_SINGLE, GRADIENTS_RATIO * torchs)
+    within = same and double <= DOUBLE and gradients <= limit
     return Apart(
         same, double,
         outputs, _farthest(theirs["float32"], reference, passed),
-        gradients, _as_vector(theirs["float32"], reference),
+        gradients, torchs,
         within and _outputs_within(single, theirs["float32"], reference),
     )  # fmt: skip
