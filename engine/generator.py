@@ -234,6 +234,7 @@ class Generator:
     def _draw(self, name: str, out: Array, *arguments: Any, cached: bool = False) -> None:
         """Run kernel ``name`` on a flat array of a type the kernel has."""
         entry = _entry(name, _name(out.dtype))
+        _state_used()
         with self._lock:
             if self._pending:
                 self._ready()
@@ -480,6 +481,7 @@ class Generator:
             work = weights.dtype if weights.dtype.name in ("float32", "float64") else np.float32
             drawn = np.empty((weights.shape[0], count), np.int64)
             entry = _entry("categorical", np.dtype(work).name)
+            _state_used()
             with self._lock:
                 self._ready()
                 entry(self._key, self._control, drawn, np.ascontiguousarray(weights, work))
@@ -521,6 +523,7 @@ class Generator:
         tiny = float(_smallest(array.dtype))
         out = np.empty(array.size, np.float64)
         entry = _entry("standard_gamma", np.dtype(work).name)
+        _state_used()
         with self._lock:
             self._ready()
             entry(self._key, self._control, self._cache, out, flat, tiny)

@@ -7,7 +7,7 @@ from typing import Any
 from . import dtypes, tape
 from .aval import aval
 from .core import GRAD, Op, state
-from .tensor import Storage, Tensor, Twin, captures, capturing, constant, make
+from .tensor import Storage, Tensor, Twin, captures, capturing, constant, make, note_shared
 
 
 def copy_data(target: Tensor, source: Tensor) -> None:
@@ -372,3 +372,4 @@ def set_data(target: Tensor, source: Tensor) -> None:
     twin.version, twin.history = target._version, target._shared.history
     target._storage = twin
     target._offset = source._offset
+    note_shared(target)

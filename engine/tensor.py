@@ -180,6 +180,13 @@ def result_class() -> type[Tensor]:
     return result_types[0]
 
 
+def note_shared(tensor: Tensor) -> None:
+    """Tell the capture that is under way of a tensor that has another one's ``flat``."""
+    capture = capturing() if captures else None
+    if capture is not None:
+        capture.shared(tensor)
+
+
 def make(data: Any, description: Aval, storage: Storage | None = None, offset: int = 0) -> Tensor:
     """A tensor without history over flat ``data``; a view when ``storage`` is given."""
     result = _new(result_types[0])
@@ -190,10 +197,8 @@ def make(data: Any, description: Aval, storage: Storage | None = None, offset: i
         result._storage = storage
         if offset:
             result._offset = offset
-        if captures:
-            capture = capturing()
-            if capture is not None:
-                capture.shared(result)
+    if captures:
+        note_shared(result)
     return result
 
 

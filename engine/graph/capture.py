@@ -23,7 +23,7 @@ from typing import Any
 from .. import inplace, tape
 from ..autodiff import grad_mode
 from ..core import Op, state
-from ..tensor import Storage, Tensor, as_array, make
+from ..tensor import Storage, Tensor, as_array, captures, capturing, make
 from .fusion import fuse
 from .ir import Graph, Node, Value
 from .op_by_op import OpByOp
@@ -538,7 +538,12 @@ def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
         capture = current()
         if capture is not None:
             return capture.host(function, args, kwargs)
-        return function(*args, **kwargs)
+        result = function(*args, **kwargs)
+        if captures and not state.interpreters:
+            resting = capturing()
+            if resting is not None:
+                resting.resume()
+        return result
 
     return call
 

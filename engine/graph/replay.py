@@ -33,6 +33,8 @@ MOST_ENTRIES, MOST_SEGMENTS = 200_000, 64
 MOST_WAITING = 20_000
 # after so many segments in a row that were never met again, replaying is given up
 PATIENCE = 24
+# how often a script that does not repeat is looked at again
+MOST_RESTS = 8
 
 
 class Fill:
@@ -107,6 +109,7 @@ class Tree:
         self.clear()
         self.runs = 0
         self.fresh = 0
+        self.rests = 0
 
     def clear(self) -> None:
         self.root = Entry(None, None, (), None)
@@ -127,6 +130,7 @@ class Replay(Trace):
         super().__init__()
         self.tree = tree
         self.careful = whole_script
+        self.resting = False
         self.thread = threading.get_ident()
         self.outer = state.interpreters
         self.alive: list[weakref.ref[Tensor]] = []
@@ -141,12 +145,29 @@ class Replay(Trace):
         self.given: list[Tensor] = []
         self.fills: list[Any] = []
         self.firsts: dict[int, tuple[Entry, int]] = {}
+        self.copied: set[int] = set()
 
     def enter(self) -> None:
+        if self.resting:
+            return
         state.update(interpreters=(*self.outer, self))
 
     def exit(self) -> None:
         state.update(interpreters=self.outer)
+
+    def rest(self) -> None:
+        """Let ops run one by one until an optimizer's step: nothing repeats here."""
+        self.resting = True
+        self.exit()
+        self.tree.clear()
+
+    def resume(self) -> None:
+        """Let ops wait again, less patiently each time."""
+        if self.resting and self.tree.rests < MOST_RESTS and not state.interpreters:
+            self.tree.rests += 1
+            self.tree.fresh = PATIENCE * self.tree.rests // MOST_RESTS
+            self.resting = False
+            self.enter()
 
     # --- values -------------------------------------------------------------------------------
 
@@ -207,6 +228,7 @@ class Replay(Trace):
             first = self._reaching(tensor)
             if self.careful and _foreign(tensor):
                 first = _copied(first)
+                self.copied.add(id(storage))
             value = self._from_outside(first.aval, first)
             record = _Written(value, first.aval, len(self.given) - 1, first._offset)
             if first is tensor:
@@ -322,7 +344,7 @@ class Replay(Trace):
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
         from .. import inplace
 
-        if self.careful and _foreign(target):
+        if self._shown(target):
             return self.outside(inplace.apply_in_place, op, target, *inputs, **params)
         try:
             super().apply_in_place(op, target, inputs, params)
@@ -333,13 +355,17 @@ class Replay(Trace):
     def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
         from .. import inplace
 
-        if self.careful and _foreign(target):
+        if self._shown(target):
             return self.outside(inplace.copy_, target, source)
         try:
             super().copy_into(target, source)
         except TracingError:
             return self.outside(inplace.copy_, target, source)
         return self._written_to(target)
+
+    def _shown(self, target: Tensor) -> bool:
+        """Whether what is written must be seen at once, by arrays over the same memory."""
+        return self.careful and (id(target._shared.memory) in self.copied or _foreign(target))
 
     def _written_to(self, target: Tensor) -> Tensor:
         """Memory that others may look at is written at once."""
@@ -349,7 +375,7 @@ class Replay(Trace):
         return target
 
     def redraw(self, target: Tensor, fill: Any, inputs: Any) -> None:
-        if self.careful and _foreign(target):
+        if self._shown(target):
             self.outside(redraw, target, fill, *inputs)
             return
         super().redraw(target, fill, inputs)
@@ -359,12 +385,13 @@ class Replay(Trace):
         """Gradients are tensors like all others here."""
 
     def note_leaf(self, leaf: Tensor, read: bool) -> None:
-        self.first_grads.setdefault(id(leaf), (leaf, leaf._grad))
+        if self in state.interpreters:
+            self.first_grads.setdefault(id(leaf), (leaf, leaf._grad))
 
     def walk(self, run: tape.Pass, roots: list[Any]) -> bool:
         """Do what a backward pass would do, where it is known; whether it was done."""
         if len(tape.running) > 1 or run.create_graph or run.targets is not None or (
-            tape.anomaly.enabled or tape.saved_tensor_hooks or state.interpreters[-1] is not self
+            tape.anomaly.enabled or tape.saved_tensor_hooks or state.interpreters[-1:] != (self,)
         ):
             return False
         found = Walk(roots, self.started, self.began)
@@ -513,6 +540,8 @@ class Replay(Trace):
         tree = self.tree
         if tree.entries > MOST_ENTRIES or tree.compiled > MOST_SEGMENTS:
             tree.clear()
+        if self.careful and tree.hopeless:
+            self.rest()
         self._begin()
 
     def _put_back(self) -> None:
@@ -572,7 +601,9 @@ def _inside(tensor: Tensor, record: _Written) -> bool:
 def _foreign(tensor: Tensor) -> bool:
     """Whether the memory may be written to by others, numpy arrays for example."""
     buffer = tensor._shared.memory.buffer
-    return type(buffer) is not Value and buffer.base is not None and tensor._node is None
+    return type(buffer) is not Value and buffer.base is not None and not (
+        tape.requires_grad(tensor)
+    )
 
 
 def _copied(tensor: Tensor) -> Tensor:

@@ -250,6 +250,9 @@ class Trace:
         """Whether this backward pass was done by other means."""
         return False
 
+    def resume(self) -> None:
+        """An optimizer's step has ended while this trace does not watch."""
+
     def settle(self, tensor: Tensor) -> None:
         """Memory is about to be written to by other means than an op."""
 

@@ -28,6 +28,7 @@ from mindtorch.engine.tensor import (
     constant,
     from_array,
     make,
+    note_shared,
     set_result_type,
     typed_buffer,
 )
@@ -126,6 +127,7 @@ class Tensor(EngineTensor):
         result._storage = data._shared
         if data._offset:
             result._offset = data._offset
+        note_shared(result)
         return autodiff.track(result) if requires_grad else result
 
     def as_subclass(self, cls: Any) -> Any:

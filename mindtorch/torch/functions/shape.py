@@ -12,7 +12,7 @@ from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import typed_buffer
+from mindtorch.engine.tensor import note_shared, typed_buffer
 
 from .._arguments import as_int, as_shape, check_form, infer_shape, normalize_axis
 from .._registry import METHODS, function
@@ -786,6 +786,7 @@ def become(target: Any, view: Any) -> Any:
     """Give ``target`` the layout of ``view``, a view of it (``squeeze_`` and its like)."""
     target.flat, target.aval, target._offset = view.flat, view.aval, view._offset
     target._storage = view._storage
+    note_shared(target)
     node = tape.node_of(view)
     if node is not None:
         target._node = node

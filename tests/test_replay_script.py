@@ -1,0 +1,143 @@
+"""Whole scripts whose ops wait (``MINDTORCH_GRAPH=1``): everything seen is what eager gives."""
+
+from __future__ import annotations
+
+import copy
+import io
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mindtorch.torch as torch
+from mindtorch.engine.graph import always
+
+nn = torch.nn
+F = torch.nn.functional
+
+
+def training() -> Iterator[Any]:
+    """Epochs over a loader, clipping, averaged weights, a schedule, evaluation, a checkpoint."""
+    net = nn.Sequential(
+        nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Dropout(0.2),
+        nn.Linear(144, 5),
+    )  # fmt: skip
+    averaged = copy.deepcopy(net)
+    optimizer = torch.optim.Adam(net.parameters(), lr=0.01)
+    scheduler = torch.optim.lr_scheduler.StepLR(optimizer, 2)
+    data = torch.utils.data.TensorDataset(torch.randn(20, 1, 8, 8), torch.randint(0, 5, (20,)))
+    loader = torch.utils.data.DataLoader(data, batch_size=8, shuffle=True)
+    for _ in range(4):
+        net.train()
+        for x, y in loader:
+            optimizer.zero_grad()
+            made = net(x)
+            loss = F.cross_entropy(made, y)
+            loss.backward()
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+            optimizer.step()
+            yield from (loss.item(), (made.argmax(1) == y).sum().item())
+            with torch.no_grad():
+                for a, b in zip(averaged.parameters(), net.parameters(), strict=True):
+                    a.mul_(0.9).add_(b, alpha=0.1)
+        scheduler.step()
+        net.eval()
+        with torch.no_grad():
+            yield net(torch.randn(8, 1, 8, 8)).softmax(-1)
+    file = io.BytesIO()
+    torch.save(net.state_dict(), file)
+    file.seek(0)
+    averaged.load_state_dict(torch.load(file))
+    yield from averaged.state_dict().values()
+
+
+def memory() -> Iterator[Any]:
+    """Arrays that are refilled and looked at, views, writes in place, data."""
+    array = np.zeros((2, 3), np.float32)
+    kept = []
+    for i in range(3):
+        array[:] = i
+        kept.append(torch.from_numpy(array) * 2)
+    yield from kept
+    shared = torch.from_numpy(array)
+    shared[0] = 5
+    yield array.copy()
+    shared.t().mul_(2)
+    yield array.copy()
+    whole = torch.arange(6.0).view(2, 3)
+    whole[:, 1] += 1
+    yield from (whole.tolist(), str(whole), np.asarray(whole), float(whole.sum()))
+    parameter = nn.Parameter(torch.ones(3))
+    parameter.data = parameter.data * 2
+    parameter.data.add_(1)
+    yield parameter
+    yield torch.view_as_real(torch.randn(3, dtype=torch.complex64))
+    whole.squeeze_().unsqueeze_(0)
+    yield whole * 2
+
+
+def derivatives() -> Iterator[Any]:
+    """Second derivatives, transformations, recurrent networks, ops with sizes that data decides."""
+    x = torch.randn(4, 4, requires_grad=True)
+    (g,) = torch.autograd.grad((x @ x).trace(), x, create_graph=True)
+    yield torch.autograd.grad(g.sum(), x)[0]
+    yield torch.func.vmap(torch.func.grad(lambda v: (v**3).sum()))(x.detach())
+    cell = nn.LSTM(3, 4, batch_first=True)
+    out, _ = cell(torch.randn(2, 5, 3))
+    out.sum().backward()
+    yield from (out, cell.weight_ih_l0.grad)
+    drawn = torch.randn(6)
+    yield from (torch.nonzero(drawn > 0), torch.unique(drawn.round()), drawn.sort()[1])
+    yield from (torch.randperm(5), nn.init.xavier_uniform_(torch.empty(2, 3)), torch.rand(2))
+
+
+def seen(script: Any) -> list[Any]:
+    torch.manual_seed(0)
+    plain = lambda x: x.detach().numpy().copy() if isinstance(x, torch.Tensor) else x  # noqa: E731
+    return [plain(x) for x in script()]
+
+
+@pytest.mark.parametrize("script", [training, memory, derivatives])
+def test_a_script_gives_what_it_gives_eagerly(script: Any) -> None:
+    """Numbers, arrays and texts, bit for bit."""
+    expected = seen(script)
+    always.begin()
+    try:
+        found = seen(script)
+        tree = always.tree()
+    finally:
+        always.end()
+    assert tree is not None and always.tree() is None
+    for mine, eager in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(mine, eager)
+    if script is training:
+        assert tree.runs > 10
+
+
+def test_a_script_that_never_repeats_is_left_alone() -> None:
+    """After some segments ops run one by one, until an optimizer's step."""
+    w = torch.zeros(1, requires_grad=True)
+    optimizer = torch.optim.SGD([w], lr=0.1)
+    always.begin()
+    try:
+        for n in range(1, 40):
+            assert (torch.ones(n) * 2).sum().item() == 2 * n
+        assert type((torch.ones(2) + 1).flat) is np.ndarray
+        w.sum().backward()
+        optimizer.step()
+        assert type((torch.ones(2) + 1).flat) is not np.ndarray
+    finally:
+        always.end()
+    assert w.item() == pytest.approx(-0.1)
+
+
+def test_forked_children_work_op_by_op() -> None:
+    """A loader's worker processes see real tensors."""
+    always.begin()
+    try:
+        data = torch.utils.data.TensorDataset(torch.arange(8.0))
+        loader = torch.utils.data.DataLoader(data, batch_size=4, num_workers=1)
+        assert [x[0].sum().item() for x in loader] == [6, 22]
+    finally:
+        always.end()
