@@ -237,3 +237,23 @@ def test_slices_of_one_tensor_are_one_segment() -> None:
     for i in range(5):
         expected = (data[i : i + 2] * data[i + 1 : i + 3]).tolist()
         assert both(i).tolist() == expected
+
+
+def test_numbers_as_arguments_are_captured_a_few_times_only() -> None:
+    """A factor that differs in each call: what is kept is bounded, results are right."""
+    call = jit(lambda x, factor: x * factor + 1)
+    for i in range(60):
+        assert call(torch.ones(2), i / 4).tolist() == [i / 4 + 1] * 2
+    assert call.traces < 40 and sum(map(len, call.compiled.values())) < 40
+    assert not call.eager and call.tree.runs > 10
+    assert call(torch.ones(2), 0.0).tolist() == [1, 1]
+
+
+def test_batch_sizes_are_captured_once_each() -> None:
+    """A smaller last batch in each epoch is traced once."""
+    net = nn.Linear(3, 2)
+    call = jit(lambda x: net(x).sum())
+    for _ in range(4):
+        for rows in (4, 4, 4, 2):
+            call(torch.randn(rows, 3)).backward()
+    assert call.traces == 2

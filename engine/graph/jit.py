@@ -149,7 +149,7 @@ class Jitted:
         try:
             given = flattened.describe((args, kwargs))
             key = (given, _modes())
-            found = self.compiled.setdefault(key, [])
+            found = self.compiled.get(key, [])
         except TypeError:
             return self._give_up("an argument is an iterator or cannot be hashed", args, kwargs)
         for place, compiled in enumerate(found):
@@ -158,17 +158,18 @@ class Jitted:
                 if place:
                     found.insert(0, found.pop(place))
                 return compiled.run(flattened.leaves)
-            self.misses.append(reason)
+            self._note(reason)
         if self._running:  # recursion, or another thread that traces
             return self.function(*args, **kwargs)
         if len(found) >= LIMIT or sum(map(len, self.compiled.values())) > 4 * LIMIT:
             reason = self.misses[-1] if self.misses else "its arguments"
-            return self._give_up(f"it was traced too often because of {reason}", args, kwargs)
+            self._complain(f"it was traced too often because of {reason}")
+            return self._replay(args, kwargs)  # what is compiled stays
         if _entangled(flattened.leaves) or sys.getprofile() is not None:
             return self.function(*args, **kwargs)
         self._running = True
         try:
-            return self._capture(given, flattened, found, args, kwargs)
+            return self._capture(key, flattened, found, args, kwargs)
         finally:
             self._running = False
 
@@ -187,16 +188,29 @@ class Jitted:
             raise self.whole(f"{reason}; fullgraph=True wants one graph")
 
     def _give_up(self, reason: str, args: Any, kwargs: Any) -> Any:
-        self._refuse(reason)
-        logger.warning("%s runs op by op: %s", getattr(self, "__name__", self.function), reason)
-        return self.function(*args, **kwargs)
+        self._complain(reason)
+        return self._replay(args, kwargs)
+
+    def _note(self, reason: str) -> bool:
+        new = reason not in self.misses and len(self.misses) < 64
+        if new:
+            self.misses.append(reason)
+        return new
+
+    def _complain(self, reason: str) -> None:
+        if self._note(reason):
+            logger.warning("%s is replayed: %s", getattr(self, "__name__", self.function), reason)
+        if self.whole is not None:
+            self._refuse(reason)
 
     def _capture(
-        self, given: Any, flattened: _Flattened, found: list[Compiled], args: Any, kwargs: Any
+        self, key: Any, flattened: _Flattened, found: list[Compiled], args: Any, kwargs: Any
     ) -> Any:
         """Trace the call, run it, and keep how."""
         if any(x.aval.device.type == "cuda" for x in flattened.leaves):
-            return self._give_up(ON_CUDA, args, kwargs)
+            self._refuse(ON_CUDA)
+            self.tree.give_up()
+            return self.function(*args, **kwargs)
         self.traces += 1
         modes = _modes()
         watch = Watch()
@@ -246,6 +260,7 @@ class Jitted:
             self._spared = True
         else:
             found.append(compiled)
+            self.compiled[key] = found
         return made
 
 

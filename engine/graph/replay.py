@@ -116,6 +116,10 @@ class Tree:
         self.entries = 0
         self.compiled = 0
 
+    def give_up(self) -> None:
+        """Let ops run one by one from now on."""
+        self.fresh = PATIENCE + 1
+
     @property
     def hopeless(self) -> bool:
         return self.fresh > PATIENCE
