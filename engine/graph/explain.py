@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .capture import HostCall, Segment
-from .ir import Graph
+from .ir import Graph, Node
 from .jit import Jitted, jit
 
 
@@ -56,12 +56,19 @@ class Explanation:
             f"graphs: {self.graph_count}, kernels: {self.op_count}, host calls between them: "
             f"{self.host_calls}, traced {self.traces} times in {self.trace_seconds:.2f} s"
         ]
-        lines += [f"runs op by op or was traced again: {reason}" for reason in self.reasons]
+        lines += [f"is replayed or was traced again: {reason}" for reason in self.reasons]
         if self.guards:
             lines.append("guards: " + ", ".join(self.guards))
         for graph, size in zip(self.graphs, self.arena, strict=True):
+            moved = ", ".join(f"{n.op.name} {_bytes(n)}" for n in graph.nodes)
             lines += [f"memory between kernels: {size} bytes", str(graph)]
+            lines += [f"bytes that each kernel reads and writes: {moved}"]
         return "\n".join(lines)
+
+
+def _bytes(node: Node) -> int:
+    values = [v for v in (*node.inputs, *node.outputs) if v is not None]
+    return sum(v.aval.extent * v.aval.dtype.itemsize for v in values)
 
 
 def explain(function: Callable[..., Any]) -> Callable[..., Explanation]:
@@ -89,6 +96,7 @@ def explanation(jitted: Jitted, seconds: float) -> Explanation:
             segments.append(compiled.backward.segment)
         guards += [g.name for g in compiled.watch.guards.values()]
         guards += [type(m).__name__ for m, _ in compiled.watch.modules.values()]
+    segments += jitted.tree.segments()
     reasons = [jitted.eager] if jitted.eager else []
     return Explanation(
         [s.graph for s in segments], [s.program.names for s in segments],

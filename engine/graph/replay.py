@@ -120,6 +120,16 @@ class Tree:
         """Let ops run one by one from now on."""
         self.fresh = PATIENCE + 1
 
+    def segments(self) -> list[Segment]:
+        """What was compiled."""
+        found: list[Segment] = []
+        waiting = [self.root]
+        while waiting:
+            entry = waiting.pop()
+            found += entry.segments.values()
+            waiting += entry.children
+        return found
+
     @property
     def hopeless(self) -> bool:
         return self.fresh > PATIENCE
