@@ -58,7 +58,7 @@ def record(
         torch.set_default_dtype(getattr(torch, options.dtype))
     calls = ModelCalls(torch, options)
     try:
-        with watching(recorder, torch, converter(torch, options.dtype)), calls.installed():
+        with calls.installed(), watching(recorder, torch, converter(torch, options.dtype)):
             try:
                 program(torch)
                 recorder.finish()
@@ -100,14 +100,17 @@ def compared(
                     place / both[0][0] if look.replay and position else None,
                     look.stop,
                     options.only,
+                    options.graph,
                 )
                 own = fault if position else ""
+                here = argparse.Namespace(**vars(options))
+                here.graph = options.graph and position == 1
                 record(
                     library,
                     lambda torch, own=own: program(torch, own, steps),  # type: ignore[misc]
                     place / label,
                     chosen,
-                    options,
+                    here,
                 )
                 arrays = ArrayReader(place / label)
                 stack.callback(arrays.close)

@@ -36,6 +36,15 @@ def test_a_fault_is_found(name: str, fault: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.exhaustive
+def test_a_compiled_second_side_is_compared_as_one_call(tmp_path: Path) -> None:
+    """Compiled, a faithful model agrees; what is inside it is looked at on neither side."""
+    outcome = compared(PROGRAMS["mlp"], "", tmp_path, "--graph", steps=3)
+    assert outcome.kind == "agree", outcome.words()
+    assert outcome.names == ("torch", "mindtorch-graph")
+    assert [row.label for row in outcome.agreement.rows[2:]] == ["Net", "CrossEntropyLoss"]
+
+
+@pytest.mark.exhaustive
 def test_at_least_38_of_40_faults_are_named(tmp_path: Path) -> None:
     """The bar of the whole tool: the right module and the right phase."""
     missed = []

@@ -44,6 +44,7 @@ class Options:
     kept; with `replay`, its events are run again at its end. `window`: the events of that step
     whose arrays are kept, `None` for all. `against`: the first side's folder, on the second side.
     `stop`: end the script after `full_step`. `only`: a pattern for module paths.
+    `shallow`: nothing within a model's call, for runs one of which is compiled.
     """
 
     last_step: int | None = None
@@ -53,6 +54,7 @@ class Options:
     against: Path | None = None
     stop: bool = False
     only: str | None = None
+    shallow: bool = False
 
 
 class Recorder:
@@ -157,7 +159,8 @@ class Recorder:
 
     def call_module(self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
         """One call of a module: `run(module, *args, **kwargs)`, watched if it is to be."""
-        if not self.active or self.quiet:
+        within = self.options.shallow and self.stack
+        if not self.active or self.quiet or within:
             return run(module, *args, **kwargs)
         if self.torch.is_grad_enabled() or self.stack:
             return self._watch_module(run, module, args, kwargs)
@@ -245,7 +248,8 @@ class Recorder:
 
     def wants_function(self, caller: str) -> bool:
         """Whether a function called from module `caller` is a part of the script's own work."""
-        if self.looker.inside or self.quiet or f"{caller}.".startswith(TORCH_LIKE):
+        within = self.options.shallow and self.stack
+        if self.looker.inside or self.quiet or within or f"{caller}.".startswith(TORCH_LIKE):
             return False
         if not (self.torch.is_grad_enabled() or self.stack or self.rehearsing):
             return False

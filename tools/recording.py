@@ -50,6 +50,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--dtype", choices=["float32", "float64"])
     parser.add_argument("--amp", action="store_true")
     parser.add_argument("--graph", action="store_true")
+    parser.add_argument("--shallow", action="store_true")
     parser.add_argument("script", type=Path)
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser.parse_args(arguments)
@@ -210,13 +211,14 @@ def main(arguments: list[str] | None = None) -> int:
         against=options.against,
         stop=options.stop,
         only=options.only,
+        shallow=options.shallow,
     )
     recorder = Recorder(torch, record, arrays, options.record, chosen)
     note_files_outside(record, Path.cwd())
     changed = ModelCalls(torch, options)
     convert = converter(torch, options.dtype)
     try:
-        with watching(recorder, torch, convert), changed.installed():
+        with changed.installed(), watching(recorder, torch, convert):
             return run(options, record, recorder)
     finally:
         recorder.close()

@@ -239,6 +239,6 @@ def side_arguments(options: argparse.Namespace, position: int) -> list[str]:
         found += [f"--{name}", str(value)] if value is not None else []
     if options.amp:
         found.append("--amp")
-    if options.graph and position == 2:
-        found.append("--graph")
+    if options.graph:  # a compiled model is one call, so it must be on the other side
+        found += ["--shallow"] + ["--graph"] * (position == 2)
     return found
