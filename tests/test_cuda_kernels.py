@@ -88,10 +88,15 @@ def test_all_rows_agree_with_the_cpus() -> None:
     "name", ["mlp", "lenet", "resnet18", "lstm", "gpt", "vae", "dcgan"]
 )
 def test_models_train_as_on_the_cpu(name: str) -> None:
-    """A step of each of the seven models: the same loss, the same parameters after it."""
+    """A step of each of the seven models: the same loss, gradients and parameters after it.
+
+    Adam divides a gradient by its own size, so one that is nothing but rounding moves a parameter
+    by up to the rate (3e-3 at most here) in either direction.
+    """
     found = _run("cuda_models.py", name)
     assert found[name]["loss"] <= 2e-6
-    assert found[name]["parameters"] <= 2e-5
+    assert found[name]["gradients"] <= 2e-5
+    assert found[name]["parameters"] <= (2e-5 if name in ("mlp", "lenet", "resnet18") else 6e-3)
 
 
 @pytest.mark.exhaustive
