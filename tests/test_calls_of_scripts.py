@@ -224,3 +224,18 @@ y = x.requires_grad_() @ (w := torch.ones(4, 4, requires_grad=True)) * 1 + (
 (g,) = torch.autograd.grad(({code}).sum(), x, create_graph=True)
 """
     check("torch.autograd.grad(g.square().sum(), [w, b], allow_unused=True)", prepare, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "torch.cat([x, x], axis=1)", "torch.stack([x, x], axis=1)", "torch.concat([x], axis=-1)",
+        "x.sum(axis=1, keepdims=True)", "x.unsqueeze(axis=0).squeeze(axis=0)", "x.unbind(axis=1)",
+        "torch.softmax(x, axis=0)", "torch.chunk(x, 2, axis=1)",
+        "x.narrow(axis=0, start=0, length=1)",
+        "torch.select(x, axis=1, index=0)", "torch.amax(a=x, axis=1)",
+    ],
+)  # fmt: skip
+def test_numpys_names_of_arguments_are_taken(code: str) -> None:
+    """PyTorch's native functions take ``axis``, ``keepdims``, ``x`` and ``a``, undocumented."""
+    check(code)

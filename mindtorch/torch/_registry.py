@@ -7,6 +7,7 @@ and the Tensor class are filled from the registry when ``mindtorch.torch`` is im
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -50,6 +51,7 @@ def function(
 
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         own = name or body.__name__.rstrip("_")
+        body = _with_numpy_names(body)
         final = add_out(body, own) if out else body
         for each in (own, *aliases):
             if namespace:
@@ -62,6 +64,26 @@ def function(
         return final
 
     return register
+
+
+_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input"}
+
+
+def _with_numpy_names(body: Callable[..., Any]) -> Callable[..., Any]:
+    """Functions along an axis take numpy's ``axis`` and ``keepdims`` as well."""
+    code = getattr(inspect.unwrap(body), "__code__", None)
+    named = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    if "dim" not in named:
+        return body
+    known = {a: b for a, b in _NUMPY_NAMES.items() if a not in named and b in named}
+
+    @functools.wraps(body)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        if kwargs:
+            kwargs = {known.get(name, name): value for name, value in kwargs.items()}
+        return body(*args, **kwargs)
+
+    return wrapper
 
 
 def _in_place_variant(body: Callable[..., Any], name: str) -> Callable[..., Any]:

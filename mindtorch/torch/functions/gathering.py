@@ -17,7 +17,6 @@ from mindtorch.engine.tensor import constant, from_array
 
 from .._arguments import check_value, normalize_axis
 from .._registry import FUNCTIONS, function, operand
-from .reduction import numpy_names
 
 
 def _axis(x: Any, dim: Any) -> int:
@@ -25,7 +24,6 @@ def _axis(x: Any, dim: Any) -> int:
 
 
 @function(out=True)
-@numpy_names
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:  # noqa: A002
     """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0."""
     if index.aval.dtype is not dtypes.int64 and index.aval.dtype is not dtypes.int32:
@@ -47,7 +45,6 @@ _OLD_REDUCE = {"add": "sum", "multiply": "prod"}
 
 
 @function(out=True, in_place=True)
-@numpy_names
 def scatter(
     input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None  # noqa: A002
 ) -> Any:
@@ -67,7 +64,6 @@ def scatter(
 
 
 @function(out=True, in_place=True)
-@numpy_names
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A002
     """``input`` with ``src`` added at ``index`` along ``dim``."""
     source = _source(input, src, "scatter")
@@ -75,7 +71,6 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A00
 
 
 @function(out=True, in_place=True)
-@numpy_names
 def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
@@ -91,7 +86,6 @@ def scatter_reduce(
 
 
 @function(out=True, in_place=True)
-@numpy_names
 def index_reduce(
     input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
@@ -144,14 +138,12 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:  # no
 
 
 @function(out=True)
-@numpy_names
 def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     """The slices of ``input`` that ``index`` names along ``dim``."""
     return ops.index_select(input, index, axis=_axis(input, dim))
 
 
 @function(out=True, in_place=True)
-@numpy_names
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """``input`` with ``alpha * source`` added to the slices that ``index`` names."""
     from .pointwise import scaled_operand
@@ -176,14 +168,12 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
 
 
 @function(out=True, in_place=True)
-@numpy_names
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:  # noqa: A002
     """``input`` with ``source`` in place of the slices that ``index`` names."""
     return ops.index_copy(input, index, source, axis=_axis(input, dim))
 
 
 @function(in_place=True)
-@numpy_names
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A002
     """``input`` with ``value`` in the slices that ``index`` names."""
     filling = operand(value, "index_fill", "value")
@@ -275,7 +265,6 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  
 
 
 @function(out=True)
-@numpy_names
 def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:  # noqa: A002
     """:func:`gather` with broadcasting of the other axes."""
     if dim is None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -16,20 +15,6 @@ from mindtorch.engine.tensor import constant
 from .. import return_types
 from .._arguments import as_dtype, check_form, normalize_axes, normalize_axis, require_tensor
 from .._registry import function, store_out
-
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input"}
-
-
-def numpy_names(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Take numpy's ``axis`` and ``keepdims`` for torch's ``dim`` and ``keepdim``."""
-
-    @functools.wraps(body)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        if kwargs:
-            kwargs = {_NUMPY_NAMES.get(name, name): value for name, value in kwargs.items()}
-        return body(*args, **kwargs)
-
-    return wrapper
 
 
 def _axes(x: Any, dim: Any) -> tuple[int, ...]:
@@ -57,7 +42,6 @@ def _single(x: Any, dim: Any) -> int:
 
 
 @function(out=True)
-@numpy_names
 def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A001, A002
     """The sum over ``dim`` (all axes by default); integers are summed as int64."""
     require_tensor(input, "sum", "input", 1)
@@ -66,7 +50,6 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 
 
 @function(out=True)
-@numpy_names
 def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
     """The mean over ``dim`` (all axes by default)."""
     require_tensor(input, "mean", "input", 1)
@@ -81,7 +64,6 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 
 
 @function(out=True)
-@numpy_names
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
     """The sum, nan counted as 0."""
     x = _typed(input, dtype)
@@ -91,7 +73,6 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 
 
 @function(out=True)
-@numpy_names
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
     """The mean of the elements that are numbers."""
     x = _typed(input, dtype)
@@ -101,7 +82,6 @@ def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = 
 
 
 @function(out=True)
-@numpy_names
 def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A001, A002
     """The product over one axis, or of all elements."""
     x = _typed(input, dtype)
@@ -111,7 +91,6 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 
 def _truth(name: str, op: Any) -> None:
     @function(out=True, name=name)
-    @numpy_names
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
         return op(input, axis=_axes(input, dim), keepdims=keepdim)
@@ -141,7 +120,6 @@ def _require_length(name: str, x: Any, axis: int, call: str = "()") -> None:
 
 def _bounds(name: str, op: Any) -> None:
     @function(name=name)
-    @numpy_names
     def body(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
         if dim == () or dim is None:
@@ -204,7 +182,7 @@ def _extreme(name: str, whole: Any, indexed: Any, pairwise: Any, result: Any) ->
         f"The {name}imum of all elements; with ``dim`` also its place; of two tensors' elements."
     )
     body.__name__ = body.__qualname__ = name
-    return function(name=name)(numpy_names(body))
+    return function(name=name)(body)
 
 
 _extreme("max", reduction.amax, reduction.max_with_index, el.maximum, return_types.max)
@@ -228,7 +206,6 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:  # no
 
 def _place(name: str, op: Any) -> None:
     @function(out=True, name=name)
-    @numpy_names
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
         for category, kind in ((dtypes.BOOL, "bool"), (dtypes.COMPLEX, "complex")):
@@ -258,7 +235,6 @@ _place("argmin", reduction.argmin)
 
 def _spread(name: str, op: Any) -> Callable[..., Any]:
     @function(out=True, name=name)
-    @numpy_names
     def body(
         input: Any,  # noqa: A002
         dim: Any = None,
@@ -286,7 +262,6 @@ std = _spread("std", reduction.std)
 
 def _with_mean(name: str, spread: Callable[..., Any]) -> None:
     @function(method=False, name=name)
-    @numpy_names
     def body(
         input: Any,  # noqa: A002
         dim: Any = None,
@@ -356,7 +331,6 @@ def _check_norm_type(given: Any, asked: Any) -> None:
 
 
 @function(out=True)
-@numpy_names
 def norm(
     input: Any,  # noqa: A002
     p: Any = "fro",
@@ -380,7 +354,6 @@ def dist(input: Any, other: Any, p: float = 2) -> Any:  # noqa: A002
 
 
 @function(out=True)
-@numpy_names
 def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:  # noqa: A002
     """``log(sum(exp(input)))``."""
     if input.aval.dtype.category < dtypes.FLOAT:
@@ -389,7 +362,6 @@ def logsumexp(input: Any, dim: Any, keepdim: bool = False) -> Any:  # noqa: A002
 
 
 @function(out=True)
-@numpy_names
 def count_nonzero(input: Any, dim: Any = None) -> Any:  # noqa: A002
     """How many elements are not 0."""
     flags = el.not_equal(input, constant(0))
@@ -413,7 +385,6 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
 
 def _middle(name: str, op: Any, result: Any) -> None:
     @function(out=True, name=name)
-    @numpy_names
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         if dim is None:
             flat = movement.reshape(input, (input.aval.size,))
@@ -432,7 +403,6 @@ _middle("nanmedian", reduction.nanmedian_with_index, return_types.nanmedian)
 
 
 @function(out=True)
-@numpy_names
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The commonest value along ``dim`` and its last place."""
     axis = _single(input, dim)
@@ -531,7 +501,6 @@ def _pick(ordered: Any, rank: Any) -> Any:
 
 
 @function(out=True)
-@numpy_names
 def quantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"  # noqa: A002
 ) -> Any:
@@ -540,7 +509,6 @@ def quantile(
 
 
 @function(out=True)
-@numpy_names
 def nanquantile(
     input: Any, q: Any, dim: Any = None, keepdim: bool = False, *, interpolation: str = "linear"  # noqa: A002
 ) -> Any:

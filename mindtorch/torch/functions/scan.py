@@ -10,11 +10,10 @@ from mindtorch.engine.ops import movement, scan
 
 from .. import return_types
 from .._registry import function, operand
-from .reduction import _single, _typed, numpy_names
+from .reduction import _single, _typed
 
 
 @function(out=True, in_place=True)
-@numpy_names
 def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
     """The running sum along ``dim``."""
     x = _typed(input, dtype)
@@ -24,7 +23,6 @@ def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
 
 
 @function(out=True, in_place=True)
-@numpy_names
 def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
     """The running product along ``dim``."""
     x = _typed(input, dtype)
@@ -34,28 +32,24 @@ def cumprod(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
 
 
 @function(out=True)
-@numpy_names
 def logcumsumexp(input: Any, dim: int) -> Any:  # noqa: A002
     """The logarithm of the running sum of exponentials along ``dim``."""
     return scan.logcumsumexp(input, axis=_single(input, dim))
 
 
 @function(out=True)
-@numpy_names
 def cummax(input: Any, dim: int) -> Any:  # noqa: A002
     """The running maximum along ``dim`` and its place."""
     return return_types.cummax(*scan.cummax(input, axis=_single(input, dim)))
 
 
 @function(out=True)
-@numpy_names
 def cummin(input: Any, dim: int) -> Any:  # noqa: A002
     """The running minimum along ``dim`` and its place."""
     return return_types.cummin(*scan.cummin(input, axis=_single(input, dim)))
 
 
 @function(out=True)
-@numpy_names
 def diff(
     input: Any,  # noqa: A002
     n: int = 1,

@@ -14,11 +14,10 @@ from mindtorch.engine.tensor import from_array
 from .. import return_types
 from .._arguments import require_tensor
 from .._registry import function, store_out
-from .reduction import _single, numpy_names
+from .reduction import _single
 
 
 @function(out=True)
-@numpy_names
 def sort(
     input: Any, dim: int = -1, descending: bool = False, *, stable: bool | None = None  # noqa: A002
 ) -> Any:
@@ -40,7 +39,6 @@ def msort(input: Any) -> Any:  # noqa: A002
 
 
 @function()
-@numpy_names
 def argsort(
     input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False  # noqa: A002
 ) -> Any:
@@ -49,7 +47,6 @@ def argsort(
 
 
 @function(out=True)
-@numpy_names
 def topk(
     input: Any,  # noqa: A002
     k: int,
@@ -63,7 +60,6 @@ def topk(
 
 
 @function(out=True)
-@numpy_names
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The ``k``-th least element along ``dim`` and its place."""
     axis = _single(input, dim)
