@@ -11,9 +11,11 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 
+from mindtorch.tools import placement
 from mindtorch.tools.compare import add_arguments, diagnose
 from mindtorch.tools.distance import Side
 from mindtorch.tools.outcome import Outcome
@@ -37,6 +39,19 @@ def namespace(side: str) -> Any:
     return torch
 
 
+@contextmanager
+def _reversible() -> Iterator[None]:
+    """Without ``Tensor.__getitem__``: once it was replaced, CPython keeps real torch's tensors
+    sequences for good, and `torch.tensor` reads lists of them otherwise."""
+    usual = placement.names_of
+
+    def names(namespace: str) -> list[str]:
+        return [name for name in usual(namespace) if name != "__getitem__"]
+
+    with mock.patch.object(placement, "names_of", names):
+        yield
+
+
 def record(
     side: str,
     program: Callable[[Any], None],
@@ -58,7 +73,8 @@ def record(
         torch.set_default_dtype(getattr(torch, options.dtype))
     calls = ModelCalls(torch, options)
     try:
-        with calls.installed(), watching(recorder, torch, converter(torch, options.dtype)):
+        convert = converter(torch, options.dtype)
+        with calls.installed(), _reversible(), watching(recorder, torch, convert):
             try:
                 program(torch)
                 recorder.finish()

@@ -31,7 +31,8 @@ def _activation(ops: str, name: str, *arguments: Any, **options: Any) -> Row:
 ROWS: list[Row] = [
     # arithmetic
     binary("add", dtypes=ALL),
-    call("add", lambda t, x, y: t.add(x, y, alpha=2), *pairs(), label="add_alpha", dtypes=NUMBERS),
+    call("add_scaled", lambda t, x, y: t.add(x, y, alpha=2), *pairs(), label="add_alpha",
+         dtypes=NUMBERS),
     binary("subtract", "sub", dtypes=NUMBERS),
     binary("multiply", "mul", dtypes=ALL),
     binary("divide", "div", ("real", "above_one"), dtypes=NUMBERS),

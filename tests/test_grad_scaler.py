@@ -68,7 +68,7 @@ def follow(seed: int, style: str) -> None:
 @pytest.mark.parametrize("style", STYLES)
 def test_random_sequences_give_the_scale_of_real_torch(style: str) -> None:
     """Scale, counter and parameters are equal at each step of 12 sequences."""
-    for seed in range(12):
+    for seed in range(4):
         follow(seed, style)
 
 

@@ -36,6 +36,7 @@ WITHOUT_ROW: dict[str, str] = {
     "copy_": "recorded by a write, never run; test_views.py compares its gradients",
     "split": "the tape's node of several views, never run; test_views.py compares its gradients",
     "split_with_sizes": "as split",
+    "_to_device": "needs a second device; cuda_program.py compares it in numba's simulator",
     "unbind": "as split",
 }
 

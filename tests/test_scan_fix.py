@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from mindtorch.module_hooker import torch_as_mindtorch
+from mindtorch import module_hooker
+from mindtorch.module_hooker import torch_disable, torch_pop
 from mindtorch.tools import command_line
 from mindtorch.tools.scan.fix import fix_source, patch_of
 
@@ -105,7 +106,9 @@ def test_a_training_loop_becomes_value_and_grad() -> None:
 
 def run(source: str) -> Any:
     """The losses of `train` on a small model."""
-    with torch_as_mindtorch():
+    before = len(module_hooker._stack)
+    torch_disable()
+    try:
         names: dict[str, Any] = {}
         exec(source, names)
         torch = names["torch"]
@@ -114,6 +117,9 @@ def run(source: str) -> Any:
         optimizer = torch.optim.SGD(model.parameters(), lr=0.1, momentum=0.9)
         loader = [(torch.randn(5, 3), torch.randn(5, 4)) for _ in range(4)]
         return names["train"](model, loader, optimizer, torch.nn.functional.mse_loss)
+    finally:
+        while len(module_hooker._stack) > before:  # the source may have switched as well
+            torch_pop()
 
 
 def test_the_rewritten_loop_computes_the_same() -> None:

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import mindtorch
-from mindtorch.module_hooker import torch_disable
+from mindtorch.module_hooker import torch_disable, torch_pop
 
 from . import amp_report, certify, compare, completion, environment, gradient_check
 from .scan import command as scan
@@ -119,10 +119,8 @@ def run_script(options: argparse.Namespace) -> int:
     try:
         with watching(options):
             execute(options.script, options.arguments)
-    except WatchNameError as error:
-        print(f"mindtorch run: {error}", file=sys.stderr)
-        return 2
-    except ScriptNotFoundError as error:
+    except (WatchNameError, ScriptNotFoundError) as error:
+        torch_pop()
         print(f"mindtorch run: {error}", file=sys.stderr)
         return 2
     except SystemExit:

@@ -100,6 +100,7 @@ class ModelCalls:
 
     def __init__(self, torch: Any, options: argparse.Namespace) -> None:
         self.torch = torch
+        self.wanted = options.dtype
         self.amp = options.amp
         self.graph = options.graph
         self.convert = converter(torch, options.dtype)
@@ -108,6 +109,9 @@ class ModelCalls:
 
     @contextmanager
     def installed(self) -> Any:
+        if not (self.wanted or self.amp or self.graph):
+            yield
+            return
         cls = self.torch.nn.Module
         original = cls.__call__
 
