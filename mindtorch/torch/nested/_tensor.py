@@ -330,13 +330,14 @@ def _by_method(name: str, function: Any) -> Any:
 
 def _joined(function: Any) -> Any:
     @functools.wraps(function)
-    def wrapped(tensors: Any, dim: int = 0, **kwargs: Any) -> Any:
+    def wrapped(tensors: Any, *args: Any, **kwargs: Any) -> Any:
         several = isinstance(tensors, (tuple, list))
         if several and any(isinstance(x, NestedTensor) for x in tensors):
+            dim = args[0] if args else kwargs.get("dim", kwargs.get("axis", 0))
             if dim != 0 or not all(isinstance(x, NestedTensor) for x in tensors):
                 missing("cat of other than nested tensors along axis 0")
             return NestedTensor([part for x in tensors for part in x.parts])
-        return function(tensors, dim, **kwargs)
+        return function(tensors, *args, **kwargs)
 
     return wrapped
 

@@ -57,12 +57,13 @@ def _to_product(function: Any) -> Any:
 
 def _to_join(function: Any, stacked: bool) -> Any:
     @functools.wraps(function)
-    def wrapped(tensors: Any, dim: int = 0, **kwargs: Any) -> Any:
+    def wrapped(tensors: Any, *args: Any, **kwargs: Any) -> Any:
         several = isinstance(tensors, (tuple, list)) and len(tensors) > 0
         if several and all(isinstance(x, SparseTensor) for x in tensors):
+            dim = args[0] if args else kwargs.get("dim", kwargs.get("axis", 0))
             parts = [x.unsqueeze(dim) for x in tensors] if stacked else list(tensors)
             return _joined(parts, dim)
-        return function(tensors, dim, **kwargs)
+        return function(tensors, *args, **kwargs)
 
     return wrapped
 
