@@ -1,38 +1,24 @@
-"""16-bit floating-point arrays in kernels that compute in float32."""
+"""16-bit floating-point arrays of the host in kernels that compute in float32."""
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any
 
-import ml_dtypes
 import numpy as np
 
-_HALF = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
+from mindtorch.kernels.half import through_float32
+from mindtorch.kernels.typed_scalar import SHORT_FLOATS
 
 
 def is_half(array: Any) -> bool:
-    return isinstance(array, np.ndarray) and array.dtype in _HALF
+    return isinstance(array, np.ndarray) and array.dtype in SHORT_FLOATS
 
 
-def in_float32(function: Callable[..., None]) -> Callable[..., None]:
-    """A kernel that, given 16-bit floating-point arrays, runs on float32 copies of them."""
+def _narrow(out: Any, wide: Any) -> None:
+    out[...] = wide.astype(out.dtype)
 
-    @functools.wraps(function)
-    def wrapper(out: Any, *ins: Any, **params: Any) -> None:
-        outs = out if isinstance(out, tuple) else (out,)
-        if not any(is_half(x) for x in (*outs, *ins)):
-            function(out, *ins, **params)
-            return
-        wide = tuple(np.empty(o.shape, np.float32) if is_half(o) else o for o in outs)
-        given = [x.astype(np.float32) if is_half(x) else x for x in ins]
-        function(wide if isinstance(out, tuple) else wide[0], *given, **params)
-        for o, w in zip(outs, wide, strict=True):
-            if o is not w:
-                o[...] = w.astype(o.dtype)
 
-    return wrapper
+in_float32 = through_float32(is_half, np.empty, lambda x: x.astype(np.float32), _narrow)
 
 
 def flat(array: Any) -> Any:

@@ -51,15 +51,25 @@ def _sizes(x: Any) -> tuple[int, int, int]:
     return x.shape[0], x.shape[1], math.prod(x.shape[2:])
 
 
+_NONE, _MEAN, _SUM = range(3)
+_REDUCTIONS = {"none": _NONE, "mean": _MEAN, "sum": _SUM}
+
+
 @kernel
-def _totals(losses: Any, target: Any, weight: Any, ignored: int) -> tuple[float, float]:
-    """The sum of the losses and of the weights of their targets."""
-    loss, count = 0.0, 0.0
+def _reduced(
+    loss: Any, count: Any, losses: Any, target: Any, weight: Any, ignored: int, reduction: int
+) -> None:
+    """``count`` = the sum of the targets' weights, ``loss`` = the losses' mean or sum."""
+    total, weights = 0.0, 0.0
     for i in range(target.size):
         if target[i] != ignored:
-            loss += losses[i]
-            count += weight[target[i]] if weight.size else 1.0
-    return loss, count
+            total += losses[i]
+            weights += weight[target[i]] if weight.size else 1.0
+    count[0] = weights
+    if reduction == _MEAN:
+        loss[0] = total / weights if weights != 0 else np.nan
+    elif reduction == _SUM:
+        loss[0] = total
 
 
 @kernel
@@ -103,10 +113,6 @@ def nll_gradient(
 
 _PIECE = 65536  # elements that are worth a thread
 _BLOCK = 256  # exponentials that are added in their own type
-
-
-_NONE, _MEAN, _SUM = range(3)
-_REDUCTIONS = {"none": _NONE, "mean": _MEAN, "sum": _SUM}
 
 
 def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
@@ -232,12 +238,7 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
         forward(
             losses, shifts, logs, x, target, weight, classes, inner, ignored, smoothing, 0, rows
         )
-        total, weights = _totals(losses, target, weight, ignored)
-        count[0] = weights
-        if reduction == _MEAN:
-            loss[0] = total / weights if weights != 0 else np.nan
-        elif reduction == _SUM:
-            loss[0] = total
+        _reduced(loss, count, losses, target, weight, ignored, reduction)
         return -1
 
     return forward, backward, whole
@@ -287,12 +288,10 @@ def cross_entropy(
     losses = loss.reshape(-1) if reduction == "none" else np.empty(wanted.size, x.dtype)
     arrays = (losses, shifts.reshape(-1), logs.reshape(-1), flat(x), wanted, factors)
     _over_rows(_BY_TYPE[x.dtype][0], arrays, x, ignore_index, float(smoothing))
-    total, weights = _totals(losses, wanted, factors, ignore_index)
-    count[...] = weights
-    if reduction == "mean":
-        loss[...] = total / weights if weights else np.nan
-    elif reduction == "sum":
-        loss[...] = total
+    _reduced(
+        loss.reshape(-1), count.reshape(-1), losses, wanted, factors, ignore_index,
+        _REDUCTIONS[reduction],
+    )  # fmt: skip
 
 
 def _plan(

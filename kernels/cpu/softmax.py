@@ -21,6 +21,7 @@ from .half import in_float32
 from .math import exp_falling, log32
 from .math_double import exp64, log64
 from .movement import dense
+from .row_sums import row_sum
 from .threads import parallel_for
 
 _SIDE = 64
@@ -33,20 +34,6 @@ def _maximum(row: Any) -> Any:
     for i in range(row.size):
         best = greater(row[i], best)
     return best
-
-
-@kernel(fastmath={"reassoc"})
-def _total(row: Any) -> Any:
-    result = 0.0
-    start = 0
-    while start < row.size:
-        part = row[start : start + 256]
-        partial = row.dtype.type(0)
-        for i in range(part.size):
-            partial += part[i]
-        result += partial
-        start += 256
-    return result
 
 
 @kernel(fastmath={"reassoc", "contract"})
@@ -112,7 +99,7 @@ def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
         for r in range(outer):
             slope, value = g[r * n : (r + 1) * n], y[r * n : (r + 1) * n]
             result = out[r * n : (r + 1) * n]
-            whole = g.dtype.type(_total(slope))
+            whole = g.dtype.type(row_sum(slope))
             for i in range(n):
                 result[i] = slope[i] - exponential(value[i]) * whole
 

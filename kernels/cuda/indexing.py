@@ -19,6 +19,8 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
+from mindtorch.kernels.cpu.indexing import _begin
+
 from . import arrays, faults, launch
 from .arrays import Array
 from .bits import NAMESPACE
@@ -261,17 +263,6 @@ def scatter_reduce(
         if reduce == "mean":
             _divide_by_counts(work, places, include_self)
     _finish(out, work)
-
-
-def _begin(dtype: Any, reduce: str) -> Any:
-    if reduce in ("sum", "mean", "prod"):
-        return int(reduce == "prod")
-    if dtype.kind in "iu":
-        limits = np.iinfo(dtype)
-        return limits.min if reduce == "amax" else limits.max
-    if dtype.kind == "b":
-        return reduce == "amin"
-    return -np.inf if reduce == "amax" else np.inf
 
 
 @launch.kernel
