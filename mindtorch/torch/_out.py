@@ -33,11 +33,18 @@ def with_out(body: Callable[..., Any]) -> Callable[..., Any]:
     return add_out(body, prefix + body.__name__)
 
 
-def add_out(body: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """``body`` with the keyword ``out=``, under the name that errors have."""
+def add_out(
+    body: Callable[..., Any], name: str, synonyms: dict[str, str] | None = None
+) -> Callable[..., Any]:
+    """``body`` with the keyword ``out=``, under the name that errors have.
+
+    ``synonyms``: other names of arguments, by which these may be given.
+    """
 
     @functools.wraps(body)
     def variant(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        if synonyms and kwargs:
+            kwargs = {synonyms.get(given, given): value for given, value in kwargs.items()}
         result = body(*args, **kwargs)
         if out is None:
             return result

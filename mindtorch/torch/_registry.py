@@ -51,15 +51,16 @@ def function(
 
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         own = name or body.__name__.rstrip("_")
-        body = _with_numpy_names(body)
-        final = add_out(body, own) if out else body
+        synonyms = _numpy_names(body)
+        plain = _with_synonyms(body, synonyms) if synonyms else body
+        final = add_out(body, own, synonyms) if out else plain
         for each in (own, *aliases):
             if namespace:
                 FUNCTIONS[each] = final
             if method:
                 METHODS[each] = final
             if in_place:
-                METHODS[each + "_"] = _in_place_variant(body, each + "_")
+                METHODS[each + "_"] = _in_place_variant(plain, each + "_")
                 FUNCTIONS.setdefault(each + "_", METHODS[each + "_"])
         return final
 
@@ -69,18 +70,20 @@ def function(
 _NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input"}
 
 
-def _with_numpy_names(body: Callable[..., Any]) -> Callable[..., Any]:
-    """Functions along an axis take numpy's ``axis`` and ``keepdims`` as well."""
+def _numpy_names(body: Callable[..., Any]) -> dict[str, str]:
+    """numpy's names for arguments of a function along an axis: ``axis`` for ``dim``, ..."""
     code = getattr(inspect.unwrap(body), "__code__", None)
     named = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
     if "dim" not in named:
-        return body
-    known = {a: b for a, b in _NUMPY_NAMES.items() if a not in named and b in named}
+        return {}
+    return {a: b for a, b in _NUMPY_NAMES.items() if a not in named and b in named}
 
+
+def _with_synonyms(body: Callable[..., Any], synonyms: dict[str, str]) -> Callable[..., Any]:
     @functools.wraps(body)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
-            kwargs = {known.get(name, name): value for name, value in kwargs.items()}
+            kwargs = {synonyms.get(name, name): value for name, value in kwargs.items()}
         return body(*args, **kwargs)
 
     return wrapper

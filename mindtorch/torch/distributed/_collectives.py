@@ -14,11 +14,11 @@ from ._world import ReduceOp, Work, _group, _outside
 _BARRIER = -2
 
 
-def barrier(
-    group: Any = None, async_op: bool = False, device_ids: Any = None,
-    timeout: timedelta | None = None,
-) -> Work | None:  # fmt: skip
-    """Return when all processes of the group have come here."""
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
+    """Return when all processes of the group have come here.
+
+    ``device_ids`` is for groups of other devices, as in torch's gloo: there is one device here.
+    """
     if _outside(group):
         return None
     world = _group(group)
