@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .tensor import captures, capturing
+from .tensor import capturing
 
 Array = np.ndarray[Any, Any]
 
@@ -117,7 +117,7 @@ def _to_single(value: float) -> float:
 
 def _state_used() -> None:
     """A capture ends where a generator's state is read or set."""
-    capture = capturing() if captures else None
+    capture = capturing()
     if capture is not None:
         capture.needed("a generator's state")
 

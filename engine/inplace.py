@@ -7,7 +7,7 @@ from typing import Any
 from . import dtypes, tape
 from .aval import aval
 from .core import GRAD, Op, state
-from .tensor import Storage, Tensor, Twin, captures, capturing, constant, make, note_shared
+from .tensor import Storage, Tensor, Twin, capturing, constant, make, note_shared
 
 
 def copy_data(target: Tensor, source: Tensor) -> None:
@@ -19,7 +19,7 @@ def copy_data(target: Tensor, source: Tensor) -> None:
         what = _expand_aval(what, shape=where.shape)
     if where.size == 0:
         return
-    capture = capturing() if captures else None
+    capture = capturing()
     if capture is not None:
         capture.settle(target)
     key = (where, what)

@@ -16,7 +16,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
-from .tensor import Tensor, alias, captures, capturing, make
+from .tensor import Tensor, alias, capturing, make
 
 _sequence = itertools.count(1)
 
@@ -579,7 +579,7 @@ class Pass:
         """Visit the nodes from the roots on, the latest first."""
         running.append(self)
         try:
-            capture = capturing() if captures else None
+            capture = capturing()
             if capture is None or not capture.walk(self, roots):
                 self._run(roots)
         finally:
@@ -682,7 +682,7 @@ def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
 
 def note_leaf(leaf: Tensor, read: bool) -> None:
     """Tell the capture under way, if any, that ``leaf.grad`` is read, or replaced."""
-    capture = capturing() if captures else None
+    capture = capturing()
     if capture is not None:
         capture.note_leaf(leaf, read)
 

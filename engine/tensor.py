@@ -23,6 +23,8 @@ captures: list[Any] = []
 
 def capturing() -> Any:
     """The capture that is under way in this thread, the innermost; None where there is none."""
+    if not captures:
+        return None
     thread = threading.get_ident()
     for capture in reversed(captures):
         if capture.thread == thread:
@@ -144,10 +146,9 @@ class Tensor:
 
     def array(self) -> Any:
         """The N-d array that shares this tensor's memory; a copy for reading if CUDA holds it."""
-        if captures:
-            capture = capturing()
-            if capture is not None:
-                capture.data_needed(self)
+        capture = capturing()
+        if capture is not None:
+            capture.data_needed(self)
         if self.aval.device.type == "cuda":
             from . import cuda
 
@@ -182,7 +183,7 @@ def result_class() -> type[Tensor]:
 
 def note_shared(tensor: Tensor) -> None:
     """Tell the capture that is under way of a tensor that has another one's ``flat``."""
-    capture = capturing() if captures else None
+    capture = capturing()
     if capture is not None:
         capture.shared(tensor)
 

@@ -7,14 +7,12 @@ to its own type, so the values stay those of the nodes run one after another.
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from mindtorch.kernels.chains import Step
 
-from ..core import KERNEL, SEVERAL, find_kernel, layouts
-from ..device import empty_on
-from ..tensor import make
-from .ir import Graph, Node, Value
+from ..core import find_kernel, layouts
+from .ir import Graph, GraphOp, GraphPlan, Node
 
 # below this a pass over memory costs less than the time to compile a loop of its own
 SMALLEST = 4096
@@ -29,43 +27,27 @@ _CHEAP = {
 }  # fmt: skip
 
 
-class Fused:
-    """Stands for an op in nodes made of several.
+class Fused(GraphOp):
+    """Several ops as one loop.
 
     Args:
-        steps: (function, operands, compute, stored) for each scalar function, as the kernels'
-            ``fused_plan`` takes them.
+        steps: the scalar functions, as the kernels' ``fused_plan`` takes them.
         results: the steps whose values are results.
         names: the ops it is made of.
     """
 
     kernel = "elementwise.fused_plan"
-    view = None
-    defaults: ClassVar[dict[str, Any]] = {}
 
     def __init__(self, steps: tuple[Step, ...], results: tuple[int, ...], names: list[str]) -> None:
         self.steps = steps
         self.results = results
         self.name = "+".join(names)
 
-    def evaluate(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """The results on real tensors, in memory of their own."""
-        made = tuple(make(empty_on(a.device)(a.size, a.dtype.np), a) for a in params["avals"])
-        plan = FusedPlan(self, inputs, params["avals"])
-        plan.run(*[x.flat for x in made], *[x.flat for x in inputs])
-        return made
-
-    def plan_for(self, inputs: tuple[Value, ...], params: dict[str, Any]) -> FusedPlan:
-        return FusedPlan(self, inputs, params["avals"])
-
-
-class FusedPlan:
-    """The plan of a fused node."""
-
-    def __init__(self, op: Fused, inputs: tuple[Value, ...], avals: tuple[Any, ...]) -> None:
-        make = find_kernel(op, avals[0].device.type)  # type: ignore[arg-type]
-        self.kind = KERNEL if len(avals) == 1 else SEVERAL
-        self.run = make(op.steps, op.results, layouts(avals), layouts([v.aval for v in inputs]))
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
+        avals = params["avals"]
+        make = find_kernel(self, avals[0].device.type)  # type: ignore[arg-type]
+        given = layouts([v.aval for v in inputs])
+        return GraphPlan(avals, make(self.steps, self.results, layouts(avals), given))
 
 
 class _Group:
@@ -280,6 +262,6 @@ def _layout(node: Node) -> Any:
         return None
     if any(v is None or v.aval.dtype.is_complex for v in node.inputs) or made.dtype.is_complex:
         return None
-    if not hasattr(node.op, "scalar_step") or _step(node) is None:
+    if _step(node) is None:
         return None
     return (made.shape, made.strides, made.device)

@@ -8,7 +8,7 @@ from ..autodiff import grad_mode
 from ..core import state
 from ..inplace import copy_data
 from ..tensor import Tensor, alias
-from .ir import Graph
+from .ir import Graph, run_nodes
 
 
 def interpret(graph: Graph, *inputs: Tensor) -> list[Tensor]:
@@ -29,12 +29,7 @@ def interpret(graph: Graph, *inputs: Tensor) -> list[Tensor]:
         held[value.number] = tensor if tensor.aval is value.aval else _whole(tensor, value)
     own = bool(graph.gradients or graph.writes)
     with grad_mode(state.grad_enabled and not own):
-        for node in graph.nodes:
-            operands = [None if v is None else held[v.number] for v in node.inputs]
-            made = node.op(*operands, **node.params)
-            results = made if isinstance(made, tuple) else (made,)
-            for value, result in zip(node.outputs, results, strict=True):
-                held[value.number] = result
+        run_nodes(graph.nodes, held, lambda node, given: node.op(*given, **node.params))
     outputs = [held[v.number] for v in graph.outputs]
     new = [(tensor, held[v.number]) for tensor, v in graph.writes]
     for tensor, result in new:

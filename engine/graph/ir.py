@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 import numpy as np
 
 from ..aval import Aval
-from ..core import KERNEL
-from ..tensor import Tensor, as_array, capturing
+from ..core import KERNEL, SEVERAL
+from ..device import empty_on
+from ..tensor import Tensor, as_array, capturing, make
 
 
 class Value:
@@ -41,15 +43,54 @@ class Value:
         return refuse_data(name) if reveal is None else reveal(self)
 
 
-class Draw:
-    """Stands for an op in nodes that draw random numbers: ``fill(out, *inputs)``.
+class GraphPlan:
+    """How a :class:`GraphOp` runs: ``run(*flat outs, *flat ins)``."""
+
+    def __init__(self, avals: tuple[Aval, ...], run: Callable[..., None]) -> None:
+        self.avals = avals
+        self.run = run
+        self.kind = KERNEL if len(avals) == 1 else SEVERAL
+
+
+class GraphOp:
+    """What stands for an op in nodes that eager execution does not have."""
+
+    name = ""
+    view = None
+    defaults: ClassVar[dict[str, Any]] = {}
+
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
+        """The plan for these inputs, values or tensors."""
+        raise NotImplementedError
+
+    def scalar_step(self, aval: Aval, in_avals: Any) -> Any:
+        return None
+
+    def evaluate(self, mode: int, inputs: Any, params: dict[str, Any]) -> tuple[Tensor, ...]:
+        """The results on real tensors, in memory of their own."""
+        plan = self.plan_for(inputs, params)
+        made = tuple(make(empty_on(a.device)(a.extent, a.dtype.np), a) for a in plan.avals)
+        plan.run(*[x.flat for x in made], *[x.flat for x in inputs])
+        return made
+
+
+class Draw(GraphOp):
+    """Draws random numbers: ``fill(out, *inputs)``.
 
     Such nodes keep their order and are never dropped: each one moves the generator on.
     """
 
     name = "draw"
-    view = None
-    defaults: ClassVar[dict[str, Any]] = {}
+
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
+        fill, made = params["fill"], params["described"]
+        given = [v.aval for v in inputs if v is not None]
+
+        def run(out: Any, *flats: Any) -> None:
+            arrays = [as_array(x, a) for x, a in zip(flats, given, strict=True)]
+            fill(as_array(out, made), *arrays)
+
+        return GraphPlan((made,), run)
 
     def aval(self, *inputs: Aval, described: Aval, fill: Any) -> Aval:
         return described
@@ -79,8 +120,6 @@ class Node:
 
     def plan(self) -> Any:
         """How the op runs on these inputs: what eager execution uses."""
-        if self.op is DRAW:
-            return DrawPlan(self)
         return self.op.plan_for(self.inputs, self.params)
 
     def __repr__(self) -> str:
@@ -90,21 +129,15 @@ class Node:
         return f"{made} = {self.op.name}({', '.join(given)})"
 
 
-class DrawPlan:
-    """The plan of a node that draws."""
-
-    kind = KERNEL
-
-    def __init__(self, node: Node) -> None:
-        fill = node.params["fill"]
-        made = node.outputs[0].aval
-        given = [v.aval for v in node.inputs if v is not None]
-
-        def run(out: Any, *inputs: Any) -> None:
-            arrays = [as_array(x, a) for x, a in zip(inputs, given, strict=True)]
-            fill(as_array(out, made), *arrays)
-
-        self.run = run
+def run_nodes(
+    nodes: list[Node], held: dict[int, Any], apply: Callable[[Node, list[Any]], Any]
+) -> None:
+    """Put the results of ``apply(node, operands)`` into ``held``, by the values' numbers."""
+    for node in nodes:
+        made = apply(node, [None if v is None else held[v.number] for v in node.inputs])
+        results = made if isinstance(made, tuple) else (made,)
+        for value, result in zip(node.outputs, results, strict=True):
+            held[value.number] = result
 
 
 def _text(value: Any) -> str:

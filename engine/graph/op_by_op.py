@@ -6,10 +6,8 @@ import threading
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
-from ..tensor import Tensor, as_array, make
-from .ir import DRAW, Graph, Value
+from ..tensor import make
+from .ir import Graph, Value, run_nodes
 
 
 class OpByOp:
@@ -40,20 +38,7 @@ class OpByOp:
         """The outputs' arrays for these inputs' arrays."""
         held = {v.number: make(flat, v.aval) for v, flat in zip(self.inputs, flats, strict=True)}
         held.update((v.number, make(flat, v.aval)) for v, flat in self.constants)
-        for node in self.nodes:
-            operands = [None if v is None else held[v.number] for v in node.inputs]
-            if node.op is DRAW:
-                results: Any = _drawn(node, operands)
-            else:
-                results = node.op.evaluate(0, tuple(operands), node.params)
-            several = results if isinstance(results, tuple) else (results,)
-            for value, result in zip(node.outputs, several, strict=True):
-                held[value.number] = result
+        run_nodes(
+            self.nodes, held, lambda node, given: node.op.evaluate(0, tuple(given), node.params)
+        )
         return [held[v.number].flat[: v.aval.extent].copy() for v in self.outputs]
-
-
-def _drawn(node: Any, operands: list[Any]) -> Tensor:
-    made = node.outputs[0].aval
-    result = make(np.empty(made.extent, made.dtype.np), made)
-    node.params["fill"](as_array(result.flat, made), *[x.array() for x in operands])
-    return result
