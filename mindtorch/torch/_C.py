@@ -6,7 +6,7 @@ import enum
 from typing import Any
 
 from ._tensor import Tensor
-from ._tensor import _parse_to as _parse_options
+from ._tensor_conversion import parse_to as _parse_options
 
 __all__ = [
     "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard",

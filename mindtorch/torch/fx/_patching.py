@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from mindtorch.torch._registry import METHODS
-from mindtorch.torch._tensor import Tensor
+from mindtorch.torch._tensor import PARTS, Tensor
 
 from .proxy import Proxy, proxies_in
 
@@ -112,7 +112,12 @@ def patch_torch(patcher: Patcher, tables: Iterable[dict[str, Any]]) -> None:
         for name, value in list(table.items()):
             if id(value) in entries:
                 patcher.entry(table, name, entries[id(value)])
-    own = {name for name, value in vars(Tensor).items() if isinstance(value, types.FunctionType)}
+    own = {
+        name
+        for part in PARTS
+        for name, value in vars(part).items()
+        if isinstance(value, types.FunctionType)
+    }
     for name in sorted(own | set(METHODS)):
         method = getattr(Tensor, name, None)
         if callable(method) and not name.startswith("_"):

@@ -119,7 +119,7 @@ def install() -> None:
         made[name] = _to_method(name, FUNCTIONS[name])
     for name in _PRODUCTS:
         made[name] = _to_product(FUNCTIONS[name])
-        setattr(Tensor, name, _to_product(Tensor.__dict__[name]))
+        setattr(Tensor, name, _to_product(getattr(Tensor, name)))
     for name in _LIKE:
         made[name] = _refusing(name, FUNCTIONS[name])
     made["zeros_like"] = _zeros_like(FUNCTIONS["zeros_like"])

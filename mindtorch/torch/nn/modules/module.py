@@ -13,7 +13,7 @@ from mindtorch.engine.graph.guards import changes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ..._arguments import as_device
-from ..._tensor import _parse_to
+from ..._tensor_conversion import parse_to
 from ...autograd.grad_mode import no_grad
 from ..parameter import Buffer, Parameter, is_lazy
 from ._backward_hooks import passage
@@ -509,7 +509,7 @@ class Module(StateMixin, TreeMixin):
         """Move or cast parameters and buffers in place; dtypes reach only floating-point ones."""
         if "tensor" in kwargs:
             args = (kwargs.pop("tensor"), *args)
-        dtype, device, _, memory_format = _parse_to(args, kwargs)
+        dtype, device, _, memory_format = parse_to(args, kwargs)
         if dtype is not None and dtype.category < dtypes.FLOAT:
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "

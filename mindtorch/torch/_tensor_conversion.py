@@ -1,0 +1,242 @@
+"""A tensor as another type, on another device, as numbers, arrays and storages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import autodiff, cuda, dtypes, inplace, tape
+from mindtorch.engine.aval import aval
+from mindtorch.engine.core import state
+from mindtorch.engine.device import Device, cpu
+from mindtorch.engine.dtypes import DType
+from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array, make
+
+from ._arguments import as_device, as_dtype
+from ._types import preserve_format
+
+
+def python_number(value: Any) -> Any:
+    number = value.item()
+    return float(number) if isinstance(number, np.generic) else number
+
+
+def parse_to(args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
+    """(dtype, device, copy, memory format) of the arguments of ``Tensor.to``."""
+    options = dict(kwargs)
+    dtype = options.pop("dtype", None)
+    device = options.pop("device", None)
+    copy_ = options.pop("copy", False)
+    memory_format = options.pop("memory_format", None)
+    options.pop("non_blocking", None)
+    other = options.pop("other", None)
+    if options:
+        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(options))}'")
+    rest = list(args)
+    if rest and isinstance(rest[0], EngineTensor):
+        other = rest.pop(0)
+    elif rest and isinstance(rest[0], DType):
+        dtype = rest.pop(0)
+    elif rest and (rest[0] is None or isinstance(rest[0], (str, int, Device))):
+        device = rest.pop(0)
+        if rest and (isinstance(rest[0], DType) or rest[0] is None):
+            dtype = rest.pop(0)
+    elif rest and rest[0] in (float, int, bool, complex):
+        dtype = as_dtype(rest.pop(0))
+    elif rest:
+        raise TypeError(
+            "to() received an invalid combination of arguments - got "
+            f"({', '.join(type(a).__name__ for a in args)})"
+        )
+    if rest:
+        rest.pop(0)
+    if rest:
+        copy_ = rest.pop(0)
+    if other is not None:
+        dtype, device = other.aval.dtype, other.aval.device
+    if dtype is not None:
+        dtype = as_dtype(dtype)
+    return dtype, (None if device is None else as_device(device)), copy_, memory_format
+
+
+def _move(tensor: Any, device: Device) -> Any:
+    if device.type == "meta":
+        return make(np.broadcast_to(np.zeros((), tensor.aval.dtype.np), (tensor.aval.size,)), aval(
+            tensor.aval.shape, tensor.aval.dtype, None, device
+        ))
+    if tensor.aval.device.type == "meta":
+        raise NotImplementedError(
+            "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() "
+            "instead of torch.nn.Module.to() when moving module from meta to a different device."
+        )
+    return movement.to_device(tensor, device=device)
+
+
+class Conversions(EngineTensor):
+    """to, type, item, numpy, DLPack and storages."""
+
+    __slots__ = ()
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """This tensor with another dtype, device or memory format; itself if nothing changes."""
+        dtype, device, copy_, memory_format = parse_to(args, kwargs)
+        result: Any = self
+        if device is not None and device is not self.aval.device:
+            result = _move(result, device)
+        if dtype is not None and dtype is not result.aval.dtype:
+            result = movement.cast(result, dtype=dtype)
+        if memory_format not in (None, preserve_format) and not result.is_contiguous(
+            memory_format=memory_format
+        ):
+            from .functions.shape import strides_for
+
+            result = movement.clone(result, strides=strides_for(result, memory_format))
+        if copy_ and result is self:
+            result = movement.clone(self)
+        return result
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The type's name ("torch.FloatTensor"), or the tensor cast to ``dtype``."""
+        if dtype is None:
+            return tape.tensor_type_name(self)
+        if isinstance(dtype, str):
+            from ._legacy_types import dtype_of_type_name
+
+            dtype = dtype_of_type_name(dtype)
+        elif not isinstance(dtype, DType) and hasattr(dtype, "dtype"):
+            dtype = dtype.dtype
+        return self.to(as_dtype(dtype))
+
+    def type_as(self, other: Any) -> Any:
+        return self.to(other.aval.dtype)
+
+    def cpu(self, memory_format: Any = preserve_format) -> Any:
+        return self.to(cpu)
+
+    def cuda(
+        self, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+    ) -> Any:
+        if device is None or isinstance(device, int):
+            device = Device("cuda", device)
+        place = as_device(device)
+        if place.type != "cuda":
+            raise RuntimeError(f"Invalid device, must be cuda device but got {place.type}")
+        return self.to(place)
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        if self.aval.size != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.aval.size} elements cannot be converted to Scalar"
+            )
+        if state.interpreters:
+            return state.interpreters[-1].item(self)
+        return python_number(self.flat[0])
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        array = self.array()
+        if self.aval.dtype is dtypes.bfloat16:
+            array = array.astype(np.float32)
+        return array.tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """An array that shares the tensor's memory."""
+        if force:
+            return self.detach().cpu().array()
+        if tape.requires_grad(self):
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                "instead."
+            )
+        if self.aval.dtype is dtypes.bfloat16:
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        if self.aval.device.type != "cpu":
+            raise TypeError(
+                f"can't convert {self.aval.device} device type tensor to numpy. Use Tensor.cpu() "
+                "to copy the tensor to host memory first."
+            )
+        return self.array()
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        array = self.numpy()
+        if dtype is not None and array.dtype != np.dtype(dtype):
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        if array.dtype == bool:
+            array = array.astype(np.uint8).view(np.bool_)
+        return from_array(np.ascontiguousarray(array))
+
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        """A capsule over this memory, for other libraries."""
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.aval.device.type == "cuda":
+            return cuda.export(self).__dlpack__(stream=stream, **options)
+        if stream is not None:
+            raise AssertionError("stream should be None on cpu.")
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        from .utils.dlpack import DLDeviceType
+
+        if self.aval.device.type == "cuda":
+            return (DLDeviceType.kDLCUDA, self.aval.device.index or 0)
+        return (DLDeviceType.kDLCPU, 0)
+
+    def asnumpy(self) -> Any:
+        """The elements as a numpy array of their own (MindSpore's name)."""
+        return self.detach().array().copy()
+
+    def astype(self, dtype: Any) -> Any:
+        """The tensor cast to ``dtype`` (MindSpore's name)."""
+        return self.to(dtype if isinstance(dtype, DType) else as_dtype(dtype))
+
+    def assign_value(self, value: Any) -> Any:
+        """Overwrite the elements with those of ``value`` (MindSpore's name)."""
+        with autodiff.grad_mode(False):
+            inplace.copy_(self, value)
+        return self
+
+    def untyped_storage(self) -> Any:
+        from .storage import UntypedStorage
+
+        return UntypedStorage._wrap(self._shared)
+
+    def storage(self) -> Any:
+        from .storage import typed_storage_of
+
+        return typed_storage_of(self)
+
+    def storage_type(self) -> Any:
+        return type(self.storage())
+
+    def _typed_storage(self) -> Any:
+        return self.storage()
+
+
+def _define_casts() -> None:
+    names = {
+        "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
+        "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64,
+        "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
+        "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+    }  # fmt: skip
+    for name, dtype in names.items():
+
+        def method(self: Any, memory_format: Any = None, _dtype: DType = dtype) -> Any:
+            if self.aval.dtype is _dtype:
+                return self
+            return movement.cast(self, dtype=_dtype)
+
+        method.__name__ = name
+        method.__doc__ = f"The tensor as {dtype}."
+        setattr(Conversions, name, method)
+
+
+_define_casts()

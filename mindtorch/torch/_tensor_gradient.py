@@ -1,0 +1,208 @@
+"""What a tensor has to do with gradients."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from mindtorch.engine import autodiff, dtypes, inplace, tape, vmap
+from mindtorch.engine.core import state
+from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import Twin, alias, make
+
+
+class Gradients(EngineTensor):
+    """requires_grad, grad, hooks, backward, detach and data."""
+
+    __slots__ = ()
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._node is not None and tape.requires_grad(self)
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if value and self.aval.dtype.category < dtypes.FLOAT:
+            raise RuntimeError(
+                "only Tensors of floating point and complex dtype can require gradients"
+            )
+        self.requires_grad_(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Any:
+        """Make the tensor a leaf that collects gradients, or one that does not."""
+        if vmap.is_mapped(self):
+            raise RuntimeError(vmap.REQUIRES_GRAD)
+        if requires_grad and self.aval.dtype.category < dtypes.FLOAT:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+        if not tape.is_leaf(self):
+            if requires_grad:
+                return self
+            raise RuntimeError(
+                "you can only change requires_grad flags of leaf variables. If you want to use a "
+                "computed variable in a subgraph that doesn't require differentiation use "
+                "var_no_grad = var.detach()."
+            )
+        if requires_grad:
+            if not tape.requires_grad(self):
+                autodiff.track(self)
+        elif type(self._node) is tape.AccumulateGrad:
+            self._node = None
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return tape.is_leaf(self)
+
+    @property
+    def grad_fn(self) -> Any:
+        node = tape.node_of(self)
+        return None if type(node) is tape.AccumulateGrad else node
+
+    @property
+    def output_nr(self) -> int:
+        return self._output_index
+
+    @property
+    def grad(self) -> Any:
+        if self._grad is None and not tape.is_leaf(self) and not self.retains_grad:
+            import warnings
+
+            warnings.warn(
+                "The .grad attribute of a Tensor that is not a leaf Tensor is being accessed. Its "
+                ".grad attribute won't be populated during autograd.backward(). If you indeed want "
+                "the .grad field to be populated for a non-leaf Tensor, use .retain_grad() on the "
+                "non-leaf Tensor. If you access the non-leaf Tensor by mistake, make sure you "
+                "access the leaf Tensor instead. See github.com/pytorch/pytorch/pull/30531 for "
+                "more informations.",
+                UserWarning,
+                stacklevel=2,
+            )
+        tape.note_leaf(self, True)
+        return self._grad
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        if value is not None:
+            if not isinstance(value, EngineTensor):
+                raise TypeError(
+                    f"assigned grad expected to be a Tensor or None but got grad of type "
+                    f"{type(value).__name__}"
+                )
+            if value is self:
+                raise RuntimeError("can't assign Variable as its own grad")
+            if value.aval.dtype is not self.aval.dtype:
+                raise RuntimeError(
+                    "attempting to assign a gradient with dtype "
+                    f"'{dtypes.c_name(value.aval.dtype)}' to a tensor with grad_dtype "
+                    f"'{dtypes.scalar_type_name(self.aval.dtype)}'. The gradient must match the "
+                    "tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
+                    "tensor's grad_dtype attribute with a specific dtype, or None to allow any "
+                    "dtype. Set grad_dtype with caution. Diverging the dtypes of a tensor and its "
+                    "gradient may break downstream systems that assume they match."
+                )
+            if value.aval.shape != self.aval.shape:
+                raise RuntimeError(
+                    f"attempting to assign a gradient of size '{list(value.aval.shape)}' to a "
+                    f"tensor of size '{list(self.aval.shape)}'. Please ensure that the gradient "
+                    "and the tensor are the same size"
+                )
+        tape.note_leaf(self, False)
+        self._grad = value
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
+
+    @property
+    def retains_grad(self) -> bool:
+        return bool(self.__dict__.get("_retains_grad", False))
+
+    def retain_grad(self) -> None:
+        """Fill ``grad`` of a tensor that is not a leaf, too."""
+        if not self.requires_grad:
+            raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+        if self.is_leaf or self.retains_grad:
+            return
+        self._retains_grad = True
+        reference = weakref.ref(self)
+
+        def keep(gradient: Any) -> None:
+            tensor = reference()
+            if tensor is not None:
+                held = tensor._grad
+                with autodiff.grad_mode(state.grad_enabled):
+                    tensor._grad = (
+                        movement.clone(gradient) if held is None else pointwise.add(held, gradient)
+                    )
+
+        tape.add_hook(tape.node_of(self), self._output_index, keep)
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Call ``hook(gradient)`` when the gradient is known; what it returns takes its place."""
+        if not self.requires_grad:
+            raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+        return tape.add_hook(tape.node_of(self), self._output_index, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Call ``hook(tensor)`` after a backward pass has added to ``grad`` of this leaf."""
+        if not (self.requires_grad and self.is_leaf):
+            raise RuntimeError(
+                "post accumulate grad hooks cannot be registered on non-leaf tensors"
+                if self.requires_grad
+                else "cannot register a hook on a tensor that doesn't require gradient"
+            )
+        return tape.add_hook(self._node, "accumulated", hook)
+
+    def backward(
+        self,
+        gradient: Any = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Add to ``grad`` of the leaves the gradient of this tensor."""
+        if inputs is not None and not isinstance(inputs, (list, tuple)):
+            inputs = [inputs]
+        given = isinstance(gradient, EngineTensor) or gradient is None
+        gradients = [gradient] if given else list(gradient)
+        autodiff.backward([self], gradients, retain_graph, create_graph, inputs)
+
+    def detach(self) -> Any:
+        """The same storage without history."""
+        return vmap.detach(self) if state.interpreters else alias(self)
+
+    def detach_(self) -> Any:
+        if type(self._node) is tape.ViewHistory and tape.requires_grad(self):
+            raise RuntimeError(
+                "Can't detach views in-place. Use detach() instead. If you are using "
+                "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view is set as "
+                "True, gradients are views of DDP buckets, and hence detach_() cannot be called on "
+                "these gradients. To fix this error, please refer to the Optimizer.zero_grad() "
+                "function in torch/optim/optimizer.py as a reference."
+            )
+        self._node = None
+        self._output_index = 0
+        return self
+
+    @property
+    def data(self) -> Any:
+        """The same memory without history and with a version counter of its own."""
+        return make(self.flat, self.aval, Twin(self._shared), self._offset)
+
+    @data.setter
+    def data(self, value: Any) -> None:
+        if not isinstance(value, EngineTensor):
+            raise TypeError(
+                f"Variable data has to be a tensor, but got {type(value).__name__}"
+            )
+        inplace.set_data(self, value)
+
+    @property
+    def _base(self) -> Any:
+        return self._node.base if type(self._node) is tape.ViewHistory else None
+
+    def _is_view(self) -> bool:
+        return type(self._node) is tape.ViewHistory

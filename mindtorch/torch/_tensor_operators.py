@@ -1,0 +1,98 @@
+"""The operators of Python on tensors, numbers and arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import inplace
+from mindtorch.engine.core import fast_binary
+from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import constant, from_array
+
+from ._arguments import require_power
+
+NUMBERS = (float, int, bool, complex)
+
+
+def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """``self op other``: other may be a tensor, a number, or an array."""
+    call = fast_binary(op)
+
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, EngineTensor):
+            if type(other) in NUMBERS:
+                other = constant(other)
+            else:
+                other = _as_operand(other)
+                if other is None:
+                    return NotImplemented
+        return call(other, self) if reflected else call(self, other)
+
+    return method
+
+
+def _as_operand(other: Any) -> Any:
+    if isinstance(other, np.ndarray):
+        return from_array(np.ascontiguousarray(other))
+    if isinstance(other, (np.generic, *NUMBERS)):
+        return constant(other)
+    return None
+
+
+def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, EngineTensor):
+            other = constant(other) if type(other) in NUMBERS else _as_operand(other)
+            if other is None:
+                return NotImplemented
+        return inplace.apply_in_place(op, self, self, other)
+
+    return method
+
+
+class Operators(EngineTensor):
+    """Arithmetic and comparison."""
+
+    __slots__ = ()
+
+    __add__ = __radd__ = _operator(pointwise.add)
+    __sub__ = _operator(pointwise.subtract)
+    __rsub__ = _operator(pointwise.subtract, reflected=True)
+    __mul__ = __rmul__ = _operator(pointwise.multiply)
+    __truediv__ = _operator(pointwise.divide)
+    __rtruediv__ = _operator(pointwise.divide, reflected=True)
+    _power = _operator(pointwise.power)
+
+    def __pow__(self, other: Any) -> Any:
+        if type(other) is int and other < 0:
+            require_power(self, other)
+        return self._power(other)
+
+    def __delitem__(self, item: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
+
+    __rpow__ = _operator(pointwise.power, reflected=True)
+    __eq__ = _operator(pointwise.equal)
+    __ne__ = _operator(pointwise.not_equal)
+    __lt__ = _operator(pointwise.less)
+    __le__ = _operator(pointwise.less_equal)
+    __gt__ = _operator(pointwise.greater)
+    __ge__ = _operator(pointwise.greater_equal)
+    __iadd__ = _in_place_operator(pointwise.add)
+    __isub__ = _in_place_operator(pointwise.subtract)
+    __imul__ = _in_place_operator(pointwise.multiply)
+    __itruediv__ = _in_place_operator(pointwise.divide)
+    __ipow__ = _in_place_operator(pointwise.power)
+
+    def __neg__(self) -> Any:
+        return pointwise.negative(self)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return self.abs()

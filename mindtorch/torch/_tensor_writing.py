@@ -1,0 +1,130 @@
+"""What changes a tensor where it stands."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import inplace
+from mindtorch.engine.aval import aval, broadcast_shapes, contiguous_strides
+from mindtorch.engine.device import cpu, empty_on
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array, make, typed_buffer
+
+from ._arguments import as_shape, check_value
+from ._tensor_conversion import python_number
+from ._tensor_operators import NUMBERS
+from ._types import contiguous_format
+
+
+class Writing(EngineTensor):
+    """copy_, fill_, set_, resize_ and their like."""
+
+    __slots__ = ()
+
+    def copy_(self, other: Any, non_blocking: bool = False) -> Any:
+        """Overwrite the elements with those of ``other``, broadcast and cast."""
+        if not isinstance(other, EngineTensor):
+            if type(other) in NUMBERS:
+                return self.fill_(other)
+            raise TypeError(
+                f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}"
+            )
+        if other.aval.shape != self.aval.shape:
+            wide = broadcast_shapes(self.aval.shape, other.aval.shape)
+            inplace.check_result(self, wide, self.aval.dtype)
+        inplace.copy_(self, other)
+        return self
+
+    def fill_(self, value: Any) -> Any:
+        """Overwrite every element with ``value``."""
+        if isinstance(value, EngineTensor) and value.aval.shape:
+            raise RuntimeError(
+                f"fill_ only supports 0-dimension value tensor but got tensor with "
+                f"{value.aval.ndim} dimensions."
+            )
+        if type(value) in (int, float, complex):
+            check_value(value, self.aval.dtype)
+        inplace.fill_(self, value)
+        return self
+
+    def zero_(self) -> Any:
+        inplace.fill_(self, 0)
+        return self
+
+    def _writable_array(self) -> Any:
+        """The elements for writing; a copy on the host if CUDA holds them."""
+        return self.array() if self.aval.device is cpu else np.array(self.array())
+
+    def _take_back(self, array: Any) -> None:
+        """Store what was written to :meth:`_writable_array`."""
+        if self.aval.device is not cpu:
+            inplace.copy_data(self, from_array(array))
+        self._shared.version += 1
+
+    def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Any:
+        """Write ``fill_value`` on the main diagonal."""
+        inplace.check_writable(self)
+        array = self._writable_array()
+        np.fill_diagonal(array, fill_value, wrap)
+        self._take_back(array)
+        return self
+
+    def set_(
+        self, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
+    ) -> Any:
+        """Take the memory of ``source`` (a tensor or storage)."""
+        if source is None:
+            source = make(np.empty(0, self.aval.dtype.np), aval((0,), self.aval.dtype))
+        elif not isinstance(source, EngineTensor):
+            storage = getattr(source, "_storage", source)
+            storage = getattr(storage, "_storage", storage)
+            buffer = typed_buffer(storage, self.aval.dtype)
+            shape = (buffer.size,) if size is None else tuple(size)
+            steps = contiguous_strides(shape) if stride is None else tuple(stride)
+            source = make(
+                buffer[storage_offset:], aval(shape, self.aval.dtype, steps), storage,
+                storage_offset
+            )
+        elif size is not None:
+            shape = tuple(size)
+            steps = contiguous_strides(shape) if stride is None else tuple(stride)
+            whole = typed_buffer(source._shared, self.aval.dtype)
+            source = make(
+                whole[storage_offset:], aval(shape, self.aval.dtype, steps), source._shared,
+                storage_offset,
+            )  # fmt: skip
+        inplace.set_data(self, source)
+        return self
+
+    def resize_(self, *sizes: Any, memory_format: Any = contiguous_format) -> Any:
+        """Another shape over the same storage, made larger where it must be."""
+        shape = as_shape(sizes)
+        described = aval(shape, self.aval.dtype, None, self.aval.device)
+        memory = typed_buffer(self._shared, self.aval.dtype)[self._offset :]
+        if described.size > memory.size:
+            if self.requires_grad:
+                raise RuntimeError("cannot resize variables that require grad")
+            grown = empty_on(self.aval.device)(described.size, self.aval.dtype.np)
+            inplace.copy_flat(grown, self.flat, self.aval)
+            memory = grown
+            self._storage = None
+            self._offset = 0
+        self.flat = memory[: described.size]
+        self.aval = described
+        return self
+
+    def resize_as_(self, other: Any) -> Any:
+        return self.resize_(other.aval.shape)
+
+    def apply_(self, function: Callable[[Any], Any]) -> Any:
+        """Replace each element by ``function`` of it (slow)."""
+        if self.requires_grad:
+            raise TypeError("cannot call apply_ on a tensor that requires grad")
+        array = self._writable_array()
+        for place in np.ndindex(array.shape):
+            array[place] = function(python_number(array[place]))
+        self._take_back(array)
+        return self
