@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import dtypes, tape, vmap
+from . import backward_pass, dtypes, tape, vmap
 from .core import state
 from .tensor import Tensor, full_flat
 
@@ -94,7 +94,7 @@ def backward(
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
         targets = _targets(inputs, allow_unused=True)
     keep = create_graph if retain_graph is None else retain_graph
-    run = tape.Pass(create_graph, keep, targets, accumulate=True)
+    run = backward_pass.Pass(create_graph, keep, targets, accumulate=True)
     with grad_mode(create_graph):
         run.run(roots)
     if inputs is not None:
@@ -102,7 +102,7 @@ def backward(
             node = tape.node_of(x)
             captured = run.captured.get((id(node), x._output_index))
             if captured is not None:
-                tape.accumulate(x, captured, create_graph, 99)
+                backward_pass.accumulate(x, captured, create_graph, 99)
 
 
 def _targets(inputs: Sequence[Tensor], allow_unused: bool) -> list[tuple[Any, int]]:
@@ -134,7 +134,7 @@ def gradients(
     roots = _roots(outputs, grad_outputs)
     targets = _targets(inputs, allow_unused)
     keep = create_graph if retain_graph is None else retain_graph
-    run = tape.Pass(create_graph, keep, targets, accumulate=False)
+    run = backward_pass.Pass(create_graph, keep, targets, accumulate=False)
     with grad_mode(create_graph):
         run.run(roots)
     results: list[Tensor | None] = []

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import tape
+from .. import backward_pass, tape
 from ..autodiff import grad_mode
 from ..aval import aval
 from ..core import state
@@ -242,7 +242,7 @@ def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
         source = Source(ARGUMENT, len(capture.arguments) + i, False, described)
         capture.sources.append((value, source))
         cotangents.append(capture._tensor(value))
-    walk = tape.Pass(False, True, leaves, False)
+    walk = backward_pass.Pass(False, True, leaves, False)
     try:
         with grad_mode(False):
             walk.run([

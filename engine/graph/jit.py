@@ -11,7 +11,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from .. import autocast, dtypes, tape
+from .. import autocast, backward_pass, dtypes, tape
 from ..core import state
 from ..tensor import Tensor, captures
 from .capture import ARGUMENT, ON_CUDA, Capture, Segment
@@ -141,7 +141,7 @@ class Jitted:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if state.interpreters or tape.running or tape.saved_tensor_hooks:
+        if state.interpreters or backward_pass.running or tape.saved_tensor_hooks:
             return self.function(*args, **kwargs)
         if self.eager:
             return self._replay(args, kwargs)

@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from .. import tape
+from .. import backward_pass, tape
 from ..aval import aval
 from ..core import GRAD, Op, state
 from ..tensor import Tensor, captures, make, result_types
@@ -402,9 +402,9 @@ class Replay(Trace):
         if self in state.interpreters:
             self.first_grads.setdefault(id(leaf), (leaf, leaf._grad))
 
-    def walk(self, run: tape.Pass, roots: list[Any]) -> bool:
+    def walk(self, run: backward_pass.Pass, roots: list[Any]) -> bool:
         """Do what a backward pass would do, where it is known; whether it was done."""
-        if len(tape.running) > 1 or run.create_graph or run.targets is not None or (
+        if len(backward_pass.running) > 1 or run.create_graph or run.targets is not None or (
             tape.anomaly.enabled or tape.saved_tensor_hooks or state.interpreters[-1:] != (self,)
         ):
             return False

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from .. import tape
+from .. import backward_pass, tape
 from ..aval import aval
 from ..core import GRAD, Op, state
 from ..tensor import Storage, Tensor, make
@@ -246,7 +246,7 @@ class Trace:
             if x is not None and type(x._node) is tape.AccumulateGrad:
                 self.leaves.setdefault(id(x), (x, x._grad))
 
-    def walk(self, run: tape.Pass, roots: list[Any]) -> bool:
+    def walk(self, run: backward_pass.Pass, roots: list[Any]) -> bool:
         """Whether this backward pass was done by other means."""
         return False
 

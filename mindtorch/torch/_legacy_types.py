@@ -22,7 +22,8 @@ class _LegacyType(type):
         return isinstance(other, EngineTensor) and other.aval.dtype is cls.dtype
 
     def __call__(cls, *data: Any) -> Any:
-        from .functions.creation import infer_array, new_empty
+        from .functions.creation import new_empty
+        from .functions.from_data import infer_array
 
         if len(data) == 1 and isinstance(data[0], EngineTensor):
             return data[0].to(cls.dtype)

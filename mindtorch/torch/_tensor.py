@@ -40,7 +40,8 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators):
     __torch_function__: Any = None
 
     def __new__(cls, *data: Any, device: Any = None, **options: Any) -> Any:
-        from .functions.creation import infer_array, new_empty
+        from .functions.creation import new_empty
+        from .functions.from_data import infer_array
 
         if options:
             raise TypeError(f"new() received an invalid keyword argument {next(iter(options))!r}")

@@ -214,12 +214,12 @@ class Description(EngineTensor):
 
     @property
     def real(self) -> Any:
-        from .functions.pointwise import real
+        from .functions.complex_numbers import real
 
         return real(self)
 
     @property
     def imag(self) -> Any:
-        from .functions.pointwise import imag
+        from .functions.complex_numbers import imag
 
         return imag(self)

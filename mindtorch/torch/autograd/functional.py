@@ -291,7 +291,7 @@ def jacobian(
 def _each_row(
     position: int, output: Any, inputs: Tensors, create_graph: bool, strict: bool
 ) -> list[Any]:
-    from ..functions.shape import stack
+    from ..functions.parts import stack
 
     flat = output.reshape(-1)
     columns: list[list[Any]] = [[] for _ in inputs]

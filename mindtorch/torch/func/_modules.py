@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.torch.functions.shape import stack
+from mindtorch.torch.functions.parts import stack
 
 _MISSING = object()
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 
 SUBJECTS = (
-    "creation", "shape", "copies", "indexing", "random", "gathering", "pointwise", "comparison",
-    "reduction", "sorting", "histogram", "scan", "linear_algebra", "factors", "operators",
-    "queries", "foreach", "statistics", "windows", "spectral", "stacking", "segments",
+    "creation", "from_data", "sequences", "shape", "parts", "copies", "indexing", "random",
+    "gathering", "pointwise", "complex_numbers", "comparison", "reduction", "sorting",
+    "histogram", "scan", "linear_algebra", "factors", "operators", "queries", "foreach",
+    "statistics", "windows", "spectral", "stacking", "segments",
 )  # fmt: skip
 
 

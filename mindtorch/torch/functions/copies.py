@@ -11,7 +11,8 @@ from mindtorch.engine.ops.families import normalize_axis
 
 from .._arguments import require_tensor
 from .._registry import FUNCTIONS, function, store_out
-from .shape import as_strided, chunk, diagonal, narrow, select, split, split_with_sizes
+from .parts import chunk, narrow, select, split, split_with_sizes
+from .shape import as_strided, diagonal
 
 
 def _fresh(view: Any) -> Any:

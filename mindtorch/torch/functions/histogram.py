@@ -73,7 +73,7 @@ def _ends(values: Any, given: Any, axis: int) -> tuple[float, float]:
 
 def _uniform(points: Any, counts: list[int], given: Any) -> list[Any]:
     """Edges at equal distances for each axis."""
-    from .creation import linspace
+    from .sequences import linspace
 
     if given is not None and len(given) != 2 * len(counts):
         raise RuntimeError(

@@ -8,9 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes, inplace
-from mindtorch.engine.core import state
 from mindtorch.engine.ops import activations as act
-from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
@@ -538,88 +536,6 @@ def polygamma(n: Any, input: Any) -> Any:  # noqa: A002
 
 
 # --- complex ---------------------------------------------------------------------------------
-
-
-@function()
-def conj(input: Any) -> Any:  # noqa: A002
-    """The complex conjugate."""
-    return complex_ops.conj(input)
-
-
-@function(out=True, in_place=True, name="conj_physical")
-def conj_physical(input: Any) -> Any:  # noqa: A002
-    """The complex conjugate."""
-    return complex_ops.conj(input)
-
-
-@function()
-def resolve_conj(input: Any) -> Any:  # noqa: A002
-    """``input``: conjugation is never put off here."""
-    return input
-
-
-@function()
-def resolve_neg(input: Any) -> Any:  # noqa: A002
-    """``input``: negation is never put off here."""
-    return input
-
-
-@function(method=False)
-def real(input: Any) -> Any:  # noqa: A002
-    """The real part: a view of a complex tensor, a real one itself."""
-    if not input.aval.dtype.is_complex or state.interpreters:
-        return complex_ops.real(input)
-    return movement.select(complex_ops.view_as_real(input), axis=input.aval.ndim, index=0)
-
-
-@function(method=False)
-def imag(input: Any) -> Any:  # noqa: A002
-    """The imaginary part of a complex tensor, as a view."""
-    if not input.aval.dtype.is_complex or state.interpreters:
-        return complex_ops.imag(input)
-    return movement.select(complex_ops.view_as_real(input), axis=input.aval.ndim, index=1)
-
-
-@function(out=True)
-def angle(input: Any) -> Any:  # noqa: A002
-    """The argument of a complex number."""
-    if input.aval.dtype.category < dtypes.FLOAT:
-        input = movement.cast(input, dtype=dtypes.default)  # noqa: A001
-    return complex_ops.angle(input)
-
-
-@function(method=False)
-def view_as_real(input: Any) -> Any:  # noqa: A002
-    """Real and imaginary parts along a last axis of length 2."""
-    if state.interpreters:
-        return complex_ops.view_as_real_copy(input)
-    return complex_ops.view_as_real(input)
-
-
-@function(method=False)
-def view_as_complex(input: Any) -> Any:  # noqa: A002
-    """The complex numbers whose parts lie along the last axis, of length 2."""
-    if state.interpreters:
-        return complex_ops.view_as_complex_copy(input)
-    result = complex_ops.view_as_complex(input)
-    if input._offset % 2:
-        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
-    return result
-
-
-@function(method=False)
-def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
-    """``abs * (cos(angle) + i sin(angle))``."""
-    require_tensor(abs, "polar", "abs", 1)
-    require_tensor(angle, "polar", "angle", 2)
-    complex_ops.check_parts(abs.aval, angle.aval)
-    result = complex_ops.make_complex(
-        ops.multiply(abs, ops.cos(angle)), ops.multiply(abs, ops.sin(angle))
-    )
-    return result if out is None else store_out(result, out, "polar")
-
-
-# --- activations that are in torch's own namespace -------------------------------------------
 
 
 @function(method=False)

@@ -255,7 +255,7 @@ def _options(dtype: DType) -> str:
 @function(namespace=False)
 def new(self: Any, *data: Any, device: Any = None) -> Any:
     """A tensor of this type: of a size, or of the data that is given."""
-    from .creation import tensor
+    from .from_data import tensor
 
     if device is not None:
         raise NotImplementedError("Tensor.new(device=...) is not implemented in mindtorch")

@@ -7,7 +7,7 @@ from typing import Any
 from mindtorch.engine.ops import movement as ops
 
 from .._registry import function
-from .shape import _at_least, cat, tensor_split
+from .parts import _at_least, cat, tensor_split
 
 
 def _sections(name: str, x: Any, sections: Any, axis: int, needed: int) -> Any:

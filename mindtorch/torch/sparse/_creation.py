@@ -15,7 +15,7 @@ from ._tensor import SparseTensor, compress, missing
 
 
 def _tensor(value: Any, dtype: Any = None) -> Any:
-    from ..functions.creation import tensor
+    from ..functions.from_data import tensor
 
     if isinstance(value, EngineTensor):
         return value if dtype is None else value.to(as_dtype(dtype))

@@ -42,7 +42,7 @@ def total(a: SparseTensor, b: SparseTensor, alpha: Any = 1) -> SparseTensor:
         return SparseTensor(b.places.clone(), values.clone(), b.aval.shape, b.unique)
     if a.held.is_contiguous() and b.held.is_contiguous():
         return _merged(a, b, a.held.to(kind), values)
-    from ..functions.shape import cat
+    from ..functions.parts import cat
 
     joined = SparseTensor(
         cat([a.places, b.places], 1), cat([a.held.to(kind), values], 0), a.aval.shape

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mindtorch.engine import tape
+from mindtorch.engine import backward_pass
 from mindtorch.torch import autograd
 from mindtorch.torch._random import fork_rng, get_rng_state, set_rng_state
 from mindtorch.torch._tensor import Tensor
@@ -64,7 +64,7 @@ class _Checkpoint(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        if tape.running[-1].targets is not None:
+        if backward_pass.running[-1].targets is not None:
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
                 "passing an `inputs` parameter to .backward(). To resolve this error, you can "

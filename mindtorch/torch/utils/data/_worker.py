@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.torch._random import manual_seed
-from mindtorch.torch.functions.creation import from_numpy
+from mindtorch.torch.functions.from_data import from_numpy
 
 from .collate import default_collate
 from .dataset import TensorDataset

@@ -12,8 +12,8 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.torch.functions.creation import as_tensor, from_numpy, tensor
-from mindtorch.torch.functions.shape import stack
+from mindtorch.torch.functions.from_data import as_tensor, from_numpy, tensor
+from mindtorch.torch.functions.parts import stack
 
 _NOT_NUMERIC = re.compile(r"[SaUO]")
 _MESSAGE = (

@@ -10,7 +10,7 @@ import numpy as np
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch._random import Generator, default_generator
-from mindtorch.torch.functions.creation import as_tensor
+from mindtorch.torch.functions.from_data import as_tensor
 from mindtorch.torch.functions.random import multinomial, randint, randperm
 
 T_co = TypeVar("T_co", covariant=True)

@@ -1,0 +1,246 @@
+"""The backward pass over the tape: from roots with gradients to leaves, or to chosen targets."""
+
+from __future__ import annotations
+
+import heapq
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from .tape import AccumulateGrad, anomaly, note_leaf
+from .tensor import Tensor, capturing
+
+
+def _run_result_hooks(node: Any, gradients: list[Any]) -> None:
+    for place, hooks in list(node.hooks.items()):
+        if isinstance(place, int) and gradients[place] is not None:
+            for hook in list(hooks.values()):
+                changed = hook(gradients[place])
+                if changed is not None:
+                    gradients[place] = changed
+    pre = node.hooks.get("pre")
+    if pre:
+        for hook in list(pre.values()):
+            changed = hook(tuple(gradients))
+            if changed is not None:
+                gradients[:] = list(changed)
+
+
+def _reaching(roots: list[Any], targets: set[int]) -> set[int]:
+    """Ids of nodes from which a path leads to a target node (targets included)."""
+    reaching: set[int] = set()
+    done: set[int] = set()
+    stack = [(node, False) for node in roots]
+    while stack:
+        node, children_done = stack.pop()
+        if children_done:
+            if id(node) in targets or any(
+                e is not None and id(e[0]) in reaching for e in node.edges
+            ):
+                reaching.add(id(node))
+            continue
+        if id(node) in done:
+            continue
+        done.add(id(node))
+        stack.append((node, True))
+        stack.extend((e[0], False) for e in node.edges if e is not None and id(e[0]) not in done)
+    return reaching
+
+
+# The passes under way, the innermost last.
+running: list[Pass] = []
+
+
+class Pass:
+    """One backward pass: from roots with gradients to leaves, or to chosen targets.
+
+    Args:
+        create_graph: record the pass itself.
+        retain_graph: keep saved tensors for another pass.
+        targets: (node, index) whose gradients are captured instead of accumulated; None for all
+            leaves.
+    """
+
+    def __init__(
+        self, create_graph: bool, retain_graph: bool, targets: list[Any] | None, accumulate: bool
+    ) -> None:
+        self.create_graph = create_graph
+        self.retain_graph = retain_graph
+        self.captured: dict[tuple[int, int], Tensor] = {}
+        self.targets = None if targets is None else {(id(n), i) for n, i in targets}
+        self.accumulate = accumulate
+        self.pending: dict[int, list[Any]] = {}
+        self.heap: list[Any] = []
+        self.reaching: set[int] | None = None
+        self.callbacks: list[Callable[[], None]] = []
+
+    def run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
+        """Visit the nodes from the roots on, the latest first."""
+        running.append(self)
+        try:
+            capture = capturing()
+            if capture is None or not capture.walk(self, roots):
+                self._run(roots)
+        finally:
+            running.pop()
+
+    def _run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
+        if self.targets is not None:
+            self.reaching = _reaching([r[0] for r in roots], {n for n, _ in self.targets})
+        for node, index, gradient in roots:
+            self._send(node, index, gradient)
+        while self.heap:
+            _, _, node = heapq.heappop(self.heap)
+            gradients = self.pending.pop(id(node))
+            if node.hooks is not None:
+                _run_result_hooks(node, gradients)
+            if type(node) is AccumulateGrad:
+                self._leaf(node, gradients)
+            else:
+                self._visit(node, gradients)
+        for callback in self.callbacks:
+            callback()
+
+    def _send(self, node: Any, index: int, gradient: Tensor) -> None:
+        if self.reaching is not None and id(node) not in self.reaching:
+            return
+        held = self.pending.get(id(node))
+        if held is None:
+            count = len(getattr(node, "out_avals", (None,)))
+            held = self.pending[id(node)] = [None] * count
+            heapq.heappush(self.heap, (-node.sequence, id(node), node))
+        if held[index] is None:
+            held[index] = gradient
+        else:
+            held[index] = _sum(held[index], gradient)
+
+    def _visit(self, node: Any, gradients: list[Any]) -> None:
+        if self.targets is not None:
+            for index, gradient in enumerate(gradients):
+                if (id(node), index) in self.targets and gradient is not None:
+                    self.captured[id(node), index] = gradient
+        needed = [
+            e is not None and (self.reaching is None or id(e[0]) in self.reaching)
+            for e in node.edges
+        ]
+        if not any(needed) or all(g is None for g in gradients):
+            return
+        results = node.apply(gradients, needed)
+        if anomaly.enabled and anomaly.check_nan:
+            _refuse_nan(node, results)
+        if not self.retain_graph:
+            node.release()
+        if node.hooks is not None and "post" in node.hooks:
+            for hook in list(node.hooks["post"].values()):
+                changed = hook(tuple(results), tuple(gradients))
+                results = results if changed is None else changed
+        gradients.clear()
+        if len(results) != len(needed):
+            raise RuntimeError(f"{node.name()} returned {len(results)} gradients for {len(needed)}")
+        results = list(results)
+        in_avals = getattr(node.plan, "in_avals", None)
+        for i, edge in enumerate(node.edges):
+            gradient, results[i] = results[i], None
+            if gradient is None or edge is None:
+                continue
+            if in_avals is not None:
+                target = in_avals[i]
+                if gradient.aval.shape != target.shape or gradient.aval.dtype is not target.dtype:
+                    gradient = fit(gradient, target)
+            self._send(edge[0], edge[1], gradient)
+
+    def _leaf(self, node: AccumulateGrad, gradients: list[Any]) -> None:
+        gradient = gradients.pop()
+        if self.targets is not None and not self.accumulate:
+            if (id(node), 0) in self.targets:
+                self.captured[id(node), 0] = gradient
+            return
+        if self.targets is not None and (id(node), 0) not in self.targets:
+            return
+        variable = node.variable
+        if variable is None or gradient is None:
+            return
+        references = sys.getrefcount(gradient)
+        accumulate(variable, gradient, self.create_graph, references)
+        if node.hooks is not None and "accumulated" in node.hooks:
+            for hook in list(node.hooks["accumulated"].values()):
+                hook(variable)
+        if node.hooks is not None and "post" in node.hooks:
+            for hook in list(node.hooks["post"].values()):
+                hook((), (gradient,))
+
+
+def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
+    for index, result in enumerate(results):
+        stored = result._values() if result is not None and result._sparse else result
+        if stored is not None and (stored.flat != stored.flat).any():
+            raise RuntimeError(
+                f"Function '{node.name()}' returned nan values in its {index}th output."
+            )
+
+
+# references to a gradient that only the pass holds, as counted in Pass._leaf
+_OWN_REFERENCES = 2
+
+
+def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, references: int) -> None:
+    """Add ``gradient`` to ``variable.grad``; a gradient nobody else holds is taken as it is."""
+    from .inplace import add_into
+    from .ops.movement import clone_like
+
+    note_leaf(variable, True)
+    held = variable._grad
+    if gradient._sparse or (held is not None and held._sparse):
+        _accumulate_sparse(variable, gradient, create_graph)
+    elif held is None:
+        if create_graph:
+            variable._grad = gradient
+        elif (
+            references <= _OWN_REFERENCES
+            and gradient._storage is None
+            and gradient.aval is variable.aval
+        ):
+            gradient._node = None
+            variable._grad = gradient
+        else:
+            variable._grad = clone_like(gradient, variable.aval)
+    elif create_graph:
+        variable._grad = _sum(held, gradient)
+    else:
+        add_into(held, gradient)
+
+
+def _accumulate_sparse(variable: Tensor, gradient: Tensor, create_graph: bool) -> None:
+    """What :func:`accumulate` does where the gradient, or what is there already, is sparse."""
+    held = variable._grad
+    if held is None:
+        variable._grad = gradient if create_graph else gradient.detach().clone()
+    elif create_graph or (held._sparse and not gradient._sparse):
+        variable._grad = _sum(held, gradient)
+    else:
+        held.add_(gradient)
+
+
+def _sum(a: Tensor, b: Tensor) -> Tensor:
+    from .ops.elementwise import add
+
+    if a._sparse or b._sparse:
+        first: Any = b if a._sparse and not b._sparse else a
+        return first + (a if first is b else b)
+    return add(a, b)
+
+
+def fit(gradient: Tensor, target: Any) -> Tensor:
+    """Undo broadcasting and promotion: ``gradient`` with the shape and dtype of ``target``."""
+    from .ops.movement import cast
+    from .ops.reduction import sum_to
+
+    if gradient.aval.dtype.is_complex and not target.dtype.is_complex:
+        from .ops.complex import real
+
+        gradient = real(gradient)
+    if gradient.aval.shape != target.shape:
+        gradient = sum_to(gradient, target.shape)
+    if gradient.aval.dtype is not target.dtype:
+        gradient = cast(gradient, dtype=target.dtype)
+    return gradient

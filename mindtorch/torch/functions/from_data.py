@@ -1,0 +1,266 @@
+"""Tensors made of data: numbers, lists, arrays, buffers and storages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import cuda, dtypes
+from mindtorch.engine.aval import aval
+from mindtorch.engine.device import cpu
+from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array, make
+
+from .._arguments import as_device, as_dtype
+from .._registry import function
+from .creation import finish
+
+
+def _contains_tensor(data: Any) -> bool:
+    return isinstance(data, (list, tuple)) and any(
+        isinstance(x, EngineTensor) or _contains_tensor(x) for x in data
+    )
+
+
+def _plain(data: Any) -> Any:
+    """Nested lists with tensors replaced by their values."""
+    if isinstance(data, EngineTensor):
+        if data.aval.size != 1:
+            raise ValueError("only one element tensors can be converted to Python scalars")
+        return data.item()
+    if isinstance(data, (list, tuple)):
+        return [_plain(x) for x in data]
+    return data
+
+
+def _check_nesting(data: Any, depth: int = 0) -> None:
+    lengths = {len(x) for x in data if isinstance(x, (list, tuple))}
+    kinds = {isinstance(x, (list, tuple)) for x in data}
+    if len(lengths) > 1:
+        first = next(len(x) for x in data if isinstance(x, (list, tuple)))
+        other = next(len(x) for x in data if isinstance(x, (list, tuple)) and len(x) != first)
+        raise ValueError(
+            f"expected sequence of length {first} at dim {depth + 1} (got {other})"
+        )
+    if len(kinds) > 1:
+        wrong = next(
+            x
+            for x in data
+            if isinstance(x, (list, tuple))
+            != (True in kinds and isinstance(data[0], (list, tuple)))
+        )
+        raise TypeError(f"not a sequence: {type(wrong).__name__}")
+    for x in data:
+        if isinstance(x, (list, tuple)):
+            _check_nesting(x, depth + 1)
+
+
+def infer_array(data: Any, dtype: Any) -> Any:
+    """A numpy array of nested data with the element type torch infers."""
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.asarray(data)
+        own = dtypes.from_numpy(array.dtype)
+        return array.astype((own if dtype is None else dtype).np)
+    if not isinstance(data, (list, tuple, int, float, complex, bool)):
+        if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+            return infer_array(np.asarray(data), dtype)
+        if isinstance(data, Sequence) and not isinstance(data, str):
+            return infer_array(list(data), dtype)
+        if isinstance(data, str):
+            raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+        raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+    if isinstance(data, (list, tuple)) and _contains_tensor(data):
+        kinds = {x.aval.dtype for x in data if isinstance(x, EngineTensor)}
+        if dtype is None and len(kinds) == 1:
+            dtype = next(iter(kinds))
+        data = _plain(data)
+    if isinstance(data, (list, tuple)):
+        _check_nesting(data)
+    try:
+        array = np.array(data)
+    except (OverflowError, ValueError) as error:
+        raise ValueError("Overflow when unpacking long long") from error
+    if array.dtype == object or array.dtype.kind in "USV":
+        raise _invalid_element(data)
+    if dtype is None:
+        if array.size == 0 or (array.dtype.kind == "f" and not _only_numpy(data)):
+            dtype = dtypes.default
+        elif array.dtype.kind == "c" and not _only_numpy(data):
+            dtype = dtypes.default.to_complex()
+        else:
+            dtype = dtypes.from_numpy(array.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        if array.dtype.kind == "c" and dtype.category < dtypes.COMPLEX:
+            array = array.real
+        return array.astype(dtype.np)
+
+
+def _only_numpy(data: Any) -> bool:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, float)
+
+
+def _invalid_element(data: Any) -> Exception:
+    while isinstance(data, (list, tuple)) and data:
+        wrong = [x for x in data if not isinstance(x, (int, float, complex, bool))]
+        data = wrong[0] if wrong else data[0]
+    if isinstance(data, int):
+        return ValueError("Overflow when unpacking long long")
+    if isinstance(data, str):
+        return TypeError("new(): invalid data type 'str'")
+    return RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+
+
+@function(method=False)
+def tensor(
+    data: Any,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    pin_memory: bool = False,
+) -> Any:
+    """A new tensor holding a copy of numbers, nested lists or an array."""
+    chosen = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, EngineTensor):
+        import warnings
+
+        warnings.warn(
+            "To copy construct from a tensor, it is recommended to use sourceTensor.detach()."
+            "clone() or sourceTensor.detach().clone().requires_grad_(True), rather than "
+            "torch.tensor(sourceTensor).",
+            UserWarning,
+            stacklevel=2,
+        )
+        made = data.detach().clone()
+        if chosen is not None:
+            made = made.to(chosen)
+        if device is not None:
+            made = made.to(as_device(device))
+        return finish(made, requires_grad, None, pin_memory)
+    place = as_device(device)
+    array = infer_array(data, chosen)
+    if place is not cpu:
+        return finish(from_array(array).to(place), requires_grad, None, pin_memory)
+    if not array.flags.c_contiguous:
+        array = np.ascontiguousarray(array)
+    shape = array.shape
+    made = make(array.reshape(-1), aval(shape, dtypes.from_numpy(array.dtype)))
+    return finish(made, requires_grad, None, pin_memory)
+
+
+@function(method=False)
+def from_numpy(ndarray: Any) -> Any:
+    """A tensor that shares the array's memory."""
+    if not isinstance(ndarray, np.ndarray):
+        package = "numpy." if isinstance(ndarray, np.generic) else ""
+        raise TypeError(f"expected np.ndarray (got {package}{type(ndarray).__name__})")
+    if not ndarray.flags.writeable:
+        import warnings
+
+        warnings.warn(
+            "The given NumPy array is not writable, and PyTorch does not support non-writable "
+            "tensors. This means writing to this tensor will result in undefined behavior. You may "
+            "want to copy the array to protect its data or make it writable before converting it "
+            "to a tensor. This type of warning will be suppressed for the rest of this program.",
+            UserWarning,
+            stacklevel=2,
+        )
+    if ndarray.dtype.byteorder not in "=|" and ndarray.dtype.newbyteorder("=") != ndarray.dtype:
+        raise ValueError(
+            "given numpy array has byte order different from the native byte order. Conversion "
+            "between byte orders is currently not supported."
+        )
+    result = from_array(ndarray)
+    if not ndarray.size:  # numpy's strides of an empty array are kept
+        strides = tuple(s // ndarray.dtype.itemsize for s in ndarray.strides)
+        result.aval = aval(ndarray.shape, result.aval.dtype, strides)
+    return result
+
+
+@function(method=False, aliases=("asarray",))
+def as_tensor(data: Any, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+    """``data`` as a tensor, sharing memory where it can."""
+    requires_grad = options.pop("requires_grad", False)
+    copy = options.pop("copy", None)
+    if options:
+        raise TypeError(f"as_tensor() got an unexpected keyword argument '{next(iter(options))}'")
+    chosen = None if dtype is None else as_dtype(dtype)
+    if isinstance(data, EngineTensor):
+        result: Any = data
+        if chosen is not None and data.aval.dtype is not chosen:
+            result = data.to(chosen)
+        elif copy:
+            result = data.clone()
+        if device is not None:
+            result = result.to(as_device(device))
+        return finish(result, requires_grad)
+    if isinstance(data, np.ndarray) and not copy:
+        shared = from_array(data)
+        if chosen is not None and chosen is not shared.aval.dtype:
+            shared = movement.cast(shared, dtype=chosen)
+        return finish(shared.to(as_device(device)), requires_grad)
+    if not isinstance(data, (np.ndarray, type)) and hasattr(data, "__cuda_array_interface__"):
+        shared = cuda.adopt(data, as_device("cuda" if device is None else device))
+        if chosen is not None:
+            shared = movement.cast(shared, dtype=chosen)
+        return finish(shared.clone() if copy else shared, requires_grad)
+    if hasattr(data, "_storage"):
+        return finish(_over_storage(data, chosen), requires_grad)
+    return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+def _over_storage(storage: Any, chosen: Any) -> Any:
+    """A 1-d tensor over a storage's memory; bytes are read as int64 where no type is named."""
+    own = getattr(storage, "dtype", dtypes.int64)
+    empty = make(np.empty(0, np.uint8), aval((0,), own if chosen is None else chosen))
+    return empty.set_(storage)
+
+
+@function(method=False)
+def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+    return tensor(s, dtype=dtypes.default if dtype is None else dtype, device=device, **options)
+
+
+@function(method=False)
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False
+) -> Any:
+    """A 1-d tensor over the memory of a Python buffer."""
+    chosen = as_dtype(dtype)
+    size = len(memoryview(buffer).cast("B"))
+    if size == 0:
+        raise ValueError("both buffer length (0) and count (-1) must not be 0")
+    if offset >= size:
+        raise ValueError(
+            f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
+            f"({size} bytes) minus 1"
+        )
+    if count < 0 and (size - offset) % chosen.itemsize:
+        raise ValueError(
+            f"buffer length ({size - offset} bytes) after offset ({offset} bytes) must be a "
+            f"multiple of element size ({chosen.itemsize})"
+        )
+    if count > 0 and offset + count * chosen.itemsize > size:
+        raise ValueError(
+            f"requested buffer length ({count} * {chosen.itemsize} bytes) after offset ({offset} "
+            f"bytes) must not be greater than actual buffer length ({size} bytes)"
+        )
+    array = np.frombuffer(buffer, chosen.np, count, offset)
+    return finish(make(array, aval(array.shape, chosen)), requires_grad)
+
+
+@function(namespace=False)
+def new_tensor(
+    self: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
+) -> Any:
+    return tensor(
+        data,
+        dtype=self.aval.dtype if dtype is None else dtype,
+        device=self.aval.device if device is None else device,
+        requires_grad=requires_grad,
+    )

@@ -1,0 +1,349 @@
+"""Functions that take tensors apart, mostly into views, and that put them together."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+from mindtorch.engine import dtypes, tape
+from mindtorch.engine.ops import movement as ops
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from .._arguments import as_int, normalize_axis
+from .._registry import function
+from .shape import ravel
+
+
+@function()
+def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
+    """``length`` places of axis ``dim`` from ``start``."""
+    if isinstance(start, EngineTensor) and (
+        start.aval.ndim or start.aval.dtype.category != dtypes.INTEGER
+    ):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    axis = normalize_axis(dim, input.aval.ndim)
+    if not input.aval.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    size = input.aval.shape[axis]
+    start = as_int(start)
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -size <= start <= size:
+        raise IndexError(
+            f"start out of range (expected to be in range of [{-size}, {size}], but got {start})"
+        )
+    begin = start + size if start < 0 else start
+    if begin + length > size:
+        raise RuntimeError(
+            f"start ({begin}) + length ({length}) exceeds dimension size ({size})."
+        )
+    return ops.slice_(input, axis=axis, start=begin, length=length)
+
+
+@function()
+def select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
+    """``input`` at ``index`` of axis ``dim``."""
+    if not input.aval.ndim:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    axis = normalize_axis(dim, input.aval.ndim)
+    size = input.aval.shape[axis]
+    at = as_int(index)
+    if not -size <= at < size:
+        raise IndexError(
+            f"select(): index {at} out of range for tensor of size {list(input.aval.shape)} at "
+            f"dimension {axis}"
+        )
+    return ops.select(input, axis=axis, index=at + size if at < 0 else at)
+
+
+@function()
+def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
+    """All slices along axis ``dim``, as a tuple."""
+    axis = normalize_axis(dim, input.aval.ndim)
+    if not input.aval.ndim:
+        raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    views = tuple([
+        ops.select(input, axis=axis, index=i) for i in range(input.aval.shape[axis])
+    ])
+    tape.share_node(views, ops.unbind, input, {"axis": axis})
+    tape.mark_outputs(views, "Unbind")
+    return views
+
+
+@function()
+def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
+    """Pieces along ``dim`` of one size (the last may be smaller), or of the sizes given."""
+    if not tensor.aval.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    axis = normalize_axis(dim, tensor.aval.ndim)
+    size = tensor.aval.shape[axis]
+    given = split_size_or_sections
+    if isinstance(given, (tuple, list)):
+        sizes = [as_int(n) for n in given]
+        if any(n < 0 for n in sizes):
+            raise RuntimeError(
+                "split_with_sizes expects split_sizes have only non-negative entries, but got "
+                f"split_sizes={sizes}"
+            )
+        if sum(sizes) != size:
+            raise RuntimeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {size} (input tensor's "
+                f"size at dimension {axis}), but got split_sizes={sizes}"
+            )
+    else:
+        step = as_int(given)
+        if step < 0:
+            raise RuntimeError(
+                f"split expects split_size be non-negative, but got split_size={step}"
+            )
+        if step == 0 and size:
+            raise RuntimeError(
+                "split_size can only be 0 if dimension size is 0, but got dimension size of "
+                f"{size}"
+            )
+        sizes = [min(step, size - i) for i in range(0, size, step)] if size else [0]
+    views = _slices(tensor, axis, sizes)
+    listed = isinstance(given, (tuple, list))
+    params = {"axis": axis, "sizes": tuple(sizes)}
+    tape.share_node(views, ops.split_with_sizes if listed else ops.split, tensor, params)
+    tape.mark_outputs(views, "SplitWithSizes" if listed else "Split")
+    return views
+
+
+def _slices(x: Any, axis: int, sizes: list[int]) -> tuple[Any, ...]:
+    """Pieces of ``sizes``, one after another."""
+    pieces, start = [], 0
+    for n in sizes:
+        pieces.append(ops.slice_(x, axis=axis, start=start, length=n))
+        start += n
+    return tuple(pieces)
+
+
+@function()
+def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:  # noqa: A002
+    return split(input, list(split_sizes), dim)
+
+
+@function()
+def chunk(input: Any, chunks: int, dim: int = 0) -> Any:  # noqa: A002
+    """At most ``chunks`` pieces of one size along ``dim``."""
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    if not input.aval.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    axis = normalize_axis(dim, input.aval.ndim)
+    size = input.aval.shape[axis]
+    step = -(-size // chunks)
+    if step == 0:
+        return split(input, [0] * chunks, axis)
+    return split(input, step, axis)
+
+
+@function()
+def tensor_split(
+    input: Any,  # noqa: A002
+    indices_or_sections: Any = None,
+    dim: int = 0,
+    *,
+    indices: Any = None,
+    sections: int | None = None,
+) -> Any:
+    """Pieces along ``dim`` of sizes as equal as can be, or cut at the indices.
+
+    The second argument has three names: ``indices`` for a sequence of cuts, ``sections`` for a
+    number of pieces, and the one that does not say which.
+
+    Raises:
+        TypeError: none of the three is given, or more than one.
+    """
+    named = [each for each in (indices_or_sections, indices, sections) if each is not None]
+    if len(named) != 1:
+        raise TypeError("tensor_split() takes one of indices_or_sections, indices and sections")
+    if not input.aval.ndim:
+        raise RuntimeError(
+            "tensor_split expected at least a 1-dimensional tensor, but got a tensor with 0 dims"
+        )
+    axis = normalize_axis(dim, input.aval.ndim)
+    size = input.aval.shape[axis]
+    given = named[0]
+    if isinstance(given, EngineTensor):
+        given = given.tolist()
+    if isinstance(given, int):
+        if given <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {given}")
+        base, extra = divmod(size, given)
+        return _slices(input, axis, [base + (i < extra) for i in range(given)])
+    cuts = [0, *[min(max(i + size if i < 0 else i, 0), size) for i in given], size]
+    return tuple(
+        ops.slice_(input, axis=axis, start=a, length=max(b - a, 0))
+        for a, b in pairwise(cuts)
+    )
+
+
+def _require_tensors(name: str, tensors: Any) -> None:
+    if isinstance(tensors, EngineTensor) or not hasattr(tensors, "__iter__"):
+        raise TypeError(
+            f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+            f"{'Tensor' if isinstance(tensors, EngineTensor) else type(tensors).__name__}"
+        )
+
+
+@function(method=False, out=True, aliases=("concat", "concatenate"))
+def cat(tensors: Any, dim: int = 0) -> Any:
+    """The tensors one after another along ``dim``."""
+    _require_tensors("cat", tensors)
+    tensors = tuple(tensors)
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    for i, x in enumerate(tensors):
+        if not isinstance(x, EngineTensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}"
+            )
+        if not x.aval.ndim:
+            raise RuntimeError(
+                f"zero-dimensional tensor (at position {i}) cannot be concatenated"
+            )
+    kept = [x for x in tensors if x.aval.shape != (0,)] or [tensors[0]]
+    axis = normalize_axis(dim, kept[0].aval.ndim)
+    return ops.cat(*kept, axis=axis)
+
+
+@function(method=False, out=True)
+def stack(tensors: Any, dim: int = 0) -> Any:
+    """The tensors, all of one shape, along a new axis ``dim``."""
+    _require_tensors("stack", tensors)
+    tensors = tuple(tensors)
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    for i, x in enumerate(tensors):
+        if not isinstance(x, EngineTensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}"
+            )
+    first = tensors[0].aval.shape
+    for i, x in enumerate(tensors):
+        if x.aval.shape != first:
+            raise RuntimeError(
+                f"stack expects each tensor to be equal size, but got {list(first)} at entry 0 "
+                f"and {list(x.aval.shape)} at entry {i}"
+            )
+    axis = normalize_axis(dim, len(first) + 1)
+    return ops.cat(*[ops.unsqueeze(x, axis=axis) for x in tensors], axis=axis)
+
+
+def _at_least(x: Any, ndim: int) -> Any:
+    shape = x.aval.shape
+    if len(shape) >= ndim:
+        return x
+    if ndim == 3:
+        target = {0: (1, 1, 1), 1: (1, *shape, 1), 2: (*shape, 1)}[len(shape)]
+    else:
+        target = (1,) * (ndim - len(shape)) + shape
+    return ops.reshape(x, target)
+
+
+def _define_at_least(ndim: int) -> None:
+    def body(*tensors: Any) -> Any:
+        if len(tensors) == 1 and not isinstance(tensors[0], (tuple, list)):
+            return _at_least(tensors[0], ndim)
+        many = tensors[0] if len(tensors) == 1 else tensors
+        return tuple(_at_least(x, ndim) for x in many)
+
+    function(method=False, name=f"atleast_{ndim}d")(body)
+
+
+for _ndim in (1, 2, 3):
+    _define_at_least(_ndim)
+
+
+@function()
+def repeat_interleave(
+    input: Any,  # noqa: A002
+    repeats: Any = None,
+    dim: int | None = None,
+    *,
+    output_size: int | None = None,
+) -> Any:
+    """Each slice along ``dim`` repeated; over the flat tensor without ``dim``."""
+    import numpy as np
+
+    from mindtorch.engine.tensor import from_array
+
+    if repeats is None:
+        counts = input.array()
+        return from_array(np.repeat(np.arange(counts.size), counts), input.aval.device)
+    if dim is None:
+        input, dim = ops.reshape(input, (input.aval.size,)), 0  # noqa: A001
+    axis = normalize_axis(dim, input.aval.ndim)
+    length = input.aval.shape[axis]
+    counts = repeats.detach().array() if isinstance(repeats, EngineTensor) else np.array(repeats)
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    if counts.ndim == 1 and counts.size not in (1, length):
+        raise RuntimeError(
+            f"repeats must have the same size as input along dim, but got repeats.size(0) = "
+            f"{counts.size} and input.size({axis}) = {length}"
+        )
+    places = np.repeat(np.arange(length), counts)
+    return input.index_select(axis, from_array(places, input.aval.device))
+
+
+@function(method=False)
+def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
+    """The coordinates of a grid, one tensor for each axis ("ij" or "xy" order)."""
+    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
+        tensors = tuple(tensors[0])
+    for x in tensors:
+        if x.aval.ndim > 1:
+            raise RuntimeError(
+                f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x}"
+            )
+    if indexing is None:
+        import warnings
+
+        warnings.warn(
+            "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
+            "argument.",
+            UserWarning,
+            stacklevel=2,
+        )
+        indexing = "ij"
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError(
+            'torch.meshgrid: indexing must be one of "xy" or "ij", but received: ' + indexing
+        )
+    swap = indexing == "xy" and len(tensors) >= 2
+    many = [tensors[1], tensors[0], *tensors[2:]] if swap else list(tensors)
+    shape = tuple(x.aval.size for x in many)
+    grids = []
+    for i, x in enumerate(many):
+        own = tuple(x.aval.size if j == i else 1 for j in range(len(many)))
+        grids.append(ops.expand(ops.reshape(x, own), shape=shape))
+    if swap:
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+@function(method=False)
+def block_diag(*tensors: Any) -> Any:
+    """A matrix with the tensors as blocks on its diagonal."""
+    from mindtorch.engine.tensor import constant
+
+    blocks = [_at_least(x, 2) for x in tensors]
+    width = sum(x.aval.shape[1] for x in blocks)
+    rows, left = [], 0
+    for x in blocks:
+        n = x.aval.shape[1]
+        rows.append(ops.pad(x, constant(0), padding=((0, 0), (left, width - left - n))))
+        left += n
+    return ops.cat(*rows, axis=0)
+
+
+@function(method=False)
+def cartesian_prod(*tensors: Any) -> Any:
+    """All combinations of the elements of 1-d tensors, one a row."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([ravel(x) for x in meshgrid(*tensors, indexing="ij")], -1)
+
