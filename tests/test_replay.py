@@ -14,7 +14,7 @@ import pytest
 import mindtorch.torch as torch
 from mindtorch.engine.graph import jit
 from mindtorch.engine.graph.jit import Jitted
-from mindtorch.engine.graph.replay import PATIENCE
+from mindtorch.engine.graph.tree import PATIENCE
 from tests.models import build
 
 F = torch.nn.functional

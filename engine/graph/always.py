@@ -12,7 +12,8 @@ import os
 
 from ..core import state
 from ..tensor import captures
-from .replay import Replay, Tree
+from .replay import Replay
+from .tree import Tree
 
 _active: list[Replay] = []
 _registered: list[bool] = []

@@ -18,8 +18,9 @@ from .capture import ARGUMENT, ON_CUDA, Capture, Segment
 from .compiled import Compiled, close
 from .guards import Watch
 from .op_by_op import OpByOp
-from .replay import Tree, replayed
+from .replay import replayed
 from .trace import TracingError
+from .tree import Tree
 
 logger = logging.getLogger("mindtorch.graph")
 # how often a function may be traced for one structure of arguments

@@ -1,9 +1,10 @@
 """Replay: Python runs, kernels wait; what was seen before runs compiled.
 
 The user's code runs at each call, with tensors whose data is still to come. Each op is compared
-with what followed the same ops before, in a tree of :class:`Entry`; where it is the same, nothing
-is derived again. Where data is needed (``item()``, ``print``, an optimizer's step, the end) the
-path from the root is a segment: it is bound once and run, and the tensors that are alive get data.
+with what followed the same ops before, in a tree of :class:`.tree.Entry`; where it is the same,
+nothing is derived again. Where data is needed (``item()``, ``print``, an optimizer's step, the
+end) the path from the root is a segment: it is bound once and run, and the tensors that are alive
+get data.
 
 A branch on data is another child in the tree; a number that is only appended to a list is none.
 """
@@ -22,117 +23,16 @@ from ..tensor import Tensor, captures, make, result_types
 from ..vmap import redraw
 from .capture import ARGUMENT, CONSTANT, Segment, Source, compiled
 from .ir import DRAW, Graph, Node, Value
-from .seen import Seen, Walk, repeat, seen
+from .seen import Walk, repeat, seen
 from .trace import Trace, TracingError, _plan_without_kernel, _Written, check_type, refuse_data
+from .tree import MOST_ENTRIES, MOST_SEGMENTS, PATIENCE, Entry, Fill, Tree
 
 _new = object.__new__
 _reference = weakref.ref
-# how many entries and segments a tree holds before it is cut down to nothing
-MOST_ENTRIES, MOST_SEGMENTS = 200_000, 64
 # so many ops wait at most
 MOST_WAITING = 20_000
-# after so many segments in a row that were never met again, replaying is given up
-PATIENCE = 24
 # how often a script that does not repeat is looked at again
 MOST_RESTS = 8
-
-
-class Fill:
-    """Draws what the draw at this place of the present run draws."""
-
-    __slots__ = ("__name__", "now")
-
-    def __init__(self) -> None:
-        self.now: Any = None
-
-    def __call__(self, *arrays: Any) -> None:
-        self.now(*arrays)
-
-
-class Entry:
-    """An op (or a tensor from outside, where ``op`` is None) after what its parents are.
-
-    Attributes:
-        value: of a tensor from outside; ``number`` is its element where it is a constant.
-        reach: from where to where its memory is needed, counted from its first element.
-        children: what has followed, the latest first.
-        segments: the ways the path to here was run, by the values that were needed.
-        passes: the backward passes that began here.
-        met: how often data was needed here.
-    """
-
-    __slots__ = (
-        "children", "depth", "inputs", "met", "number", "offset", "op", "outputs", "params",
-        "parent", "passes", "plan", "reach", "segments", "several", "value",
-    )  # fmt: skip
-
-    def __init__(self, parent: Entry | None, op: Any, inputs: Any, params: Any) -> None:
-        self.parent = parent
-        self.op = op
-        self.inputs = inputs
-        self.params = params
-        self.children: list[Entry] = []
-        self.segments: dict[Any, Segment] = {}
-        self.met = 0
-        self.depth: int = 0 if parent is None else parent.depth + 1
-        self.outputs: tuple[Value, ...] = ()
-        self.plan: Any = None
-        self.offset = 0
-        self.several = False
-        self.passes: tuple[Seen, ...] = ()
-        self.value: Value | None = None
-        self.number: Any = None
-        self.reach: tuple[int, int] | None = None
-
-    def path(self) -> list[Entry]:
-        found = []
-        entry: Entry | None = self
-        while entry is not None and entry.parent is not None:
-            found.append(entry)
-            entry = entry.parent
-        return found[::-1]
-
-
-class Tree:
-    """What was seen of a function, or of a script.
-
-    Attributes:
-        entries, compiled: how many entries and segments there are.
-        runs: how many segments were run compiled.
-        fresh: how many were new, since one was met again.
-        reasons: the lines where data was needed, in the order in which they were met.
-    """
-
-    def __init__(self) -> None:
-        self.lock = threading.Lock()
-        self.owner: int | None = None
-        self.clear()
-        self.runs = 0
-        self.fresh = 0
-        self.rests = 0
-
-    def clear(self) -> None:
-        self.root = Entry(None, None, (), None)
-        self.entries = 0
-        self.compiled = 0
-
-    def give_up(self) -> None:
-        """Let ops run one by one from now on."""
-        self.fresh = PATIENCE + 1
-
-    def segments(self) -> list[Segment]:
-        """What was compiled."""
-        found: list[Segment] = []
-        waiting = [self.root]
-        while waiting:
-            entry = waiting.pop()
-            found += entry.segments.values()
-            waiting += entry.children
-        return found
-
-    @property
-    def hopeless(self) -> bool:
-        return self.fresh > PATIENCE
 
 
 class Replay(Trace):
