@@ -1,18 +1,23 @@
 """Prove and measure CUDA on a machine that has a GPU; writes docs/gpu.md.
 
-    python benchmarks/cuda.py [--quick] [--out docs/gpu.md]
+    python benchmarks/cuda.py [--quick] [--out docs/gpu.md] [--only NAMES] [--budget SECONDS]
 
-One command for a machine with numba, numba-cuda, cupy, real torch and no network:
+One command for a machine with numba, numba-cuda, and, where they are there, cupy and a CUDA build
+of torch; no network. Its stages, by name:
 
-1. the op table on the GPU against the CPU's kernels in float64,
-2. the checks of tensors, memory, streams and errors (``tests/cuda_program.py``),
-3. three training steps of the seven models against the CPU,
-4. the card's ceilings: a large copy and a large matrix product, by cupy,
-5. times against real torch on the same GPU, in turns, by device events: each side is a process of
-   its own that waits for its turn, so that neither has the device while the other is timed.
+    machine   versions, driver, NVVM; the first kernel is compiled and launched
+    table     the op table on the GPU against the CPU's kernels in float64
+    tensors   the checks of tensors, memory, streams and errors (``tests/cuda_program.py``)
+    models    training steps of the seven models against the CPU
+    ceilings  a large copy and large matrix products by a vendor's library
+    times     works and training steps against real torch on the same GPU, in turns, by device
+              events: each side is a process of its own that waits while the other is timed
+    sanitizer compute-sanitizer's memcheck and racecheck over kernels that share memory
 
-Each part runs in a process of its own with a limit, and what fails is written down, not raised:
-the page always says which parts ran.
+Every stage runs in processes of its own, with a limit; what fails, hangs or kills its process is
+written down and the rest goes on. The page, and the raw results beside it (``.json``), are written
+anew after each stage, and a run of ``--only`` some stages keeps what the file says of the others.
+``--quick`` ends within nine minutes. ``--tiny`` is for numba's simulator: it proves this program.
 """
 
 from __future__ import annotations
@@ -21,298 +26,344 @@ import argparse
 import json
 import os
 import platform
+import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
-SIDES = ("mindtorch", "torch")
-HEADER = """# CUDA on a GPU
+# in place of this folder, where this file would be found as NVIDIA's package "cuda"
+sys.path = [str(ROOT), *[p for p in sys.path if Path(p or ".").resolve() != ROOT / "benchmarks"]]
 
-Written by `python benchmarks/cuda.py`.
-"""
+from benchmarks import gpu_page  # noqa: E402
+from benchmarks.cuda_side import SIDES  # noqa: E402
+from benchmarks.processes import Ended, Program  # noqa: E402
 
-
-# --- one side of the measurements ----------------------------------------------------------------
-
-
-def namespace(side: str) -> Any:
-    """``mindtorch.torch``, or real torch."""
-    if side == "torch":
-        import torch
-
-        torch.backends.cuda.matmul.allow_tf32 = False
-        torch.backends.cudnn.allow_tf32 = False
-        return torch
-    import mindtorch.torch
-
-    return mindtorch.torch
+# seconds that a stage may take: full, quick, tiny
+LIMITS = {
+    "machine": (120, 60, 60), "table": (3600, 160, 120), "tensors": (600, 60, 120),
+    "models": (900, 90, 120), "ceilings": (120, 40, 60), "times": (2400, 160, 240),
+    "sanitizer": (900, 60, 20),
+}  # fmt: skip
+ROW_LIMIT, ANSWER_LIMIT = 90.0, 180.0
+SANITIZED = ("sum", "softmax", "layer_norm", "cumsum", "sort", "matmul", "max_pool2d")
 
 
-def works(torch: Any, quick: bool) -> dict[str, tuple[Callable[[], Any], float, float]]:
-    """What is timed, by name: (function, bytes that it must move, operations that it must do)."""
-    functional = torch.nn.functional
-    scale = 4 if quick else 1
-    torch.manual_seed(0)
+class Context:
+    """What the stages share: the options, and when they must end."""
 
-    def randn(*shape: int, dtype: Any = None) -> Any:
-        return torch.randn(*shape, device="cuda", dtype=dtype or torch.float32)
+    def __init__(self, options: argparse.Namespace) -> None:
+        self.size = "tiny" if options.tiny else "quick" if options.quick else "full"
+        budget = options.budget or (540 if options.quick else 0)
+        self.deadline = time.monotonic() + (budget or 1e9)
+        self.ends = self.deadline
 
-    n = (1 << 26) // scale
-    x, y, z = randn(n), randn(n), randn(n)
-    rows = randn(16384 // scale, 4096)
-    weight, bias = randn(4096), randn(4096)
-    a, b = randn(4096 // scale, 4096), randn(4096, 4096)
-    half = torch.float16
-    ah, bh = a.to(half), b.to(half)
-    image, kernel = randn(64 // scale, 64, 56, 56), randn(64, 64, 3, 3)
-    index = torch.randint(0, 50000, (65536 // scale,), device="cuda")
-    table, slopes = randn(50000, 256), randn(65536 // scale, 256)
-    q, k, v = (randn(8, 16, 512, 64) for _ in range(3))
-    size, width = x.numel() * 4, rows.numel() * 4
-    m = a.shape[0]
-    places = image.shape[0] * 56 * 56
-    return {
-        "copy 64M": (x.clone, 2.0 * size, 0),
-        "add 64M": (lambda: x + y, 3.0 * size, 0),
-        "chain of 5 elementwise ops": (
-            lambda: torch.sigmoid((x * y + z).tanh() * 0.5), 4.0 * size, 0),
-        "sum of all": (x.sum, 1.0 * size, 0),
-        "sum of rows": (lambda: rows.sum(1), 1.0 * width, 0),
-        "sum of columns": (lambda: rows.sum(0), 1.0 * width, 0),
-        "softmax": (lambda: functional.softmax(rows, -1), 2.0 * width, 0),
-        "layer_norm": (lambda: functional.layer_norm(rows, (4096,), weight, bias), 2.0 * width, 0),
-        "transpose, copied": (lambda: rows.t().contiguous(), 2.0 * width, 0),
-        "embedding": (lambda: functional.embedding(index, table), 2.0 * slopes.numel() * 4, 0),
-        "index_add": (lambda: table.index_add(0, index, slopes), 3.0 * slopes.numel() * 4, 0),
-        "sort 1M": (lambda: x[: 1 << 20].sort(), 0, 0),
-        "cumsum of rows": (lambda: rows.cumsum(1), 2.0 * width, 0),
-        "matmul float32": (lambda: a @ b, 0, 2.0 * m * 4096 * 4096),
-        "matmul float16": (lambda: ah @ bh, 0, 2.0 * m * 4096 * 4096),
-        "conv 3x3, 64 channels": (
-            lambda: functional.conv2d(image, kernel, padding=1), 0, 2.0 * places * 64 * 64 * 9),
-        "max_pool 2x2": (lambda: functional.max_pool2d(image, 2), 1.25 * image.numel() * 4, 0),
-        "attention 512": (
-            lambda: functional.scaled_dot_product_attention(q, k, v), 0,
-            4.0 * 8 * 16 * 512 * 512 * 64),
-    }  # fmt: skip
+    def begin(self, stage: str) -> None:
+        limit = LIMITS[stage][("full", "quick", "tiny").index(self.size)]
+        self.ends = min(time.monotonic() + limit, self.deadline)
+
+    def left(self) -> float:
+        return self.ends - time.monotonic()
 
 
-def steps(torch: Any) -> dict[str, Callable[[], Any]]:
-    """A training step of each model, on the GPU, in its full size."""
-    from tests.models import MODELS, build
+# --- the stages ----------------------------------------------------------------------------------
 
-    found = {}
-    torch.set_default_device("cuda")
+
+def machine(context: Context) -> Any:
+    """The last facts of ``benchmarks/gpu_probe.py``, and at which of them it ended."""
+    found: dict[str, Any] = {"python": platform.python_version(), "system": platform.platform()}
+    program = Program("benchmarks/gpu_probe.py")
     try:
-        for name in MODELS:
-            found[f"step of {name}"] = build(torch, name)[1]
+        while "done" not in found:
+            found.update(program.answer(context.left()))
+    except Ended as end:
+        found["error"] = str(end)
     finally:
-        torch.set_default_device(None)
+        program.end()
     return found
 
 
-def milliseconds(torch: Any, function: Callable[[], Any], repeat: int) -> float:
-    """The time of one call by device events, of ``repeat`` calls in a row."""
-    start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-    start.record()
-    for _ in range(repeat):
-        function()
-    end.record()
-    torch.cuda.synchronize()
-    return float(start.elapsed_time(end)) / repeat
+class Table:
+    """The op table, in several processes; one that hangs or dies begins again after that row."""
 
+    def __init__(self, context: Context, parts: int) -> None:
+        self.context = context
+        self.parts = parts
+        self.lock = threading.Lock()
+        self.found: dict[str, Any] = {"rows": 0, "count": 0, "different": {}, "left": 0}
 
-def serve(side: str, quick: bool) -> None:
-    """Answer lines of JSON: {"time": name} with {"ms": ...}; the other side waits meanwhile."""
-    torch = namespace(side)
-    timed = works(torch, quick)
-    functions = {name: work[0] for name, work in timed.items()} | steps(torch)
-    facts = {name: (moved, done) for name, (_, moved, done) in timed.items()}
-    print(json.dumps({"names": list(functions), "facts": facts}), flush=True)
-    repeats: dict[str, int] = {}
-    for line in sys.stdin:
-        name = json.loads(line)["time"]
+    def run(self) -> dict[str, Any]:
+        threads = [threading.Thread(target=self._part, args=(k,)) for k in range(self.parts)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        return self.found
+
+    def _part(self, part: int) -> None:
+        after, left = -1, -1
+        while after is not None and self.context.left() > 5:
+            after, left = self._from(part, after)
+        with self.lock:
+            self.found["left"] += left
+
+    def _from(self, part: int, after: int) -> tuple[Any, int]:
+        """Run the rows after ``after``: (the row to go on after, how many rows are left)."""
+        rows = {"tiny": ["--kernels", "--every", "60"], "quick": ["--kernels"]}
+        program = Program(
+            "tests/cuda_table.py", "--lines", "--float64", "--part", f"{part}/{self.parts}",
+            "--after", str(after), *rows.get(self.context.size, ["--all"]),
+        )  # fmt: skip
+        row, name, left = after, "start", -1
         try:
-            if name.startswith("step"):
-                torch.set_default_device("cuda")
-            if name not in repeats:  # compile, and see how many calls fill 50 ms
-                functions[name]()
-                once = milliseconds(torch, functions[name], 2)
-                repeats[name] = max(1, min(100, int(50 / max(once, 1e-3))))
-            answer = {"ms": milliseconds(torch, functions[name], repeats[name])}
-        except Exception as error:
-            answer = {"error": f"{type(error).__name__}: {error}"[:200]}
+            while True:
+                told = program.answer(min(ROW_LIMIT, self.context.left()))
+                if "done" in told:
+                    return None, 0
+                row, name, left = told["row"], told["name"], told["left"]
+                if "count" in told:
+                    self._note(told)
+        except Ended as end:
+            if self.context.left() <= 1:
+                return None, left
+            with self.lock:
+                self.found["different"][f"{name} (part {part}, row {row})"] = str(end)[:300]
+            return (None, left) if row == after else (row, left)
         finally:
-            torch.set_default_device(None)
-        print(json.dumps(answer), flush=True)
+            program.end()
+
+    def _note(self, told: dict[str, Any]) -> None:
+        with self.lock:
+            self.found["rows"] += 1
+            self.found["count"] += told["count"]
+            self.found["different"].update(told["different"])
+
+
+def table(context: Context) -> Any:
+    return Table(context, max(1, min(8, (os.cpu_count() or 2) // 2))).run()
+
+
+def lines_of(context: Context, program: str, *arguments: str) -> dict[str, Any]:
+    """Everything that a program tells, one object after another, until it says "done"."""
+    found: dict[str, Any] = {}
+    running = Program(program, *arguments)
+    try:
+        while "done" not in found:
+            found.update(running.answer(context.left()))
+    except Ended as end:
+        found["error"] = str(end)
+    finally:
+        running.end()
+    found.pop("done", None)
+    return found
+
+
+def tensors(context: Context) -> Any:
+    return lines_of(context, "tests/cuda_program.py", "--lines")
+
+
+def models(context: Context) -> Any:
+    return lines_of(context, "tests/cuda_models.py", *(["mlp"] if context.size == "tiny" else []))
+
+
+def ceilings(context: Context) -> Any:
+    small = ["--small"] if context.size == "tiny" else []
+    return lines_of(context, "benchmarks/gpu_ceilings.py", *small)
+
+
+class Side:
+    """A process that times one namespace; started again when its device is lost."""
+
+    def __init__(self, side: str, context: Context) -> None:
+        self.side = side
+        self.context = context
+        self.program: Program | None = None
+        self.hello = self._start()
+
+    def _start(self) -> dict[str, Any]:
+        self.program = Program("benchmarks/cuda_side.py", self.side, "--size", self.context.size)
+        return self.program.answer(min(ANSWER_LIMIT, self.context.left()))
+
+    def time(self, name: str) -> dict[str, Any]:
+        try:
+            if self.program is None:
+                self._start()
+            assert self.program is not None
+            limit = min(ANSWER_LIMIT, self.context.left())
+            answer = self.program.ask({"time": name}, limit)
+        except Ended as end:
+            answer = {"error": str(end), "dead": True}
+        if answer.get("dead"):
+            self.end()
+        return answer
+
+    def end(self) -> None:
+        if self.program is not None:
+            self.program.end()
+        self.program = None
+
+
+def times(context: Context, tell: Callable[[Any], None] = lambda found: None) -> Any:
+    """The median time of each work on each side, taken in turns."""
+    sides: dict[str, Side] = {}
+    found: dict[str, Any] = {"sides": {}, "works": {}}
+    for side in SIDES:
+        try:
+            sides[side] = Side(side, context)
+            found["sides"][side] = sides[side].hello["version"]
+        except Ended as end:
+            found["sides"][side] = f"not timed: {end}"
+    rounds = {"full": 9, "quick": 3, "tiny": 1}[context.size]
+    names = next((s.hello["names"] for s in sides.values()), [])
+    try:
+        for place, name in enumerate(names):
+            if context.left() < 5:
+                found["not reached"] = names[place:]
+                break
+            found["works"][name] = _in_turns(sides, name, rounds)
+            tell(found)
+    finally:
+        for each in sides.values():
+            each.end()
+    return found
+
+
+def _in_turns(sides: dict[str, Side], name: str, rounds: int) -> dict[str, Any]:
+    times: dict[str, list[float]] = {side: [] for side in sides}
+    found: dict[str, Any] = {"errors": {}}
+    for _ in range(rounds):
+        for side, process in sides.items():
+            if side in found["errors"]:
+                continue
+            answer = process.time(name)
+            if "ms" not in answer:
+                found["errors"][side] = answer["error"]
+                continue
+            times[side].append(answer["ms"])
+            found["facts"] = [answer["moved"], answer["done"]]
+            if answer["first"] is not None:
+                found.setdefault("first", {})[side] = answer["first"]
+    medians = {side: sorted(t)[len(t) // 2] for side, t in times.items() if t}
+    return {**found, **medians}
+
+
+def sanitizer(context: Context) -> Any:
+    """The summaries of compute-sanitizer's tools over kernels that share memory."""
+    tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
+    if not Path(tool).exists():
+        return {"error": "compute-sanitizer is not installed"}
+    found = {}
+    for check in ("memcheck", "racecheck"):
+        program = str(ROOT / "tests" / "cuda_table.py")
+        command = [tool, "--tool", check, sys.executable, "-P", program, "--few", *SANITIZED]
+        try:
+            done = subprocess.run(
+                command, env=dict(os.environ, PYTHONPATH=str(ROOT)), cwd=ROOT, text=True,
+                capture_output=True, check=False, timeout=max(context.left() / 2, 5),
+            )  # fmt: skip
+            lines = [s for s in done.stdout.splitlines() if "SUMMARY" in s]
+            found[check] = lines[-1] if lines else (done.stdout + done.stderr)[-300:]
+        except subprocess.TimeoutExpired:
+            found[check] = "not done in time"
+    return found
+
+
+STAGES: dict[str, Callable[..., Any]] = {
+    "machine": machine, "tensors": tensors, "models": models, "ceilings": ceilings,
+    "times": times, "table": table, "sanitizer": sanitizer,
+}  # fmt: skip
 
 
 # --- the whole -----------------------------------------------------------------------------------
 
 
-def run(program: str, *arguments: str, limit: float = 1800) -> Any:
-    """What a program prints last, read as JSON; {"error": ...} where it fails."""
-    environment = dict(os.environ, PYTHONPATH=str(ROOT))
-    command = [sys.executable, str(ROOT / program), *arguments]
-    try:
-        done = subprocess.run(
-            command, env=environment, capture_output=True, text=True, cwd=ROOT, check=False,
-            timeout=limit,
-        )  # fmt: skip
-        return json.loads(done.stdout.strip().splitlines()[-1])
-    except subprocess.TimeoutExpired:
-        return {"error": f"not done after {limit:.0f} s"}
-    except (IndexError, ValueError):
-        return {"error": done.stderr[-600:]}
+def find_toolkit() -> None:
+    """Tell numba-cuda where NVVM is, where only an installed toolkit has it."""
+    if any(os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")):
+        return
+    compiler = shutil.which("nvcc")
+    places = [Path(compiler).resolve().parent.parent] if compiler else []
+    for place in (*places, Path("/usr/local/cuda")):
+        if (place / "nvvm").is_dir():
+            os.environ["CUDA_HOME"] = str(place)
+            return
 
 
-def ceilings() -> dict[str, Any]:
-    """Bytes a second of a large copy, and operations a second of large products, by cupy."""
-    import cupy
+class Results:
+    """What is known so far, written to the page and beside it after every change."""
 
-    def best(function: Callable[[], Any]) -> float:
-        times = []
-        for _ in range(20):
-            start, end = cupy.cuda.Event(), cupy.cuda.Event()
-            start.record()
-            function()
-            end.record()
-            end.synchronize()
-            times.append(cupy.cuda.get_elapsed_time(start, end) / 1e3)
-        return float(sorted(times)[len(times) // 2])
+    def __init__(self, place: Path) -> None:
+        self.place = place
+        self.raw = place.with_suffix(".json")
+        self.found: dict[str, Any] = {}
 
-    n, m = 1 << 28, 8192
-    source, target = cupy.random.random(n // 8), cupy.empty(n // 8)
-    found = {"copy GB/s": 2 * n / best(lambda: cupy.copyto(target, source)) / 1e9}
-    for name in ("float32", "float16"):
-        a = cupy.random.random((m, m)).astype(name)
-        cupy.matmul(a, a)
-        found[f"matmul {name} TFLOP/s"] = 2 * m**3 / best(lambda a=a: cupy.matmul(a, a)) / 1e12
-    device = cupy.cuda.runtime.getDeviceProperties(0)
-    return {"card": device["name"].decode(), **found}
+    def load(self) -> None:
+        try:
+            self.found = dict(json.loads(self.raw.read_text()))
+        except (OSError, ValueError):
+            self.found = {}
+
+    def take(self, stage: str, result: Any) -> None:
+        self.found[stage] = result
+        self.raw.write_text(json.dumps(self.found, indent=1))
+        self.place.write_text(gpu_page.page(self.found))
 
 
-class Side:
-    """A process that times one side when it is asked to."""
-
-    def __init__(self, side: str, quick: bool) -> None:
-        command = [sys.executable, __file__, "--serve", side, *(["--quick"] if quick else [])]
-        self.process = subprocess.Popen(
-            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT,
-            env=dict(os.environ, PYTHONPATH=str(ROOT)),
-        )  # fmt: skip
-        self.hello = self.read()
-
-    def read(self) -> Any:
-        assert self.process.stdout is not None
-        line = self.process.stdout.readline()
-        if not line:
-            raise RuntimeError("the side has ended")
-        return json.loads(line)
-
-    def time(self, name: str) -> Any:
-        assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps({"time": name}) + "\n")
-        self.process.stdin.flush()
-        return self.read()
-
-
-def measure(quick: bool, rounds: int) -> dict[str, Any]:
-    """The median time of each work on each side, taken in turns."""
-    sides = {side: Side(side, quick) for side in SIDES}
-    found: dict[str, Any] = {}
-    for name in sides["mindtorch"].hello["names"]:
-        times: dict[str, list[float]] = {side: [] for side in SIDES}
-        errors = {}
-        for _ in range(rounds):
-            for side, process in sides.items():
-                answer = process.time(name)
-                if "ms" in answer:
-                    times[side].append(answer["ms"])
-                else:
-                    errors[side] = answer["error"]
-        medians = {side: sorted(t)[len(t) // 2] for side, t in times.items() if t}
-        found[name] = {**medians, "errors": errors,
-                       "facts": sides["mindtorch"].hello["facts"].get(name)}  # fmt: skip
-    for process in sides.values():
-        process.process.terminate()
-    return found
-
-
-def page(results: dict[str, Any]) -> str:
-    """docs/gpu.md from the results."""
-    lines = [HEADER, f"Machine: {results['machine']}.", ""]
-    table = results["table"]
-    lines += ["## Right", "", "| part | result |", "|---|---|"]
-    if "error" in table:
-        lines.append(f"| op table | did not run: {table['error']} |")
-    else:
-        differ = len(table["different"])
-        lines.append(f"| op table | {table['count']} comparisons, {differ} differ |")
-    program = results["program"]
-    lines.append(f"| tensors | {program.get('checks')} checks, failed: "
-                 f"{sorted(program.get('failed', program))} |")  # fmt: skip
-    for name, found in results["models"].items():
-        lines.append(f"| {name} | {json.dumps(found)} |")
-    lines += ["", *[f"- {k}: {v}" for k, v in table.get("different", {}).items()], ""]
-    lines += ["## Ceilings", "", f"{json.dumps(results['ceilings'])}", "", "## Times", "",
-              "Median of turns, by device events; rate: of the bytes or operations that the work "
-              "cannot avoid.", "", "| work | ms | torch ms | ratio | rate |",
-              "|---|---|---|---|---|"]  # fmt: skip
-    for name, found in results["times"].items():
-        lines.append(_row(name, found))
-    return "\n".join(lines) + "\n"
-
-
-def _row(name: str, found: Any) -> str:
-    if not isinstance(found, dict) or any(side not in found for side in SIDES):
-        return f"| {name} | {json.dumps(found)[:160]} | | | |"
-    mine, theirs = (found[side] for side in SIDES)
-    moved, done = found.get("facts") or (0, 0)
-    rate = f"{moved / mine / 1e6:.0f} GB/s" if moved else f"{done / mine / 1e9:.1f} TFLOP/s" if (
-        done) else ""  # fmt: skip
-    return f"| {name} | {mine:.3f} | {theirs:.3f} | {mine / theirs:.2f} | {rate} |"
-
-
-def attempt(function: Callable[[], Any]) -> Any:
+def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
     """The function's result; {"error": ...} for whatever it raises."""
     try:
-        return function()
+        return function(*arguments)
     except Exception as error:
-        return {"error": f"{type(error).__name__}: {error}"[:300]}
+        return {"error": f"{type(error).__name__}: {error}"[:600]}
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--quick", action="store_true", help="smaller sizes, fewer turns")
+def options_of(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("--quick", action="store_true", help="smaller sizes, within nine minutes")
+    parser.add_argument("--tiny", action="store_true", help="for numba's simulator")
+    parser.add_argument("--only", default=",".join(STAGES), help="stages, separated by commas")
+    parser.add_argument("--budget", type=float, default=0, help="seconds for everything")
     parser.add_argument("--out", default=str(ROOT / "docs" / "gpu.md"))
-    parser.add_argument("--serve", choices=SIDES)
-    options = parser.parse_args()
-    if options.serve:
-        sys.path.insert(0, str(ROOT))
-        serve(options.serve, options.quick)
-        return 0
-    sys.path.insert(0, str(ROOT))
+    options = parser.parse_args(arguments)
+    options.stages = options.only.split(",")
+    unknown = set(options.stages) - set(STAGES)
+    if unknown:
+        parser.error(f"no stage {', '.join(sorted(unknown))}; there are {', '.join(STAGES)}")
+    return options
+
+
+def main(arguments: list[str] | None = None) -> int:
+    options = options_of(arguments)
+    simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
+    find_toolkit()
+    if simulated != options.tiny:
+        print("--tiny is for the simulator (NUMBA_ENABLE_CUDASIM=1), the rest for a GPU")
+        return 2
     from mindtorch.engine import cuda
 
-    if os.environ.get("NUMBA_ENABLE_CUDASIM") == "1" or not cuda.device_count():
+    if not simulated and not cuda.device_count():
         print("there is no GPU here: nothing was measured, docs/gpu.md stays as it is")
         return 1
-    begun = time.time()
-    machine = f"{platform.platform()}, Python {platform.python_version()}"
-    results: dict[str, Any] = {"machine": machine}
-    arguments = () if options.quick else ("--all",)
-    results["table"] = run("tests/cuda_table.py", "--float64", *arguments)
-    results["program"] = run("tests/cuda_program.py")
-    results["models"] = run("tests/cuda_models.py")
-    results["ceilings"] = attempt(ceilings)
-    results["times"] = attempt(lambda: measure(options.quick, 3 if options.quick else 9))
-    Path(options.out).write_text(page(results))
-    print(f"{options.out} written after {time.time() - begun:.0f} s")
+    results = Results(Path(options.out))
+    if set(options.stages) != set(STAGES):
+        results.load()
+    context = Context(options)
+    for stage in options.stages:
+        begun = time.monotonic()
+        context.begin(stage)
+        if context.left() < 5:
+            results.take(stage, {"error": "no time was left"})
+            continue
+        more = (lambda found: results.take("times", found),) if stage == "times" else ()
+        found = attempt(STAGES[stage], context, *more)
+        found["seconds"] = round(time.monotonic() - begun, 1)
+        results.take(stage, found)
+        print(f"{stage}: {found['seconds']} s {found.get('error', '')[:200]}", flush=True)
+    print(f"{options.out} written")
     return 0
 
 

@@ -3,7 +3,7 @@ numba's simulator, where sizes are tiny.
 
     python tests/cuda_models.py [names...]
 
-Prints a JSON object: for each model the largest relative difference of its losses, and of its
+Prints a JSON object for each model: the largest relative difference of its losses, and of its
 parameters and gradients after the steps. Adam makes steps of the size of its rate of gradients that
 are nothing but rounding, so its parameters may differ by that.
 """
@@ -57,19 +57,26 @@ def difference(mine: list[Any], theirs: list[Any]) -> float:
     return max(float(np.abs(a - b).max(initial=0)) for a, b in pairs) / max(scale, 1e-30)
 
 
-def main() -> None:
-    warnings.simplefilter("ignore")
-    sys.setswitchinterval(1e-4)  # the simulator's threads wait for one another
-    found = {}
-    for name in sys.argv[1:] or MODELS:
-        steps = 1 if SIMULATED else 3
+def measured(name: str) -> Any:
+    """The largest differences of a model; {"error": ...} for what it raises."""
+    steps = 1 if SIMULATED else 3
+    try:
         (losses, state, slopes), (expected, held, own) = (
             train(name, device, steps) for device in ("cuda", "cpu")
         )
-        worst = max(abs(a - b) / max(abs(b), 1) for a, b in zip(losses, expected, strict=True))
-        found[name] = {"loss": worst, "parameters": difference(state, held),
-                       "gradients": difference(slopes, own)}  # fmt: skip
-    print(json.dumps(found))
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"[:400]}
+    worst = max(abs(a - b) / max(abs(b), 1) for a, b in zip(losses, expected, strict=True))
+    return {"loss": worst, "parameters": difference(state, held),
+            "gradients": difference(slopes, own)}  # fmt: skip
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    sys.setswitchinterval(1e-4)  # the simulator's threads wait for one another
+    for name in sys.argv[1:] or MODELS:
+        print(json.dumps({name: measured(name)}), flush=True)
+    print(json.dumps({"done": True}))
 
 
 if __name__ == "__main__":

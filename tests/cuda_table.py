@@ -2,12 +2,14 @@
 simulator (``NUMBA_ENABLE_CUDASIM=1``).
 
     python tests/cuda_table.py [--all | --kernels] [--float64] [--part i/n] [names...]
+    python tests/cuda_table.py --lines --after N ...
 
 ``--float64`` compares float32 with what the CPU computes from the same numbers in float64.
 
 Prints a JSON object: how many comparisons were made, and what differs by row. ``--all`` takes every
 case and type of a row and the second derivative, ``--kernels`` those rows that run kernels which no
-other row runs; otherwise one case in float32 and its gradient.
+other row runs; otherwise one case in float32 and its gradient. ``--lines`` tells of each row before
+and after it is run, and ends where the device is lost; ``--after`` goes on behind a row.
 """
 
 from __future__ import annotations
@@ -134,41 +136,86 @@ def chosen(row: Row, everything: bool, most: int | None = None) -> list[tuple[An
     return [(largest, "float32" if "float32" in row.dtypes else row.dtypes[0])]
 
 
-def main() -> None:
+def options_of() -> argparse.Namespace:
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
+    parser.add_argument("--few", action="store_true")
     parser.add_argument("--float64", action="store_true")
     parser.add_argument("--kernels", action="store_true")
     parser.add_argument("--part", default="0/1")
+    parser.add_argument("--after", type=int, default=-1)
+    parser.add_argument("--every", type=int, default=1)
+    parser.add_argument("--lines", action="store_true")
     parser.add_argument("--verbose", action="store_true")
     parser.add_argument("names", nargs="*")
-    options = parser.parse_args()
-    warnings.simplefilter("ignore")
-    sys.setswitchinterval(1e-4)  # the simulator's threads wait for one another
-    importlib.import_module("mindtorch.torch.nn.functional")
+    return parser.parse_args()
+
+
+def selected(options: argparse.Namespace) -> list[tuple[int, Row]]:
+    """The rows to run, with their numbers in the table."""
     part, parts = map(int, options.part.split("/"))
     rows = [r for r in all_rows() if not options.names or r.name in options.names]
-    count, different, times = 0, {}, {}
+    found = []
     for number, row in enumerate(rows):
-        if number % parts != part or row.name in OTHERWISE:
+        if number % parts != part or number <= options.after or row.name in OTHERWISE:
             continue
         if options.kernels and (number % _SHARE if elementwise(row) else on_host(row)):
             continue
+        if not number // parts % options.every:
+            found.append((number, row))
+    return found
+
+
+def run_row(row: Row, options: argparse.Namespace) -> tuple[int, dict[str, str]]:
+    """(comparisons made, what differs by case)."""
+    count, different = 0, {}
+    for case, dtype in chosen(row, options.all, _FEW if options.kernels or options.few else None):
+        label = f"{row.name} {dtype} {[a.shape for a in case]}"
+        try:
+            made, difference = check(row, case, dtype, options.all, options.float64)
+        except Exception as error:
+            made, difference = 1, f"{type(error).__name__}: {error}"[:300]
+            if options.verbose:
+                traceback.print_exc()
+        count += made
+        if difference:
+            different[label] = difference
+    return count, different
+
+
+def lost() -> bool:
+    """Whether the device does nothing more for this process."""
+    try:
+        return bool((mt.ones(1, device="cuda") + 1).item() != 2)
+    except Exception:
+        return True
+
+
+def main() -> None:
+    options = options_of()
+    warnings.simplefilter("ignore")
+    sys.setswitchinterval(1e-4)  # the simulator's threads wait for one another
+    importlib.import_module("mindtorch.torch.nn.functional")
+    rows = selected(options)
+    count, different, times = 0, {}, {}
+    for place, (number, row) in enumerate(rows):
+        told = {"row": number, "name": row.name, "left": len(rows) - place}
+        if options.lines:
+            print(json.dumps(told), flush=True)
         start = time.perf_counter()
-        for case, dtype in chosen(row, options.all, _FEW if options.kernels else None):
-            label = f"{row.name} {dtype} {[a.shape for a in case]}"
-            try:
-                made, difference = check(row, case, dtype, options.all, options.float64)
-            except Exception as error:
-                made, difference = 1, f"{type(error).__name__}: {error}"[:300]
-                if options.verbose:
-                    traceback.print_exc()
-            count += made
-            if difference:
-                different[label] = difference
+        made, found = run_row(row, options)
+        count += made
+        different.update(found)
         times[f"{number} {row.name}"] = time.perf_counter() - start
+        if options.lines:
+            told |= {"left": len(rows) - place - 1, "count": made, "different": found}
+            print(json.dumps(told), flush=True)
+            if found and lost():
+                sys.exit("the device is lost")
     slowest = dict(sorted(times.items(), key=lambda item: -item[1])[:12])
-    print(json.dumps({"count": count, "different": different, "slowest": slowest}))
+    print(json.dumps({
+        "count": count, "different": different, "slowest": slowest, "done": True,
+    }))  # fmt: skip
 
 
 if __name__ == "__main__":

@@ -16,13 +16,14 @@ from typing import Any
 
 import pytest
 
+from benchmarks import gpu_page, processes
 from mindtorch.engine import cuda_ops
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
-def _run(program: str, *arguments: str, simulated: bool = True) -> Any:
-    """What a program of this folder prints last, read as JSON."""
+def _run(program: str, *arguments: str, simulated: bool = True, last: bool = True) -> Any:
+    """What a program of this folder prints last, or all of it, read as JSON objects."""
     environment = dict(os.environ, PYTHONPATH=str(ROOT))
     if simulated and not Path("/dev/nvidiactl").exists():
         environment["NUMBA_ENABLE_CUDASIM"] = "1"
@@ -31,7 +32,8 @@ def _run(program: str, *arguments: str, simulated: bool = True) -> Any:
         command, env=environment, capture_output=True, text=True, cwd=ROOT, check=False
     )
     assert done.returncode == 0, done.stderr[-3000:]
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    told = [json.loads(line) for line in done.stdout.strip().splitlines()]
+    return told[-1] if last else {k: v for each in told for k, v in each.items()}
 
 
 def test_kernels_agree_with_the_cpus() -> None:
@@ -58,21 +60,53 @@ def test_every_op_runs_on_the_device_or_has_a_reason() -> None:
 
 def test_the_page_of_a_gpu_says_what_did_not_run() -> None:
     """benchmarks/cuda.py writes its page from parts that ran and from parts that failed."""
-    place = ROOT / "benchmarks" / "cuda.py"
-    spec = importlib.util.spec_from_file_location("gpu_benchmark", place)
-    assert spec is not None and spec.loader is not None
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
     failed = {"error": "no such card"}
-    results: dict[str, Any] = {"machine": "m", "ceilings": failed, "program": failed,
+    results: dict[str, Any] = {"machine": failed, "ceilings": failed, "tensors": failed,
                                "models": failed, "table": failed, "times": failed}  # fmt: skip
-    assert program.page(results).count("no such card") >= 4
-    results["table"] = {"count": 3, "different": {"add": "2 epsilons"}}
+    found = gpu_page.page(results)
+    assert found.count("no such card") >= 6 and "Not run: sanitizer." in found
+    results["table"] = {"rows": 1, "count": 3, "left": 0, "different": {"add": "2 epsilons"}}
     timed = {"mindtorch": 1.0, "torch": 2.0, "facts": [4e9, 0]}
-    results["times"] = {"copy": timed, "sort": {"errors": {"torch": "x"}}}
-    page = program.page(results)
-    assert "3 comparisons, 1 differ" in page and "- add: 2 epsilons" in page
-    assert "| copy | 1.000 | 2.000 | 0.50 | 4000 GB/s |" in page
+    results["times"] = {"works": {"copy": timed, "sort": {"errors": {"torch": "x"}}}}
+    found = gpu_page.page(results)
+    assert "3 comparisons of 1 rows, 1 differ, 0 not reached" in found
+    assert "- `add`: 2 epsilons" in found
+    assert "| copy | 1.0000 | 2.0000 | 0.50 | 4000 GB/s | - / - |" in found
+
+
+def test_a_program_that_dies_or_hangs_is_reported(tmp_path: Path) -> None:
+    """The benchmark waits no longer than its limit, and says what a dead process said last."""
+    program = tmp_path / "program.py"
+    program.write_text("import sys\nprint('noise')\nprint('{\"a\": 1}', flush=True)\n"
+                       "sys.stdin.readline()\nsys.exit('the device is lost')\n")  # fmt: skip
+    running = processes.Program(str(program))
+    try:
+        assert running.answer(60) == {"a": 1}
+        with pytest.raises(processes.Ended, match=r"no answer after 0 s"):
+            running.answer(0.01)
+        with pytest.raises(processes.Ended, match=r"ended with 1: the device is lost"):
+            running.ask({}, 60)
+    finally:
+        running.end()
+
+
+@pytest.mark.exhaustive
+def test_the_benchmark_of_a_gpu_runs_to_its_end_in_the_simulator(tmp_path: Path) -> None:
+    """All stages, started as on a GPU: from any folder, without the benchmarks' own in the way of
+    NVIDIA's package ``cuda``."""
+    page = tmp_path / "gpu.md"
+    environment = dict(os.environ, NUMBA_ENABLE_CUDASIM="1")
+    done = subprocess.run(
+        [sys.executable, str(ROOT / "benchmarks" / "cuda.py"), "--tiny", "--out", str(page)],
+        env=environment, capture_output=True, text=True, cwd=tmp_path, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr[-2000:]
+    results = json.loads(page.with_suffix(".json").read_text())
+    assert results["table"]["count"] > 0 and results["table"]["different"] == {}
+    assert results["tensors"]["failed"] == {} and results["models"]["mlp"]["loss"] < 1e-6
+    assert set(results["times"]["works"]) >= {"copy 64M", "step of mlp"}
+    works = results["times"]["works"]
+    assert all("mindtorch" in work for name, work in works.items() if ", " not in name)
 
 
 @pytest.mark.exhaustive
@@ -93,7 +127,7 @@ def test_models_train_as_on_the_cpu(name: str) -> None:
     Adam divides a gradient by its own size, so one that is nothing but rounding moves a parameter
     by up to the rate (3e-3 at most here) in either direction.
     """
-    found = _run("cuda_models.py", name)
+    found = _run("cuda_models.py", name, last=False)
     assert found[name]["loss"] <= 2e-6
     assert found[name]["gradients"] <= 2e-5
     assert found[name]["parameters"] <= (2e-5 if name in ("mlp", "lenet", "resnet18") else 6e-3)

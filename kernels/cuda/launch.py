@@ -12,6 +12,7 @@ take ``count`` first.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -22,7 +23,15 @@ from numba import config, cuda
 from . import streams
 from .memory import DeviceArray
 
-config.CUDA_LOW_OCCUPANCY_WARNINGS = 0  # a small tensor is no mistake
+
+def _be_quiet() -> None:
+    """A small tensor is no mistake: no warnings of few blocks."""
+    config.CUDA_LOW_OCCUPANCY_WARNINGS = 0
+    with contextlib.suppress(ImportError, AttributeError):  # numba-cuda has settings of its own
+        importlib.import_module("numba.cuda.core.config").CUDA_LOW_OCCUPANCY_WARNINGS = 0
+
+
+_be_quiet()
 SIMULATED = bool(config.ENABLE_CUDASIM)
 THREADS = 2 if SIMULATED else 256
 FOLDING = 2 if SIMULATED else 128

@@ -85,8 +85,10 @@ def _take(size: int) -> Any:
     cupy = _cupy()
     if cupy is None:
         return cuda.device_array(size, np.uint8)
-    with cupy.cuda.ExternalStream(streams.handle(streams.current())):
-        return cuda.as_cuda_array(cupy.empty(size, cupy.uint8), sync=False)
+    with streams.of_cupy(cupy):
+        block = cuda.as_cuda_array(cupy.empty(size, cupy.uint8), sync=False)
+    block.stream = 0  # copies name theirs; cupy's would make those of the host asynchronous
+    return block
 
 
 def _is_full(error: Exception) -> bool:

@@ -40,6 +40,12 @@ def handle(stream: Any) -> int:
     return int(getattr(value, "value", value) or 0)
 
 
+def of_cupy(cupy: Any) -> Any:
+    """A block in which cupy works on this thread's stream."""
+    address = handle(current())
+    return cupy.cuda.ExternalStream(address) if address else cupy.cuda.Stream.null
+
+
 def synchronize(stream: Any = None) -> None:
     """Wait for what was issued on ``stream``; on all streams for None."""
     if stream in (None, 0) or not hasattr(stream, "synchronize"):

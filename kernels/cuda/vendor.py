@@ -55,6 +55,6 @@ def matmul(out: Any, a: Any, b: Any) -> bool:
     if not out.dense or not _takes(out.dtype.name) or a.dtype != out.dtype or b.dtype != out.dtype:
         return False
     cupy = library()
-    with cupy.cuda.ExternalStream(streams.handle(streams.current())):
+    with streams.of_cupy(cupy):
         cupy.matmul(view(a), view(b), out=view(out))
     return True
