@@ -3,6 +3,8 @@ value."""
 
 from __future__ import annotations
 
+import threading
+import weakref
 from functools import reduce
 from math import prod
 from typing import Any
@@ -24,7 +26,8 @@ class Aval:
     """
 
     __slots__ = (
-        "contiguous", "dense", "device", "dtype", "ndim", "shape", "size", "strides", "weak",
+        "__weakref__", "contiguous", "dense", "device", "dtype", "ndim", "shape", "size",
+        "strides", "weak",
     )  # fmt: skip
     shape: Shape
     strides: Shape
@@ -63,7 +66,9 @@ class Aval:
         return tuple(s * itemsize for s in self.strides)
 
 
-_interned: dict[tuple[object, ...], Aval] = {}
+# those in use: nothing is kept of shapes that are met once
+_interned: weakref.WeakValueDictionary[tuple[object, ...], Aval] = weakref.WeakValueDictionary()
+_making = threading.Lock()
 
 
 def contiguous_strides(shape: Shape) -> Shape:
@@ -88,11 +93,12 @@ def aval(
         return found
     natural = contiguous_strides(shape)
     full_key = (shape, dtype, natural if strides is None else strides, device, weak)
-    found = _interned.get(full_key)
-    if found is None:
-        found = _new(shape, dtype, natural if strides is None else strides, device, weak)
-        _interned[full_key] = found
-    _interned[key] = found
+    with _making:
+        found = _interned.get(full_key)
+        if found is None:
+            found = _new(*full_key)
+            _interned[full_key] = found
+        _interned[key] = found
     return found
 
 

@@ -15,6 +15,7 @@ from typing import Any
 
 from . import dtypes, gaps, memory, tape
 from .aval import Aval
+from .bounded import Bounded
 from .device import cpu, empty_on
 from .tensor import Tensor, make, result_types, typed_buffer
 from .tensor import as_array as host_view
@@ -78,6 +79,9 @@ class Plan:
         self.run: Any = None
 
 
+_MOST_PLANS = 2048  # of one op
+
+
 class Op:
     """A primitive operation.
 
@@ -134,7 +138,7 @@ class Op:
         self.grad_name = grad_name or f"{camel}Backward0"
         self.input_names, self.variadic, self.defaults = _signature_of(aval)
         self.rules = tape.bind_rules(self, vjp)
-        self._plans: dict[Any, Plan] = {}
+        self._plans = Bounded(_MOST_PLANS)
         if name in OPS:
             raise ValueError(f"op {name} is declared twice")
         OPS[name] = self
@@ -163,7 +167,7 @@ class Op:
             key = (*[None if x is None else x.aval for x in inputs], *params.items())
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plans[key] = self.plan(inputs, params)
+            plan = self._plans.keep(key, self.plan(inputs, params))
         if plan.kind == KERNEL:
             result = _new(result_types[0])
             result.flat = data = plan.empty(plan.size, plan.dtype)
@@ -189,7 +193,7 @@ class Op:
         key = (*avals, *params.items()) if params else tuple(avals)
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plans[key] = self.plan(inputs, params)
+            plan = self._plans.keep(key, self.plan(inputs, params))
         return plan
 
     def plan(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:

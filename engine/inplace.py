@@ -6,6 +6,7 @@ from typing import Any
 
 from . import dtypes, tape
 from .aval import aval
+from .bounded import Bounded
 from .core import GRAD, Op, state
 from .tensor import Storage, Tensor, Twin, capturing, constant, make, note_shared
 
@@ -25,7 +26,7 @@ def copy_data(target: Tensor, source: Tensor) -> None:
     key = (where, what)
     run = _copies.get(key)
     if run is None:
-        run = _copies[key] = cast.bound((where,), (what,), {"dtype": where.dtype})
+        run = _copies.keep(key, cast.bound((where,), (what,), {"dtype": where.dtype}))
     if target._storage is not None and target._storage is source._storage:
         if target.aval is source.aval and target._offset == source._offset:
             return
@@ -37,7 +38,7 @@ def copy_data(target: Tensor, source: Tensor) -> None:
     run(target.flat, source.flat)
 
 
-_copies: dict[Any, Any] = {}
+_copies = Bounded(2048)
 
 
 def copy_flat(target: Any, source: Any, described: Any) -> None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from . import dtypes, inplace, tape
 from .aval import Aval, aval
+from .bounded import Bounded
 from .core import GRAD, Op, Plan, check_devices, state
 from .device import empty_on
 from .tensor import Tensor, alias, from_array, make
@@ -240,7 +241,7 @@ def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     return target
 
 
-_plans: dict[Any, Plan] = {}
+_plans = Bounded(4096)
 dtypes.when_default_changes.append(_plans.clear)
 
 
@@ -254,7 +255,7 @@ def _plan_of(op: Op, inputs: Any, params: dict[str, Any]) -> Plan:
         derived = op.aval(*avals, **params)
         plan = Plan(derived if isinstance(derived, tuple) else (derived,), avals)
         plan.run = isinstance(derived, tuple)
-        _plans[key] = plan
+        _plans.keep(key, plan)
     return plan
 
 

@@ -388,11 +388,9 @@ def test_iterators_in_reference_cycles_end_their_workers() -> None:
     loader: Any = ours.DataLoader(Numbers(8), 1, num_workers=2, persistent_workers=True)
     list(loader)
     workers = loader._iterator._team.workers
-    began = time.monotonic()
     del loader
     gc.collect()
-    assert time.monotonic() - began < 3
-    assert not any(w.is_alive() for w in workers)
+    assert [w.exitcode for w in workers] == [0, 0]  # those that had to be killed have another
 
 
 def test_breaking_off_ends_the_workers() -> None:
