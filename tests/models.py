@@ -1,4 +1,4 @@
-"""Seven models written once, for real torch and for ours: pass the namespace.
+"""Eight models written once, for real torch and for ours: pass the namespace.
 
 ``build(torch, name)`` returns (modules, step): ``step()`` is one training step on fixed data and
 returns the loss as a float. Everything random comes from the namespace's own generator.
@@ -151,6 +151,23 @@ def lstm(torch: Any, batch: int = 16, steps: int = 20, words: int = 100) -> Buil
     return [net], _supervised(torch, net, x, y, optimizer)
 
 
+def layered_lstm(torch: Any, batch: int = 16, steps: int = 32, width: int = 64) -> Built:
+    nn = torch.nn
+
+    class LastState(nn.Module):  # type: ignore[name-defined]
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm, self.out = nn.LSTM(width, width, num_layers=2), nn.Linear(width, 8)
+
+        def forward(self, x: Any) -> Any:
+            return self.out(self.lstm(x)[0][-1])
+
+    net = LastState()
+    x, y = torch.randn(steps, batch, width), torch.randint(0, 8, (batch,))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.01)
+    return [net], _supervised(torch, net, x, y, optimizer)
+
+
 def gpt(
     torch: Any, batch: int = 4, length: int = 32, layers: int = 2, width: int = 64, heads: int = 4,
     words: int = 65, dropout: float = 0.1,
@@ -300,7 +317,7 @@ def dcgan(torch: Any, batch: int = 8) -> Built:
 
 MODELS: dict[str, Callable[..., Built]] = {
     "mlp": mlp, "lenet": lenet, "resnet18": resnet18, "lstm": lstm, "gpt": gpt, "vae": vae,
-    "dcgan": dcgan,
+    "dcgan": dcgan, "layered_lstm": layered_lstm,
 }  # fmt: skip
 
 # the sizes in which a test runs them
