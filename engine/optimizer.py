@@ -92,11 +92,20 @@ class Bundle:
 def written(*lists: Sequence[Tensor]) -> None:
     """Count a write to each tensor."""
     for tensors in lists:
-        for tensor, storage in zip(tensors, map(_storage, tensors), strict=True):
-            if storage is not None:
-                storage.version += 1
-            else:
-                tensor._shared.version = 1
+        for storage in map(_storage, tensors):
+            if storage is None:
+                break
+            storage.version += 1
+        else:
+            continue
+        _first_written(tensors)
+
+
+def _first_written(tensors: Sequence[Tensor]) -> None:
+    """The same for tensors of which one has no storage object yet; those before it are counted."""
+    missing = next(i for i, tensor in enumerate(tensors) if tensor._storage is None)
+    for tensor in tensors[missing:]:
+        tensor._shared.version += 1
 
 
 def _kernels() -> Any:
@@ -148,9 +157,10 @@ class Fused:
         they are to be already."""
         if not isinstance(steps[0], Tensor):
             return np.asarray(steps, np.float64)
-        first = steps[0].aval
-        if first.dtype is not dtypes.float32 or first.device is not cpu or any(
-            s is not first for s in map(_aval, steps)
+        avals = list(map(_aval, steps))
+        first = avals[0]
+        if first.dtype is not dtypes.float32 or first.device is not cpu or (
+            avals.count(first) != len(avals)
         ):
             counts = np.array([float(s.flat[0]) + 1 for s in steps])
             for step, now in zip(steps, counts, strict=True):

@@ -20,6 +20,7 @@ from ._parameterwise import (
 )
 from .optimizer import to_scalar
 
+_sparse = operator.attrgetter("_sparse")
 _mean, _square, _step = map(operator.itemgetter, ("exp_avg", "exp_avg_sq", "step"))
 
 
@@ -94,7 +95,7 @@ class Adam(ParameterwiseOptimizer):
         params, grads = gather(group, given)
         if not params:
             return
-        if any(g._sparse for g in grads):
+        if any(map(_sparse, grads)):
             raise RuntimeError(
                 "Adam does not support sparse gradients, please consider SparseAdam instead"
             )
