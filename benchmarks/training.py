@@ -31,6 +31,8 @@ WORKLOADS: dict[str, dict[str, Any]] = {
         "steps": 5,
     },
     "resnet18": {"model": "resnet18", "sizes": {"batch": 32}, "steps": 3},
+    "lstm": {"model": "layered_lstm", "sizes": {}, "steps": 40},
+    "small gpt": {"model": "gpt", "sizes": {}, "steps": 40},
     "tiny": {
         "model": "mlp",
         "sizes": {"batch": 32, "sizes": (4, 64, 64, 2), "adam": True},
@@ -42,12 +44,15 @@ TITLES = {
     "lenet": "LeNet, batch 64",
     "gpt": "GPT 4 layers, d=128, T=128, batch 16",
     "resnet18": "ResNet-18, 3x32x32, batch 32",
+    "lstm": "LSTM 2x64, 32 steps, batch 16",
+    "small gpt": "GPT 2 layers, d=64, T=32, batch 4",
     "tiny": "MLP 4-64-64-2, batch 32, Adam",
 }
 
 
 def namespace(side: str) -> Any:
-    """The torch namespace of a side: "torch", "mindtorch", or "compiled" (ours too)."""
+    """The torch namespace of a side: "torch", or ours: "mindtorch", "compiled", and "graph", a
+    script as it is under MINDTORCH_GRAPH=1."""
     if side == "torch":
         import torch
 
@@ -141,7 +146,10 @@ def child(arguments: argparse.Namespace) -> None:
 
 
 def run_child(side: str, what: str, threads: int) -> dict[str, Any]:
-    environment = dict(os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS=str(threads))
+    environment = dict(
+        os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS=str(threads),
+        MINDTORCH_GRAPH=str(int(side == "graph")),
+    )  # fmt: skip
     command = [
         sys.executable, str(HERE / "training.py"), "--child", what, "--side", side, "--threads",
         str(threads),

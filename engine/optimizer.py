@@ -7,7 +7,9 @@ are for the caller to treat one by one.
 
 from __future__ import annotations
 
+import itertools
 import operator
+import weakref
 from collections.abc import Sequence
 from typing import Any
 
@@ -20,6 +22,7 @@ from .inplace import copy_data
 from .tensor import Tensor, constant
 
 _TYPES = (dtypes.float32, dtypes.float64)
+_flat, _aval, _storage = map(operator.attrgetter, ("flat", "aval", "_storage"))
 
 
 def fits(tensors: Sequence[Tensor]) -> bool:
@@ -45,54 +48,64 @@ def fits_on_device(tensors: Sequence[Tensor]) -> bool:
     )
 
 
+def _same_on_device(parameters: Sequence[Tensor], *others: Sequence[Tensor]) -> bool:
+    """Whether CUDA's kernel can take them all; the others are laid out as the parameters."""
+    if parameters[0].aval.device is cpu or not fits_on_device(parameters):
+        return False
+    avals = list(map(_aval, parameters))
+    return all(list(map(_aval, many)) == avals for many in others)
+
+
 class Bundle:
-    """The addresses of a list of tensors."""
+    """The addresses of lists of tensors, as many in each.
 
-    def __init__(self) -> None:
-        self._flats: list[Any] = []
-        self.addresses = np.empty(0, np.int64)
-        self._sizes: Any = None
-        self._total: int | None = None
+    Args:
+        passing: the memory may be freed between two calls, as that of gradients is: it is not held.
+    """
 
-    @property
-    def sizes(self) -> Any:
-        """How many elements each tensor has."""
-        if self._sizes is None:
-            self._sizes = np.array([flat.size for flat in self._flats], np.int64)
-        return self._sizes
+    def __init__(self, passing: bool = False) -> None:
+        self._held: list[Any] = []
+        self._passing = passing
+        self.rows: Any = np.empty((1, 0), np.int64)
+        self.sizes = np.empty(0, np.int64)
+        self.total = 0
 
-    @property
-    def total(self) -> int:
-        """How many elements all tensors have."""
-        if self._total is None:
-            self._total = int(self.sizes.sum())
-        return self._total
-
-    def of(self, tensors: Sequence[Tensor]) -> Any:
-        """The addresses, gathered anew when a tensor's memory is another than last time."""
-        flats = [t.flat for t in tensors]
-        held = self._flats
-        if len(flats) == len(held) and all(map(operator.is_, flats, held)):
-            return self.addresses
+    def of(self, *lists: Sequence[Tensor]) -> Any:
+        """A row of addresses for each list, made anew when a tensor's memory is another than last
+        time."""
+        flats = list(map(_flat, lists[0] if len(lists) == 1 else itertools.chain(*lists)))
+        held: Any = self._held
+        if len(flats) == len(held):
+            if self._passing:
+                held = [reference() for reference in held]
+            if all(map(operator.is_, flats, held)):
+                return self.rows
         address = _kernels().address(flats[0].dtype)
-        self.addresses = np.array([address(flat) for flat in flats], np.int64)
-        self._flats = flats
-        self._sizes, self._total = None, None
-        return self.addresses
-
-    def release(self) -> None:
-        """Let go of the arrays (gradients that may be freed)."""
-        self._flats = []
+        addresses = np.array([address(flat) for flat in flats], np.int64)
+        self.rows = list(addresses.reshape(len(lists), -1))
+        self.sizes = np.array([flat.size for flat in flats[: len(lists[0])]], np.int64)
+        self.total = int(self.sizes.sum())
+        self._held = [weakref.ref(flat) for flat in flats] if self._passing else flats
+        return self.rows
 
 
-def written(tensors: Sequence[Tensor]) -> None:
+def written(*lists: Sequence[Tensor]) -> None:
     """Count a write to each tensor."""
-    for tensor in tensors:
-        storage = tensor._storage
-        if storage is not None:
+    for tensors in lists:
+        for storage in map(_storage, tensors):
+            if storage is None:
+                break
             storage.version += 1
         else:
-            tensor._shared.version = 1
+            continue
+        _first_written(tensors)
+
+
+def _first_written(tensors: Sequence[Tensor]) -> None:
+    """The same for tensors of which one has no storage object yet; those before it are counted."""
+    missing = next(i for i, tensor in enumerate(tensors) if tensor._storage is None)
+    for tensor in tensors[missing:]:
+        tensor._shared.version += 1
 
 
 def _kernels() -> Any:
@@ -122,37 +135,39 @@ class Fused:
     """Fused updates of one parameter group; keeps the addresses between steps."""
 
     def __init__(self) -> None:
-        self.bundles = [Bundle() for _ in range(6)]
+        self._own, self._gradients, self._steps = Bundle(), Bundle(passing=True), Bundle()
         self._avals: list[Any] = []
         self._fits = False
-        self._on_device = False
 
-    def takes(self, parameters: Sequence[Tensor], *others: Sequence[Tensor | None]) -> bool:
-        """Whether kernels can take them all; None among ``others`` is yet to be made."""
-        avals = [p.aval for p in parameters]
+    def _rows(self, gradients: Sequence[Tensor], *own: Sequence[Tensor]) -> Any:
+        """Addresses of the gradients and of each list; None where no kernel can take them all."""
+        if state.interpreters and hasattr(state.interpreters[-1], "host"):
+            return None
+        count = len(gradients)
+        avals = list(map(_aval, itertools.chain(*own)))
         if avals != self._avals:
             self._avals = avals
-            self._on_device = fits_on_device(parameters)
-            self._fits = self._on_device or fits(parameters)
-        if not self._fits:
-            return False
-        for many in others:
-            if [a if o is None else o.aval for o, a in zip(many, avals, strict=True)] != avals:
-                return False
-        return True
+            self._fits = fits(own[0]) and avals == avals[:count] * len(own)
+        if not self._fits or list(map(_aval, gradients)) != avals[:count]:
+            return None
+        return *self._gradients.of(gradients), *self._own.of(*own)
 
-    def count(self, steps: Sequence[Tensor]) -> Any:
-        """Add one to each step counter; what they are now, as float64."""
-        first = steps[0].aval
-        if first.dtype is not dtypes.float32 or first.device is not cpu or any(
-            s.aval is not first for s in steps
+    def count(self, steps: Any) -> Any:
+        """Add one to each step counter, a tensor; what they are now, as float64. Numbers are what
+        they are to be already."""
+        if not isinstance(steps[0], Tensor):
+            return np.asarray(steps, np.float64)
+        avals = list(map(_aval, steps))
+        first = avals[0]
+        if first.dtype is not dtypes.float32 or first.device is not cpu or (
+            avals.count(first) != len(avals)
         ):
             counts = np.array([float(s.flat[0]) + 1 for s in steps])
             for step, now in zip(steps, counts, strict=True):
                 copy_data(step, constant(float(now)))
         else:
             counts = np.empty(len(steps), np.float64)
-            _kernels().count(self.bundles[5].of(steps), counts)
+            _kernels().count(self._steps.of(steps)[0], counts)
         written(steps)
         return counts
 
@@ -160,38 +175,38 @@ class Fused:
         self, parameters: Sequence[Tensor], gradients: Sequence[Tensor],
         buffers: Sequence[Tensor | None], *, lr: float, momentum: float, dampening: float,
         weight_decay: float, nesterov: bool, maximize: bool,
-    ) -> list[Tensor]:  # fmt: skip
-        """One step of stochastic gradient descent; the momentum buffers, made where None."""
+    ) -> list[Tensor] | None:  # fmt: skip
+        """One step of stochastic gradient descent; the momentum buffers, made where None. None
+        where no kernel can take the tensors: then nothing was done."""
         from .ops.movement import clone
 
+        pairs = list(zip(buffers, gradients, strict=True)) if buffers else []
+        held: list[Tensor] = [g if b is None else b for b, g in pairs]
+        on_device = _same_on_device(parameters, gradients, held or parameters)
+        rows: Any = None
+        if not on_device:
+            rows = self._rows(gradients, parameters, held or parameters)
+            if rows is None:
+                return None
         fresh = np.zeros(len(parameters), np.int64)
-        held: list[Tensor] = []
-        if momentum != 0:
-            for i, buffer in enumerate(buffers):
-                if buffer is None:
-                    fresh[i] = 1
-                    buffer = clone.evaluate(0, (gradients[i],), {})
-                held.append(buffer)
-        if self._on_device:
+        if momentum != 0 and any(b is None for b in buffers):
+            fresh[:] = [b is None for b in buffers]
+            held = [clone.evaluate(0, (g,), {}) if b is None else b for b, g in pairs]
+            rows = None if on_device else self._rows(gradients, parameters, held)
+        if on_device:
             _cuda_kernels().sgd(
                 *[[t.flat for t in many] for many in (parameters, gradients, held or parameters)],
                 fresh, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
                 nesterov=nesterov, maximize=maximize,
             )  # fmt: skip
-            written(parameters)
-            written(held)
-            return held
-        p = self.bundles[0].of(parameters)
-        g = self.bundles[1].of(gradients)
-        m = self.bundles[2].of(held) if held else p
-        _kernels().update_all(
-            "sgd", parameters[0].aval.dtype.np, self.bundles[0].total,
-            (p, g, m, self.bundles[0].sizes, fresh), float(lr), float(momentum),
-            float(dampening), float(weight_decay), int(nesterov), int(maximize),
-        )  # fmt: skip
-        self.bundles[1].release()
-        written(parameters)
-        written(held)
+        else:
+            g, p, m = rows
+            _kernels().update_all(
+                "sgd", self._avals[0].dtype.np, self._own.total,
+                (p, g, m, self._own.sizes, fresh), float(lr), float(momentum), float(dampening),
+                float(weight_decay), int(nesterov), int(maximize),
+            )  # fmt: skip
+        written(parameters, held)
         return held
 
     def adam(
@@ -199,45 +214,45 @@ class Fused:
         second: Sequence[Tensor], largest: Sequence[Tensor], steps: Any, *, lr: float,
         beta1: float, beta2: float, eps: float, weight_decay: float, decoupled: bool,
         maximize: bool,
-    ) -> None:  # fmt: skip
-        """One step of Adam (decoupled weight decay: AdamW); ``steps`` count from 1."""
-        if self._on_device:
-            lists = (parameters, gradients, first, second, largest)
+    ) -> bool:  # fmt: skip
+        """One step of Adam (decoupled weight decay: AdamW). ``steps`` are the counters, to which
+        one is added, or numbers that count from 1. False where no kernel can take the tensors:
+        then nothing was done."""
+        lists = (parameters, first, second, *([largest] if largest else []))
+        if _same_on_device(gradients, *lists):
             _cuda_kernels().adam(
-                *[[t.flat for t in many] for many in lists], steps, lr=lr, beta1=beta1,
+                *[[t.flat for t in many] for many in (parameters, gradients, first, second)],
+                [t.flat for t in largest], self.count(steps), lr=lr, beta1=beta1,
                 beta2=beta2, eps=eps, weight_decay=weight_decay, decoupled=decoupled,
                 maximize=maximize,
             )  # fmt: skip
-            for many in (parameters, first, second, largest):
-                written(many)
-            return
-        p = self.bundles[0].of(parameters)
-        g = self.bundles[1].of(gradients)
-        m, v = self.bundles[2].of(first), self.bundles[3].of(second)
-        w = self.bundles[4].of(largest) if largest else v
-        _kernels().update_all(
-            "adam", parameters[0].aval.dtype.np, self.bundles[0].total,
-            (p, g, m, v, w, self.bundles[0].sizes, np.asarray(steps, np.float64)), float(lr),
-            float(beta1), float(beta2), float(eps), float(weight_decay), int(decoupled),
-            int(bool(largest)), int(maximize),
-        )  # fmt: skip
-        self.bundles[1].release()
-        for many in (parameters, first, second, largest):
-            written(many)
+        else:
+            rows = self._rows(gradients, *lists)
+            if rows is None:
+                return False
+            g, p, m, v = rows[:4]
+            _kernels().update_all(
+                "adam", self._avals[0].dtype.np, self._own.total,
+                (p, g, m, v, rows[-1], self._own.sizes, self.count(steps)), float(lr),
+                float(beta1), float(beta2), float(eps), float(weight_decay), int(decoupled),
+                int(bool(largest)), int(maximize),
+            )  # fmt: skip
+        written(*lists)
+        return True
 
 
 def norms(tensors: Sequence[Tensor]) -> Any:
     """The Euclidean norm of each tensor, float64."""
     bundle = Bundle()
     result = np.empty(len(tensors), np.float64)
-    _kernel("squares", tensors[0].aval.dtype)(bundle.of(tensors), bundle.sizes, result)
+    _kernel("squares", tensors[0].aval.dtype)(bundle.of(tensors)[0], bundle.sizes, result)
     return result
 
 
 def scale_all(tensors: Sequence[Tensor], factor: float) -> None:
     """Multiply all by ``factor``, in place."""
     bundle = Bundle()
-    _kernel("scale", tensors[0].aval.dtype)(bundle.of(tensors), bundle.sizes, float(factor))
+    _kernel("scale", tensors[0].aval.dtype)(bundle.of(tensors)[0], bundle.sizes, float(factor))
     written(tensors)
 
 
@@ -245,7 +260,7 @@ def all_finite(tensors: Sequence[Tensor]) -> bool:
     """Whether no element is infinite or NaN."""
     bundle = Bundle()
     kernel = _kernel("all_finite", tensors[0].aval.dtype)
-    return bool(kernel(bundle.of(tensors), bundle.sizes))
+    return bool(kernel(bundle.of(tensors)[0], bundle.sizes))
 
 
 def zeros_like(tensor: Tensor) -> Tensor:

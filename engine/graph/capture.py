@@ -21,9 +21,9 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import inplace, tape
-from ..autodiff import grad_mode
 from ..core import Op, state
 from ..tensor import Storage, Tensor, as_array, captures, capturing, make
+from .again import Again
 from .fusion import fuse
 from .ir import Graph, Node, Value
 from .op_by_op import OpByOp
@@ -91,18 +91,56 @@ class Segment:
         except Unsupported as error:
             self.program = OpByOp(graph, inputs, results, constants, str(error))
 
+        self._again: list[Again | None] = []
+        self._places: list[tuple[Source, Place | None]] = gradients
+        self._read: Callable[..., list[Any]] | None = None
+
+    def _settle(self) -> None:
+        """Before the second run: find the gradients that have an output to themselves."""
+        self._read = reader(self.sources)
+        if isinstance(self.program, OpByOp):
+            return
+        keys = [p.memory.key for _, p in self.gradients if p is not None]
+        found: dict[Any, Again] = {}
+        self._places = []
+        for source, place in self.gradients:
+            if place is not None and place.is_all_of(self) and keys.count(place.memory.key) == 1:
+                found[place.memory.key] = Again(source, place.described, place.kind)
+            else:
+                self._places.append((source, place))
+        if found:
+            outputs = self.program.outputs
+            self._again = [found.get(n) for n in self.numbers]
+            self._again += [None] * (len(outputs) - len(self.numbers))
+
     def run(self, made: dict[Any, Any], arguments: Any, *, traced: bool = False) -> None:
         """Run the kernels, then write to captured tensors and set gradients.
 
         ``traced``: directly after the trace, which has counted the writes and set the gradients.
         """
-        flats = [s.flat(made, arguments) for s in self.sources]
+        if traced:
+            flats = [s.flat(made, arguments) for s in self.sources]
+        else:
+            if self._read is None:
+                self._settle()
+            flats = self._read(made, arguments)  # type: ignore[misc]
         with self.program.lock:
-            results = self.program.run(flats)
+            results = self.program.run(flats, self._again, arguments)
         count = len(self.numbers)
-        for number, flat in zip(self.numbers, results, strict=False):
-            made[number] = flat
-        for (source, value), flat in zip(self.writes, results[count:], strict=True):
+        made.update(zip(self.numbers, results, strict=False))
+        if self.writes:
+            self._write(made, arguments, results[count:], traced)
+        if traced:  # the trace has set the gradients, and later segments know them by that memory
+            return
+        for again, flat in zip(self._again, results, strict=False):
+            if again is not None:
+                again.give(flat, arguments)
+        for source, place in self._places:
+            leaf: Any = source.tensor(arguments)
+            leaf._grad = None if place is None else place.tensor(made, arguments, {})
+
+    def _write(self, made: Any, arguments: Any, results: list[Any], traced: bool) -> None:
+        for (source, value), flat in zip(self.writes, results, strict=True):
             target = source.flat(made, arguments)
             if value.aval.dense and value.aval.strides == source.described.strides:
                 target[...] = flat
@@ -111,10 +149,24 @@ class Segment:
             tensor = source.tensor(arguments)
             if tensor is not None and not traced:
                 tensor._shared.version += 1
-        # the trace has set the gradients, and later segments know them by that memory
-        for source, place in self.gradients if not traced else ():
-            leaf: Any = source.tensor(arguments)
-            leaf._grad = None if place is None else place.tensor(made, arguments, {})
+
+
+def reader(sources: list[Source]) -> Callable[..., list[Any]]:
+    """``f(made, arguments)``: the flat arrays of all sources, as one generated expression."""
+    names: dict[str, Any] = {}
+    parts = []
+    for i, source in enumerate(sources):
+        names[f"k{i}"] = source.key
+        text = f"k{i}"
+        if source.kind == MADE:
+            text = f"made[k{i}]"
+        elif source.kind != CONSTANT:
+            held = f"arguments[k{i}]" if source.kind == ARGUMENT else f"k{i}"
+            text = f"({held}._storage or {held}._shared).buffer" if source.whole else f"{held}.flat"
+        parts.append(text)
+    exec(f"def read(made, arguments):\n    return [{', '.join(parts)}]", names)
+    read: Callable[..., list[Any]] = names["read"]
+    return read
 
 
 class Place:
@@ -130,6 +182,12 @@ class Place:
         self.described = described
         self.offset = offset
         self.root = root
+
+    def is_all_of(self, segment: Segment) -> bool:
+        """Whether the tensor is one of a segment's outputs, and no part of it."""
+        if self.memory.kind != MADE or self.offset or self.memory.key not in segment.numbers:
+            return False
+        return self.described.extent == segment.avals[segment.numbers.index(self.memory.key)].extent
 
     def tensor(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
         """The tensor; ``storages`` makes those over the same memory share it."""
@@ -179,14 +237,21 @@ class HostCall:
         self.given = given
         self.grad = grad
         self.key: int | None = None
+        args, kwargs = given
+        self.same = all(type(v) not in (Place, tuple, list) for v in (*args, *kwargs.values()))
 
     def run(self, made: dict[Any, Any], arguments: Any) -> None:
-        memory: Any = (made, arguments, {})
         args, kwargs = self.given
-        with grad_mode(self.grad):
-            result = self.function(
-                *_filled(args, memory), **{k: _filled(v, memory) for k, v in kwargs.items()}
-            )
+        if not self.same:
+            memory: Any = (made, arguments, {})
+            args = _filled(args, memory)
+            kwargs = {k: _filled(v, memory) for k, v in kwargs.items()}
+        before = state.grad_enabled
+        try:
+            state.update(grad=self.grad)
+            result = self.function(*args, **kwargs)
+        finally:
+            state.update(grad=before)
         if self.key is not None:
             made[self.key] = result._shared.memory.buffer
 

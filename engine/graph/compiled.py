@@ -11,7 +11,7 @@ from .. import backward_pass, tape
 from ..autodiff import grad_mode
 from ..aval import aval
 from ..core import state
-from ..tensor import Tensor, as_array, full_flat, make
+from ..tensor import Storage, Tensor, as_array, full_flat, make
 from .capture import ARGUMENT, CAPTURED, MADE, Capture, Place, Segment, Source, compiled, has_hooks
 from .guards import Watch, changes
 from .ir import Graph, Node, Value
@@ -46,19 +46,27 @@ class _Avals:
 class CompiledNode:
     """The tape's node of a compiled call."""
 
+    edges: Any = ()
+    plan: Any = _Avals(())
+    hooks: Any = None
+    released = False
+    saved: Any = ()
+    versions: Any = ()
+
     def __init__(self, backward: Backward, made: dict[int, Any], arguments: Any) -> None:
         self.backward = backward
+        self.out_avals = backward.roots
+        self.metadata: dict[Any, Any] = {}
+        self.sequence = next(tape._sequence)
+        if backward.segment is None:
+            self.made: dict[int, Any] = {}
+            self.arguments: Any = ()
+            return
         self.made = {number: made[number] for number in backward.saved}
         self.arguments = arguments
         tensors = [t.tensor(arguments) for t in backward.targets]
         self.edges = tuple((tape.node_of(t), t._output_index) for t in tensors)  # type: ignore[union-attr,arg-type]
         self.plan = _Avals(tuple(t.aval for t in tensors))  # type: ignore[union-attr]
-        self.out_avals = backward.roots
-        self.hooks: Any = None
-        self.metadata: dict[Any, Any] = {}
-        self.sequence = next(tape._sequence)
-        self.released = False
-        self.saved: Any = ()
         self.versions = [x._version for x in self._read()]
 
     def _read(self) -> list[Tensor]:
@@ -143,17 +151,18 @@ class Compiled:
     def broken(self, arguments: list[Tensor]) -> str:
         """Which guard does not hold; "" when all do."""
         for tensor, described, tracked in self.tensors:
-            if tensor.aval is not described or ((tensor._node is not None) != tracked and (
+            node = tensor._node
+            if tensor.aval is not described or ((node is not None) != tracked and (
                 tape.requires_grad(tensor) != tracked
             )):
                 return "a tensor's layout, type or requires_grad"
-            if tracked and has_hooks(tensor._node):
+            if tracked and getattr(node, "hooks", None) and has_hooks(node):
                 return "a hook on a tensor"
         for source, before in self.grads:
             leaf: Any = source.tensor(arguments)
             if leaf._grad is not before:
                 return "the gradients that were there before"
-        if self._reached(arguments):
+        if arguments and self._reached(arguments):
             return "an argument shares memory with a tensor that the call finds by itself"
         found = self.watch.broken_value()
         if not found and changes.count != self.changes:
@@ -163,11 +172,14 @@ class Compiled:
         return found
 
     def _reached(self, arguments: list[Tensor]) -> bool:
-        shared = [x._storage.memory for x in arguments if x._storage is not None]
-        return bool(shared) and any(
-            x._storage is not None and any(x._storage.memory is m for m in shared)
-            for x, _, _ in self.tensors
-        )
+        shared = {id(x._storage.memory) for x in arguments if x._storage is not None}
+        if not shared:
+            return False
+        storages = [x._storage for x, _, _ in self.tensors]
+        return any(
+            id(s if type(s) is Storage else s.memory) in shared
+            for s in storages if s is not None
+        )  # fmt: skip
 
     def run(self, arguments: list[Tensor]) -> Any:
         """The call's result for these arguments."""

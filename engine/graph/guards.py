@@ -79,16 +79,20 @@ def _unchanged(before: tuple[Any, ...], now: Any) -> bool:
 class Guard:
     """One thing that was read: ``read()`` gave what ``before`` shows."""
 
-    __slots__ = ("before", "name", "read")
+    __slots__ = ("before", "name", "read", "single")
 
     def __init__(self, name: str, read: Callable[[], Any], before: Any) -> None:
         self.name = name
         self.read = read
         self.before = before
+        self.single = len(before) == 1 and isinstance(before[0], (*_SIMPLE, Tensor))
 
     def holds(self) -> bool:
         try:
-            return _unchanged(self.before, _snapshot(self.read()))
+            now = self.read()
+            if self.single and now is self.before[0]:
+                return True
+            return _unchanged(self.before, _snapshot(now))
         except (KeyError, ValueError, AttributeError):
             return False
 

@@ -60,6 +60,9 @@ class _Flattened:
         return ("value", type(value), value)
 
 
+_NOTHING = _Flattened().describe(((), {}))
+
+
 class _Same:
     """An object as a key: equal to itself only."""
 
@@ -148,7 +151,7 @@ class Jitted:
             return self._replay(args, kwargs)
         flattened = _Flattened()
         try:
-            given = flattened.describe((args, kwargs))
+            given = flattened.describe((args, kwargs)) if args or kwargs else _NOTHING
             key = (given, _modes())
             found = self.compiled.get(key, [])
         except TypeError:

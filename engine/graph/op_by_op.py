@@ -34,8 +34,8 @@ class OpByOp:
         self.arena_bytes = 0
         self.reason = reason
 
-    def run(self, flats: Sequence[Any]) -> list[Any]:
-        """The outputs' arrays for these inputs' arrays."""
+    def run(self, flats: Sequence[Any], again: Any = (), arguments: Any = ()) -> list[Any]:
+        """The outputs' arrays, new at each run, for these inputs' arrays."""
         held = {v.number: make(flat, v.aval) for v, flat in zip(self.inputs, flats, strict=True)}
         held.update((v.number, make(flat, v.aval)) for v, flat in self.constants)
         run_nodes(

@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
 
 from ..core import VIEW
+from .again import HELD_ONCE
 from .ir import Graph, Node, Value
 
 _ALIGNMENT = 64
@@ -46,9 +48,10 @@ class Root:
         flat: the array that the steps hold now.
         sites: (arguments, place, start, stop) that take the array or a part of it.
         first, last: steps between which an arena root lives.
+        held: how many references to ``flat`` the root and its sites are.
     """
 
-    __slots__ = ("dtype", "first", "flat", "kind", "last", "sites", "size")
+    __slots__ = ("dtype", "first", "flat", "held", "kind", "last", "sites", "size")
 
     def __init__(self, kind: str, size: int, dtype: Any, flat: Any = None) -> None:
         self.kind = kind
@@ -56,7 +59,7 @@ class Root:
         self.dtype = dtype
         self.flat = flat
         self.sites: list[tuple[list[Any], int, int, int]] = []
-        self.first = self.last = -1
+        self.first = self.last = self.held = -1
 
     def take(self, flat: Any) -> None:
         """Let the steps work on another array from now on."""
@@ -90,6 +93,7 @@ class Program:
         for value, flat in constants:
             self._enter(value, Root("constant", flat.size, flat.dtype, flat))
         self._outputs = {v.number for v in outputs}
+        self._anew = [None] * len(outputs)
         self.arena_bytes = 0
         for node in graph.nodes:
             self._bind(node)
@@ -160,19 +164,31 @@ class Program:
             stop = start + root.size * root.dtype.itemsize
             root.flat = memory[start:stop].view(root.dtype)
 
-    def run(self, flats: Sequence[Any]) -> list[Any]:
+    def run(
+        self, flats: Sequence[Any], again: Sequence[Any] = (), arguments: Any = ()
+    ) -> list[Any]:
         """The outputs' arrays for these inputs' arrays.
 
         The caller holds ``lock``.
+
+        Args:
+            again: for each output None, or the :class:`.again.Again` that knows whether its memory
+                may be filled once more.
+            arguments: of the compiled call.
         """
         for root, flat in zip(self.inputs, flats, strict=True):
             if root.flat is not flat:
                 root.take(flat)
         results = []
-        for root in self.outputs:
+        for root, known in zip(self.outputs, again or self._anew, strict=True):
+            if known is not None and known.free(root.flat, root.held, arguments):
+                results.append(root.flat)
+                continue
             flat = np.empty(root.size, root.dtype)
             root.take(flat)
+            if root.held < 0:
+                root.held = getrefcount(flat) - HELD_ONCE
             results.append(flat)
-        for step, arguments in self.steps:
-            step(*arguments)
+        for step, given in self.steps:
+            step(*given)
         return results

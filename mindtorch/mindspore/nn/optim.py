@@ -41,11 +41,11 @@ def _sgd(
     dampening: float, nesterov: bool,
 ) -> None:  # fmt: skip
     """One step with momentum buffers that exist, by the fused kernel or by ops."""
-    if group.fused.takes(parameters, gradients, *([states] if states else [])):
-        group.fused.sgd(
-            parameters, gradients, states, lr=rate, momentum=momentum, dampening=dampening,
-            weight_decay=0.0, nesterov=nesterov, maximize=False,
-        )  # fmt: skip
+    made = group.fused.sgd(
+        parameters, gradients, states, lr=rate, momentum=momentum, dampening=dampening,
+        weight_decay=0.0, nesterov=nesterov, maximize=False,
+    )  # fmt: skip
+    if made is not None:
         return
     for i, (p, g) in enumerate(zip(parameters, gradients, strict=True)):
         held = (states[i],) if states else ()
@@ -153,12 +153,10 @@ class Adam(Optimizer):
         root = math.sqrt(1 - self.beta2**step)
         eps, own = self.eps / root, self._corrected(rate) * (1 - self.beta1**step) / root
         settings: dict[str, Any] = {"lr": own, "beta1": self.beta1, "beta2": self.beta2, "eps": eps}
-        if not self.use_nesterov and group.fused.takes(parameters, gradients, first, second):
-            steps = np.full(len(parameters), step, float)
-            group.fused.adam(
-                parameters, gradients, first, second, largest, steps,
-                weight_decay=0.0, decoupled=False, maximize=False, **settings,
-            )  # fmt: skip
+        if not self.use_nesterov and group.fused.adam(
+            parameters, gradients, first, second, largest, [float(step)] * len(parameters),
+            weight_decay=0.0, decoupled=False, maximize=False, **settings,
+        ):  # fmt: skip
             return
         for i, (p, g) in enumerate(zip(parameters, gradients, strict=True)):
             if self.use_nesterov:

@@ -63,6 +63,22 @@ class _Fixed(_Mode):
     def __init__(self, function: Any = None) -> None:
         self._previous: list[bool] = []
 
+    def __call__(self, function: Any) -> Any:
+        if isinstance(function, type) or inspect.isgeneratorfunction(function):
+            return super().__call__(function)
+        enabled = self.enabled
+
+        @functools.wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            before = state.grad_enabled
+            state.update(grad=enabled)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                state.update(grad=before)
+
+        return call
+
     def __enter__(self) -> None:
         self._previous.append(state.grad_enabled)
         state.update(grad=self.enabled)

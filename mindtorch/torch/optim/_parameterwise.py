@@ -121,13 +121,12 @@ class ParameterwiseOptimizer(Optimizer):
 
 def gather(group: dict[str, Any], given: Any) -> tuple[list[Any], list[Any]]:
     """The parameters of a group that have a gradient, and the gradients."""
-    params, grads = [], []
-    for p in group["params"]:
-        grad = p._grad if given is None else given[id(p)]
-        if grad is not None:
-            params.append(p)
-            grads.append(grad)
-    return params, grads
+    params = group["params"]
+    grads = [p._grad for p in params] if given is None else [given[id(p)] for p in params]
+    kept = [i for i, g in enumerate(grads) if g is not None]
+    if len(kept) == len(params):
+        return params, grads
+    return [params[i] for i in kept], [grads[i] for i in kept]
 
 
 def decayed(p: Any, grad: Any, group: dict[str, Any]) -> Any:

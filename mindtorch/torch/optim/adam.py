@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -18,6 +19,9 @@ from ._parameterwise import (
     zeros_like,
 )
 from .optimizer import to_scalar
+
+_sparse = operator.attrgetter("_sparse")
+_mean, _square, _step = map(operator.itemgetter, ("exp_avg", "exp_avg_sq", "step"))
 
 
 class Adam(ParameterwiseOptimizer):
@@ -91,27 +95,24 @@ class Adam(ParameterwiseOptimizer):
         params, grads = gather(group, given)
         if not params:
             return
-        if any(g._sparse for g in grads):
+        if any(map(_sparse, grads)):
             raise RuntimeError(
                 "Adam does not support sparse gradients, please consider SparseAdam instead"
             )
         states = [self.state[p] for p in params]
-        for p, state in zip(params, states, strict=True):
-            if not state:
-                self._init_state(p, state, group)
-        first = [state["exp_avg"] for state in states]
-        second = [state["exp_avg_sq"] for state in states]
+        if not all(states):
+            for p, state in zip(params, states, strict=True):
+                if not state:
+                    self._init_state(p, state, group)
+        first, second = list(map(_mean, states)), list(map(_square, states))
         largest = [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else []
-        fused = self._fused(group)
-        if fused.takes(params, grads, first, second, *([largest] if largest else [])):
-            fused.adam(
-                params, grads, first, second, largest,
-                fused.count([state["step"] for state in states]),
-                lr=to_scalar(group["lr"]), beta1=to_scalar(group["betas"][0]),
-                beta2=to_scalar(group["betas"][1]), eps=group["eps"],
-                weight_decay=to_scalar(group["weight_decay"]),
-                decoupled=group["decoupled_weight_decay"], maximize=group["maximize"],
-            )  # fmt: skip
+        lr, (beta1, beta2) = to_scalar(group["lr"]), group["betas"]
+        if self._fused(group).adam(
+            params, grads, first, second, largest, list(map(_step, states)), lr=lr,
+            beta1=to_scalar(beta1), beta2=to_scalar(beta2), eps=group["eps"],
+            weight_decay=to_scalar(group["weight_decay"]),
+            decoupled=group["decoupled_weight_decay"], maximize=group["maximize"],
+        ):  # fmt: skip
             return
         for p, grad, state in zip(params, grads, states, strict=True):
             self._update(p, -grad if group["maximize"] else grad, state, group)

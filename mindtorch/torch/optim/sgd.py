@@ -58,13 +58,12 @@ class SGD(ParameterwiseOptimizer):
         momentum = group["momentum"]
         states = [self.state[p] for p in params] if momentum != 0 else []
         buffers = [state.get("momentum_buffer") for state in states]
-        fused = self._fused(group)
-        if fused.takes(params, grads, *([buffers] if buffers else [])):
-            made = fused.sgd(
-                params, grads, buffers, lr=to_scalar(group["lr"]), momentum=momentum,
-                dampening=group["dampening"], weight_decay=to_scalar(group["weight_decay"]),
-                nesterov=group["nesterov"], maximize=group["maximize"],
-            )  # fmt: skip
+        made = self._fused(group).sgd(
+            params, grads, buffers, lr=to_scalar(group["lr"]), momentum=momentum,
+            dampening=group["dampening"], weight_decay=to_scalar(group["weight_decay"]),
+            nesterov=group["nesterov"], maximize=group["maximize"],
+        )  # fmt: skip
+        if made is not None:
             for state, buffer in zip(states, made, strict=True):
                 state["momentum_buffer"] = buffer
             return

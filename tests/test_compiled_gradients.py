@@ -1,0 +1,107 @@
+"""Gradients of compiled steps: written again where nobody can tell, new where somebody holds them.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import mindtorch.torch as torch
+from mindtorch.engine.graph import jit
+
+nn = torch.nn
+
+
+def compiled_step() -> tuple[Any, Callable[[Any], Any]]:
+    """A layer, and one step that drops its gradients, computes them and moves its weights."""
+    torch.manual_seed(0)
+    net = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def step(x: Any) -> Any:
+        optimizer.zero_grad()
+        loss = (net(x) ** 2).sum()
+        loss.backward()
+        optimizer.step()
+        return loss
+
+    return net, jit(step)
+
+
+def test_gradients_that_nobody_holds_stay_in_their_memory() -> None:
+    """From the third call on (the first traces, the second makes them) nothing is allocated."""
+    net, step = compiled_step()
+    x = torch.ones(4, 3)
+    addresses = []
+    for _ in range(5):
+        step(x)
+        addresses.append([p.grad.data_ptr() for p in net.parameters()])
+    assert addresses[1] == addresses[2] == addresses[3] == addresses[4]
+
+
+HOLD: dict[str, Callable[[Any], Any]] = {
+    "the tensor": lambda g: g,
+    "a view": lambda g: g.view(-1)[1:],
+    "its data": lambda g: g.data,
+    "detached": lambda g: g.detach(),
+    "an array": lambda g: torch.from_numpy(g.numpy()),
+    "a slice of an array": lambda g: torch.from_numpy(g.numpy()[:1]),
+    "another tensor": lambda g: torch.tensor([]).set_(g),
+    "a graph": lambda g: (g * torch.ones_like(g).requires_grad_()).sum(),
+}
+
+
+@pytest.mark.parametrize("name", sorted(HOLD))
+def test_a_held_gradient_keeps_its_values(name: str) -> None:
+    """What was taken of ``grad`` after one step is what it was after two more."""
+    net, step = compiled_step()
+    x = torch.ones(4, 3)
+    for _ in range(3):
+        step(x)
+    held = HOLD[name](net.weight.grad)
+    before = held.detach().clone()
+    step(x)
+    after = net.weight.grad.clone()
+    step(x)
+    assert torch.equal(held, before)
+    assert not torch.equal(net.weight.grad, after)  # it goes on from there
+
+
+def test_changes_to_a_gradient_do_not_stay() -> None:
+    """Clipping, writes in place, other shapes and requires_grad of the last gradient are over when
+    the next one is there: values and version as of the same steps op by op."""
+    found = []
+    for wrap in (lambda call: call.function, lambda call: call):
+        net, compiled = compiled_step()
+        step = wrap(compiled)
+        x = torch.ones(4, 3)
+        seen = []
+        for i in range(6):
+            step(x)
+            g = net.weight.grad
+            seen.append((g.tolist(), g.shape, g.requires_grad, net.bias.grad.tolist()))
+            if i == 2:
+                g.mul_(2)
+            if i == 3:
+                nn.utils.clip_grad_norm_(net.parameters(), 0.01)
+                g.t_()
+            if i == 4:
+                g.requires_grad_()
+                net.bias.grad = None
+            del g
+        found.append(seen)
+    assert found[0] == found[1]
+
+
+def test_a_dropped_call_lets_go_of_its_gradients() -> None:
+    """A compiled call that is dropped lets go of its gradients."""
+    net, step = compiled_step()
+    for _ in range(4):
+        step(torch.ones(4, 3))
+    reference = weakref.ref(net.weight.grad)
+    net.zero_grad()
+    step.forget()  # type: ignore[attr-defined]
+    assert reference() is None
