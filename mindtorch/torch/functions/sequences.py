@@ -55,13 +55,12 @@ def arange(
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     if chosen.category < dtypes.FLOAT:
-        count = max(-((int(start) - int(end)) // int(step)), 0) if isinstance(step, int) else (
-            math.ceil((end - start) / step)
-        )
+        exact = chosen is dtypes.int64
+        count = -((start - end) // step) if exact else math.ceil((end - start) / step)
         values = int(start) + np.arange(count, dtype=np.int64) * int(step)
     else:
         count = math.ceil((end - start) / step)
-        values = start + np.arange(count, dtype=np.float64) * step
+        values = _arithmetic(start, step, count, chosen)
     if out is not None:
         return store_out(from_array(values.astype(chosen.np)), out, "arange")
     made = from_array(values.astype(chosen.np), as_device(device))
@@ -73,8 +72,10 @@ def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> An
     if end is None:
         start, end = 0, start
     count = int((end - start) / step) + 1
-    values = start + np.arange(count, dtype=np.float64) * step
     dtype = options.pop("dtype", None) or dtypes.default
+    if dtype.category < dtypes.FLOAT:
+        start, step = int(start), int(step)
+    values = start + np.arange(count, dtype=np.float64) * step
     return finish(from_array(values.astype(dtype.np)), **options)
 
 
@@ -87,22 +88,65 @@ def _spaced(
     return finish(made, requires_grad, layout)
 
 
-def _linear(start: float, end: float, steps: int, chosen: Any) -> Any:
+def _fused(a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c`` of one float type, rounded once (T. Dekker's exact product in float64)."""
+    if c.dtype == np.float32:
+        return (a.astype(np.float64) * b + c).astype(np.float32)
+    high_a, high_b = (x * 134217729.0 - (x * 134217729.0 - x) for x in (a, b))
+    low_a, low_b = a - high_a, b - high_b
+    product = a * b
+    rest = ((high_a * high_b - product) + high_a * low_b + low_a * high_b) + low_a * low_b
+    total = product + c
+    taken = total - product
+    return total + (((product - (total - taken)) + (c - taken)) + rest)
+
+
+def _linear(start: Any, end: Any, steps: int, chosen: Any) -> Any:
     """Steps counted from both ends, in the type's own arithmetic, as torch does."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    work = chosen.np.type if chosen in (dtypes.float32, dtypes.float64) else np.float64
+    if chosen.is_complex:
+        parts = dtypes.float32 if chosen.itemsize == 8 else dtypes.float64
+        real = _linear(complex(start).real, complex(end).real, steps, parts)
+        return real + 1j * _linear(complex(start).imag, complex(end).imag, steps, parts)
     if chosen.category < dtypes.FLOAT:
         start, end = int(start), int(end)
+    work = chosen.np.type if chosen.category == dtypes.FLOAT else np.float64
+    first, last = (np.array(x).astype(work) for x in (start, end))
     if steps == 1:
-        return np.array([start], work)
-    first, last = work(start), work(end)
-    step = work((last - first) / work(max(steps - 1, 1)))
+        return first.reshape(1)
+    step = ((last - first) / np.array(max(steps - 1, 1)).astype(work)).astype(work)
     index = np.arange(steps)
-    half = steps // 2
-    left = (first + step * index.astype(work)).astype(work)
-    right = (last - step * (steps - 1 - index).astype(work)).astype(work)
-    return np.where(index < half, left, right)
+    ahead, behind = index.astype(work), (steps - 1 - index).astype(work)
+    if work in (np.float32, np.float64):
+        left, right = _fused(step, ahead, first), _fused(-step, behind, last)
+    else:
+        left, right = first + step * ahead, last - step * behind
+    return np.where(index < steps // 2, left, right)
+
+
+def _exponents(start: Any, end: Any, steps: int, chosen: Any) -> Any:
+    """Like :func:`_linear`, in float64 but for the ends and their distance."""
+    if chosen.category != dtypes.FLOAT or steps < 2:
+        wide = dtypes.complex128 if chosen.is_complex else dtypes.float64
+        return _linear(start, end, steps, wide)
+    first, last = (np.array(x).astype(chosen.np) for x in (start, end))
+    step = (last - first).astype(np.float64) / (steps - 1)
+    index = np.arange(steps)
+    return np.where(index < steps // 2, first + step * index, last - step * (steps - 1 - index))
+
+
+def _arithmetic(start: float, step: float, count: int, chosen: Any) -> Any:
+    """``start + i * step``; in groups of a vector's size from the group's rounded first value,
+    up to the last multiple of two vectors, as torch's loop does."""
+    index = np.arange(count)
+    first, distance = np.float64(start), np.float64(step)
+    lanes = 64 // chosen.itemsize // 2
+    group = np.where(index < count // (2 * lanes) * (2 * lanes), index // lanes * lanes, index)
+    begun = _fused(distance, group.astype(np.float64), first)
+    if chosen is not dtypes.float64:
+        begun = begun.astype(chosen.np).astype(np.float64)
+    return _fused(distance, (index - group).astype(np.float64), begun).astype(chosen.np)
 
 
 def _ends(name: str, start: Any, end: Any, steps: Any, more: str = "") -> tuple[Any, ...]:
@@ -170,5 +214,5 @@ def logspace(
     chosen = type_for(dtype, out)
     if chosen.category < dtypes.FLOAT:
         start, end = int(start), int(end)
-    values = np.power(float(base), _linear(start, end, as_int(steps), dtypes.float64))
+    values = np.power(float(base), _exponents(start, end, as_int(steps), chosen))
     return _spaced("logspace", values, chosen, device, requires_grad, layout, out)
