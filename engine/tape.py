@@ -131,7 +131,9 @@ class Node:
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
-        return tuple((None, 0) if edge is None else edge for edge in self.edges)
+        return tuple(
+            (None, 0) if edge is None else (shown(edge[0]), edge[1]) for edge in self.edges
+        )
 
     def register_hook(self, hook: Callable[..., Any]) -> Any:
         return add_hook(self, "post", hook)
@@ -257,6 +259,32 @@ class PackedTensor:
 
 
 saved_tensor_hooks: list[Any] = []
+
+
+_shown_kinds: dict[str, type[Node]] = {}
+_SAVED_INPUTS = {"_saved_self": 0, "_saved_input": 0, "_saved_other": 1, "_saved_exponent": 1}
+
+
+def _saved_value(node: Node, name: str) -> Any:
+    """What a script reads of what a node saved: ``grad_fn._saved_self``, ``_saved_result``."""
+    place = ("out", 0) if name == "_saved_result" else ("in", _SAVED_INPUTS.get(name, -1))
+    if place not in node.kept:
+        raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
+    inputs, outs = node._unpack()
+    return outs[0] if place[0] == "out" else inputs[place[1]]
+
+
+def shown(node: Any) -> Any:
+    """The node itself, its class being named after the op from now on, as scripts expect."""
+    if type(node) is Node:
+        name = node.name().rpartition(":")[2]
+        kind = _shown_kinds.get(name)
+        if kind is None:
+            kind = _shown_kinds[name] = type(
+                name, (Node,), {"__slots__": (), "__getattr__": _saved_value}
+            )
+        node.__class__ = kind
+    return node
 
 
 class Anomaly:

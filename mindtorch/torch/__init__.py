@@ -42,6 +42,7 @@ from ._random import manual_seed as manual_seed
 from ._random import seed as seed
 from ._random import set_rng_state as set_rng_state
 from ._registry import FUNCTIONS, METHODS
+from ._removed import REMOVED as _REMOVED
 from ._tensor import Tensor as Tensor
 from ._tensor import attach_methods as _attach_methods
 from ._tensor_str import set_printoptions as set_printoptions
@@ -79,7 +80,7 @@ legacy_contiguous_format = contiguous_format
 _load_functions()
 _cast_whole(FUNCTIONS, _AUTOCAST_POLICIES)
 _cast_whole(METHODS, _AUTOCAST_POLICIES)
-_attach_methods(METHODS)
+_attach_methods(METHODS | _REMOVED)
 globals().update({name: entry for name, entry in FUNCTIONS.items() if name not in globals()})
 
 from . import autograd as autograd  # noqa: E402
@@ -177,6 +178,13 @@ _LAZY_NAMES |= dict.fromkeys((
     "ctc_loss", "gru_cell", "lstm_cell",
     "norm_except_dim", "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss",
 ), "_neural")  # fmt: skip
+_LAZY_NAMES |= dict.fromkeys((
+    "binomial", "conv_tbc", "convolution", "dsmm", "embedding_bag", "embedding_renorm_",
+    "frobenius_norm", "from_file", "gru", "hsmm", "hspmm", "init_num_threads",
+    "is_vulkan_available", "lstm", "native_channel_shuffle", "nuclear_norm", "rnn_relu",
+    "rnn_tanh", "saddmm", "smm", "spmm", "sspaddmm", "vander",
+), "_older_functions")  # fmt: skip
+_LAZY_NAMES |= dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), "_removed")
 _LAZY_NAMES |= dict.fromkeys((
     "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm",
 ), "_native")  # fmt: skip

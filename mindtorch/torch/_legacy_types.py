@@ -12,7 +12,7 @@ from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
-from ._arguments import as_shape
+from ._arguments import as_device, as_shape
 
 
 class _LegacyType(type):
@@ -21,9 +21,15 @@ class _LegacyType(type):
     def __instancecheck__(cls, other: Any) -> bool:
         return isinstance(other, EngineTensor) and other.aval.dtype is cls.dtype
 
-    def __call__(cls, *data: Any) -> Any:
+    def __call__(cls, *data: Any, device: Any = None) -> Any:
         from .functions.creation import new_empty
         from .functions.from_data import infer_array
+
+        if device is not None and as_device(device).type != "cpu":
+            raise RuntimeError(
+                "legacy constructor expects device type: cpu but device type: "
+                f"{as_device(device).type} was passed"
+            )
 
         if len(data) == 1 and isinstance(data[0], EngineTensor):
             return data[0].to(cls.dtype)

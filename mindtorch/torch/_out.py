@@ -25,12 +25,42 @@ from ._out_rules import (
     UNTRACKED,
 )
 
+_NUMPY_NAMES = {
+    "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
+}  # fmt: skip
+# what else torch calls arguments, by function
+_OTHER_NAMES = {
+    "cholesky_inverse": {"input": "L"}, "cholesky_solve": {"input2": "L"},
+    "dsplit": {"indices": "indices_or_sections", "sections": "indices_or_sections"},
+    "hsplit": {"indices": "indices_or_sections", "sections": "indices_or_sections"},
+    "lu_solve": {"input": "b"}, "ormqr": {"input2": "tau", "input3": "other"},
+    "result_type": {
+        "tensor": "tensor1", "other": "tensor2", "scalar": "tensor1", "scalar1": "tensor1",
+        "scalar2": "tensor2",
+    },
+    "transpose": {"axis0": "dim0", "axis1": "dim1"}, "triangular_solve": {"input": "b"},
+    "vsplit": {"indices": "indices_or_sections", "sections": "indices_or_sections"},
+}  # fmt: skip
+
+
+def synonyms_of(body: Callable[..., Any], own: str, numpys: bool = True) -> dict[str, str]:
+    """Other names of a function's arguments: older ones of torch's, and ``numpys``.
+
+    Without ``numpys`` only a function along an axis has them.
+    """
+    code = getattr(inspect.unwrap(body), "__code__", None)
+    named = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    found = _OTHER_NAMES.get(own, {})
+    if "dim" not in named and not numpys:
+        return found
+    return {a: b for a, b in (_NUMPY_NAMES | found).items() if a not in named and b in named}
+
 
 def with_out(body: Callable[..., Any]) -> Callable[..., Any]:
     """``body`` with torch's keyword ``out=``; linalg's and fft's names begin with those words."""
     place = body.__module__.rpartition(".")[2].lstrip("_").partition("_")[0]
     prefix = f"{place}_" if place in ("linalg", "fft") else ""
-    return add_out(body, prefix + body.__name__)
+    return add_out(body, prefix + body.__name__, synonyms_of(body, prefix + body.__name__))
 
 
 def add_out(

@@ -7,7 +7,6 @@ and the Tensor class are filled from the registry when ``mindtorch.torch`` is im
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -18,11 +17,11 @@ from mindtorch.engine.core import Op, fast_binary, fast_unary
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 
-from ._out import add_out, store_out, with_out
+from ._out import add_out, store_out, synonyms_of, with_out
 
 __all__ = [
     "FUNCTIONS", "METHODS", "binary", "binary_function", "check_numbers", "elementwise", "function",
-    "operand", "store_out", "unary_function", "with_out", "write_result",
+    "operand", "store_out", "unary_function", "with_out", "with_synonyms", "write_result",
 ]  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -51,8 +50,8 @@ def function(
 
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
         own = name or body.__name__.rstrip("_")
-        synonyms = _numpy_names(body)
-        plain = _with_synonyms(body, synonyms) if synonyms else body
+        synonyms = synonyms_of(body, own, out)
+        plain = with_synonyms(body, synonyms) if synonyms else body
         final = add_out(body, own, synonyms) if out else plain
         for each in (own, *aliases):
             if namespace:
@@ -67,19 +66,9 @@ def function(
     return register
 
 
-_NUMPY_NAMES = {"axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input"}
+def with_synonyms(body: Callable[..., Any], synonyms: dict[str, str]) -> Callable[..., Any]:
+    """``body`` that takes its arguments by further names."""
 
-
-def _numpy_names(body: Callable[..., Any]) -> dict[str, str]:
-    """numpy's names for arguments of a function along an axis: ``axis`` for ``dim``, ..."""
-    code = getattr(inspect.unwrap(body), "__code__", None)
-    named = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
-    if "dim" not in named:
-        return {}
-    return {a: b for a, b in _NUMPY_NAMES.items() if a not in named and b in named}
-
-
-def _with_synonyms(body: Callable[..., Any], synonyms: dict[str, str]) -> Callable[..., Any]:
     @functools.wraps(body)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
         if kwargs:
@@ -120,16 +109,30 @@ def operand(value: Any, name: str, position: str, dtype_name: str = "Tensor") ->
         ) from None
 
 
+_NOT_GIVEN: Any = object()
+
+
+def _given(name: str, word: str, value: Any, by_numpys_name: Any) -> Any:
+    """An argument, by torch's name or by numpy's; torch's TypeError if there is neither."""
+    if value is not _NOT_GIVEN:
+        return value
+    if by_numpys_name is _NOT_GIVEN:
+        raise TypeError(f'{name}() missing 1 required positional arguments: "{word}"')
+    return by_numpys_name
+
+
 def unary_function(name: str, op: Op) -> Callable[..., Any]:
     """``name(input, *, out=None)`` for a one-input elementwise op."""
     call = fast_unary(op)
 
-    def body(input: Any, *, out: Any = None) -> Any:  # noqa: A002
+    def body(input: Any = _NOT_GIVEN, *, out: Any = None, x: Any = _NOT_GIVEN) -> Any:  # noqa: A002
         if not isinstance(input, EngineTensor):
-            raise TypeError(
-                f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                f"{type(input).__name__}"
-            )
+            input = _given(name, "input", input, x)  # noqa: A001
+            if not isinstance(input, EngineTensor):
+                raise TypeError(
+                    f"{name}(): argument 'input' (position 1) must be Tensor, not "
+                    f"{type(input).__name__}"
+                )
         result = call(input)
         return result if out is None else store_out(result, out, name, (input,))
 
@@ -200,8 +203,13 @@ def binary_function(
     """``name(input, other, *, out=None)`` for a two-input elementwise op; see ``binary``."""
     call = fast_binary(op)
 
-    def body(input: Any, other: Any, *, out: Any = None) -> Any:  # noqa: A002
+    def body(
+        input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN, *, out: Any = None,  # noqa: A002
+        x1: Any = _NOT_GIVEN, x2: Any = _NOT_GIVEN,
+    ) -> Any:  # fmt: skip
         if not isinstance(other, EngineTensor) or not isinstance(input, EngineTensor):
+            input = _given(name, "input", input, x1)  # noqa: A001
+            other = _given(name, "other", other, x2)
             check_numbers(name, numbers, input, other, left_out=left_out)
             input = operand(input, name, "input")  # noqa: A001
             other = operand(other, name, "other")

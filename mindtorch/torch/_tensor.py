@@ -28,7 +28,15 @@ from ._tensor_writing import Writing
 from ._types import Size
 
 
-class Tensor(Description, Gradients, Conversions, Writing, Operators):
+class TensorMeta(type):
+    """The class of tensors' classes, which print under their names in torch."""
+
+    def __repr__(cls) -> str:
+        module = cls.__module__.removeprefix("mindtorch.").removesuffix("._tensor")
+        return f"<class '{module}.{cls.__qualname__}'>"
+
+
+class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=TensorMeta):
     """A multi-dimensional array of elements of one type, with torch's methods.
 
     ``Tensor(2, 3)`` is uninitialised, ``Tensor([1, 2])`` holds the numbers, both of the default
@@ -48,6 +56,10 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators):
         if len(data) == 1 and isinstance(data[0], EngineTensor):
             made: Any = alias(data[0])
         elif len(data) == 1 and not isinstance(data[0], (int, Size)):
+            if data[0] is None or isinstance(data[0], (float, complex)):
+                raise TypeError(
+                    f"new(): data must be a sequence (got {type(data[0]).__name__})"
+                )
             array = infer_array(data[0], dtypes.default)
             made = from_array(np.ascontiguousarray(array))
         else:

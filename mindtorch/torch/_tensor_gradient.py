@@ -59,7 +59,7 @@ class Gradients(EngineTensor):
     @property
     def grad_fn(self) -> Any:
         node = tape.node_of(self)
-        return None if type(node) is tape.AccumulateGrad else node
+        return None if type(node) is tape.AccumulateGrad else tape.shown(node)
 
     @property
     def output_nr(self) -> int:

@@ -16,6 +16,7 @@ from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
+from mindtorch.torch._tensor import TensorMeta
 
 from .dtype import as_dtype, text_of
 
@@ -92,7 +93,7 @@ F = Adopted(torch.nn.functional)
 t = Adopted(torch)
 
 
-class _AnyTensor(type):
+class _AnyTensor(TensorMeta):
     """Tensors of torch's namespace count as MindSpore's, as in the original package."""
 
     def __instancecheck__(cls, value: Any) -> bool:

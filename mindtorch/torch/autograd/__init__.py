@@ -43,7 +43,9 @@ __all__ = [
 
 
 def _as_list(value: Any) -> list[Any]:
-    return [value] if isinstance(value, EngineTensor) else list(value)
+    if isinstance(value, (EngineTensor, graph.GradientEdge)):
+        value = [value]
+    return [graph.tensor_at(x) if isinstance(x, graph.GradientEdge) else x for x in value]
 
 
 def _gradients_for(outputs: list[Any], given: Any) -> list[Any]:

@@ -78,9 +78,18 @@ class FunctionNode:
     def name(self) -> str:
         return f"{self.function.__name__}Backward"
 
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{self.name()} object at {id(self):#x}>"
+
+    def __getattr__(self, name: str) -> Any:
+        """What the function left in its context: torch's node is the context."""
+        if name.startswith("__") or name == "ctx":
+            raise AttributeError(name)
+        return getattr(self.ctx, name)
+
     @property
     def next_functions(self) -> Any:
-        return tuple((None, 0) if e is None else e for e in self.edges)
+        return tuple((None, 0) if e is None else (tape.shown(e[0]), e[1]) for e in self.edges)
 
     def register_hook(self, hook: Any) -> Any:
         return tape.add_hook(self, "post", hook)
@@ -160,7 +169,11 @@ class FunctionNode:
 
 
 class _FunctionMeta(type):
-    """Functions are used through their class."""
+    """Functions are used through their class; each has its own class of nodes, for scripts."""
+
+    def __init__(cls, name: str, bases: Any, fields: Any) -> None:
+        super().__init__(name, bases, fields)
+        cls._backward_cls = type(f"{name}Backward", (FunctionNode,), {"_forward_cls": cls})
 
 
 class Function(metaclass=_FunctionMeta):
@@ -246,13 +259,13 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
         None if n is None else (n, x._output_index)
         for n, x in zip(nodes, tensors, strict=True)
     )
-    node = FunctionNode(function, ctx, edges, tensors, produced)
+    node = function._backward_cls(function, ctx, edges, tensors, produced)
     ctx._node = node
     node.keep(produced)
     for index, x in enumerate(produced):
         if id(x) in fixed or x.aval.dtype.category < 2:
             continue
-        x._node = node  # type: ignore[assignment]
+        x._node = node
         x._output_index = index
     if isinstance(outputs, (tuple, list)):
         return tuple(results)

@@ -1,12 +1,57 @@
-"""The graph's nodes, and hooks on the tensors that nodes save."""
+"""The graph's nodes and edges, and hooks on what nodes save and on several gradients."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+import contextlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import Any, NamedTuple
 
-from mindtorch.engine import tape
+from mindtorch.engine import backward_pass, tape
 from mindtorch.engine.tape import Node as Node
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+__all__ = [
+    "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
+    "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
+    "saved_tensors_hooks",
+]  # fmt: skip
+
+_forbidden: list[str] = []
+
+
+class GradientEdge(NamedTuple):
+    """Where a gradient arrives: a node and the number of its result.
+
+    ``torch.autograd.grad`` and ``backward`` take edges in place of tensors.
+    """
+
+    node: Any
+    output_nr: int
+    ownership_token: Any = None
+
+
+def get_gradient_edge(tensor: Any) -> GradientEdge:
+    """The edge at which the gradient of ``tensor`` arrives.
+
+    Raises:
+        RuntimeError: it does not require a gradient.
+    """
+    if not tensor.requires_grad:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not "
+                           "require gradients")
+    return GradientEdge(tape.shown(tape.node_of(tensor)), tensor._output_index)
+
+
+def tensor_at(edge: GradientEdge) -> Any:
+    """A tensor whose gradient arrives at an edge: the leaf, or zeros that stand for a result."""
+    from ..functions.creation import filled
+
+    if type(edge.node) is tape.AccumulateGrad:
+        return edge.node.variable
+    made = filled(edge.node.out_avals[edge.output_nr], 0)
+    made._node = edge.node
+    made._output_index = edge.output_nr
+    return made
 
 
 class saved_tensors_hooks:  # noqa: N801
@@ -18,6 +63,8 @@ class saved_tensors_hooks:  # noqa: N801
         self.hooks = (pack_hook, unpack_hook)
 
     def __enter__(self) -> None:
+        if _forbidden:
+            raise RuntimeError(_forbidden[-1])
         tape.saved_tensor_hooks.append(self.hooks)
 
     def __exit__(self, *exception: object) -> None:
@@ -33,3 +80,92 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
 
             require_cuda()
         super().__init__(lambda x: (x.device, x.cpu()), lambda packed: packed[1].to(packed[0]))
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """RuntimeError with this text where a block asks for hooks on saved tensors."""
+    _forbidden.append(error_message)
+    try:
+        yield
+    finally:
+        _forbidden.pop()
+
+
+@contextlib.contextmanager
+def allow_mutation_on_saved_tensors() -> Iterator[None]:
+    """Tensors that nodes saved may be written to: backward has the values of before.
+
+    Each saved tensor is copied at once, so the block takes the memory of what is saved twice.
+    """
+
+    def pack(tensor: Any) -> Any:
+        return tensor, tensor._version, tensor.detach().clone()
+
+    def unpack(packed: Any) -> Any:
+        tensor, version, copy = packed
+        return tensor if tensor._version == version else copy
+
+    with saved_tensors_hooks(pack, unpack):
+        yield
+
+
+def increment_version(tensor: Any) -> None:
+    """Count a write to the tensor (or to each of several), as if its values had changed."""
+    for each in [tensor] if isinstance(tensor, EngineTensor) else tensor:
+        each._shared.version += 1
+
+
+class _MultiHandle:
+    """Removes what was registered at several tensors."""
+
+    def __init__(self, handles: Iterable[Any]) -> None:
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self) -> _MultiHandle:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Any], fn: Callable[[Any], None], *, mode: str = "all"
+) -> _MultiHandle:
+    """Call a function once in each backward pass that computes gradients of these tensors.
+
+    Args:
+        fn: with mode "all" it gets the list of the gradients (None where there is none) at the end
+            of the pass; with "any" the first of them as soon as it is there.
+
+    Returns:
+        A handle with ``remove()``.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    seen: dict[int, list[Any]] = {}
+
+    def arrived(place: int, gradient: Any) -> None:
+        run = backward_pass.running[-1]
+        gradients = seen.get(id(run))
+        first = gradients is None
+        if gradients is None:
+            gradients = seen[id(run)] = [None] * len(tensors)
+            run.callbacks.append(lambda: finish(id(run)))
+        gradients[place] = gradient
+        if first and mode == "any":
+            fn(gradient)
+
+    def finish(key: int) -> None:
+        gradients = seen.pop(key)
+        if mode == "all":
+            fn(gradients)
+
+    def hook_at(place: int) -> Callable[[Any], None]:
+        return lambda gradient: arrived(place, gradient)
+
+    return _MultiHandle(x.register_hook(hook_at(i)) for i, x in enumerate(tensors))

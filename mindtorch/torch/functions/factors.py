@@ -12,7 +12,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant, full_flat
 
 from .. import _linalg_factors, linalg, return_types
-from .._registry import FUNCTIONS, METHODS, function
+from .._registry import FUNCTIONS, METHODS, function, with_synonyms
 
 
 @function()
@@ -235,7 +235,7 @@ def _publish() -> None:
         "orgqr": linalg.householder_product,
     }  # fmt: skip
     for name, body in names.items():
-        FUNCTIONS[name] = METHODS[name] = body
+        FUNCTIONS[name] = METHODS[name] = with_synonyms(body, {"input": "A"})
 
 
 _publish()

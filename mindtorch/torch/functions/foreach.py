@@ -12,7 +12,7 @@ from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._registry import FUNCTIONS
+from .._registry import FUNCTIONS, with_synonyms
 
 _UNARY = (
     "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",
@@ -20,6 +20,10 @@ _UNARY = (
     "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 )  # fmt: skip
 _NUMBERS = (int, float, bool, complex)
+# what overloads call an argument that is `other`, `value` or `weight` here
+_OTHER, _VALUE, _WEIGHT = (
+    {"scalar": "other", "scalars": "other"}, {"scalars": "value"}, {"weights": "weight"}
+)  # fmt: skip
 
 
 def _check_list(name: str, tensors: Any) -> None:
@@ -64,12 +68,14 @@ def _spread(name: str, tensors: Any, other: Any, tensor: bool) -> list[Any]:
     return [other] * len(tensors)
 
 
-def _publish(name: str, about: str, outside: Any, inside: Any) -> None:
+def _publish(
+    name: str, about: str, outside: Any, inside: Any, synonyms: dict[str, str] | None = None
+) -> None:
     for own, body in ((f"_foreach_{name}", outside), (f"_foreach_{name}_", inside)):
         if body is not None:
             body.__name__ = body.__qualname__ = own
             body.__doc__ = about
-            FUNCTIONS[own] = body
+            FUNCTIONS[own] = with_synonyms(body, synonyms) if synonyms else body
 
 
 def _define_unary(name: str) -> None:
@@ -113,7 +119,7 @@ def _define_binary(
             _call(x, called + "_", y, more)
         return self
 
-    _publish(name, f":func:`torch.{name}` of each pair.", outside, inside)
+    _publish(name, f":func:`torch.{name}` of each pair.", outside, inside, _OTHER)
 
 
 def _call(x: Any, method: str, y: Any, options: dict[str, Any]) -> Any:
@@ -154,7 +160,7 @@ def _define_pointwise(name: str) -> None:
             getattr(x, name + "_")(a, b, value=v)
         return self
 
-    _publish(name, f":func:`torch.{name}` of each triple.", outside, inside)
+    _publish(name, f":func:`torch.{name}` of each triple.", outside, inside, _VALUE)
 
 
 def _lerp(self: Any, tensors1: Any, weight: Any) -> tuple[Any, ...]:
@@ -244,7 +250,7 @@ _define_binary("maximum", "clamp_min")
 _define_binary("minimum", "clamp_max")
 _define_pointwise("addcmul")
 _define_pointwise("addcdiv")
-_publish("lerp", ":func:`torch.lerp` of each pair.", _lerp, _lerp_in_place)
+_publish("lerp", ":func:`torch.lerp` of each pair.", _lerp, _lerp_in_place, _WEIGHT)
 _publish("pow", ":func:`torch.pow` of each pair.", _power, _power_in_place)
 _publish("copy", "Overwrite each tensor with another.", None, _copy_in_place)
 _publish("zero", "Overwrite each tensor with zeros.", None, _zero_in_place)

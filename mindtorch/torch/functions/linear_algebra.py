@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import functools
+import inspect
 import operator
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -18,6 +20,7 @@ from mindtorch.engine.tensor import constant
 from .. import linalg
 from .._arguments import normalize_axis, require_tensor
 from .._registry import FUNCTIONS, function
+from ._old_forms import old_sum
 from .einsum import einsum as _einsum
 
 matrix_norm = linalg.matrix_norm
@@ -185,8 +188,12 @@ def outer(input: Any, vec2: Any) -> Any:  # noqa: A002
 def _rounded_once(body: Callable[..., Any]) -> Callable[..., Any]:
     """``body`` computed in float32 where all tensors are of one half type."""
 
+    names = inspect.getfullargspec(body).args[1:]
+
     @functools.wraps(body)
     def wide(*tensors: Any, beta: Any = 1, alpha: Any = 1, **named: Any) -> Any:
+        if len(tensors) > 3:
+            tensors, beta, alpha = old_sum(body.__name__, (names[0], names[1]), tensors)
         given = [*tensors, *named.values()]
         kind = given[0].aval.dtype if given and isinstance(given[0], EngineTensor) else None
         if kind not in (float16, bfloat16) or any(x.aval.dtype is not kind for x in given[1:]):
@@ -342,6 +349,13 @@ def kron(input: Any, other: Any) -> Any:  # noqa: A002
 def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
     """The vector product along an axis of length 3 (the first such axis by default)."""
     if dim is None:
+        warnings.warn(
+            "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass "
+            "the dim explicitly or simply use torch.linalg.cross.\nThe default value of dim will "
+            "change to agree with that of linalg.cross in a future release.",
+            UserWarning,
+            stacklevel=2,
+        )
         dim = next((i for i, n in enumerate(input.aval.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")

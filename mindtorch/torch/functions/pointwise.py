@@ -29,6 +29,7 @@ from .._registry import (
     store_out,
     write_result,
 )
+from ._old_forms import old_factor
 
 _NUMBERS = (float, int, bool, complex)
 
@@ -155,8 +156,10 @@ def _factor(x: Any, other: Any, alpha: float) -> Any:
 
 
 @function(out=True)
-def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
+def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     """``input + alpha * other``."""
+    if old:
+        alpha, (other,) = other, old_factor("add", "alpha", "other", input, other, old)
     if alpha.__class__ is not int or alpha != 1 or other.__class__ in _NUMBERS:
         if _is_fused(input, other, alpha):
             return ops.add_scaled(input, other, _factor(input, other, alpha))
@@ -167,23 +170,29 @@ def add(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
 
 
 @function(out=True, aliases=("subtract",))
-def sub(input: Any, other: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
+def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     """``input - alpha * other``."""
+    if old:
+        alpha, (other,) = other, old_factor("sub", "alpha", "other", input, other, old)
     if _is_fused(input, other, alpha):
         return ops.subtract_scaled(input, other, _factor(input, other, alpha))
     return ops.subtract(operand(input, "sub", "input"), scaled_operand(other, alpha, "sub", input))
 
 
-def _add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+def _add_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
     """``self += alpha * other``."""
+    if old:
+        alpha, (other,) = other, old_factor("add_", "alpha", "other", self, other, old)
     if _is_fused(self, other, alpha):
         factor = _factor(self, other, alpha)
         return inplace.apply_in_place(ops.add_scaled, self, self, other, factor)
     return inplace.apply_in_place(ops.add, self, self, scaled_operand(other, alpha, "add_", self))
 
 
-def _sub_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
+def _sub_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
     """``self -= alpha * other``."""
+    if old:
+        alpha, (other,) = other, old_factor("sub_", "alpha", "other", self, other, old)
     if _is_fused(self, other, alpha):
         factor = _factor(self, other, alpha)
         return inplace.apply_in_place(ops.subtract_scaled, self, self, other, factor)
@@ -429,15 +438,25 @@ def _lerp_(self: Any, end: Any, weight: Any) -> Any:
     return inplace.apply_in_place(ops.lerp, self, self, end, operand(weight, "lerp_", "weight"))
 
 
+def _old_pair(
+    name: str, first: Any, value: Any, second: Any, rest: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    return old_factor(name, "value", "tensor1 tensor2", first, value, (second, *rest))
+
+
 @function(out=True)
-def addcmul(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:  # noqa: A002
+def addcmul(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:  # noqa: A002
     """``input + value * tensor1 * tensor2``."""
+    if old:
+        value, (tensor1, tensor2) = tensor1, _old_pair("addcmul", input, tensor1, tensor2, old)
     return ops.addcmul(input, tensor1, tensor2, operand(value, "addcmul", "value"))
 
 
 @function(out=True)
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:  # noqa: A002
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:  # noqa: A002
     """``input + value * tensor1 / tensor2``."""
+    if old:
+        value, (tensor1, tensor2) = tensor1, _old_pair("addcdiv", input, tensor1, tensor2, old)
     if tensor1.aval.dtype.category < dtypes.FLOAT and tensor2.aval.dtype.category < dtypes.FLOAT:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv"
@@ -450,14 +469,18 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:  
     return ops.addcdiv(input, tensor1, tensor2, operand(value, "addcdiv", "value"))
 
 
-def _addcmul_(self: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+def _addcmul_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:
     """:func:`addcmul` over ``self``."""
+    if old:
+        value, (tensor1, tensor2) = tensor1, _old_pair("addcmul_", self, tensor1, tensor2, old)
     factor = operand(value, "addcmul_", "value")
     return inplace.apply_in_place(ops.addcmul, self, self, tensor1, tensor2, factor)
 
 
-def _addcdiv_(self: Any, tensor1: Any, tensor2: Any, *, value: Any = 1) -> Any:
+def _addcdiv_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:
     """:func:`addcdiv` over ``self``."""
+    if old:
+        value, (tensor1, tensor2) = tensor1, _old_pair("addcdiv_", self, tensor1, tensor2, old)
     factor = operand(value, "addcdiv_", "value")
     return inplace.apply_in_place(ops.addcdiv, self, self, tensor1, tensor2, factor)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -69,6 +70,14 @@ def arange(
 
 @function(method=False, name="range")
 def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Any:
+    """``start``, ``start + step``, ... up to and with ``end``; torch.arange replaces it."""
+    warnings.warn(
+        "torch.range is deprecated and will be removed in a future release because its behavior is "
+        "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
+        "values in [start, end).",
+        UserWarning,
+        stacklevel=2,
+    )
     if end is None:
         start, end = 0, start
     count = int((end - start) / step) + 1

@@ -152,9 +152,9 @@ def unsqueeze(input: Any, dim: int) -> Any:  # noqa: A002
 
 
 @function(namespace=False)
-def expand(self: Any, *sizes: Any, implicit: bool = False) -> Any:
+def expand(self: Any, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
     """``self`` repeated along axes of length 1 without copying; -1 keeps a length."""
-    shape = as_shape(sizes, "expand")
+    shape = as_shape(sizes if size is None else size, "expand")
     own = self.aval.shape
     extra = len(shape) - len(own)
     if extra < 0:

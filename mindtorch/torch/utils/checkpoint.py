@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -17,10 +18,27 @@ from mindtorch.torch.autograd.graph import saved_tensors_hooks
 
 __all__ = [
     "CheckpointError",
+    "CheckpointPolicy",
     "checkpoint",
     "checkpoint_sequential",
+    "create_selective_checkpoint_contexts",
+    "detach_variable",
     "noop_context_fn",
+    "set_checkpoint_debug_enabled",
+    "set_checkpoint_early_stop",
 ]
+
+_early_stop: list[bool] = []
+_policies_told = False
+
+
+class CheckpointPolicy(enum.Enum):
+    """What a policy of selective checkpointing says about the result of an op."""
+
+    MUST_SAVE = 0
+    PREFER_SAVE = 1
+    MUST_RECOMPUTE = 2
+    PREFER_RECOMPUTE = 3
 
 
 class CheckpointError(RuntimeError):
@@ -30,6 +48,64 @@ class CheckpointError(RuntimeError):
 def noop_context_fn() -> tuple[Any, Any]:
     """Two contexts that do nothing."""
     return contextlib.nullcontext(), contextlib.nullcontext()
+
+
+def create_selective_checkpoint_contexts(
+    policy_fn_or_list: Any, allow_cache_entry_mutation: bool = False
+) -> tuple[Any, Any]:
+    """Contexts for ``context_fn``; everything is computed again, whatever the policy prefers.
+
+    A policy chooses between memory and time and changes no value. It is not asked here, and the
+    first call says so.
+
+    Raises:
+        TypeError: neither a function nor a list of ops.
+    """
+    global _policies_told
+    if not isinstance(policy_fn_or_list, list) and not callable(policy_fn_or_list):
+        raise TypeError("policy_fn_or_list must be either a function or a list of ops.")
+    if not _policies_told:
+        _policies_told = True
+        warnings.warn(
+            "create_selective_checkpoint_contexts: mindtorch computes everything again; "
+            "policy_fn_or_list and allow_cache_entry_mutation have no effect",
+            stacklevel=2,
+        )
+    return noop_context_fn()
+
+
+@contextlib.contextmanager
+def set_checkpoint_early_stop(enable: bool) -> Iterator[None]:
+    """In the block the second run ends early, or not, whatever ``checkpoint`` was told."""
+    _early_stop.append(enable)
+    try:
+        yield
+    finally:
+        _early_stop.pop()
+
+
+@contextlib.contextmanager
+def set_checkpoint_debug_enabled(enabled: bool | None) -> Iterator[None]:
+    """A block with ``debug`` for every ``checkpoint``; only off is possible.
+
+    Raises:
+        NotImplementedError: ``enabled`` is true.
+    """
+    if enabled:
+        raise NotImplementedError("checkpoint(debug=True) is not available in mindtorch")
+    yield
+
+
+def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Each tensor as a leaf with the same ``requires_grad``; other values as they are."""
+    if not isinstance(inputs, tuple):
+        raise RuntimeError(
+            "Only tuple of tensors is supported. Got Unsupported input type: "
+            f"{type(inputs).__name__}"
+        )
+    return tuple(
+        x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs
+    )
 
 
 @contextlib.contextmanager
@@ -237,7 +313,7 @@ def checkpoint(
     first, second = context_fn()
     frame = _Recomputation(
         lambda: function(*args, **kwargs), second, get_rng_state() if keep_state else None,
-        determinism_check == "default", early_stop,
+        determinism_check == "default", _early_stop[-1] if _early_stop else early_stop,
     )  # fmt: skip
     with saved_tensors_hooks(frame.pack, frame.unpack), first:
         return function(*args, **kwargs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from .. import functional as F  # noqa: N812
@@ -82,8 +83,22 @@ class RReLU(Module):
 class Hardtanh(Module):
     """x held between min_val and max_val."""
 
-    def __init__(self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> None:
+    def __init__(
+        self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
+        min_value: float | None = None, max_value: float | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
+        for name, old in (("min", min_value), ("max", max_value)):
+            if old is not None:
+                warnings.warn(
+                    f"keyword argument `{name}_value` is deprecated and rename to `{name}_val`",
+                    FutureWarning,
+                    stacklevel=2,
+                )
+        min_val = min_val if min_value is None else min_value
+        max_val = max_val if max_value is None else max_value
+        if max_val <= min_val:
+            raise AssertionError("max_val must be larger than min_val")
         self.min_val = min_val
         self.max_val = max_val
         self.inplace = inplace

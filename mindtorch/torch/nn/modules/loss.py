@@ -97,8 +97,8 @@ class NLLLoss(_WeightedLoss):
     """-weight[t] * x[t] of log probabilities."""
 
     def __init__(
-        self, weight: Any = None, size_average: Any = None, reduce: Any = None,
-        reduction: str = "mean", ignore_index: int = -100,
+        self, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+        reduce: Any = None, reduction: str = "mean",
     ) -> None:  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index
@@ -124,15 +124,15 @@ class NLLLoss2d(NLLLoss):
             category=FutureWarning,
             stacklevel=2,
         )
-        super().__init__(weight, size_average, reduce, reduction, ignore_index)
+        super().__init__(weight, size_average, ignore_index, reduce, reduction)
 
 
 class CrossEntropyLoss(_WeightedLoss):
     """-log softmax(x)[t]."""
 
     def __init__(
-        self, weight: Any = None, size_average: Any = None, reduce: Any = None,
-        reduction: str = "mean", ignore_index: int = -100, label_smoothing: float = 0.0,
+        self, weight: Any = None, size_average: Any = None, ignore_index: int = -100,
+        reduce: Any = None, reduction: str = "mean", label_smoothing: float = 0.0,
     ) -> None:  # fmt: skip
         super().__init__(weight, size_average, reduce, reduction)
         self.ignore_index = ignore_index

@@ -557,6 +557,18 @@ class Module(StateMixin, TreeMixin):
         """Move everything to a GPU."""
         return self._apply(lambda t: t.cuda(device))
 
+    def ipu(self: T, device: Any = None) -> T:
+        """Raises, as torch does where the device is not."""
+        return self._apply(lambda t: t.to("ipu" if device is None else f"ipu:{device}"))
+
+    def xpu(self: T, device: Any = None) -> T:
+        """Raises, as torch does where the device is not."""
+        return self._apply(lambda t: t.to("xpu" if device is None else f"xpu:{device}"))
+
+    def mtia(self: T, device: Any = None) -> T:
+        """Raises, as torch does where the device is not."""
+        return self._apply(lambda t: t.to("mtia" if device is None else f"mtia:{device}"))
+
     def cpu(self: T) -> T:
         """Move everything to the CPU."""
         return self._apply(lambda t: t.cpu())

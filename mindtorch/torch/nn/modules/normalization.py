@@ -96,7 +96,7 @@ class GroupNorm(Module):
 
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True,
-        bias: bool = True, device: Any = None, dtype: Any = None,
+        device: Any = None, dtype: Any = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
         super().__init__()
         if num_channels % num_groups != 0:

@@ -11,6 +11,7 @@ from mindtorch.engine.ops import recurrent
 from ..._autocast import full_precision
 from .. import functional as F  # noqa: N812
 from .. import init
+from ..parameter import Parameter
 from .module import Module
 from .utils import empty_parameter
 
@@ -176,6 +177,22 @@ class RNNBase(Module):
             )
         if self.proj_size >= self.hidden_size:
             raise ValueError("proj_size has to be smaller than hidden_size")
+
+    @property
+    def _flat_weights_names(self) -> list[str]:
+        return [name for names in self._all_weights for name in names]
+
+    @property
+    def _flat_weights(self) -> list[Any]:
+        """All weights in order; what is assigned takes their places, parameters or not."""
+        return [getattr(self, name) for name in self._flat_weights_names]
+
+    @_flat_weights.setter
+    def _flat_weights(self, weights: list[Any]) -> None:
+        for name, weight in zip(self._flat_weights_names, weights, strict=True):
+            if name in self._parameters and not isinstance(weight, Parameter):
+                del self._parameters[name]
+            setattr(self, name, weight)
 
     @property
     def all_weights(self) -> list[list[Any]]:

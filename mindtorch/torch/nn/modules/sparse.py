@@ -122,6 +122,23 @@ class EmbeddingBag(_Table):
         self.mode = mode
         self.include_last_offset = include_last_offset
 
+    @classmethod
+    def from_pretrained(
+        cls, embeddings: Any, freeze: bool = True, max_norm: float | None = None,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, mode: str = "mean",
+        sparse: bool = False, include_last_offset: bool = False, padding_idx: int | None = None,
+    ) -> Any:  # fmt: skip
+        """A module with this table (rows, columns), which is not learned if ``freeze``."""
+        if embeddings.dim() != 2:
+            raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
+        rows, columns = embeddings.shape
+        made = cls(
+            rows, columns, max_norm, norm_type, scale_grad_by_freq, mode, sparse, embeddings,
+            include_last_offset, padding_idx,
+        )  # fmt: skip
+        made.weight.requires_grad = not freeze
+        return made
+
     def forward(self, input: Any, offsets: Any = None, per_sample_weights: Any = None) -> Any:  # noqa: A002
         """A row for each bag."""
         return F.embedding_bag(

@@ -39,10 +39,65 @@ class PackedSequence(_Fields):
 
     def to(self, *args: Any, **kwargs: Any) -> Any:
         """The data moved or cast."""
-        return type(self)(
-            self.data.to(*args, **kwargs), self.batch_sizes, self.sorted_indices,
-            self.unsorted_indices,
-        )  # fmt: skip
+        return self._with(self.data.to(*args, **kwargs))
+
+    def _with(self, data: Any) -> Any:
+        if data is self.data:
+            return self
+        return type(self)(data, self.batch_sizes, self.sorted_indices, self.unsorted_indices)
+
+    def cuda(self, *args: Any, **kwargs: Any) -> Any:
+        """The data on a GPU."""
+        return self._with(self.data.cuda(*args, **kwargs))
+
+    def cpu(self, *args: Any, **kwargs: Any) -> Any:
+        """The data on the CPU."""
+        return self._with(self.data.cpu(*args, **kwargs))
+
+    def pin_memory(self) -> Any:
+        """The data in pinned memory."""
+        return self._with(self.data.pin_memory())
+
+    def double(self) -> Any:
+        """The data as float64."""
+        return self._with(self.data.double())
+
+    def float(self) -> Any:
+        """The data as float32."""
+        return self._with(self.data.float())
+
+    def half(self) -> Any:
+        """The data as float16."""
+        return self._with(self.data.half())
+
+    def long(self) -> Any:
+        """The data as int64."""
+        return self._with(self.data.long())
+
+    def int(self) -> Any:
+        """The data as int32."""
+        return self._with(self.data.int())
+
+    def short(self) -> Any:
+        """The data as int16."""
+        return self._with(self.data.short())
+
+    def char(self) -> Any:
+        """The data as int8."""
+        return self._with(self.data.char())
+
+    def byte(self) -> Any:
+        """The data as uint8."""
+        return self._with(self.data.byte())
+
+    @property
+    def is_cuda(self) -> bool:
+        """Whether the data are on a GPU."""
+        return bool(self.data.is_cuda)
+
+    def is_pinned(self) -> bool:
+        """Whether the data are in pinned memory."""
+        return bool(self.data.is_pinned())
 
 
 def invert_permutation(permutation: Any) -> Any:

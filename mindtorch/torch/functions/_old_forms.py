@@ -1,0 +1,87 @@
+"""Forms of calls that torch has deprecated and still takes: the factors before the tensors."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+__all__ = ["old_factor", "old_sum"]
+
+_told = False
+_NEW_SUMS = ("addmm", "baddbmm")
+
+
+def _tell(name: str, old: str, *instead: str) -> None:
+    """Warn, as torch does for the first such call of a process only."""
+    global _told
+    if _told:
+        return
+    _told = True
+    forms = "".join(f"\n\t{name}({form})" for form in instead)
+    warnings.warn(
+        f"This overload of {name} is deprecated:\n\t{name}({old})\nConsider using one of the "
+        f"following signatures instead:{forms}",
+        UserWarning,
+        stacklevel=4,
+    )
+
+
+def _refuse(name: str, arguments: tuple[Any, ...]) -> TypeError:
+    kinds = ", ".join(
+        "Tensor" if isinstance(x, EngineTensor) else type(x).__name__ for x in arguments
+    )
+    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds})")
+
+
+def old_factor(
+    name: str, word: str, operands: str, first: Any, number: Any, rest: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """The tensors of ``name(first, number, *rest)``: ``add(input, alpha, other)`` and its like.
+
+    Args:
+        word: what the number is called today.
+        operands: names of the tensors after it, between blanks.
+    """
+    tensors = all(isinstance(x, EngineTensor) for x in (first, *rest))
+    if not tensors or isinstance(number, EngineTensor) or len(rest) != len(operands.split()):
+        raise _refuse(name, (first, number, *rest))
+    names = ", ".join(f"Tensor {each}" for each in operands.split())
+    if name.endswith("_"):
+        _tell(name, f"Number {word}, {names}", f"{names}, *, Number {word} = 1")
+    else:
+        out = "Tensor out = None"
+        _tell(
+            name,
+            f"Tensor input, Number {word}, {names}, *, {out}",
+            f"Tensor input, {names}, *, Number {word} = 1, {out}",
+        )
+    return rest
+
+
+def old_sum(
+    name: str, operands: tuple[str, str], arguments: tuple[Any, ...]
+) -> tuple[tuple[Any, ...], Any, Any]:
+    """(tensors, beta, alpha) of ``addmm(beta, input, alpha, mat1, mat2)`` and its like.
+
+    As a method the tensor comes first; ``alpha`` may be left out.
+    """
+    tensors = tuple(x for x in arguments if isinstance(x, EngineTensor))
+    numbers = [x for x in arguments if not isinstance(x, EngineTensor)]
+    is_method = isinstance(arguments[0], EngineTensor)
+    kinds = "".join("T" if isinstance(x, EngineTensor) else "N" for x in arguments)
+    if kinds not in ("TNTT", "TNNTT", "NTTT", "NTNTT"):
+        raise _refuse(name, arguments)
+    pair = ", ".join(f"Tensor {each}" for each in operands)
+    alpha = "Number alpha, " if len(numbers) == 2 else ""
+    scales = "Number beta = 1, Number alpha = 1"
+    if is_method:
+        _tell(name, f"Number beta, {alpha}{pair}", f"{pair}, *, {scales}")
+    else:
+        end = ", Tensor out = None"
+        new = [f"Tensor input, {pair}, *, {scales}{end}"]
+        if name in _NEW_SUMS:
+            new.append(f"Tensor input, {pair}, torch.dtype out_dtype, *, {scales}{end}")
+        _tell(name, f"Number beta, Tensor input, {alpha}{pair}, *{end}", *new)
+    return tensors, numbers[0], numbers[1] if len(numbers) == 2 else 1
