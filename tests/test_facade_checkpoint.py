@@ -91,13 +91,14 @@ def test_all_types_and_an_interrupted_write(tmp_path):
     kinds = [ms.bfloat16, ms.float64, ms.int8, ms.uint16, ms.complex64, ms.bool_]
     saved = {str(k): Tensor(np.array([0, 1, 2]), k) for k in kinds}
     path = tmp_path / "all.ckpt"
-    ms.save_checkpoint(saved, path, append_dict={"epoch": 3})
+    ms.save_checkpoint(saved, path, append_dict={"epoch": 3, "rate": 0.5, "name": "né"})
     loaded = ms.load_checkpoint(path)
     assert all(loaded[n].dtype is t.dtype for n, t in saved.items())
-    assert loaded["epoch"].item() == 3
+    assert loaded["epoch"].item() == 3 and loaded["name"] == "né"
+    assert loaded["rate"].dtype is ms.float32
     before = path.read_bytes()
     with pytest.raises(TypeError):
-        ms.save_checkpoint({**saved, "word": "text"}, path)
+        ms.save_checkpoint({**saved, "word": object()}, path)
     assert path.read_bytes() == before and list(tmp_path.iterdir()) == [path]
 
 

@@ -401,3 +401,48 @@ def test_a_captured_step_equals_the_plain_one():
     assert not step.eager and step.traces <= 2
     for plain, captured in zip(*found, strict=True):
         np.testing.assert_array_equal(plain, captured)
+
+
+class _OwnStep(nn.TrainOneStepCell):
+    """A user's training step, in the words of MindSpore's documentation."""
+
+    def construct(self, *inputs):
+        loss = self.network(*inputs)
+        sens = ops.fill(loss.dtype, loss.shape, self.sens)
+        gradients = self.grad_reducer(self.grad(self.network, self.weights)(*inputs, sens))
+        return ops.depend(loss, self.optimizer(ops.clip_by_global_norm(gradients, 30.0)))
+
+
+def test_a_subclass_of_the_training_cell_finds_what_the_original_offers():
+    """self.grad, self.weights, self.sens, self.grad_reducer: with clipping out of reach, the same
+    weights as with the cell itself."""
+    x, y = Tensor(np.eye(4, dtype=np.float32)), Tensor(np.array([0, 1, 0, 1], np.int32))
+    ends = []
+    for cell in (nn.TrainOneStepCell, _OwnStep):
+        net = nn.Dense(4, 2, weight_init="zeros", bias_init="zeros")
+        loss = nn.WithLossCell(net, nn.CrossEntropyLoss())
+        step = cell(loss, nn.SGD(net.trainable_params(), 0.01))
+        for _ in range(3):
+            step(x, y)
+        ends.append(net.weight.asnumpy())
+    np.testing.assert_allclose(*ends, rtol=1e-6)
+
+
+def test_the_rate_falls_on_a_plateau_and_training_stops_early(capsys):
+    """A figure that does not move: the rate is multiplied after ``patience`` epochs, and
+    EarlyStopping ends training; the loss of an evaluation is "eval_loss"."""
+    data = ms.dataset.NumpySlicesDataset(
+        (np.zeros((4, 2), np.float32), np.zeros((4, 1), np.float32)), ["x", "y"], shuffle=False
+    ).batch(2)  # fmt: skip
+    net = nn.Dense(2, 1, weight_init="ones", bias_init="zeros")
+    optimizer = nn.SGD(net.trainable_params(), 0.5)
+    model = ms.Model(net, nn.MSELoss(), optimizer, metrics={"mse"})
+    slower = ms.ReduceLROnPlateau("eval_loss", 0.1, patience=1, verbose=True, cooldown=1)
+    stop = ms.EarlyStopping("eval_loss", patience=3, verbose=True)
+    model.fit(9, data, data, callbacks=[slower, stop], dataset_sink_mode=False)
+    told = capsys.readouterr().out
+    assert told.count("ReduceLROnPlateau reducing learning rate") == 3  # a cooldown of 1 ends at once
+    assert optimizer.learning_rate.item() == pytest.approx(5e-4)
+    assert told.endswith("Epoch 00004: early stopping\n")
+    with pytest.warns(UserWarning, match="not available"):
+        model.train(1, data, ms.EarlyStopping("nothing"), dataset_sink_mode=False)

@@ -33,12 +33,7 @@ from .common import get_seed as get_seed
 from .common import set_seed as set_seed
 from .common.dtype import *
 from .context import *
-from .train import Model as Model
-from .train import SummaryCollector as SummaryCollector
-from .train import SummaryRecord as SummaryRecord
-from .train import load_checkpoint as load_checkpoint
-from .train import load_param_into_net as load_param_into_net
-from .train import save_checkpoint as save_checkpoint
+from .train import *
 
 
 def __getattr__(name: str) -> object:

@@ -1,5 +1,7 @@
 """Cells, layers, losses and optimizers with MindSpore's names, arguments and numbers."""
 
+from .. import _metrics as metrics
+from .._metrics import *
 from . import (
     activation,
     basic,
@@ -34,6 +36,7 @@ from .wrap import *
 
 __all__ = [  # noqa: PLE0604
     "Cell", "CellDict", "CellList", "Optimizer", "SequentialCell",
+    *metrics.__all__,
     *(
         name
         for module in (

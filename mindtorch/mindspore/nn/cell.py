@@ -70,7 +70,8 @@ class Cell(Module):
         elif isinstance(value, ParameterTuple):
             object.__setattr__(self, name, value)
             for parameter in value:
-                self.insert_param_to_cell(f"{name}_{parameter.name}".replace(".", "_"), parameter)
+                key = parameter.name
+                self._parameters[f"{name}_{key}" if key in self._parameters else key] = parameter
             return
         elif isinstance(value, Module) and self.__dict__.get("_auto_prefix"):
             _prefix(value, name)
@@ -135,9 +136,9 @@ class Cell(Module):
         return self.named_parameters(prefix=name_prefix, recurse=expand)
 
     def update_parameters_name(self, prefix: str = "", recurse: bool = True) -> None:
-        """Put ``prefix`` before the names of the parameters."""
-        for parameter in self.get_parameters(recurse):
-            parameter.name = prefix + parameter.name
+        """Name the parameters by their places in the cells, with ``prefix`` before them."""
+        for name, parameter in self.parameters_and_names(expand=recurse):
+            parameter.name = prefix + name
 
     def init_parameters_data(self, auto_parallel_mode: bool = False) -> dict[Any, Any]:
         """{parameter: parameter}: initialisers run when parameters are made."""
@@ -251,6 +252,12 @@ def _prefix(cell: Any, name: str) -> None:
         parameter.name = f"{name}.{parameter.name or path}"
 
 
+def _unprefix(cell: Any, name: str) -> None:
+    """Take ``name.`` from the names of a cell's parameters."""
+    for parameter in cell.get_parameters():
+        parameter.name = parameter.name.removeprefix(f"{name}.")
+
+
 class SequentialCell(Cell):
     """Cells called one after another. Takes cells, a list of them, or an OrderedDict."""
 
@@ -314,11 +321,12 @@ class CellList(SequentialCell):
     def insert(self, index: int, cell: Any) -> None:
         """Add a cell before place ``index``."""
         cells = list(self._modules.values())
+        for name, each in self._modules.items():
+            _unprefix(each, name)
         cells.insert(index, cell)
         self._modules.clear()
-        _prefix(cell, str(cells.index(cell)))
         for i, each in enumerate(cells):
-            self.add_module(str(i), each)
+            self._add(str(i), each)
 
     def extend(self, cells: Any) -> CellList:
         """Add cells at the end."""

@@ -11,9 +11,11 @@ from mindtorch.engine.optimizer import fits
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.functional import grad as gradient_of
 from mindtorch.functional import value_and_grad
+from mindtorch.transforms import GradOperation
 
 from ..common.parameter import Parameter
 from ..common.tensor import Tensor, adopt, as_tensor, t
+from ..ops.composite import HyperMap
 from .cell import Cell
 
 __all__ = [
@@ -123,6 +125,9 @@ class TrainOneStepCell(Cell):
         sens: what the gradients are multiplied by; an optimizer's ``loss_scale`` divides by it.
             None means 1.
         return_grad: return (loss, {name: gradient}).
+
+    Subclasses find ``network``, ``weights``, ``optimizer``, ``sens``, ``grad`` (gradients by the
+    weights; the last input is the loss's sensitivity), ``grad_no_sens`` and ``grad_reducer``.
     """
 
     def __init__(
@@ -133,6 +138,8 @@ class TrainOneStepCell(Cell):
         object.__setattr__(self, "weights", optimizer.parameters)
         self.sens = 1.0 if sens is None else float(sens)
         self.return_grad = return_grad
+        self.grad = GradOperation(get_by_list=True, sens_param=True)
+        self.grad_no_sens = GradOperation(get_by_list=True)
         self.grad_reducer = _reducer_of(self.weights)
 
     def construct(self, *inputs: Any) -> Any:
@@ -276,6 +283,7 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
                 f"but got {type(scale_sense)}"
             )
         self.scale_sense = Parameter(as_tensor(value), "scale_sense", False)
+        self.hyper_map = HyperMap()
 
     def set_sense_scale(self, sens: Any) -> None:
         """Use another scale."""
@@ -287,12 +295,19 @@ class TrainOneStepWithLossScaleCell(TrainOneStepCell):
             return self.loss_scaling_manager(self.scale_sense, overflow)
         return overflow
 
+    def start_overflow_check(self, pre_cond: Any, compute_input: Any) -> Any:
+        """(status, ``compute_input``): the status is looked at after the gradients."""
+        return Tensor(False), compute_input
+
+    def get_overflow_status(self, status: Any, compute_output: Any) -> Any:
+        """Whether some element of the gradients is infinite or NaN, as a tensor of bool."""
+        return Tensor(not bool(all_finite(compute_output)))
+
     def construct(self, *inputs: Any) -> Any:
         scale = float(self.scale_sense.item())
         loss, gradients = self.loss_and_gradients(scale, *inputs)
         gradients = self.grad_reducer(tuple(g * (1 / scale) for g in gradients))
-        overflow = Tensor(not bool(all_finite(gradients)))
-        overflow = self.process_loss_scale(overflow)
+        overflow = self.process_loss_scale(self.get_overflow_status(None, gradients))
         if not bool(overflow):
             self.optimizer(gradients)
         return loss, overflow, Tensor(scale, dtypes.float32)

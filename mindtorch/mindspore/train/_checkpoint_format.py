@@ -24,6 +24,7 @@ from ..common.dtype import text_of
 __all__ = ["CheckpointError", "read", "write"]
 
 SLICE = 512 * 1024 * 1024  # bytes of a tensor in one value
+_TEXT = "str"  # the type of texts: shape (0,), four bytes for each character
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 _TYPES = {
@@ -73,7 +74,7 @@ def _write_value(file: BinaryIO, tag: bytes, dims: tuple[int, ...], kind: str, d
 
 
 def write(path: str | Path, entries: Iterable[tuple[str, Any]], slice_size: int = SLICE) -> None:
-    """Write (name, array) pairs; the file appears when it is whole.
+    """Write (name, array) pairs; the file appears when it is whole. A text is an array of one.
 
     Args:
         slice_size: bytes after which a tensor goes on in another value.
@@ -84,12 +85,16 @@ def write(path: str | Path, entries: Iterable[tuple[str, Any]], slice_size: int 
         with os.fdopen(handle, "wb") as file:
             for name, array in entries:
                 array = np.asarray(array)
-                kind = text_of(dtypes.from_numpy(array.dtype))
+                if array.dtype.kind == "U":
+                    kind, array = _TEXT, array.reshape(1).view(np.uint32)
+                else:
+                    kind = text_of(dtypes.from_numpy(array.dtype))
                 flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
                 data = memoryview(flat)
                 for start in range(0, max(len(data), 1), slice_size):
                     part = data[start : start + slice_size]
-                    _write_value(file, name.encode(), array.shape, kind, part)
+                    dims = (0,) if kind == _TEXT else array.shape
+                    _write_value(file, name.encode(), dims, kind, part)
             file.flush()
             os.fsync(file.fileno())
         umask = os.umask(0)
@@ -173,7 +178,7 @@ def _tensor_of(message: memoryview) -> tuple[tuple[int, ...], str, memoryview]:
 
 
 def read(path: str | Path) -> dict[str, Any]:
-    """{name: array} of a checkpoint file.
+    """{name: array, or text} of a checkpoint file.
 
     Raises:
         CheckpointError: no checkpoint, a part of one, or a type that tensors do not have.
@@ -197,7 +202,17 @@ def read(path: str | Path) -> dict[str, Any]:
     return {tag: _array(tag, *described[tag], parts[tag]) for tag in parts}
 
 
+def _characters(tag: str, content: bytes) -> str:
+    """A text of four bytes for each character."""
+    try:
+        return content.decode("utf-32-le").rstrip("\0")
+    except UnicodeDecodeError:
+        raise CheckpointError(f"{tag!r} should be a text, and is none") from None
+
+
 def _array(tag: str, dims: tuple[int, ...], kind: str, parts: list[memoryview]) -> Any:
+    if kind == _TEXT:
+        return _characters(tag, b"".join(parts))
     if kind not in _TYPES:
         raise CheckpointError(f"{tag!r} has the type {kind!r}, which tensors do not have")
     dtype = _TYPES[kind].np

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,8 @@ from .serialization import save_checkpoint
 
 __all__ = [
     "Callback", "CheckpointConfig", "EarlyStopping", "History", "LambdaCallback",
-    "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "RunContext", "TimeMonitor",
+    "LearningRateScheduler", "LossMonitor", "ModelCheckpoint", "ReduceLROnPlateau", "RunContext",
+    "TimeMonitor",
 ]  # fmt: skip
 
 
@@ -181,7 +183,7 @@ class CheckpointConfig:
         save_checkpoint_steps: after as many steps; 0 and None switch that off.
         save_checkpoint_seconds: after as many seconds; for when steps are switched off.
         keep_checkpoint_max: how many are kept, the oldest are removed; 0 for all.
-        saved_network: save this network and not the one that is trained.
+        saved_network: save this network and not the training cell (network and optimizer).
         append_info: what is saved beside the parameters: "epoch_num", "step_num", or a dict.
     """
 
@@ -257,7 +259,7 @@ class ModelCheckpoint(Callback):
         run = run_context.original_args()
         step = (run.cur_step_num - 1) % run.batch_num + 1
         path = self._directory / f"{self._prefix}-{run.cur_epoch_num}_{step}.ckpt"
-        network = self._config.saved_network or run.network
+        network = self._config.saved_network or run.train_network
         save_checkpoint(network, path, append_dict=self._appended(run))
         self._last_step, self._last_time = run.cur_step_num, time.monotonic()
         self._latest = str(path)
@@ -334,7 +336,8 @@ class EarlyStopping(Callback):
 
     Args:
         monitor: "loss", or a metric of ``Model.fit``.
-        mode: "min", "max", or "auto": "max" for names with "acc".
+        mode: "min", "max", or "auto": "min" for losses and errors.
+        patience: with 0 training ends after the first epoch.
     """
 
     def __init__(
@@ -346,33 +349,120 @@ class EarlyStopping(Callback):
             raise ValueError(f"For 'EarlyStopping', 'mode' must be auto, min or max, got {mode!r}")
         self.monitor, self.min_delta, self.patience = monitor, abs(min_delta), patience
         self.verbose, self.baseline, self.restore = verbose, baseline, restore_best_weights
-        rises = mode == "max" or (mode == "auto" and "acc" in monitor)
-        self._sign = 1.0 if rises else -1.0
+        self._sign = _direction(mode, monitor)
         self._weights: Any = None
 
     def begin(self, run_context: RunContext) -> None:
-        start = -np.inf if self.baseline is None else self._sign * self.baseline
-        self._best, self._wait = start, 0
+        self._best, self._wait, self._stopped = -np.inf, 0, 0
 
     def epoch_end(self, run_context: RunContext) -> None:
         run = run_context.original_args()
-        name = self.monitor.removeprefix("eval_")
-        results = run.get("eval_results") or {}
-        if name in results:
-            value = results[name]
-        elif self.monitor == "loss":
-            value = scalar_loss(run.net_outputs)
-        else:
-            raise ValueError(f"EarlyStopping: nothing called {self.monitor!r} was evaluated")
-        if self._sign * value > self._best + self.min_delta:
-            self._best, self._wait = self._sign * value, 0
+        found = monitored(run, self.monitor, "EarlyStopping")
+        if found is None:
+            return
+        value = self._sign * found
+        self._wait += 1
+        if value > self._best + self.min_delta:
+            self._best = value
             if self.restore:
                 self._weights = [(p, p.asnumpy()) for p in run.network.get_parameters()]
-            return
-        self._wait += 1
-        if self._wait >= max(self.patience, 1):
+            if self.baseline is None or value > self._sign * self.baseline + self.min_delta:
+                self._wait = 0
+        if self._wait >= self.patience:
+            self._stopped = run.cur_epoch_num
             run_context.request_stop()
-            if self.verbose:
-                print(f"Epoch {run.cur_epoch_num}: early stopping", flush=True)
             for parameter, array in self._weights or []:
                 parameter.assign_value(array)
+
+    def end(self, run_context: RunContext) -> None:
+        if self._stopped and self.verbose:
+            print(f"Epoch {self._stopped:05d}: early stopping", flush=True)
+
+
+_SMALLER_IS_BETTER = ("loss", "eval_loss", "mae", "mse", "perplexity")
+
+
+class ReduceLROnPlateau(Callback):
+    """Multiplies the optimizer's rate by ``factor`` when a monitored figure has not improved for
+    ``patience`` epochs.
+
+    Args:
+        monitor: "loss", or a metric of ``Model.fit``.
+        mode: "min", "max", or "auto": "min" for losses and errors.
+        min_delta: what counts as an improvement.
+        cooldown: epochs after a change in which none is counted.
+        min_lr: the rate does not fall below it.
+    """
+
+    def __init__(
+        self, monitor: str = "eval_loss", factor: float = 0.1, patience: int = 10,
+        verbose: bool = False, mode: str = "auto", min_delta: float = 1e-4, cooldown: int = 0,
+        min_lr: float = 0,
+    ) -> None:  # fmt: skip
+        if factor >= 1:
+            raise ValueError("ReduceLROnPlateau does not support a factor >= 1.0.")
+        if mode not in ("auto", "min", "max"):
+            raise ValueError(f"For 'ReduceLROnPlateau', 'mode' must be auto, min or max: {mode!r}")
+        self.monitor, self.factor, self.patience = monitor, factor, patience
+        self.verbose, self.min_delta = verbose, abs(min_delta)
+        self.cooldown, self.min_lr = cooldown, min_lr
+        self._sign = _direction(mode, monitor)
+
+    def begin(self, run_context: RunContext) -> None:
+        self._best, self._wait, self._rest = -np.inf, 0, 0
+
+    def epoch_end(self, run_context: RunContext) -> None:
+        run = run_context.original_args()
+        rate = run.optimizer.learning_rate
+        if not isinstance(rate, EngineTensor):
+            raise ValueError(
+                "ReduceLROnPlateau does not support dynamic learning rate and group learning rate "
+                "now."
+            )
+        found = monitored(run, self.monitor, "ReduceLROnPlateau")
+        if found is None:
+            return
+        value = self._sign * found
+        if self._rest > 0:
+            self._rest -= 1
+            self._wait = 0
+        if value > self._best + self.min_delta:
+            self._best, self._wait = value, 0
+            return
+        if self._rest > 0:
+            return
+        self._wait += 1
+        if self._wait >= self.patience:
+            self._lower(rate, run.cur_epoch_num)
+            self._rest, self._wait = self.cooldown, 0
+
+    def _lower(self, rate: Any, epoch: int) -> None:
+        before = float(rate.asnumpy())
+        if before <= self.min_lr:
+            return
+        after = max(before * self.factor, self.min_lr)
+        rate.assign_value(np.float32(after))
+        if self.verbose:
+            print(f"Epoch {epoch:05d}: ReduceLROnPlateau reducing learning rate to {after}.")
+
+
+def _direction(mode: str, monitor: str) -> float:
+    """-1 where smaller figures are better."""
+    falls = mode == "min" or (mode == "auto" and monitor in _SMALLER_IS_BETTER)
+    return -1.0 if falls else 1.0
+
+
+def monitored(run: Any, name: str, owner: str) -> float | None:
+    """The loss of the last step, or a figure of ``Model.fit``'s evaluation; None, with a warning,
+    where it was not evaluated."""
+    if name == "loss":
+        return scalar_loss(run.net_outputs)
+    results = run.get("eval_results") or {}
+    if name in results:
+        return float(results[name])
+    warnings.warn(
+        f"{owner} is conditioned on {name}, which is not available. Available choices are: "
+        f"{['loss', *results]}",
+        stacklevel=2,
+    )
+    return None

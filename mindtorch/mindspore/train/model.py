@@ -9,10 +9,10 @@ from mindtorch.engine import autodiff
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .. import nn
+from .._metrics import Loss, get_metrics
 from ..amp import build_train_network
 from ..common.tensor import as_tensor
 from . import callback as callbacks_of
-from .metrics import Loss, get_metrics
 
 __all__ = ["Model"]
 
@@ -45,6 +45,7 @@ class Model:
         self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
         self._metrics = get_metrics(metrics)
         self._eval_indexes = eval_indexes
+        self._last_loss = Loss()
         self._train_network = self._network_for_training(amp_level, kwargs)
         self._eval_network = eval_network
         if eval_network is None and loss_fn is not None:
@@ -115,9 +116,16 @@ class Model:
             )  # fmt: skip
             if not due:
                 return None
-            results = self.eval(valid_dataset)
+            own = callbacks_of.Callback.__module__
+            seen = [
+                c for c in _listed(callbacks)
+                if type(c).__module__ != own or isinstance(c, callbacks_of.TimeMonitor)
+            ]  # fmt: skip
+            results = self.eval(valid_dataset, seen)
             print(f"Eval result: epoch {number}, metrics: {results}", flush=True)
             self._train_network.set_train(True)
+            if self._eval_places is not None:
+                results = {**results, "eval_loss": self._last_loss.eval()}
             return results
 
         self._train(epoch, train_dataset, callbacks, size, initial_epoch, evaluate)
@@ -192,7 +200,7 @@ class Model:
         context = callbacks_of.RunContext(run)
         was_training = getattr(self._network, "training", False)
         self._eval_network.set_train(False)
-        for metric in self._metrics.values():
+        for metric in (*self._metrics.values(), self._last_loss):
             metric.clear()
         callbacks_of.call_all(listed, "begin", context, "eval")
         callbacks_of.call_all(listed, "epoch_begin", context, "eval")
@@ -212,6 +220,8 @@ class Model:
 
     def _update_metrics(self, outputs: Any) -> None:
         listed = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
+        if self._eval_places is not None:
+            self._last_loss.update(listed[self._eval_places[0]])
         for metric in self._metrics.values():
             if self._eval_places is None:
                 chosen = metric.indexes

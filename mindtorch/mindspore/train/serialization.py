@@ -24,8 +24,8 @@ __all__ = ["load_checkpoint", "load_param_into_net", "save_checkpoint"]
 def _array_of(name: str, data: Any) -> Any:
     if isinstance(data, EngineTensor):
         return data.asnumpy()
-    array = np.asarray(data)
-    if array.dtype.kind not in "biufcV":
+    array = np.asarray(data, np.float32 if isinstance(data, float) else None)
+    if array.dtype.kind not in "biufcV" and not isinstance(data, str):
         raise TypeError(f"{name!r} is a {type(data).__name__}, which a checkpoint does not hold")
     return array
 
@@ -62,7 +62,7 @@ def save_checkpoint(
     Args:
         save_obj: a network, a list of parameters or of {"name", "data"}, or a dict.
         ckpt_file_name: ".ckpt" is put at its end where it is missing.
-        append_dict: further values: numbers, tensors, parameters.
+        append_dict: further values: numbers, texts, tensors, parameters.
         choice_func: which names are saved.
 
     Raises:
@@ -94,7 +94,7 @@ def load_checkpoint(
     dec_mode: str = "AES-GCM", specify_prefix: str | Iterable[str] | None = None,
     choice_func: Callable[[str], bool] | None = None,
 ) -> dict[str, Any]:  # fmt: skip
-    """{name: Parameter} of a file.
+    """{name: Parameter, or text} of a file.
 
     Args:
         net: load them into this network as well.
@@ -108,12 +108,15 @@ def load_checkpoint(
     if dec_key is not None:
         raise NotImplementedError("load_checkpoint(dec_key=...): files are not encrypted")
     path = Path(os.fspath(ckpt_file_name))
-    if not path.is_file():
-        raise ValueError(f"For 'load_checkpoint', the checkpoint file: {path} does not exist.")
     if path.suffix != ".ckpt":
         raise ValueError(
-            "For 'load_checkpoint', the checkpoint file should end with '.ckpt', please input the "
-            f"correct 'ckpt_file_name': {path}"
+            "For 'load_checkpoint', the checkpoint file format must same with 'format', but got "
+            f"file_name:'{path}', format:'ckpt'"
+        )
+    if not path.is_file():
+        raise ValueError(
+            f"For 'load_checkpoint', the checkpoint file: {path} does not exist, please check "
+            "whether the 'ckpt_file_name' is correct."
         )
     left_out, only = _prefixes(filter_prefix), _prefixes(specify_prefix)
     parameters: dict[str, Any] = {}
@@ -122,7 +125,8 @@ def load_checkpoint(
             continue
         if choice_func is not None and not choice_func(name):
             continue
-        parameters[name] = Parameter(from_array(array), name)
+        text = isinstance(array, str)
+        parameters[name] = array if text else Parameter(from_array(array), name)
     if not parameters:
         raise ValueError(
             f"The loaded parameter dict is empty after filter or specify, please check whether "
@@ -167,7 +171,7 @@ def load_param_into_net(
     if remove_redundancy:
         raise NotImplementedError("load_param_into_net(remove_redundancy=True)")
     for name, value in parameter_dict.items():
-        if not isinstance(value, EngineTensor):
+        if not isinstance(value, (EngineTensor, str)):
             raise TypeError(
                 f"For 'load_param_into_net', the element {name!r} should be a Parameter, but got "
                 f"{type(value)}."
@@ -176,7 +180,7 @@ def load_param_into_net(
     chosen = []
     for name, parameter in _named(net):
         given = parameter_dict.get(name)
-        if given is None:
+        if not isinstance(given, EngineTensor):
             missing.append(name)
             continue
         used.add(name)
