@@ -8,12 +8,15 @@ from .figures import Spread, number_difference
 from .records import Event, Replay
 
 __all__ = [
+    "ACCURACY",
+    "ENDINGS",
     "EXACT",
     "FOLLOWS",
     "OPEN",
     "PHASES",
     "REAL",
     "ROUNDING",
+    "STEPS",
     "Agreement",
     "Count",
     "Difference",
@@ -25,6 +28,10 @@ __all__ = [
 PHASES = ("start", "data", "forward", "loss", "backward", "update")
 
 EXACT, REAL, FOLLOWS, ROUNDING, OPEN = "exact", "real", "follows", "rounding", "open"
+
+# What is of a whole run and of no step: looking closer at one tells nothing of it.
+STEPS, ACCURACY = "number of steps", "printed accuracy"
+ENDINGS = (STEPS, ACCURACY)
 
 
 @dataclass

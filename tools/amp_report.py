@@ -321,7 +321,7 @@ def main(options: argparse.Namespace) -> int:
         if error.code not in (None, 0):
             raise
     except BaseException as error:
-        report_failure(error, options.script)
+        report_failure(error)
         return 2
     if not observer.layers:
         print("mindtorch amp-report: the script trained no network", file=sys.stderr)

@@ -6,7 +6,6 @@ import argparse
 import hashlib
 import json
 import os
-import subprocess
 import sys
 import tempfile
 from pathlib import Path
@@ -22,6 +21,7 @@ from .certificates import (
     compare_step,
 )
 from .progress import progress
+from .sides import make_place, missing_torch, run_process
 
 __all__ = ["add_certify_arguments", "add_verify_arguments", "certify", "verify"]
 
@@ -62,27 +62,30 @@ def add_verify_arguments(parser: argparse.ArgumentParser) -> None:
 def _witness(
     side: str, settings: dict[str, Any], script: Path, arguments: list[str]
 ) -> Certificate:
-    """Run a script in a process of its own.
+    """Run a script in a process of its own, in a copy of the working directory: what it writes is
+    not there for the next run.
 
     Raises:
         _FailedError: it did not end well.
     """
-    with tempfile.TemporaryDirectory() as folder:
-        record = Path(folder) / "record.json"
-        command = [sys.executable, "-m", "mindtorch.tools.witness", "--side", side,
+    with tempfile.TemporaryDirectory(prefix="mindtorch-certify-") as folder:
+        record, place = Path(folder) / "record.json", Path(folder) / "work"
+        make_place(Path.cwd(), place, Path(folder))
+        command = [sys.executable, "-P", "-m", "mindtorch.tools.witness", "--side", side,
                    "--record", str(record)]  # fmt: skip
         for name, value in settings.items():
             if value is not None:
                 command += [f"--{name}", str(value)]
         path = os.pathsep.join(filter(None, [_home(), os.environ.get("PYTHONPATH")]))
-        done = subprocess.run(
-            [*command, str(script), *arguments], capture_output=True, text=True, errors="replace",
+        ended, _, errors = run_process(
+            [*command, str(script.resolve()), *arguments],
             env={**os.environ, "PYTHONPATH": path},
-        )  # fmt: skip
-        if done.returncode or not record.exists():
-            tail = "\n".join(done.stderr.splitlines()[-30:])
+            cwd=place,
+        )
+        if ended or not record.exists():
+            tail = "\n".join(errors.splitlines()[-30:])
             shown = "real PyTorch" if side == "torch" else "mindtorch"
-            status = 2 if done.returncode == 2 else 1
+            status = 2 if ended == 2 else 1
             raise _FailedError(status, f"{script} failed under {shown}:\n{tail}")
         return Certificate.load(record)
 
@@ -110,6 +113,10 @@ def _allowed(certificate: Certificate, moved: list[Certificate]) -> list[tuple[f
 
 def certify(options: argparse.Namespace) -> int:
     """Write a certificate; the exit status."""
+    refusal = missing_torch()
+    if refusal:
+        print(f"mindtorch certify: {refusal}", file=sys.stderr)
+        return 2
     output = options.output or options.script.with_suffix(".certificate.json")
     settings = {name: getattr(options, name) for name in ("steps", "seed", "threads")}
     runs = [None, *range(1, options.runs + 1)]
@@ -121,6 +128,9 @@ def certify(options: argparse.Namespace) -> int:
     except _FailedError as error:
         print(f"mindtorch certify: {error}", file=sys.stderr)
         return error.status
+    except OSError as error:  # e.g. no room for the working directory
+        print(f"mindtorch certify: {error}", file=sys.stderr)
+        return 2
     certificate, *moved = found
     if not certificate.steps:
         print(f"mindtorch certify: {options.script} makes no step: there is nothing to certify",

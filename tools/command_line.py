@@ -49,6 +49,9 @@ def make_parser() -> argparse.ArgumentParser:
         "--watch-on", choices=["print", "raise", "debug"], default="print",
         help="what to do at a watchpoint (print)",
     )
+    run.add_argument(
+        "-m", "--module", action="store_true", help="SCRIPT is a module's name, as of python -m"
+    )
     run.add_argument("script", type=Path)
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
     run.set_defaults(act=run_script)
@@ -118,7 +121,8 @@ def run_script(options: argparse.Namespace) -> int:
         os.environ["MINDTORCH_GRAPH"] = "1"
     try:
         with watching(options):
-            execute(options.script, options.arguments)
+            folder = Path.cwd() if options.module else None
+            execute(options.script, options.arguments, folder)
     except (WatchNameError, ScriptNotFoundError) as error:
         torch_pop()
         print(f"mindtorch run: {error}", file=sys.stderr)
@@ -126,7 +130,7 @@ def run_script(options: argparse.Namespace) -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        return report_failure(error, options.script)
+        return report_failure(error)
     return 0
 
 

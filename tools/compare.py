@@ -18,13 +18,13 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from .agreement import FOLLOWS, ROUNDING, Agreement, Difference
+from .agreement import ENDINGS, FOLLOWS, ROUNDING, Agreement, Difference
 from .comparison import compare_sides
 from .distance import Side
 from .outcome import Outcome
 from .records import Step, load_steps, write_text_atomically
 from .reproduction import write_reproduction
-from .sides import Look, SideFailedError, run_both, say
+from .sides import Look, SideFailedError, missing_torch, run_both, say
 
 __all__ = ["add_arguments", "diagnose", "main"]
 
@@ -60,6 +60,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--output", type=Path, metavar="FILE", help="write the report as text too")
     # Two runs of one library must agree: that is how the comparison itself is tested.
     parser.add_argument("--sides", default="torch,mindtorch", help=argparse.SUPPRESS)
+    parser.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="end a run that takes longer"
+    )
+    parser.add_argument(
+        "-m", "--module", action="store_true", help="SCRIPT is a module's name, as of python -m"
+    )
     parser.add_argument("script", type=Path)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
 
@@ -91,7 +97,11 @@ def next_step(outcome: Outcome) -> int | None:
     if outcome.unstable or (outcome.real is not None and outcome.real.step in outcome.examined):
         return None
     last = max(outcome.examined, default=-1)
-    later = [each for each in outcome.agreement.differences if each.step > last]
+    later = [
+        each
+        for each in outcome.agreement.differences
+        if each.step > last and each.what not in ENDINGS
+    ]
     cleared = {(x.what, x.name) for x in outcome.agreement.differences if x.step in outcome.judged}
     open_ones = [
         each
@@ -133,7 +143,7 @@ def instability(
         )
         steps = (steps_until(before.folder, last), steps_until(now.folder, last))
         result = compare_sides(pair, steps, tolerance)
-        differences = [x for x in result.differences if x.what != "printed accuracy"]
+        differences = [x for x in result.differences if x.what not in ENDINGS]
         if differences:
             found.append((now.name, differences[0]))
     return found
@@ -157,7 +167,8 @@ def examine(
         place = folder / f"step{step + 1}"
         with run(options, place, look) as (again, failures):
             if failures:
-                raise failures[0]
+                outcome.failures = failures
+                return
             outcome.unstable = instability(sides, again, step, options.tolerance)
             outcome.detail = agreement_of(again, options.tolerance)
             differences = outcome.detail.differences
@@ -226,15 +237,26 @@ def show_failures(failures: list[SideFailedError]) -> None:
         print("\n".join(f"  {line}" for line in failure.tail), file=sys.stderr)
 
 
+def refused(options: argparse.Namespace) -> str:
+    """Why nothing can be run, or ''."""
+    if not options.module and not options.script.is_file():
+        return f"there is no script {str(options.script)!r}"
+    if options.steps is not None and options.steps < 1:
+        return f"--steps must be positive, got {options.steps}"
+    if options.threads < 1:
+        return f"--threads must be positive, got {options.threads}"
+    if options.timeout is not None and not options.timeout > 0:
+        return f"--timeout must be positive, got {options.timeout:g}"
+    return missing_torch() if "torch" in options.sides.split(",") else ""
+
+
 def main(options: argparse.Namespace) -> int:
     """0: the sides agree, if need be but for rounding. 1: they differ, and where is printed. 2:
     there was nothing to compare, because a side failed, does not do the same twice, or nothing was
     seen."""
-    if not options.script.is_file():
-        print(f"mindtorch compare: there is no script {str(options.script)!r}", file=sys.stderr)
-        return FAILED
-    if options.steps is not None and options.steps < 1:
-        print(f"mindtorch compare: --steps must be positive, got {options.steps}", file=sys.stderr)
+    refusal = refused(options)
+    if refusal:
+        print(f"mindtorch compare: {refusal}", file=sys.stderr)
         return FAILED
     with ExitStack() as stack:
         folder = options.keep
@@ -245,4 +267,6 @@ def main(options: argparse.Namespace) -> int:
             return compare(options, folder)
         except SideFailedError as failure:
             show_failures([failure])
-            return FAILED
+        except OSError as error:  # e.g. no room for the working directories
+            print(f"mindtorch compare: {error}", file=sys.stderr)
+        return FAILED

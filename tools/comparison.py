@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .agreement import EXACT, Agreement, Difference, StepRow, tolerance_at
+from .agreement import ACCURACY, EXACT, STEPS, Agreement, Difference, StepRow, tolerance_at
 from .distance import Distance, Side
 from .figures import number_difference
 from .records import Step
@@ -133,7 +133,7 @@ class _Comparison:
         ended = self.a.status == self.b.status == "finished"
         if self.a.steps != self.b.steps and ended:
             note = f"{self.a.steps} against {self.b.steps}"
-            self.differs("update", "number of steps", "", "", count, note=note, cause=EXACT)
+            self.differs("update", STEPS, "", "", count, note=note, cause=EXACT)
         for name, a in self.a.final.items():
             if name in self.b.final:
                 b = self.b.final[name]
@@ -145,7 +145,7 @@ class _Comparison:
             value = number_difference(a_last, b_last)
             if value > ACCURACY_TOLERANCE:
                 note = f"{a_last:g} against {b_last:g}"
-                self.differs("loss", "printed accuracy", "", "", max(0, count - 1), value, note)
+                self.differs("loss", ACCURACY, "", "", max(0, count - 1), value, note)
         times = [[t for x in self.result.steps if (t := x.seconds[at])] for at in (0, 1)]
         if all(times):
             self.result.seconds = (float(np.median(times[0])), float(np.median(times[1])))

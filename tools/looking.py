@@ -5,7 +5,7 @@ import time
 import weakref
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -94,6 +94,15 @@ def plain(value: Any) -> Any:
     return re.sub(r"^(mindtorch\.)?torch\.", "", text)
 
 
+def _axes(tensor: Any) -> tuple[int, ...]:
+    """The dimensions of a tensor by falling strides; () where that is their usual order."""
+    if str(tensor.layout) != "torch.strided":
+        return ()
+    strides = tensor.stride()
+    order = tuple(sorted(range(tensor.ndim), key=lambda axis: -strides[axis]))
+    return () if order == tuple(range(tensor.ndim)) else order
+
+
 class Looker:
     """Turns tensors into records.
 
@@ -157,7 +166,10 @@ class Looker:
             kind = str(tensor.dtype).removeprefix("torch.")
             shape = tuple(int(size) for size in tensor.shape)
             return Recorded("unreadable", shape, kind, 0.0, 0.0, 0.0, 0, "", False)
-        return self.arrays.add(array, dtype, store)
+        found = self.arrays.add(array, dtype, store)
+        if tensor.ndim > 1 and not tensor.is_contiguous():
+            return replace(found, axes=_axes(tensor))
+        return found
 
     def look_all(self, value: Any, store: bool) -> list[Recorded]:
         return [self.look(tensor, store) for tensor in tensors_in(value, self.torch.Tensor)]

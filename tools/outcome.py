@@ -5,7 +5,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-from .agreement import EXACT, PHASES, Agreement, Difference
+from .agreement import ENDINGS, EXACT, PHASES, Agreement, Difference
 from .sides import SideFailedError
 
 __all__ = ["Outcome", "PhaseRow"]
@@ -60,9 +60,13 @@ class Outcome:
     def differences(self) -> list[Difference]:
         """All differences in order; those of steps that were looked at as they were judged
         there."""
-        found = [each for each in self.agreement.differences if each.step not in self.judged]
+        found = [
+            each
+            for each in self.agreement.differences
+            if each.what in ENDINGS or each.step not in self.judged
+        ]
         for differences in self.judged.values():
-            found += differences
+            found += [each for each in differences if each.what not in ENDINGS]
         return sorted(found, key=lambda each: each.step)
 
     @property

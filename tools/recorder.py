@@ -21,7 +21,15 @@ import numpy as np
 
 from .figures import digest_of
 from .looking import Looker, plain, template, tensors_in
-from .records import ArrayWriter, Event, OptimizerSettings, Record, Recorded, Step
+from .records import (
+    ArrayWriter,
+    Event,
+    OptimizerSettings,
+    Record,
+    Recorded,
+    RecordNotWrittenError,
+    Step,
+)
 from .replay import Held, Player
 
 __all__ = ["Options", "Recorder", "StopRecordingError"]
@@ -76,10 +84,12 @@ class Recorder:
         self.options = options
         self.looker = Looker(torch, arrays)
         self.player = Player(self.looker, options.against, options.full_step)
+        self.folder = folder
         self.file = (folder / "steps.jsonl").open("w", encoding="utf-8")
         self.room = EVENT_BYTES
         self.step = Step(0)
         self.stack: list[Event] = []
+        self.states: dict[int, np.ndarray] = {}
         self.calls: dict[tuple[str, str, str], int] = {}
         self.roots: list[Any] = []
         self.names: dict[int, str] = {}
@@ -309,8 +319,8 @@ class Recorder:
             inputs=[self.looker.look(tensor, keeps) for tensor in given],
             generator=digest_of(state, "generator"),
         )
-        if keeps and self.options.replay:
-            self.player.states[index] = state
+        if keeps:
+            self.states[index] = state
         self.step.events.append(event)
         return event
 
@@ -321,6 +331,9 @@ class Recorder:
         event.outputs = [self.looker.look(output, keeps) for output in outputs]
         event.gradients = [None] * len(outputs)
         event.draws = digest_of(self.looker.generator(), "generator") != event.generator
+        state = self.states.pop(event.index, None)
+        if event.draws and state is not None:
+            event.drawn_from = self.looker.arrays.add(state, "uint8", True)
         if "dropout" in event.name.lower() and outputs and event.draws:
             kept = self.looker.array_of(outputs[0])[0] != 0
             event.mask = digest_of(np.packbits(kept), "mask")
@@ -392,7 +405,7 @@ class Recorder:
         if self.options.stop and step.number == self.options.full_step:
             raise StopRecordingError(0)
         self.step = Step(step.number + 1)
-        self.calls, self.phase = {}, "data"
+        self.calls, self.states, self.phase = {}, {}, "data"
         self.last_end = (self.loader_passes, time.perf_counter(), self.looker.overhead)
 
     def _write(self) -> None:
@@ -402,8 +415,13 @@ class Recorder:
         self.room -= len(line)
         if self.room <= 0:
             self.record.steps_without_events += 1
-        self.file.write(line + "\n")
-        self.file.flush()
+        try:
+            self.file.write(line + "\n")
+            self.file.flush()
+            if self.step.number == 0:  # for a run that is killed later
+                self.record.save(self.folder)
+        except OSError as error:
+            raise RecordNotWrittenError(error) from None
         self.player.forget()
 
     def _generators(self) -> dict[str, str]:
@@ -455,8 +473,15 @@ class Recorder:
 
 
 def describe(module: Any) -> str:
-    """The first line of a module's repr, which for a layer says all its settings."""
-    return repr(module).partition("\n")[0].removesuffix("(")
+    """The first line of a module's repr, which for a layer says all its settings; of torch's own
+    that show their parts instead, the arguments that they keep."""
+    head, _, parts = repr(module).partition("\n")
+    if not parts or not type(module).__module__.startswith(LIBRARY):
+        return head.removesuffix("(")
+    names = list(inspect.signature(type(module).__init__).parameters)[1:]
+    kept = {name: vars(module).get(name) for name in names}
+    known = [f"{x}={y!r}" for x, y in kept.items() if isinstance(y, (bool, int, float, str))]
+    return f"{type(module).__name__}({', '.join(known)})" if known else head.removesuffix("(")
 
 
 def settings_of(optimizer: Any) -> OptimizerSettings:

@@ -4,10 +4,12 @@ python -m mindtorch.tools.recording --side torch|mindtorch --record DIR script.p
 """
 
 import argparse
+import ctypes
 import functools
 import importlib
 import os
 import random
+import signal
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
@@ -22,7 +24,7 @@ from mindtorch.module_hooker import torch_disable, torch_enable
 from .looking import filled, template
 from .placement import watching
 from .recorder import Options, Recorder, StopRecordingError
-from .records import ArrayWriter, Record
+from .records import UNWRITTEN, ArrayWriter, Record, RecordNotWrittenError
 from .script import ScriptNotFoundError, execute, report_failure
 from .torchvision_operators import declare_before_import
 
@@ -51,6 +53,7 @@ def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--amp", action="store_true")
     parser.add_argument("--graph", action="store_true")
     parser.add_argument("--shallow", action="store_true")
+    parser.add_argument("--module", type=Path, metavar="DIR")
     parser.add_argument("script", type=Path)
     parser.add_argument("arguments", nargs=argparse.REMAINDER)
     return parser.parse_args(arguments)
@@ -176,7 +179,7 @@ def note_files_outside(record: Record, own: Path) -> None:
 def run(options: argparse.Namespace, record: Record, recorder: Recorder) -> int:
     """Run the script; the exit status for the process."""
     try:
-        execute(options.script, options.arguments)
+        execute(options.script, options.arguments, options.module)
     except StopRecordingError:
         record.status = "stopped"
         return 0
@@ -191,21 +194,31 @@ def run(options: argparse.Namespace, record: Record, recorder: Recorder) -> int:
         print(error, file=sys.stderr)
         record.status = str(error)
         return 2
+    except RecordNotWrittenError:
+        raise
     except BaseException as error:
         record.status = f"raised {type(error).__name__}"
         recorder.close()
-        return report_failure(error, options.script)
+        return report_failure(error)
     recorder.finish()
     record.status = "finished"
     return 0
 
 
+def end_with_parent() -> None:
+    """When the command that started us is killed, we are, too."""
+    pr_set_pdeathsig = 1
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Record one run; the exit status is the script's."""
     options = parse_arguments(arguments)
+    end_with_parent()
     options.record.mkdir(parents=True, exist_ok=True)
     torch = prepare(options.side, options.seed, options.threads, options.dtype)
     record = Record(options.side, str(torch.__version__), options.threads)
+    record.save(options.record)  # what is known of a run that is killed
     arrays = ArrayWriter(options.record / "arrays.npz", ARRAY_LIMIT)
     chosen = Options(
         last_step=options.steps,
@@ -222,12 +235,16 @@ def main(arguments: list[str] | None = None) -> int:
     changed = ModelCalls(torch, options)
     convert = converter(torch, options.dtype)
     try:
-        with changed.installed(), watching(recorder, torch, convert):
-            return run(options, record, recorder)
-    finally:
-        recorder.close()
-        arrays.close()
-        record.save(options.record)
+        try:
+            with changed.installed(), watching(recorder, torch, convert):
+                return run(options, record, recorder)
+        finally:
+            recorder.close()
+            arrays.close()
+            record.save(options.record)
+    except (RecordNotWrittenError, OSError) as error:
+        print(f"the record cannot be written: {error}", file=sys.stderr)
+        return UNWRITTEN
 
 
 if __name__ == "__main__":

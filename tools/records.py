@@ -19,11 +19,13 @@ import numpy as np
 from .figures import figures_of
 
 __all__ = [
+    "UNWRITTEN",
     "ArrayReader",
     "ArrayWriter",
     "Event",
     "OptimizerSettings",
     "Record",
+    "RecordNotWrittenError",
     "Recorded",
     "Replay",
     "Step",
@@ -32,13 +34,23 @@ __all__ = [
     "write_text_atomically",
 ]
 
-FORMAT = 2
+FORMAT = 3
+ARRAYS = "arrays.npz"
+UNWRITTEN = 74  # a process's exit status: its record cannot be written
+
+
+class RecordNotWrittenError(BaseException):
+    """There is no room for the record. No `Exception`: a script must not handle it."""
 
 
 @dataclass(frozen=True)
 class Recorded:
     """A tensor as it was at one moment: its figures (`figures.Figures`), and whether its values
-    are in the arrays' file, under the digest."""
+    are in the arrays' file, under the digest.
+
+    `axes` are the dimensions in the order in which they lie in memory, () for the usual one:
+    random numbers are drawn in that order.
+    """
 
     digest: str
     shape: tuple[int, ...]
@@ -49,6 +61,7 @@ class Recorded:
     odd: int
     sketch: str
     stored: bool
+    axes: tuple[int, ...] = ()
 
 
 @dataclass
@@ -76,7 +89,8 @@ class Event:
 
     `path` is the module's, for a function that of the module whose code calls it ('' outside all);
     `call` counts equal (kind, path, name) in the step. `phase` is data, forward or loss: before, in
-    and after the outermost call of a model. `generator` is the random state's digest before it.
+    and after the outermost call of a model. `generator` is the random state's digest before it,
+    `drawn_from` that state, where random numbers were drawn and values are kept.
     """
 
     index: int
@@ -95,6 +109,7 @@ class Event:
     gradients: list[Recorded | None] = field(default_factory=list)
     generator: str = ""
     draws: bool = False
+    drawn_from: Recorded | None = None
     mask: str = ""
     state: dict[str, Recorded] = field(default_factory=dict)
     pulled: dict[str, Recorded] = field(default_factory=dict)
@@ -184,7 +199,7 @@ def write_text_atomically(path: Path, text: str) -> None:
 
 
 def _recorded(value: dict[str, Any]) -> Recorded:
-    return Recorded(**{**value, "shape": tuple(value["shape"])})
+    return Recorded(**{**value, "shape": tuple(value["shape"]), "axes": tuple(value["axes"])})
 
 
 def _named(values: dict[str, Any]) -> dict[str, Recorded]:
@@ -199,6 +214,7 @@ def _event(value: dict[str, Any]) -> Event:
         "state": _named(value["state"]),
         "pulled": _named(value["pulled"]),
         "replays": [Replay(**each) for each in value["replays"]],
+        "drawn_from": value["drawn_from"] and _recorded(value["drawn_from"]),
     }
     return Event(**{**value, **changed})
 
@@ -228,11 +244,17 @@ def load_record(folder: Path) -> Record:
 def load_steps(folder: Path) -> Iterator[Step]:
     """The steps in `folder`, one after the other, so that memory holds few of them."""
     path = folder / "steps.jsonl"
+    killed = not (folder / ARRAYS).exists()
     if path.exists():
         with path.open(encoding="utf-8") as file:
             for line in file:
                 if line.endswith("\n"):  # a side that was killed leaves half a line
-                    yield _step(json.loads(line))
+                    yield _step(json.loads(line, object_hook=_unstored if killed else None))
+
+
+def _unstored(value: dict[str, Any]) -> dict[str, Any]:
+    """What a side says that was killed before it could leave its arrays."""
+    return value | {"stored": False} if "stored" in value else value
 
 
 # -- arrays ----------------------------------------------------------------------------------------
@@ -256,8 +278,11 @@ class ArrayWriter:
         found = figures_of(array, dtype)
         name = found.digest
         if store and name not in self.names and array.nbytes <= self.room:
-            with self.archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                np.lib.format.write_array(file, array, allow_pickle=False)
+            try:
+                with self.archive.open(f"{name}.npy", "w", force_zip64=True) as file:
+                    np.lib.format.write_array(file, array, allow_pickle=False)
+            except OSError as error:
+                raise RecordNotWrittenError(error) from None
             self.names.add(name)
             self.room -= array.nbytes
         return Recorded(
@@ -276,14 +301,17 @@ class ArrayWriter:
 
 
 class ArrayReader:
-    """The arrays of one side, read when asked for."""
+    """The arrays of one side, read when asked for; none of a side that was killed."""
 
     def __init__(self, folder: Path) -> None:
-        self.file = np.load(folder / "arrays.npz", allow_pickle=False)
+        self.file: Any = None
+        if (folder / ARRAYS).exists():
+            self.file = np.load(folder / ARRAYS, allow_pickle=False)
 
     def __getitem__(self, recorded: Recorded) -> np.ndarray:
         array: np.ndarray = self.file[recorded.digest]
         return array
 
     def close(self) -> None:
-        self.file.close()
+        if self.file is not None:
+            self.file.close()

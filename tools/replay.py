@@ -83,7 +83,6 @@ class Player:
         self.looker = looker
         self.torch = looker.torch
         self.held: list[Held] = []
-        self.states: dict[int, np.ndarray] = {}
         self.against = against
         self.number = step
         self.deadline = math.inf
@@ -93,7 +92,7 @@ class Player:
         self.held.append(held)
 
     def forget(self) -> None:
-        self.held, self.states = [], {}
+        self.held = []
 
     def _autocast(self) -> Any:
         """The dtype of autocast where it is on."""
@@ -153,7 +152,8 @@ class Player:
 
     def _complete(self, event: Event) -> bool:
         given = (*event.inputs, *event.outputs, *event.state.values())
-        return event.atomic and all(each.stored for each in given)
+        drawn = not event.draws or (event.drawn_from is not None and event.drawn_from.stored)
+        return event.atomic and drawn and all(each.stored for each in given)
 
     def _compare(self, held: Held, event: Event, read: Any) -> None:
         """One event on the first side's values, and in float64 where that does not settle it."""
@@ -208,10 +208,10 @@ class Player:
         noise = np.random.Generator(np.random.PCG64(6))
 
         def tensor(recorded: Recorded) -> Any:
-            return self._tensor(read(recorded), recorded.dtype, double, shake, noise)
+            return self._tensor(read(recorded), recorded, double, shake, noise)
 
-        if event.index in self.states and event.draws:
-            torch.set_rng_state(torch.from_numpy(self.states[event.index].copy()))
+        if event.drawn_from is not None:
+            torch.set_rng_state(torch.from_numpy(np.array(read(event.drawn_from))))
         inputs = [tensor(each) for each in event.inputs]
         for leaf, track in zip(inputs, tracked, strict=True):
             if track and (leaf.is_floating_point() or leaf.is_complex()):
@@ -246,18 +246,25 @@ class Player:
         return np.array(array), dtype
 
     def _tensor(
-        self, array: np.ndarray, dtype: str, double: bool, shake: float, noise: np.random.Generator
+        self,
+        array: np.ndarray,
+        recorded: Recorded,
+        double: bool,
+        shake: float,
+        noise: np.random.Generator,
     ) -> Any:
-        """A tensor of recorded values; with `double` in float64, each off by a share of `shake`."""
-        torch = self.torch
-        array = np.array(array, order="C")
+        """A tensor of recorded values, laid out as it was; with `double` in float64, each off by a
+        share of `shake`."""
+        torch, axes = self.torch, recorded.axes
+        array = np.array(array.transpose(axes) if axes else array, order="C")
         if double and array.dtype.kind in "fc":
             array = wide(array)
             if shake:
                 array = array * (1 + shake * noise.uniform(-1, 1, array.shape))
-            return torch.from_numpy(np.asarray(array))
-        tensor = torch.from_numpy(array)
-        return tensor.to(torch.bfloat16) if dtype == "bfloat16" else tensor
+        tensor = torch.from_numpy(np.asarray(array))
+        if recorded.dtype == "bfloat16" and not double:
+            tensor = tensor.to(torch.bfloat16)
+        return tensor.permute([axes.index(axis) for axis in range(len(axes))]) if axes else tensor
 
     @contextmanager
     def _with_state(self, module: Any, state: dict[str, Any]) -> Iterator[dict[str, Any]]:

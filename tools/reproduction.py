@@ -40,9 +40,11 @@ def call(torch, side):
 
 
 def tensor(torch, key):
-    """A recorded array as a tensor of its own dtype."""
-    found = torch.from_numpy(ARRAYS[key].copy())
-    dtypes = {dtypes!r}
+    """A recorded array as a tensor of its own dtype, laid out in memory as it was."""
+    dtypes, axes = {dtypes!r}, {axes!r}
+    order = axes.get(key, range(ARRAYS[key].ndim))
+    found = torch.from_numpy(np.array(ARRAYS[key].transpose(order), order="C"))
+    found = found.permute(tuple(np.argsort(order)))
     return found.to(getattr(torch, dtypes[key])) if key in dtypes else found
 
 
@@ -106,20 +108,27 @@ def write_reproduction(
     owner = sides[0] if difference.first else sides[1]
     arrays: dict[str, np.ndarray] = {}
     dtypes: dict[str, str] = {}
+    axes: dict[str, tuple[int, ...]] = {}
 
     def keep(key: str, side: Side, recorded: Recorded | None) -> bool:
         if recorded is None or not recorded.stored:
             return False
         arrays[key] = side.arrays[recorded]
+        if recorded.axes:
+            axes[key] = recorded.axes
         if recorded.dtype == "bfloat16":
             dtypes[key] = recorded.dtype
         return True
 
+    if chosen.kind == "module" and not owner.record.sources.get(chosen.name):
+        if "(" not in chosen.description:
+            return None  # one of torch's own whose arguments are not known
     kept = [keep(f"input.{at}", owner, each) for at, each in enumerate(chosen.inputs)]
     if not all(kept):
         return None
     for name, each in state_of(chosen, owner).items():
         keep(f"state.{name}", owner, each)
+    keep("generator", owner, chosen.drawn_from)
     for side, event in zip(sides, events, strict=True):
         for at, each in enumerate(event.outputs if event else ()):
             keep(f"output.{at}.{side.name}", side, each)
@@ -140,6 +149,7 @@ def write_reproduction(
         inputs=len(chosen.inputs),
         body=body_of(sides, events),
         dtypes=dtypes,
+        axes={key: order for key, order in axes.items() if key.startswith("input.")},
     )
     write_text_atomically(path, text)
     return path

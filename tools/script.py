@@ -1,5 +1,6 @@
 """Run a user's script as `python script.py` would."""
 
+import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -20,8 +21,9 @@ def _source(path: Path) -> bytes:
         raise ScriptNotFoundError(f"cannot open {str(path)!r}: {reason}") from None
 
 
-def execute(path: str | Path, arguments: Sequence[str]) -> None:
-    """Run the script at `path` as the module `__main__`.
+def execute(path: str | Path, arguments: Sequence[str], folder: str | Path | None = None) -> None:
+    """Run the script at `path` as the module `__main__`; with `folder`, the module of that name, as
+    `python -m` there would.
 
     `sys.argv` is the path and `arguments`, `sys.path[0]` the script's folder, and `__main__` stays
     the script's module afterwards, so that what it left behind (threads, exit handlers, pickled
@@ -30,6 +32,11 @@ def execute(path: str | Path, arguments: Sequence[str]) -> None:
     Raises:
         ScriptNotFoundError: there is no such file, or it cannot be read.
     """
+    if folder is not None:
+        _put_first(str(folder))
+        sys.argv = [str(path), *arguments]
+        runpy.run_module(str(path), run_name="__main__", alter_sys=True)
+        return
     path = Path(path)
     source = _source(path)
     main = ModuleType("__main__")
@@ -37,20 +44,29 @@ def execute(path: str | Path, arguments: Sequence[str]) -> None:
     main.__dict__["__builtins__"] = __builtins__
     sys.modules["__main__"] = main
     sys.argv = [str(path), *arguments]
-    sys.path[0] = str(path.resolve().parent)
+    _put_first(str(path.resolve().parent))
     exec(compile(source, str(path), "exec", dont_inherit=True), main.__dict__)
 
 
-def _from_script(traceback: TracebackType | None, path: str) -> TracebackType | None:
-    """The part of a traceback that begins in the script."""
+def _put_first(folder: str) -> None:
+    """Search modules in `folder` first, in place of where the command itself was found."""
+    if sys.flags.safe_path:
+        sys.path.insert(0, folder)
+    else:
+        sys.path[0] = folder
+
+
+def _from_script(traceback: TracebackType | None) -> TracebackType | None:
+    """The part of a traceback that is not ours."""
+    ours = (str(Path(__file__).parent), "<frozen runpy>")
     step = traceback
-    while step is not None and step.tb_frame.f_code.co_filename != path:
+    while step is not None and step.tb_frame.f_code.co_filename.startswith(ours):
         step = step.tb_next
     return step
 
 
-def report_failure(error: BaseException, path: str | Path) -> int:
+def report_failure(error: BaseException) -> int:
     """Print the traceback of a script that raised, without our frames. Returns the exit status."""
-    error.__traceback__ = _from_script(error.__traceback__, str(path))
+    error.__traceback__ = _from_script(error.__traceback__)
     sys.excepthook(type(error), error, error.__traceback__)
     return 130 if isinstance(error, KeyboardInterrupt) else 1

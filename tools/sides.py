@@ -1,14 +1,16 @@
 """Run a script on each side, in a process and a working directory of its own."""
 
 import argparse
+import importlib.util
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import threading
 from collections import deque
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -16,7 +18,7 @@ from typing import IO, Any
 import mindtorch
 
 from .distance import Side
-from .records import ArrayReader, load_record
+from .records import UNWRITTEN, ArrayReader, load_record
 
 __all__ = ["Look", "SideFailedError", "labels", "run_both", "say"]
 
@@ -150,30 +152,50 @@ def keep_ends(stream: IO[bytes], kept: list[str]) -> None:
     kept.append((head + middle + b"".join(tail)).decode(errors="replace"))
 
 
-def run_process(command: list[str], **kwargs: Any) -> tuple[int, str, str]:
-    """Exit status, output and errors of a process."""
+def run_process(
+    command: list[str], seconds: float | None = None, **kwargs: Any
+) -> tuple[int | None, str, str]:
+    """Exit status (None: it was ended after `seconds`), output and errors of a process. What it
+    started ends with it."""
     outputs: tuple[list[str], list[str]] = ([], [])
+    status: int | None = None
     with subprocess.Popen(
         command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
+        process_group=0,
         **kwargs,
     ) as process:
         streams = zip((process.stdout, process.stderr), outputs, strict=True)
         readers = [threading.Thread(target=keep_ends, args=pair, daemon=True) for pair in streams]
         for reader in readers:
             reader.start()
+        try:
+            with suppress(subprocess.TimeoutExpired):
+                status = process.wait(seconds)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
         for reader in readers:
             reader.join()
-    return process.returncode, outputs[0][0], outputs[1][0]
+    return status, outputs[0][0], outputs[1][0]
 
 
-def tail_of(errors: str, status: int) -> list[str]:
-    """The last lines of what a failed side said."""
-    lines = [line for line in errors.splitlines() if line.strip()]
-    ending = f"killed by signal {-status}" if status < 0 else f"exit status {status}"
-    return lines[-TAIL:] or [f"no message; {ending}"]
+def ending_of(status: int | None, seconds: float | None) -> str:
+    """How a process ended, in words."""
+    if status is None:
+        return f"not at its end after {seconds:g} s"
+    if status < 0:
+        return f"killed by {signal.Signals(-status).name}"
+    return "no room for its record" if status == UNWRITTEN else f"exit status {status}"
+
+
+def missing_torch() -> str:
+    """What to do where real PyTorch is not installed; '' where it is."""
+    if importlib.util.find_spec("torch") is not None:
+        return ""
+    return "real PyTorch is not installed; pip install 'mindtorch[compare]'"
 
 
 def run_side(
@@ -186,21 +208,30 @@ def run_side(
         (folder / name).unlink(missing_ok=True)
     place = folder / "work"
     make_place(Path.cwd(), place, (options.keep or folder.parent).resolve())
-    command = [sys.executable, "-m", "mindtorch.tools.recording", "--side", library]
+    # -P: nothing of what is in the working directory stands in for what PyTorch imports
+    command = [sys.executable, "-P", "-m", "mindtorch.tools.recording", "--side", library]
     command += ["--record", str(folder.resolve()), "--seed", str(options.seed)]
     command += ["--threads", str(options.threads), *look.arguments()]
-    command += [str(options.script.resolve()), *options.arguments]
+    if options.module:
+        command += ["--module", str(Path.cwd()), str(options.script)]
+    else:
+        command.append(str(options.script.resolve()))
+    command += options.arguments
     variables = environment(library, position, options.threads)
-    status, output, errors = run_process(command, env=variables, cwd=place)
+    status, output, errors = run_process(command, options.timeout, env=variables, cwd=place)
     (folder / "stdout.txt").write_text(output)
     (folder / "stderr.txt").write_text(errors)
     known = (folder / "record.json").exists()
     if status == 0 and known:
         return output, None
-    ending = f"exit status {status}" if status >= 0 else f"killed by signal {-status}"
     where = load_record(folder).where if known else ""
-    what = ending if status else "left no record"
-    return output, SideFailedError(label, what, tail_of(errors, status), where)
+    steps = folder / "steps.jsonl"
+    if not where and steps.exists():  # it was killed
+        count = steps.read_bytes().count(b"\n")
+        where = f"after {count} steps"
+    lines = [line for line in errors.splitlines() if line.strip()]
+    what = "left no record" if status == 0 else ending_of(status, options.timeout)
+    return output, SideFailedError(label, what, lines[-TAIL:] or ["no message"], where)
 
 
 @contextmanager

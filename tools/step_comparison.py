@@ -260,7 +260,7 @@ class StepComparison:
                 side = self.names[0] if a.draws else self.names[1]
                 note = f"under {side} only"
                 self.differs(
-                    a.phase, "random numbers drawn by", a.label, a.path, note=note, cause=EXACT,
+                    a.phase, "random draws", a.label, a.path, note=note, cause=EXACT,
                     pair=(a, b),
                 )  # fmt: skip
             elif a.generator != b.generator:

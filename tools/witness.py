@@ -201,7 +201,7 @@ def run(options: argparse.Namespace, witness: Witness) -> int:
         print(error, file=sys.stderr)
         return 2
     except BaseException as error:
-        return report_failure(error, options.script)
+        return report_failure(error)
     witness.finish()
     return 0
 

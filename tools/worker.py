@@ -3,9 +3,9 @@
 `import torch` gives mindtorch there, and what the script raises is left for torchrun to read.
 """
 
-import runpy
 import sys
 import traceback
+from pathlib import Path
 
 from mindtorch.module_hooker import torch_disable
 
@@ -18,11 +18,7 @@ def main(arguments: list[str]) -> int:
     name, *rest = arguments[1:] if as_module else arguments
     torch_disable()
     try:
-        if as_module:
-            sys.argv = [name, *rest]
-            runpy.run_module(name, run_name="__main__", alter_sys=True)
-        else:
-            execute(name, rest)
+        execute(name, rest, Path.cwd() if as_module else None)
     except ScriptNotFoundError as error:
         print(f"torchrun: {error}", file=sys.stderr)
         return 2
@@ -32,7 +28,7 @@ def main(arguments: list[str]) -> int:
         from mindtorch.torch.distributed._failure import write_report
 
         write_report("".join(traceback.format_exception(error)))
-        return report_failure(error, name)
+        return report_failure(error)
     return 0
 
 

@@ -1,0 +1,183 @@
+"""`mindtorch compare` on scripts that do not do what a comparison hopes for: what is said, and the
+exit status. Whole commands are exhaustive (each starts two to four processes); what can be seen
+without processes is tested in this one."""
+
+import importlib.util
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindtorch.tools.command_line import main
+from mindtorch.tools.records import ArrayWriter, RecordNotWrittenError
+from mindtorch.tools.sides import ending_of, run_process
+from tests.compare_in_process import compared
+
+needs_torch = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="the comparison is with real torch"
+)
+BASE = """
+import os, signal, sys, time
+import torch
+from torch import nn
+second = os.environ["MINDTORCH_COMPARE_SIDE"] == "2"
+model = nn.Linear(4, 2)
+optimizer = torch.optim.SGD(model.parameters(), 0.1)
+x, y = torch.randn(16, 4), torch.randint(0, 2, (16,))
+for step in range(4):
+    optimizer.zero_grad()
+    nn.functional.cross_entropy(model(x), y).backward()
+    optimizer.step()
+    if step == 2:
+        FAULT
+"""
+
+
+@needs_torch
+def test_a_dropout_of_a_transposed_tensor_agrees(tmp_path: Path) -> None:
+    """Random numbers are drawn in the order of memory, so the second look must lay its inputs out
+    as they were; and it draws from the state of the first side, where the sides' own differ."""
+
+    def program(torch: Any, fault: str, steps: int) -> None:
+        class Net(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.first = torch.nn.Linear(6, 6)
+                self.drop = torch.nn.Dropout(0.4)
+                self.last = torch.nn.Linear(6, 1)
+
+            def forward(self, x: Any) -> Any:
+                if fault:
+                    x = x.clone()
+                return self.last(self.drop(self.first(x).transpose(0, 1)))
+
+        net, x = Net(), torch.randn(5, 3, 6)
+        net(x).square().sum().backward()
+
+    outcome = compared(program, "one call more", tmp_path)
+    assert outcome.real is not None and outcome.real.what == "call"
+    row = next(row for row in outcome.detail.rows if row.label == "drop")
+    assert row.cause == "" and outcome.detail.replay_failures == []
+
+
+@needs_torch
+def test_a_run_with_fewer_steps_is_a_difference(tmp_path: Path) -> None:
+    """Every step that both made agrees, and looking closer at one would not show it."""
+
+    def program(torch: Any, fault: str, steps: int) -> None:
+        layer = torch.nn.Linear(3, 1)
+        optimizer = torch.optim.SGD(layer.parameters(), 0.1)
+        for _ in range(steps - bool(fault)):
+            layer(torch.ones(2, 3)).sum().backward()
+            optimizer.step()
+
+    outcome = compared(program, "fewer", tmp_path, sides="torch,torch", steps=3)
+    assert (outcome.kind, outcome.status) == ("differ", 1)
+    assert str(outcome.real) == "number of steps at step 3 (3 against 2)"
+
+
+def test_a_record_that_cannot_be_written_ends_the_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As no error of the script's, which it might handle."""
+    import numpy as np
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    writer = ArrayWriter(tmp_path / "arrays.npz", 2**20)
+    monkeypatch.setattr(np.lib.format, "write_array", full)
+    with pytest.raises(RecordNotWrittenError, match="No space left"):
+        writer.add(np.ones(3), "float64", store=True)
+    assert not issubclass(RecordNotWrittenError, Exception)
+
+
+def test_a_process_that_takes_too_long_is_ended_with_what_it_started() -> None:
+    """A child of its own holds the pipes open: without it waiting would never end."""
+    sleep = "import subprocess, sys; subprocess.Popen(['sleep', '60']); print('begun', flush=True)"
+    command = [sys.executable, "-c", sleep + "; sys.stdin.read(); import time; time.sleep(60)"]
+    status, output, _ = run_process(command, 2.0)
+    assert (status, output) == (None, "begun\n")
+    assert ending_of(status, 2.0) == "not at its end after 2 s"
+    assert run_process([sys.executable, "-c", sleep])[0] == 0
+    assert ending_of(-9, None) == "killed by SIGKILL"
+
+
+@pytest.mark.parametrize("command", [["compare"], ["certify"]])
+def test_without_pytorch_it_says_what_to_install(
+    command: list[str],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Not a traceback out of a process."""
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    script = tmp_path / "train.py"
+    script.write_text("import torch")
+    assert main([*command, str(script)]) == 2
+    assert "real PyTorch is not installed; pip install" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("option", "text"),
+    [("--steps=0", "--steps must be"), ("--threads=0", "--threads must be"),
+     ("--timeout=-1", "--timeout must be")],
+)  # fmt: skip
+def test_numbers_that_mean_nothing_are_refused(
+    option: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Before anything is run."""
+    (tmp_path / "a.py").write_text("")
+    assert main(["compare", option, str(tmp_path / "a.py")]) == 2
+    assert text in capsys.readouterr().err
+
+
+OUTCOMES = {
+    "killed": ("os.kill(os.getpid(), signal.SIGKILL if second else 0)", 2, "failed",
+               "failed under mindtorch (killed by SIGKILL), after 3 steps"),
+    "exits": ("sys.exit(3)", 2, "failed", "(exit status 3), after 3 steps"),
+    "leaves": ("sys.exit(0)", 0, "agree", "agree"),
+    "hangs": ("time.sleep(600)", 2, "failed", "not at its end after 25 s"),
+    "diverges": ("if second: break", 1, "differ", "number of steps at step 4 (4 against 3)"),
+    "needs a GPU": ("model.cuda()", 2, "failed", "it needs a GPU, and there is none here"),
+    "unstable": ("x += time.time_ns() % 997", 2, "unstable", "NOT DETERMINISTIC"),
+    "syntax": ("for in", 2, "failed", "SyntaxError: invalid syntax"),
+}  # fmt: skip
+
+
+@pytest.mark.exhaustive
+@needs_torch
+@pytest.mark.parametrize("name", OUTCOMES)
+def test_each_bad_script_has_its_outcome(name: str, tmp_path: Path) -> None:
+    """The exit status, the verdict in JSON and words that say what happened."""
+    fault, status, verdict, text = OUTCOMES[name]
+    script, result = tmp_path / "script.py", tmp_path / "result.json"
+    script.write_text(BASE.replace("FAULT", fault))
+    command = [sys.executable, "-m", "mindtorch", "compare", "--threads", "1", "--timeout", "25"]
+    done = subprocess.run(
+        [*command, "--json", str(result), str(script)], capture_output=True, text=True
+    )
+    words = " ".join((done.stdout + done.stderr).split())
+    assert done.returncode == status, words
+    assert text in words
+    assert json.loads(result.read_text())["verdict"] == verdict
+
+
+@pytest.mark.exhaustive
+@needs_torch
+def test_a_package_is_compared_by_its_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`-m package.train`, as Python runs it: with relative imports and its own arguments."""
+    package = tmp_path / "package"
+    package.mkdir()
+    (package / "__init__.py").write_text("")
+    (package / "net.py").write_text("from torch import nn\nmake = lambda n: nn.Linear(n, 1)\n")
+    (package / "train.py").write_text(
+        "import sys\nimport torch\nfrom .net import make\n"
+        "make(int(sys.argv[1]))(torch.ones(2, 3)).sum().backward()\n"
+    )
+    monkeypatch.chdir(tmp_path)
+    command = ["compare", "--sides", "torch,torch", "--threads", "1", "-m", "package.train"]
+    assert main([*command, "3"]) == 0
