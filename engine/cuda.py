@@ -169,6 +169,25 @@ def _copy_through_host(arrays: Any, target: Any, out: Aval, source: Any, x: Aval
     )
 
 
+def drawing(made: Aval, fill: Callable[..., Any], given: list[Aval]) -> Callable[..., None]:
+    """``run(out, *ins)``: what ``fill`` draws on the host, with the CPU's numbers, copied."""
+    from .tensor import as_array
+
+    host = aval(made.shape, made.dtype, None, cpu)
+    write = copy(made, host)
+
+    def run(out: Any, *flats: Any) -> None:
+        arrays = [
+            as_array(x if isinstance(x, np.ndarray) else x.to_host(), on_cpu(a))
+            for x, a in zip(flats, given, strict=True)
+        ]
+        drawn = np.empty(made.size, made.dtype.np)
+        fill(as_array(drawn, host), *arrays)
+        write(out, drawn)
+
+    return run
+
+
 def fill(flat: Any, described: Aval, value: Any) -> None:
     """Write ``value`` everywhere."""
     arrays = kernels("arrays")

@@ -227,6 +227,74 @@ def two_threads_compute() -> None:
     assert results == {k: [k + 3.0] * 8 for k in range(2)}
 
 
+def compiled_steps_are_eager_ones_to_the_bit() -> None:
+    """Captured whole, and replayed where the body asks for data; small chains are fused, too."""
+    from mindtorch.engine.graph import fusion
+
+    def trained(compiled: bool, asking: bool) -> Any:
+        torch.manual_seed(0)
+        weight = nn.Parameter(torch.randn(3).cuda())
+        count = torch.zeros(2, device="cuda")
+        optimizer = torch.optim.Adam([weight], lr=0.1)
+        rate = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+        x = torch.randn(2, 3).cuda()
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            y = nn.functional.dropout(nn.functional.gelu(x * weight), 0.3)
+            count.add_(1)
+            loss = ((y * 0.5 + 1).tanh() * y).sum()
+            if asking and loss.item() > 9:
+                raise AssertionError("a number of the host is wrong")
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run: Any = torch.compile(step) if compiled else step
+        losses = []
+        for _ in range(3):
+            losses.append(run(x).item())
+            rate.step()
+        if compiled:
+            assert run.traces == 1 and bool(run.eager) == asking, run.eager
+        return losses, weight.tolist(), count.tolist()
+
+    before, fusion.SMALLEST = fusion.SMALLEST, 4
+    try:
+        expected = trained(False, False)
+        assert trained(True, False) == expected
+        assert trained(True, True) == expected
+    finally:
+        fusion.SMALLEST = before
+
+
+def compiled_results_and_writes_keep_their_layouts() -> None:
+    """Views, strided writes to arguments, gradients to arguments, draws, and a second stream."""
+    torch.manual_seed(0)
+    x = torch.randn(3, 4).cuda().t().requires_grad_()
+    held = torch.zeros(4, 3, device="cuda")
+
+    def function(x: Any, held: Any) -> Any:
+        held.t()[1] = x[:, 1].detach() * 2
+        noise = torch.rand_like(x)
+        return (x * held + noise - noise).t(), x[1:, 0]
+
+    run, results = torch.compile(function, fullgraph=True), []
+    for each in (function, run, run):
+        held.zero_()
+        x.grad = None
+        a, b = each(x, held)
+        (a.sum() + (b * b).sum()).backward()
+        results.append([t.tolist() for t in (a, b, held, x.grad)] + [a.stride(), b.stride()])
+        assert a.is_cuda and b.is_cuda
+    for mine in results[1:]:
+        for found, expected in zip(mine, results[0], strict=True):
+            assert np.allclose(found, expected, 1e-6, 1e-6)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        run(x, held)
+    torch.cuda.synchronize()
+
+
 def ops_of_the_host_and_complex_numbers_work() -> None:
     x = torch.eye(3, device="cuda") * 2
     assert torch.linalg.inv(x).is_cuda and gaps.on_host("linear_algebra.inverse")

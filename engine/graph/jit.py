@@ -14,7 +14,7 @@ from typing import Any
 from .. import autocast, backward_pass, dtypes, tape
 from ..core import state
 from ..tensor import Tensor, captures
-from .capture import ARGUMENT, ON_CUDA, Capture, Segment
+from .capture import ARGUMENT, Capture, Segment
 from .compiled import Compiled, close
 from .guards import Watch
 from .op_by_op import OpByOp
@@ -208,10 +208,6 @@ class Jitted:
         self, key: Any, flattened: _Flattened, found: list[Compiled], args: Any, kwargs: Any
     ) -> Any:
         """Trace the call, run it, and keep how."""
-        if any(x.aval.device.type == "cuda" for x in flattened.leaves):
-            self._refuse(ON_CUDA)
-            self.tree.give_up()
-            return self.function(*args, **kwargs)
         self.traces += 1
         modes = _modes()
         watch = Watch()

@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core import VIEW
+from ..device import Device, cpu, empty_on
 from .ir import Graph, Node, Value
 
 _ALIGNMENT = 64
@@ -43,18 +44,22 @@ class Root:
 
     Attributes:
         kind: "input", "output", "constant" or "arena".
+        device: where the memory lies.
         flat: the array that the steps hold now.
         sites: (arguments, place, start, stop) that take the array or a part of it.
         first, last: steps between which an arena root lives.
     """
 
-    __slots__ = ("dtype", "first", "flat", "kind", "last", "sites", "size")
+    __slots__ = ("device", "dtype", "first", "flat", "kind", "last", "sites", "size")
 
-    def __init__(self, kind: str, size: int, dtype: Any, flat: Any = None) -> None:
+    def __init__(
+        self, kind: str, size: int, dtype: Any, flat: Any = None, device: Device = cpu
+    ) -> None:
         self.kind = kind
         self.size = size
         self.dtype = dtype
         self.flat = flat
+        self.device = device
         self.sites: list[tuple[list[Any], int, int, int]] = []
         self.first = self.last = -1
 
@@ -94,8 +99,15 @@ class Program:
         for node in graph.nodes:
             self._bind(node)
         self.outputs = [self.slots[v.number].root for v in outputs]
-        self._lay_out()
-        for root in {id(s.root): s.root for s in self.slots.values()}.values():
+        self._makers = [empty_on(root.device) for root in self.outputs]
+        roots = list({id(s.root): s.root for s in self.slots.values()}.values())
+        arena = [root for root in roots if root.kind == "arena"]
+        for device in dict.fromkeys(root.device for root in arena):
+            self._lay_out([root for root in arena if root.device is device], device)
+        # on CUDA: kernels of two streams must not work in one arena
+        self._device: Device | None = next((r.device for r in arena if r.device is not cpu), None)
+        self._stream: Any = None
+        for root in roots:
             if root.kind in ("arena", "constant"):
                 root.take(root.flat)
 
@@ -120,7 +132,8 @@ class Program:
         self.nodes.append(node)
         for value in node.outputs:
             kind = "output" if value.number in self._outputs else "arena"
-            self._enter(value, Root(kind, value.aval.extent, value.aval.dtype.np))
+            made = value.aval
+            self._enter(value, Root(kind, made.extent, made.dtype.np, None, made.device))
             self._use(value, arguments)
         for used in node.inputs:
             if used is None:
@@ -138,11 +151,11 @@ class Program:
         if root.first < 0:
             root.first = step
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, roots: list[Root], device: Device) -> None:
         """Give arena roots their bytes: the largest first, each at the lowest free place."""
-        roots = {id(s.root): s.root for s in self.slots.values() if s.root.kind == "arena"}
+        total = 0
         placed: list[tuple[int, int, Root]] = []
-        for root in sorted(roots.values(), key=lambda r: -r.size * r.dtype.itemsize):
+        for root in sorted(roots, key=lambda r: -r.size * r.dtype.itemsize):
             need = -(-max(root.size * root.dtype.itemsize, 1) // _ALIGNMENT) * _ALIGNMENT
             at = 0
             for start, stop, other in placed:  # in order of their starts
@@ -153,9 +166,11 @@ class Program:
                 at = max(at, stop)
             placed.append((at, at + need, root))
             placed.sort(key=lambda entry: entry[0])
-            self.arena_bytes = max(self.arena_bytes, at + need)
-        memory = np.empty(self.arena_bytes + _ALIGNMENT, np.uint8)
-        memory = memory[-memory.ctypes.data % _ALIGNMENT :]
+            total = max(total, at + need)
+        self.arena_bytes += total
+        memory = empty_on(device)(total + _ALIGNMENT, np.uint8)
+        if device is cpu:
+            memory = memory[-memory.ctypes.data % _ALIGNMENT :]
         for start, _, root in placed:
             stop = start + root.size * root.dtype.itemsize
             root.flat = memory[start:stop].view(root.dtype)
@@ -168,11 +183,23 @@ class Program:
         for root, flat in zip(self.inputs, flats, strict=True):
             if root.flat is not flat:
                 root.take(flat)
+        if self._device is not None:
+            self._order()
         results = []
-        for root in self.outputs:
-            flat = np.empty(root.size, root.dtype)
+        for root, empty in zip(self.outputs, self._makers, strict=True):
+            flat = empty(root.size, root.dtype)
             root.take(flat)
             results.append(flat)
         for step, arguments in self.steps:
             step(*arguments)
         return results
+
+    def _order(self) -> None:
+        """See to it that what another stream does in the arena is done."""
+        from ..cuda import kernels
+
+        streams = kernels("streams")
+        now = streams.current()
+        if self._stream is not None and self._stream is not now:
+            streams.synchronize(self._stream)
+        self._stream = now

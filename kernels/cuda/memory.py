@@ -203,6 +203,11 @@ class DeviceArray:
         return self.size
 
     @property
+    def base(self) -> Any:
+        """Who may write here besides tensors: another library's memory; None for our own."""
+        return None if self.memory.counted else self.memory
+
+    @property
     def nbytes(self) -> int:
         return int(self.size * self.dtype.itemsize)
 
