@@ -117,6 +117,9 @@ def through_host(op: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> 
     inner = op.bind(outs, tuple(on_cpu(a) for a in in_avals), params)
 
     def run(*flats: Any) -> None:
+        kernels("graphs").on_host(lambda: compute(flats))
+
+    def compute(flats: Any) -> None:
         targets = flats[: len(outs)]
         made = [
             np.empty(t.size, t.dtype) if a.dense else t.to_host()
@@ -177,6 +180,9 @@ def drawing(made: Aval, fill: Callable[..., Any], given: list[Aval]) -> Callable
     write = copy(made, host)
 
     def run(out: Any, *flats: Any) -> None:
+        kernels("graphs").on_host(lambda: draw(out, flats))
+
+    def draw(out: Any, flats: Any) -> None:
         arrays = [
             as_array(x if isinstance(x, np.ndarray) else x.to_host(), on_cpu(a))
             for x, a in zip(flats, given, strict=True)

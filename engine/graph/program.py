@@ -91,9 +91,11 @@ class Program:
         self.steps: list[tuple[Callable[..., None], list[Any]]] = []
         self.names: list[str] = []
         self.nodes: list[Node] = []
-        self.inputs = [self._enter(v, Root("input", -1, v.aval.dtype.np)) for v in inputs]
+        self.inputs = [
+            self._enter(v, Root("input", -1, v.aval.dtype.np, None, v.aval.device)) for v in inputs
+        ]
         for value, flat in constants:
-            self._enter(value, Root("constant", flat.size, flat.dtype, flat))
+            self._enter(value, Root("constant", flat.size, flat.dtype, flat, value.aval.device))
         self._outputs = {v.number for v in outputs}
         self.arena_bytes = 0
         for node in graph.nodes:
@@ -104,9 +106,13 @@ class Program:
         arena = [root for root in roots if root.kind == "arena"]
         for device in dict.fromkeys(root.device for root in arena):
             self._lay_out([root for root in arena if root.device is device], device)
-        # on CUDA: kernels of two streams must not work in one arena
-        self._device: Device | None = next((r.device for r in arena if r.device is not cpu), None)
+        self._on_cuda = any(root.device.type == "cuda" for root in roots)
         self._stream: Any = None
+        self.recorded: Any = None
+        if self._on_cuda:
+            from .cuda_graph import Recorded, wanted
+
+            self.recorded = Recorded(self) if wanted.recorded else None
         for root in roots:
             if root.kind in ("arena", "constant"):
                 root.take(root.flat)
@@ -180,18 +186,29 @@ class Program:
 
         The caller holds ``lock``.
         """
+        if self._on_cuda:
+            self._order()
+            if self.recorded is not None:
+                return self.recorded.run(flats)
+        return self.run_steps(flats)
+
+    def run_steps(self, flats: Sequence[Any]) -> list[Any]:
+        """:meth:`run`, one kernel after another."""
         for root, flat in zip(self.inputs, flats, strict=True):
             if root.flat is not flat:
                 root.take(flat)
-        if self._device is not None:
-            self._order()
+        results = self.fresh_outputs()
+        for step, arguments in self.steps:
+            step(*arguments)
+        return results
+
+    def fresh_outputs(self) -> list[Any]:
+        """New memory for the outputs."""
         results = []
         for root, empty in zip(self.outputs, self._makers, strict=True):
             flat = empty(root.size, root.dtype)
             root.take(flat)
             results.append(flat)
-        for step, arguments in self.steps:
-            step(*arguments)
         return results
 
     def _order(self) -> None:
