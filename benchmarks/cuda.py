@@ -167,7 +167,10 @@ def tensors(context: Context) -> Any:
 
 
 def models(context: Context) -> Any:
-    return lines_of(context, "tests/cuda_models.py", *(["mlp"] if context.size == "tiny" else []))
+    names = ["mlp"] if context.size == "tiny" else []
+    found = lines_of(context, "tests/cuda_models.py", *names)
+    compiled = lines_of(context, "tests/cuda_models.py", "--compiled", *names)
+    return {**found, **{f"{name}, compiled against eager": v for name, v in compiled.items()}}
 
 
 def ceilings(context: Context) -> Any:

@@ -117,6 +117,9 @@ def through_host(op: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> 
     inner = op.bind(outs, tuple(on_cpu(a) for a in in_avals), params)
 
     def run(*flats: Any) -> None:
+        kernels("graphs").on_host(lambda: compute(flats))
+
+    def compute(flats: Any) -> None:
         targets = flats[: len(outs)]
         made = [
             np.empty(t.size, t.dtype) if a.dense else t.to_host()
@@ -167,6 +170,28 @@ def _copy_through_host(arrays: Any, target: Any, out: Aval, source: Any, x: Aval
     arrays.assign(
         arrays.Array(target, out.shape, out.strides), arrays.Array(dense, out.shape)
     )
+
+
+def drawing(made: Aval, fill: Callable[..., Any], given: list[Aval]) -> Callable[..., None]:
+    """``run(out, *ins)``: what ``fill`` draws on the host, with the CPU's numbers, copied."""
+    from .tensor import as_array
+
+    host = aval(made.shape, made.dtype, None, cpu)
+    write = copy(made, host)
+
+    def run(out: Any, *flats: Any) -> None:
+        kernels("graphs").on_host(lambda: draw(out, flats))
+
+    def draw(out: Any, flats: Any) -> None:
+        arrays = [
+            as_array(x if isinstance(x, np.ndarray) else x.to_host(), on_cpu(a))
+            for x, a in zip(flats, given, strict=True)
+        ]
+        drawn = np.empty(made.size, made.dtype.np)
+        fill(as_array(drawn, host), *arrays)
+        write(out, drawn)
+
+    return run
 
 
 def fill(flat: Any, described: Aval, value: Any) -> None:

@@ -35,8 +35,9 @@ GAPS: tuple[Gap, ...] = (
     Gap("host", "fft.*", "cuda", _LIBRARY),
     Gap("host", "linear_algebra.*", "cuda", _LIBRARY),
     Gap("host", "complex numbers", "cuda", "the CPU's kernels run on copies"),
-    Gap("feature", "compiled steps and CUDA graphs", "cuda",
-        "a call that is given or finds tensors on CUDA runs op by op; torch.cuda.CUDAGraph raises"),
+    Gap("feature", "CUDA graphs of optimizers and of whole steps", "cuda",
+        "torch.compile records what lies between two host calls, and optimizers' steps are such; "
+        "annotations of graphs raise, memory of graphs is not shared"),
     Gap("feature", "tensor cores and cuDNN", "cuda",
         "float16, bfloat16 and tf32 products go through cuBLAS (cupy) alone; convolution is an "
         "implicit product of our own, or cuBLAS's over written windows: cupy has no cuDNN"),

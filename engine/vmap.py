@@ -14,14 +14,12 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, NoReturn
 
-import numpy as np
-
 from . import dtypes, inplace, tape
 from .aval import Aval, aval
 from .bounded import Bounded
 from .core import GRAD, Op, Plan, check_devices, state
 from .device import empty_on
-from .tensor import Tensor, alias, from_array, make
+from .tensor import Tensor, alias, make
 
 ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
@@ -222,9 +220,9 @@ def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
 
 def _fill_device(target: Tensor, fill: Callable[..., Any], inputs: Any) -> None:
     """Draw on the host, with the CPU's numbers, and copy."""
-    drawn = np.empty(target.aval.shape, target.aval.dtype.np)
-    fill(drawn, *[x.array() for x in inputs])
-    inplace.copy_data(target, from_array(drawn))
+    from .cuda import drawing
+
+    drawing(target.aval, fill, [x.aval for x in inputs])(target.flat, *[x.flat for x in inputs])
 
 
 def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:

@@ -76,7 +76,7 @@ def rounded(function: str, place: int, mode: str, compute: np.dtype[Any]) -> boo
 
 def statements(
     steps: Steps, results: tuple[int, ...], in_types: Any, in_modes: str, places: list[str],
-    typed_scalar: TypedScalars, space: dict[str, Any],
+    typed_scalar: TypedScalars, space: dict[str, Any], kept: Any = None,
 ) -> list[str]:  # fmt: skip
     """The body of a loop over elements whose inputs ``v<i>`` have been read.
 
@@ -84,6 +84,8 @@ def statements(
         results: the steps whose values are written, and ``places`` where.
         in_modes: "s" for an input that is one number, for each input.
         space: gets the functions and types that the statements name.
+        kept: a function of a type: what makes a step's value one of it that no compiler merges with
+            the arithmetic after it; the type itself when None.
     """
     space.update({"_F": np.float32, "_I": np.int64, "np": np})
     values = [*in_types, *[step.stored for step in steps]]
@@ -100,7 +102,8 @@ def statements(
         lines.append(f"r{k} = f{k}({', '.join(operands)})")
         number = len(in_modes) + k
         if number in again:
-            space[f"_S{k}"] = arithmetic_type(step.stored).type
+            stored = arithmetic_type(step.stored)
+            space[f"_S{k}"] = stored.type if kept is None else kept(stored)
             value = store(step.stored, f"r{k}", arithmetic)
             if step.stored in (_FLOAT16, _BFLOAT16):
                 value = load(step.stored, value)

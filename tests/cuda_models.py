@@ -1,7 +1,7 @@
 """Training steps of the seven models on CUDA against the CPU: run as a program, on a GPU or in
 numba's simulator, where sizes are tiny.
 
-    python tests/cuda_models.py [names...]
+    python tests/cuda_models.py [--compiled] [names...]
 
 Prints a JSON object for each model: the largest relative difference of its losses, and of its
 parameters and gradients after the steps. Adam makes steps of the size of its rate of gradients that
@@ -33,11 +33,14 @@ TINY: dict[str, dict[str, Any]] = {
 }
 
 
-def train(name: str, device: str, steps: int) -> tuple[list[float], list[Any], list[Any]]:
+def train(
+    name: str, device: str, steps: int, compiled: bool = False
+) -> tuple[list[float], list[Any], list[Any]]:
     """The losses of ``steps`` steps; the parameters and buffers, and the gradients, after them."""
     torch.set_default_device(device)
     try:
         modules, step = build(torch, name, **(TINY[name] if SIMULATED else {}))
+        step = torch.compile(step) if compiled else step
         losses = [step() for _ in range(steps)]
     finally:
         torch.set_default_device(None)
@@ -57,13 +60,13 @@ def difference(mine: list[Any], theirs: list[Any]) -> float:
     return max(float(np.abs(a - b).max(initial=0)) for a, b in pairs) / max(scale, 1e-30)
 
 
-def measured(name: str) -> Any:
-    """The largest differences of a model; {"error": ...} for what it raises."""
-    steps = 1 if SIMULATED else 3
+def measured(name: str, compiled: bool) -> Any:
+    """The largest differences of a model from its steps on the CPU, or from its eager steps on CUDA
+    where it is ``compiled``; {"error": ...} for what it raises."""
+    steps = 1 + compiled if SIMULATED else 3
     try:
-        (losses, state, slopes), (expected, held, own) = (
-            train(name, device, steps) for device in ("cuda", "cpu")
-        )
+        losses, state, slopes = train(name, "cuda", steps, compiled)
+        expected, held, own = train(name, "cuda" if compiled else "cpu", steps)
     except Exception as error:
         return {"error": f"{type(error).__name__}: {error}"[:400]}
     worst = max(abs(a - b) / max(abs(b), 1) for a, b in zip(losses, expected, strict=True))
@@ -74,8 +77,9 @@ def measured(name: str) -> Any:
 def main() -> None:
     warnings.simplefilter("ignore")
     sys.setswitchinterval(1e-4)  # the simulator's threads wait for one another
-    for name in sys.argv[1:] or MODELS:
-        print(json.dumps({name: measured(name)}), flush=True)
+    names = [name for name in sys.argv[1:] if name != "--compiled"]
+    for name in names or MODELS:
+        print(json.dumps({name: measured(name, "--compiled" in sys.argv)}), flush=True)
     print(json.dumps({"done": True}))
 
 

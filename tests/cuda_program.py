@@ -227,6 +227,170 @@ def two_threads_compute() -> None:
     assert results == {k: [k + 3.0] * 8 for k in range(2)}
 
 
+def compiled_steps_are_eager_ones_to_the_bit() -> None:
+    """Captured whole, and replayed where the body asks for data; small chains are fused, too."""
+    from mindtorch.engine.graph import fusion
+    from mindtorch.kernels.cuda import graphs
+
+    replays: list[Any] = []
+    replay = graphs.Recording.replay
+
+    def counted(self: Any) -> None:
+        replays.append(self)
+        replay(self)
+
+    def trained(compiled: bool, asking: bool, mode: Any = None) -> Any:
+        torch.manual_seed(0)
+        weight = nn.Parameter(torch.randn(3).cuda())
+        count = torch.zeros(2, device="cuda")
+        optimizer = torch.optim.Adam([weight], lr=0.1)
+        rate = torch.optim.lr_scheduler.StepLR(optimizer, 1, 0.5)
+        x = torch.randn(2, 3).cuda()
+
+        def step(x: Any) -> Any:
+            optimizer.zero_grad()
+            y = nn.functional.dropout(nn.functional.gelu(x * weight), 0.3)
+            count.add_(1)
+            loss = ((y * 0.5 + 1).tanh() * y).sum()
+            if asking and loss.item() > 9:
+                raise AssertionError("a number of the host is wrong")
+            loss.backward()
+            optimizer.step()
+            return loss
+
+        run: Any = torch.compile(step, mode=mode) if compiled else step
+        losses = []
+        for _ in range(5):
+            losses.append(run(x).item())
+            rate.step()
+        if compiled:
+            assert run.traces == 1 and bool(run.eager) == asking, run.eager
+        if mode:
+            assert replays, "nothing was recorded"
+        return losses, weight.tolist(), count.tolist()
+
+    before, fusion.SMALLEST = fusion.SMALLEST, 4
+    changed: Any = graphs.Recording
+    changed.replay = counted
+    try:
+        expected = trained(False, False)
+        assert trained(True, False) == expected
+        assert trained(True, True) == expected
+        assert trained(True, False, "reduce-overhead") == expected
+        assert trained(True, True, "reduce-overhead") == expected
+    finally:
+        fusion.SMALLEST = before
+        changed.replay = replay
+
+
+def compiled_results_and_writes_keep_their_layouts() -> None:
+    """Views, strided writes to arguments, gradients to arguments, draws, and a second stream."""
+    torch.manual_seed(0)
+    x = torch.randn(3, 4).cuda().t().requires_grad_()
+    held = torch.zeros(4, 3, device="cuda")
+
+    def function(x: Any, held: Any) -> Any:
+        held.t()[1] = x[:, 1].detach() * 2
+        noise = torch.rand_like(x)
+        return (x * held + noise - noise).t(), x[1:, 0]
+
+    run, results = torch.compile(function, fullgraph=True), []
+    for each in (function, run, run):
+        held.zero_()
+        x.grad = None
+        a, b = each(x, held)
+        (a.sum() + (b * b).sum()).backward()
+        results.append([t.tolist() for t in (a, b, held, x.grad)] + [a.stride(), b.stride()])
+        assert a.is_cuda and b.is_cuda
+    for mine in results[1:]:
+        for found, expected in zip(mine, results[0], strict=True):
+            assert np.allclose(found, expected, 1e-6, 1e-6)
+    with torch.cuda.stream(torch.cuda.Stream()):
+        run(x, held)
+    torch.cuda.synchronize()
+
+
+def graphs_replay_what_was_issued() -> None:
+    """Nothing is computed while recording; draws are new at each replay, as without a graph."""
+    x, total = torch.ones(3, device="cuda"), torch.zeros(3, device="cuda")
+    recorded = torch.cuda.CUDAGraph()
+    raises(RuntimeError, "without a preceding successful capture", recorded.replay)
+    torch.manual_seed(0)
+    with torch.cuda.graph(recorded):
+        assert torch.cuda.is_current_stream_capturing()
+        y = (x * 2 + torch.rand(3, device="cuda")).clone()
+        total += y
+        raises(RuntimeError, "operation not permitted when stream is capturing", total.tolist)
+    assert not torch.cuda.is_current_stream_capturing() and total.tolist() == [0.0] * 3
+    expected = torch.zeros(3)
+    for value in (1.0, 5.0):
+        x.fill_(value)
+        recorded.replay()
+        expected += y.cpu()
+    assert total.cpu().allclose(expected)
+    torch.manual_seed(0)
+    drawn = torch.rand(3), torch.rand(3)
+    assert y.cpu().equal(drawn[1] + 10) and not drawn[0].equal(drawn[1])
+    raises(RuntimeError, "already owns a captured graph", recorded.capture_begin)
+
+
+def graphed_callables_have_the_gradients_of_eager_ones() -> None:
+    torch.manual_seed(0)
+    weight = torch.randn(2, 3, device="cuda", requires_grad=True)
+
+    class Scale(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(weight.detach().clone())
+
+        def forward(self, x: Any) -> Any:
+            return (x * self.weight).tanh()
+
+    module = Scale()
+    sample = torch.zeros(2, 3, device="cuda", requires_grad=True)
+    graphed = torch.cuda.make_graphed_callables(module, (sample,))
+    assert graphed is module
+    for k in range(2):
+        x = torch.randn(2, 3).cuda().requires_grad_()
+        again = x.detach().clone().requires_grad_()
+        module.weight.grad = weight.grad = None
+        (graphed(x) * (k + 1)).sum().backward()
+        ((again * weight).tanh() * (k + 1)).sum().backward()
+        assert x.grad.equal(again.grad) and module.weight.grad.equal(weight.grad)
+
+
+def the_drivers_graphs_are_begun_and_ended_around_host_calls() -> None:
+    """A fake of the driver's functions: what a real one is asked for, in order."""
+    from mindtorch.kernels.cuda import graphs
+
+    asked: list[Any] = []
+
+    def answer(name: str) -> Any:
+        def call(*args: Any) -> Any:
+            asked.append(name)
+            return (0, name) if name in ("cuStreamEndCapture", "cuGraphInstantiate") else (0,)
+
+        return call
+
+    names = ("cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiate", "cuGraphLaunch",
+             "cuGraphDestroy", "cuGraphExecDestroy", "CUstreamCaptureMode", "CUstream")  # fmt: skip
+    fake: Any = type("Fake", (), {name: staticmethod(answer(name)) for name in names})
+    recording = graphs.Recording(graphs.Driver(fake))
+    done: list[int] = []
+    with recording:
+        graphs.on_host(lambda: done.append(1))
+    assert [n for n in asked if n.startswith("cu")] == [
+        "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiate", "cuGraphDestroy",
+        "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiate", "cuGraphDestroy",
+    ] and not done  # fmt: skip
+    recording.replay()
+    recording.replay()
+    assert asked.count("cuGraphLaunch") == 4 and done == [1, 1]
+    fake.cuStreamBeginCapture = staticmethod(lambda *args: (901,))
+    raises(torch.AcceleratorError, "CUDA error: 901", graphs.Recording(graphs.Driver(fake)).begin)
+    assert graphs.active() is None
+
+
 def ops_of_the_host_and_complex_numbers_work() -> None:
     x = torch.eye(3, device="cuda") * 2
     assert torch.linalg.inv(x).is_cuda and gaps.on_host("linear_algebra.inverse")

@@ -32,7 +32,6 @@ from .program import Program, Unsupported
 from .trace import Trace, TracingError, _strong, _Written, check_type, refuse_data, user_line
 
 ARGUMENT, CAPTURED, MADE, CONSTANT = "argument", "captured", "made", "constant"
-ON_CUDA = "tensors on CUDA are not captured"
 
 
 class Source:
@@ -145,7 +144,7 @@ class Segment:
             if value.aval.dense and value.aval.strides == source.described.strides:
                 target[...] = flat
             else:
-                as_array(target, source.described)[...] = as_array(flat, value.aval)
+                lay(target, source.described, flat, value.aval)
             tensor = source.tensor(arguments)
             if tensor is not None and not traced:
                 tensor._shared.version += 1
@@ -349,7 +348,6 @@ class Capture(Trace):
 
     def _owner(self, tensor: Tensor, value: Value) -> Source:
         """Where the memory of a tensor comes from that was not used in this segment yet."""
-        _refuse_device(tensor)
         storage = tensor._shared.memory
         key, described = id(storage), value.aval
         if key in self.makes:
@@ -590,9 +588,14 @@ class Capture(Trace):
         return Place(memory, tensor.aval, tensor._offset, None, type(tensor))
 
 
-def _refuse_device(tensor: Tensor) -> None:
-    if tensor.aval.device.type == "cuda":
-        raise TracingError(ON_CUDA)
+def lay(target: Any, described: Any, flat: Any, given: Any) -> None:
+    """Copy elements into memory of another layout."""
+    if described.device.type == "cuda":
+        from ..cuda import copy
+
+        copy(described, given)(target, flat)
+    else:
+        as_array(target, described)[...] = as_array(flat, given)
 
 
 def host_call(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -5,14 +5,24 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from .. import backward_pass, tape
 from ..autodiff import grad_mode
 from ..aval import aval
 from ..core import state
-from ..tensor import Storage, Tensor, as_array, full_flat, make
-from .capture import ARGUMENT, CAPTURED, MADE, Capture, Place, Segment, Source, compiled, has_hooks
+from ..device import empty_on
+from ..tensor import Storage, Tensor, full_flat, make
+from .capture import (
+    ARGUMENT,
+    CAPTURED,
+    MADE,
+    Capture,
+    Place,
+    Segment,
+    Source,
+    compiled,
+    has_hooks,
+    lay,
+)  # fmt: skip
 from .guards import Watch, changes
 from .ir import Graph, Node, Value
 from .trace import TracingError, _strong
@@ -124,8 +134,9 @@ def laid_out(tensor: Tensor, described: Any) -> Tensor:
     """``tensor`` in memory of exactly this layout."""
     if tensor.aval is described:
         return tensor
-    result = make(np.empty(described.extent, described.dtype.np), described)
-    as_array(result.flat, described)[...] = tensor.array()
+    empty = empty_on(described.device)
+    result = make(empty(described.extent, described.dtype.np), described)
+    lay(result.flat, described, tensor.flat, tensor.aval)
     return result
 
 

@@ -85,6 +85,10 @@ class Draw(GraphOp):
     def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
         fill, made = params["fill"], params["described"]
         given = [v.aval for v in inputs if v is not None]
+        if made.device.type == "cuda":
+            from ..cuda import drawing
+
+            return GraphPlan((made,), drawing(made, fill, given))
 
         def run(out: Any, *flats: Any) -> None:
             arrays = [as_array(x, a) for x, a in zip(flats, given, strict=True)]

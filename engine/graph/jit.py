@@ -14,7 +14,8 @@ from typing import Any
 from .. import autocast, backward_pass, dtypes, tape
 from ..core import state
 from ..tensor import Tensor, captures
-from .capture import ARGUMENT, ON_CUDA, Capture, Segment
+from . import cuda_graph
+from .capture import ARGUMENT, Capture, Segment
 from .compiled import Compiled, close
 from .guards import Watch
 from .op_by_op import OpByOp
@@ -112,12 +113,17 @@ class Jitted:
         eager: why the function runs op by op, "" when it does not.
         traces: how often the function's body was traced.
         whole: raised where a part of the function would run op by op.
+        recorded: whether what runs on CUDA is recorded as CUDA graphs.
     """
 
-    def __init__(self, function: Callable[..., Any], whole: type[Exception] | None = None) -> None:
+    def __init__(
+        self, function: Callable[..., Any], whole: type[Exception] | None = None,
+        recorded: bool = False,
+    ) -> None:  # fmt: skip
         functools.update_wrapper(self, function, updated=())
         self.function = function
         self.whole = whole
+        self.recorded = recorded
         every.add(self)
         self.compiled: dict[Any, list[Compiled]] = {}
         self.eager = ""
@@ -136,10 +142,10 @@ class Jitted:
         self.misses.clear()
 
     def __deepcopy__(self, memo: Any) -> Jitted:
-        return Jitted(copy.deepcopy(self.function, memo), self.whole)
+        return Jitted(copy.deepcopy(self.function, memo), self.whole, self.recorded)
 
     def __reduce__(self) -> Any:
-        return Jitted, (self.function, self.whole)
+        return Jitted, (self.function, self.whole, self.recorded)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -173,7 +179,8 @@ class Jitted:
             return self.function(*args, **kwargs)
         self._running = True
         try:
-            return self._capture(key, flattened, found, args, kwargs)
+            with cuda_graph.wanting(self.recorded):
+                return self._capture(key, flattened, found, args, kwargs)
         finally:
             self._running = False
 
@@ -182,7 +189,10 @@ class Jitted:
         if self.tree.hopeless or not self.tree.lock.acquire(blocking=False):
             return self.function(*args, **kwargs)
         try:
-            return replayed(self.tree, self.function, args, kwargs)
+            if not self.recorded:
+                return replayed(self.tree, self.function, args, kwargs)
+            with cuda_graph.wanting():
+                return replayed(self.tree, self.function, args, kwargs)
         finally:
             self.tree.lock.release()
 
@@ -211,10 +221,6 @@ class Jitted:
         self, key: Any, flattened: _Flattened, found: list[Compiled], args: Any, kwargs: Any
     ) -> Any:
         """Trace the call, run it, and keep how."""
-        if any(x.aval.device.type == "cuda" for x in flattened.leaves):
-            self._refuse(ON_CUDA)
-            self.tree.give_up()
-            return self.function(*args, **kwargs)
         self.traces += 1
         modes = _modes()
         watch = Watch()
@@ -310,12 +316,15 @@ def _entangled(leaves: list[Tensor]) -> bool:
     return False
 
 
-def jit(function: Callable[..., Any], whole: type[Exception] | None = None) -> Jitted:
+def jit(
+    function: Callable[..., Any], whole: type[Exception] | None = None, recorded: bool = False
+) -> Jitted:
     """``function``, captured once for each structure of arguments and then run as kernels.
 
     What it does to tensors is captured: forward, ``backward()``, writes in place, random numbers
     and optimizers' steps. Python values that it reads are guards; where one has changed, the call
     is captured again. A function that asks for data (``item()``, ``print``) or changes Python
-    objects runs op by op; ``jitted.eager`` says why.
+    objects runs op by op; ``jitted.eager`` says why. ``recorded``: what runs on CUDA is recorded as
+    CUDA graphs.
     """
-    return Jitted(function, whole)
+    return Jitted(function, whole, recorded)

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from ..core import VIEW
+from ..device import Device, cpu, empty_on
 from .again import HELD_ONCE
 from .ir import Graph, Node, Value
 
@@ -45,19 +46,23 @@ class Root:
 
     Attributes:
         kind: "input", "output", "constant" or "arena".
+        device: where the memory lies.
         flat: the array that the steps hold now.
         sites: (arguments, place, start, stop) that take the array or a part of it.
         first, last: steps between which an arena root lives.
         held: how many references to ``flat`` the root and its sites are.
     """
 
-    __slots__ = ("dtype", "first", "flat", "held", "kind", "last", "sites", "size")
+    __slots__ = ("device", "dtype", "first", "flat", "held", "kind", "last", "sites", "size")
 
-    def __init__(self, kind: str, size: int, dtype: Any, flat: Any = None) -> None:
+    def __init__(
+        self, kind: str, size: int, dtype: Any, flat: Any = None, device: Device = cpu
+    ) -> None:
         self.kind = kind
         self.size = size
         self.dtype = dtype
         self.flat = flat
+        self.device = device
         self.sites: list[tuple[list[Any], int, int, int]] = []
         self.first = self.last = self.held = -1
 
@@ -89,17 +94,30 @@ class Program:
         self.steps: list[tuple[Callable[..., None], list[Any]]] = []
         self.names: list[str] = []
         self.nodes: list[Node] = []
-        self.inputs = [self._enter(v, Root("input", -1, v.aval.dtype.np)) for v in inputs]
+        self.inputs = [
+            self._enter(v, Root("input", -1, v.aval.dtype.np, None, v.aval.device)) for v in inputs
+        ]
         for value, flat in constants:
-            self._enter(value, Root("constant", flat.size, flat.dtype, flat))
+            self._enter(value, Root("constant", flat.size, flat.dtype, flat, value.aval.device))
         self._outputs = {v.number for v in outputs}
         self._anew = [None] * len(outputs)
         self.arena_bytes = 0
         for node in graph.nodes:
             self._bind(node)
         self.outputs = [self.slots[v.number].root for v in outputs]
-        self._lay_out()
-        for root in {id(s.root): s.root for s in self.slots.values()}.values():
+        self._makers = [empty_on(root.device) for root in self.outputs]
+        roots = list({id(s.root): s.root for s in self.slots.values()}.values())
+        arena = [root for root in roots if root.kind == "arena"]
+        for device in dict.fromkeys(root.device for root in arena):
+            self._lay_out([root for root in arena if root.device is device], device)
+        self._on_cuda = any(root.device.type == "cuda" for root in roots)
+        self._stream: Any = None
+        self.recorded: Any = None
+        if self._on_cuda:
+            from .cuda_graph import Recorded, wanted
+
+            self.recorded = Recorded(self) if wanted.recorded else None
+        for root in roots:
             if root.kind in ("arena", "constant"):
                 root.take(root.flat)
 
@@ -124,7 +142,8 @@ class Program:
         self.nodes.append(node)
         for value in node.outputs:
             kind = "output" if value.number in self._outputs else "arena"
-            self._enter(value, Root(kind, value.aval.extent, value.aval.dtype.np))
+            made = value.aval
+            self._enter(value, Root(kind, made.extent, made.dtype.np, None, made.device))
             self._use(value, arguments)
         for used in node.inputs:
             if used is None:
@@ -142,11 +161,11 @@ class Program:
         if root.first < 0:
             root.first = step
 
-    def _lay_out(self) -> None:
+    def _lay_out(self, roots: list[Root], device: Device) -> None:
         """Give arena roots their bytes: the largest first, each at the lowest free place."""
-        roots = {id(s.root): s.root for s in self.slots.values() if s.root.kind == "arena"}
+        total = 0
         placed: list[tuple[int, int, Root]] = []
-        for root in sorted(roots.values(), key=lambda r: -r.size * r.dtype.itemsize):
+        for root in sorted(roots, key=lambda r: -r.size * r.dtype.itemsize):
             need = -(-max(root.size * root.dtype.itemsize, 1) // _ALIGNMENT) * _ALIGNMENT
             at = 0
             for start, stop, other in placed:  # in order of their starts
@@ -157,9 +176,11 @@ class Program:
                 at = max(at, stop)
             placed.append((at, at + need, root))
             placed.sort(key=lambda entry: entry[0])
-            self.arena_bytes = max(self.arena_bytes, at + need)
-        memory = np.empty(self.arena_bytes + _ALIGNMENT, np.uint8)
-        memory = memory[-memory.ctypes.data % _ALIGNMENT :]
+            total = max(total, at + need)
+        self.arena_bytes += total
+        memory = empty_on(device)(total + _ALIGNMENT, np.uint8)
+        if device is cpu:
+            memory = memory[-memory.ctypes.data % _ALIGNMENT :]
         for start, _, root in placed:
             stop = start + root.size * root.dtype.itemsize
             root.flat = memory[start:stop].view(root.dtype)
@@ -176,19 +197,46 @@ class Program:
                 may be filled once more.
             arguments: of the compiled call.
         """
+        if self._on_cuda:
+            self._order()
+            if self.recorded is not None:
+                return self.recorded.run(flats)
+        return self.run_steps(flats, again, arguments)
+
+    def run_steps(
+        self, flats: Sequence[Any], again: Sequence[Any] = (), arguments: Any = ()
+    ) -> list[Any]:
+        """:meth:`run`, one kernel after another."""
         for root, flat in zip(self.inputs, flats, strict=True):
             if root.flat is not flat:
                 root.take(flat)
+        results = self.fresh_outputs(again, arguments)
+        for step, given in self.steps:
+            step(*given)
+        return results
+
+    def fresh_outputs(self, again: Sequence[Any] = (), arguments: Any = ()) -> list[Any]:
+        """New memory for the outputs, but for those whose old one may be filled again."""
         results = []
-        for root, known in zip(self.outputs, again or self._anew, strict=True):
+        for root, empty, known in zip(
+            self.outputs, self._makers, again or self._anew, strict=True
+        ):
             if known is not None and known.free(root.flat, root.held, arguments):
                 results.append(root.flat)
                 continue
-            flat = np.empty(root.size, root.dtype)
+            flat = empty(root.size, root.dtype)
             root.take(flat)
             if root.held < 0:
                 root.held = getrefcount(flat) - HELD_ONCE
             results.append(flat)
-        for step, given in self.steps:
-            step(*given)
         return results
+
+    def _order(self) -> None:
+        """See to it that what another stream does in the arena is done."""
+        from ..cuda import kernels
+
+        streams = kernels("streams")
+        now = streams.current()
+        if self._stream is not None and self._stream is not now:
+            streams.synchronize(self._stream)
+        self._stream = now

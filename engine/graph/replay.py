@@ -137,8 +137,6 @@ class Replay(Trace):
             record = _Written(storage.buffer, storage.buffer.aval, None)
         else:
             check_type(tensor)
-            if tensor.aval.device.type != "cpu":
-                raise TracingError("only memory of the CPU is compiled")
             first = self._reaching(tensor)
             if self.careful and _foreign(tensor):
                 first = _copied(first)

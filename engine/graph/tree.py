@@ -94,10 +94,6 @@ class Tree:
         self.entries = 0
         self.compiled = 0
 
-    def give_up(self) -> None:
-        """Let ops run one by one from now on."""
-        self.fresh = PATIENCE + 1
-
     def segments(self) -> list[Segment]:
         """What was compiled."""
         found: list[Segment] = []

@@ -24,7 +24,7 @@ from mindtorch.kernels.typed_scalar import SHORT_FLOATS, TypedScalars, cast_type
 
 from . import launch
 from .bits import NAMESPACE
-from .mathematics import mathematics
+from .mathematics import kept, mathematics
 
 Layouts = tuple[Any, ...]
 
@@ -112,7 +112,7 @@ def _kernel(steps: Steps, results: tuple[int, ...], types: Any, modes: str, rank
     for i, (dtype, place) in enumerate(zip(in_types, places[outs:], strict=True)):
         given = modes[outs + i] == "h" and dtype in SHORT_FLOATS  # a number, not its bits
         body.append(f"v{i} = np.float32({place})" if given else f"v{i} = {load(dtype, place)}")
-    body += statements(steps, results, in_types, in_modes, places[:outs], typed_scalar, space)
+    body += statements(steps, results, in_types, in_modes, places[:outs], typed_scalar, space, kept)
     source = f"def loop(count, {', '.join([*names, *arguments])}):\n"
     source += "    for i in range(cuda.grid(1), count, cuda.gridsize(1)):\n"
     source += "".join(f"        {line}\n" for line in body)

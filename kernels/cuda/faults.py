@@ -28,6 +28,12 @@ def cell() -> Any:
     return _cell
 
 
+def reported() -> None:
+    """Something was launched that may have reported."""
+    global _used
+    _used = _cell is not None
+
+
 def check() -> None:
     """Raise what kernels have reported since the last check.
 

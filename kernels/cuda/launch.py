@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numba import config, cuda
 
-from . import streams
+from . import graphs, streams
 from .memory import DeviceArray
 
 
@@ -68,14 +68,25 @@ def argument(value: Any) -> Any:
     return flat.carrier if isinstance(flat, DeviceArray) else value
 
 
+def _launch(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
+    if graphs.active() is not None:
+        graphs.issue(lambda: _now(function, grid, block, given))
+    else:
+        _now(function, grid, block, given)
+
+
+def _now(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
+    with _alone:
+        function[grid, block, streams.current()](*given)
+
+
 def each(function: Any, count: int, *arguments: Any) -> None:
     """Launch ``function(count, *arguments)`` with a thread for each of ``count`` items."""
     if count <= 0:
         return
     given = [argument(a) for a in arguments]
     blocks = min(-(-count // THREADS), _MOST_BLOCKS)
-    with _alone:
-        function[blocks, THREADS, streams.current()](count, *given)
+    _launch(function, blocks, THREADS, [count, *given])
 
 
 def rows(function: Any, count: int, *arguments: Any, threads: int = FOLDING) -> None:
@@ -84,14 +95,10 @@ def rows(function: Any, count: int, *arguments: Any, threads: int = FOLDING) -> 
         return
     if count > _MOST_ROWS:
         raise NotImplementedError(f"{count} rows in one launch")
-    given = [argument(a) for a in arguments]
-    with _alone:
-        function[count, threads, streams.current()](*given)
+    _launch(function, count, threads, [argument(a) for a in arguments])
 
 
 def tiles(function: Any, grid: tuple[int, ...], block: tuple[int, int], *arguments: Any) -> None:
     """Launch ``function(*arguments)`` with a grid of two-dimensional blocks."""
     if all(grid):
-        given = [argument(a) for a in arguments]
-        with _alone:
-            function[grid, block, streams.current()](*given)
+        _launch(function, grid, block, [argument(a) for a in arguments])

@@ -7,6 +7,7 @@ their domain.
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -37,6 +38,23 @@ def mathematics(dtype: np.dtype[Any]) -> dict[str, Any]:
     find = _simulated if SIMULATED else _of_libdevice
     found = {name: find(name, dtype) for name in scalar.MATHEMATICS if name not in own}
     return {**found, **own}
+
+
+@functools.cache
+def kept(dtype: np.dtype[Any]) -> Any:
+    """A function whose result is a value of ``dtype`` that is rounded: the compiler would merge a
+    product with a sum after it into one operation, which eager ops of their own do not do."""
+    kind = dtype.type
+    if SIMULATED or dtype.kind != "f":
+        return kind
+    from numba.cuda import libdevice
+
+    product = libdevice.fmul_rn if dtype == np.float32 else libdevice.dmul_rn
+
+    def value(x: Any) -> Any:
+        return product(kind(x), kind(1))
+
+    return device(value)
 
 
 def _of_libdevice(name: str, dtype: np.dtype[Any]) -> Any:

@@ -18,7 +18,7 @@ from numba import config, cuda
 
 from mindtorch.kernels.errors import OutOfMemoryError
 
-from . import faults, streams
+from . import faults, graphs, streams
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -116,8 +116,15 @@ def allocate(size: int) -> Memory:
     Raises:
         OutOfMemoryError: there are none left after freed blocks were given back.
     """
-    whole = -(-size // _ALIGNMENT) * _ALIGNMENT
-    if _used_elsewhere:
+    made = _allocated(-(-size // _ALIGNMENT) * _ALIGNMENT)
+    recording = graphs.active()
+    if recording is not None:
+        recording.kept.append(made)
+    return made
+
+
+def _allocated(whole: int) -> Memory:
+    if _used_elsewhere and graphs.active() is None:
         _used_elsewhere[:] = [each for each in _used_elsewhere if not streams.query(each[0])]
     if limit is not None and statistics.allocated + whole > limit:
         raise _refusal(whole)
@@ -203,6 +210,11 @@ class DeviceArray:
         return self.size
 
     @property
+    def base(self) -> Any:
+        """Who may write here besides tensors: another library's memory; None for our own."""
+        return None if self.memory.counted else self.memory
+
+    @property
     def nbytes(self) -> int:
         return int(self.size * self.dtype.itemsize)
 
@@ -237,9 +249,8 @@ class DeviceArray:
         if not target.size:
             return
         if isinstance(value, DeviceArray):
-            target.carrier.copy_to_device(
-                value.view(target.dtype).carrier, stream=streams.current()
-            )
+            to, given = target.carrier, value.view(target.dtype).carrier
+            graphs.issue(lambda: to.copy_to_device(given, stream=streams.current()))
         elif isinstance(value, np.ndarray) and value.size != 1:
             target.set(value)
         else:
@@ -268,6 +279,7 @@ class DeviceArray:
         """A numpy array of the elements; waits for the device."""
         if not self.size:
             return np.empty(0, self.dtype)
+        graphs.refuse()
         values = self.carrier.copy_to_host(stream=streams.current())
         if streams.current() != 0:
             streams.synchronize(streams.current())
@@ -279,7 +291,12 @@ class DeviceArray:
         if self.size:
             host = np.ascontiguousarray(values, self.dtype).reshape(-1)
             carrier = self.carrier
-            carrier.copy_to_device(host.view(carrier.dtype), stream=streams.current())
+            given = host.view(carrier.dtype)
+            recording = graphs.active()
+            if recording is not None:
+                given = _staged(given)
+                recording.kept.append(given)
+            graphs.issue(lambda: carrier.copy_to_device(given, stream=streams.current()))
 
     def any(self) -> bool:
         """Whether an element is not zero."""
@@ -323,6 +340,13 @@ def pinned(size: int, dtype: Any) -> Any:
     """A numpy array in memory of the host that the device copies from by itself."""
     dtype = np.dtype(dtype)
     return cuda.pinned_array(size * dtype.itemsize, np.uint8).view(dtype)
+
+
+def _staged(values: Any) -> Any:
+    """A copy that a recording can read at each replay."""
+    held = pinned(values.size, values.dtype)
+    held[:] = values
+    return held
 
 
 def adopt(interface: Any) -> tuple[DeviceArray, tuple[int, ...], tuple[int, ...]]:

@@ -8,6 +8,8 @@ from typing import Any
 
 from numba import config, cuda
 
+from . import graphs
+
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
 
@@ -48,6 +50,7 @@ def of_cupy(cupy: Any) -> Any:
 
 def synchronize(stream: Any = None) -> None:
     """Wait for what was issued on ``stream``; on all streams for None."""
+    graphs.refuse()
     if stream in (None, 0) or not hasattr(stream, "synchronize"):
         cuda.synchronize()
     else:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from . import memory, streams
+from . import graphs, memory, streams
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -54,7 +54,11 @@ def matmul(out: Any, a: Any, b: Any) -> bool:
     """``out = a @ b`` by cuBLAS; False where it cannot."""
     if not out.dense or not _takes(out.dtype.name) or a.dtype != out.dtype or b.dtype != out.dtype:
         return False
+    graphs.issue(lambda: _multiply(view(a), view(b), view(out)))
+    return True
+
+
+def _multiply(a: Any, b: Any, out: Any) -> None:
     cupy = library()
     with streams.of_cupy(cupy):
-        cupy.matmul(view(a), view(b), out=view(out))
-    return True
+        cupy.matmul(a, b, out=out)

@@ -66,20 +66,22 @@ class OptimizedModule(Module):
 _compiled: weakref.WeakKeyDictionary[OptimizedModule, Jitted] = weakref.WeakKeyDictionary()
 
 
-def compiled_module(module: Module, whole: bool) -> OptimizedModule:
+def compiled_module(module: Module, whole: bool, recorded: bool = False) -> OptimizedModule:
     """``module`` with calls that are captured once and then run as kernels."""
     result = OptimizedModule(module)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return module(*args, **kwargs)
 
-    _compiled[result] = jit(call, Unsupported if whole else None)
+    _compiled[result] = jit(call, Unsupported if whole else None, recorded)
     return result
 
 
-def compiled_function(function: Callable[..., Any], whole: bool) -> Callable[..., Any]:
+def compiled_function(
+    function: Callable[..., Any], whole: bool, recorded: bool = False
+) -> Callable[..., Any]:
     """``function``, captured once and then run as kernels."""
-    compiled = jit(function, Unsupported if whole else None)
+    compiled = jit(function, Unsupported if whole else None, recorded)
     compiled._torchdynamo_orig_callable = function  # type: ignore[attr-defined]
     return compiled
 

@@ -8,6 +8,7 @@ from typing import Any
 __all__ = ["compile"]
 
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
+_GRAPHED = ("reduce-overhead", "max-autotune")
 
 
 def compile(  # noqa: A001
@@ -32,8 +33,10 @@ def compile(  # noqa: A001
     call that needs a tensor's data (``item()``, ``print``) runs op by op, as does a model with
     hooks. Results are bit-equal to eager ones. See :func:`mindtorch.engine.graph.jit.jit`.
 
-    ``dynamic``, ``mode`` and ``options`` are checked and change nothing: each shape is captured,
-    and there is one way to compile.
+    ``dynamic``, ``mode`` and ``options`` are checked and change nothing on the CPU: each shape is
+    captured, and there is one way to compile. On CUDA the modes "reduce-overhead" and
+    "max-autotune", the option "triton.cudagraphs" and the backend "cudagraphs" record what runs
+    between two host calls as a CUDA graph.
 
     Args:
         model: a module or a function; None returns a decorator.
@@ -71,7 +74,8 @@ def compile(  # noqa: A001
         raise AssertionError(f"Expected enable to be a bool, got {type(dynamic)}")
     if disable:
         return model
-    return _wrapped(model, chosen, fullgraph)
+    graphs = mode in _GRAPHED or bool((options or {}).get("triton.cudagraphs"))
+    return _wrapped(model, chosen, fullgraph, graphs or chosen == "cudagraphs")
 
 
 def _dynamo_default() -> Any:
@@ -80,7 +84,7 @@ def _dynamo_default() -> Any:
     return get_default_backend()
 
 
-def _wrapped(model: Any, backend: Any, whole: bool) -> Any:
+def _wrapped(model: Any, backend: Any, whole: bool, recorded: bool) -> Any:
     from .. import _dynamo
     from .._dynamo import eval_frame
     from ..nn.modules.module import Module
@@ -90,9 +94,9 @@ def _wrapped(model: Any, backend: Any, whole: bool) -> Any:
     eager = backend in _dynamo._DEBUGGING
     if isinstance(model, Module):
         return eval_frame.OptimizedModule(model) if eager else (
-            eval_frame.compiled_module(model, whole)
+            eval_frame.compiled_module(model, whole, recorded)
         )
     assert callable(model), f"A callable function is expected, but {type(model)} is provided."
     return eval_frame.eager_function(model) if eager else (
-        eval_frame.compiled_function(model, whole)
+        eval_frame.compiled_function(model, whole, recorded)
     )

@@ -16,6 +16,12 @@ from mindtorch.engine.generator import default_generator
 from mindtorch.kernels.errors import AcceleratorError as AcceleratorError
 from mindtorch.kernels.errors import OutOfMemoryError as OutOfMemoryError
 
+from .graphs import CUDAGraph as CUDAGraph
+from .graphs import graph as graph
+from .graphs import graph_pool_handle as graph_pool_handle
+from .graphs import is_current_stream_capturing as is_current_stream_capturing
+from .graphs import make_graphed_callables as make_graphed_callables
+
 
 def require_cuda(index: int | None = None) -> None:
     """Raise torch's error where there is no CUDA device, or none with this number."""
@@ -37,11 +43,6 @@ def current_index() -> int:
 def is_available() -> bool:
     """Whether there is a CUDA device."""
     return device_count() > 0
-
-
-def is_current_stream_capturing() -> bool:
-    """False: no stream is recorded."""
-    return False
 
 
 def device_count() -> int:
@@ -144,8 +145,6 @@ def _dummy(name: str, text: str) -> type[Any]:
 Stream = _real("Stream", "torch.cuda.Stream requires CUDA support")
 ExternalStream = _dummy("ExternalStream", "torch.cuda.Stream requires CUDA support")
 Event = _real("Event", "Tried to instantiate dummy base class Event")
-CUDAGraph = _dummy("CUDAGraph", "Tried to instantiate dummy base class CUDAGraph")
-graph = _dummy("graph", "Tried to instantiate dummy base class CUDAGraph")
 MemPool = _dummy("MemPool", "Tried to instantiate dummy base class MemPool")
 
 
