@@ -441,7 +441,7 @@ def test_the_rate_falls_on_a_plateau_and_training_stops_early(capsys):
     stop = ms.EarlyStopping("eval_loss", patience=3, verbose=True)
     model.fit(9, data, data, callbacks=[slower, stop], dataset_sink_mode=False)
     told = capsys.readouterr().out
-    assert told.count("ReduceLROnPlateau reducing learning rate") == 3  # a cooldown of 1 ends at once
+    assert told.count("ReduceLROnPlateau reducing learning rate") == 3  # a cooldown of 1
     assert optimizer.learning_rate.item() == pytest.approx(5e-4)
     assert told.endswith("Epoch 00004: early stopping\n")
     with pytest.warns(UserWarning, match="not available"):

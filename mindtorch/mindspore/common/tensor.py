@@ -218,8 +218,12 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
         return adopt(result if initial is None else result + initial)
 
     def mean(self, axis: Any = None, keep_dims: bool = False, *, dtype: Any = None) -> Any:
-        """The mean along ``axis``."""
-        return T.mean(self, _axes(axis), keepdim=keep_dims, dtype=dtype)
+        """The mean along ``axis``; whole numbers have a whole one, rounded towards zero."""
+        if dtype is not None:
+            return T.mean(self, _axes(axis), keepdim=keep_dims, dtype=as_dtype(dtype))
+        from ..ops import function
+
+        return function.mean(self, axis, keep_dims)
 
     def prod(self, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Any:
         """The product along ``axis``, of all elements when None."""
@@ -245,8 +249,8 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
         return T.argmax(self, axis, keepdims)
 
     def argmin(self, axis: int | None = None, keepdims: bool = False) -> Any:
-        """Where the smallest element is, along ``axis`` or among all."""
-        return T.argmin(self, axis, keepdims)
+        """Where the smallest element is, along ``axis`` or among all, as int32."""
+        return T.argmin(self, axis, keepdims).int()
 
     def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
         """The variance along ``axis``: squares over (number - ``ddof``)."""
@@ -316,11 +320,17 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
 
     def argsort(self, axis: int = -1, descending: bool = False) -> Any:
         """The order that sorts along ``axis``."""
-        return T.argsort(self, axis, descending)
+        return T.argsort(self, axis, descending).int()
 
     def sort(self, axis: int = -1, descending: bool = False) -> Any:
         """The sorted elements along ``axis``, and where they were."""
-        return tuple(T.sort(self, axis, descending))
+        values, places = T.sort(self, axis, descending)
+        return values, places.int()
+
+    def topk(self, k: int, dim: Any = None, largest: bool = True, sorted: bool = True) -> Any:  # noqa: A002
+        """The ``k`` largest elements along ``dim``, and where they were."""
+        values, places = T.topk(self, k, -1 if dim is None else dim, largest, sorted)
+        return values, places.int()
 
     def gather_elements(self, dim: int, index: Any) -> Any:
         """The elements that ``index`` names along ``dim``."""

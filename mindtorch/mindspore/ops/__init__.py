@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
+from mindtorch import torch as _torch
 from mindtorch.functional import get_grad as get_grad
 from mindtorch.functional import grad as grad
 from mindtorch.functional import jvp as jvp
@@ -14,12 +15,24 @@ from mindtorch.transforms import recompute as recompute
 from mindtorch.transforms import stop_gradient as stop_gradient
 from mindtorch.transforms import vmap as vmap
 
+from . import _methods as _methods
 from . import composite as composite
 from . import function as function
+from . import indexing as indexing
+from . import mathematics as mathematics
+from . import neural as neural
 from . import operations as operations
+from . import primitives as primitives
+from ._words import named as _named
 from .composite import *
 from .function import *
+from .indexing import *
+from .mathematics import *
+from .neural import *
 from .operations import *
+from .primitives import *
+
+t = _named(_torch.t)
 
 if TYPE_CHECKING:
     # functions and primitives that are made from tables of names

@@ -14,17 +14,16 @@ from ..common.tensor import F, Tensor, adopting, as_tensor, t
 _SAME = """
     abs acos acosh add addbmm addcdiv addcmul addmm addmv addr amax amin arange argwhere asin
     asinh atan atan2 atanh baddbmm bernoulli bitwise_and bitwise_or bitwise_xor block_diag bmm
-    broadcast_to cdist ceil celu cholesky clamp clip conj cos cosh count_nonzero cross cummax
-    cummin cumprod deg2rad diag diagonal diff digamma dot einsum erf erfc erfinv exp exp2 expm1
-    eye flip fliplr flipud floor floor_divide fmod frac gcd geqrf heaviside histc hypot i0 imag
-    inner inverse isclose isfinite isinf isnan kron lcm lerp lgamma log log10 log1p log2
-    logaddexp logaddexp2 logdet logical_and logical_not logical_or logical_xor logit logsumexp
-    masked_fill masked_select matmul maximum meshgrid minimum mm movedim mul multinomial mv
-    nan_to_num nansum neg negative nonzero numel ones_like outer permute pinverse polygamma
-    positive pow rad2deg ravel real reciprocal relu remainder roll rot90 round rsqrt sgn sigmoid
-    sign signbit sin sinc sinh sqrt square sub subtract swapaxes swapdims tan tanh tensordot
-    trace tril triu true_divide trunc unbind unique_consecutive unsqueeze var_mean std_mean
-    view_as_real where xlogy zeros_like
+    broadcast_to cdist ceil celu cholesky clamp clip conj cos cosh cross cummax cumprod deg2rad
+    diag diagonal diff digamma dot einsum erf erfc erfinv exp exp2 expm1 eye flip fliplr flipud
+    floor floor_divide fmod frac gcd geqrf heaviside histc hypot i0 imag inner inverse isclose
+    isfinite isinf isnan kron lcm lerp lgamma log log10 log1p log2 logaddexp logaddexp2 logdet
+    logical_and logical_not logical_or logical_xor logit logsumexp masked_fill masked_select
+    matmul mm movedim mul mv nan_to_num nansum neg negative nonzero numel ones_like outer permute
+    pinverse positive pow rad2deg ravel real reciprocal relu remainder roll rot90 round rsqrt sgn
+    sigmoid sign signbit sin sinc sinh sqrt square sub subtract swapaxes swapdims tan tanh
+    tensordot trace tril triu true_divide trunc unbind unique_consecutive unsqueeze view_as_real
+    where xlogy zeros_like
 """.split()
 _SAME_NEURAL = """
     adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d
@@ -63,11 +62,68 @@ def sum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 
 
 def mean(x: Any, axis: Any = None, keep_dims: bool = False) -> Any:
-    """The mean along ``axis``."""
-    return t.mean(x, _axes(axis), keepdim=keep_dims)
+    """The mean along ``axis``; whole numbers have a whole one, rounded towards zero."""
+    return _kept("mean", x, _axes(axis), keep_dims)
+
+
+def _kept(name: str, x: Any, axis: Any, keepdim: bool) -> Any:
+    """A sum or mean of the type of ``x``."""
+    dtype = x.aval.dtype
+    if dtype.category >= dtypes.FLOAT:
+        return getattr(t, name)(x, axis, keepdim=keepdim)
+    total = t.sum(x, axis, keepdim=keepdim)
+    if name == "mean":
+        total = t.div(total, x.aval.size // builtins.max(total.aval.size, 1), rounding_mode="trunc")
+    return total.to(dtype)
+
+
+def maximum(input: Any, other: Any) -> Any:  # noqa: A002
+    """The larger of two elements; a number counts as a tensor."""
+    return t.maximum(as_tensor(input), as_tensor(other))
+
+
+def minimum(input: Any, other: Any) -> Any:  # noqa: A002
+    """The smaller of two elements; a number counts as a tensor."""
+    return t.minimum(as_tensor(input), as_tensor(other))
+
+
+def multinomial(
+    input: Any, num_samples: int, replacement: bool = True, seed: int | None = None  # noqa: A002
+) -> Any:
+    """Places drawn with the chances given, as int32."""
+    draw = lambda _, dtype: t.multinomial(input, num_samples, replacement)  # noqa: E731
+    return _seeded(seed, draw, (), None).int()
+
+
+def _reduced(name: str) -> Any:
+    def call(x: Any, axis: Any = ()) -> Any:
+        return getattr(t, name)(x, _axes(axis) if axis not in ((), [], None) else ())
+
+    call.__name__ = name
+    call.__doc__ = "The reduction along ``axis``, of all elements by default."
+    return call
 
 
 reduce_mean = mean
+reduce_max, reduce_min, reduce_sum = map(_reduced, ("amax", "amin", "sum"))
+
+
+def count_nonzero(
+    x: Any, axis: Any = (), keep_dims: bool = False, dtype: Any = dtypes.int32
+) -> Any:
+    """How many elements along ``axis`` are not 0."""
+    return sum(t.ne(x, 0), _axes(axis), keep_dims).to(as_dtype(dtype))
+
+
+def cummin(input: Any, axis: int) -> Any:  # noqa: A002
+    """(smallest elements so far along ``axis``, their places)."""
+    values, places = t.cummin(input, axis)
+    return values, places.int()
+
+
+def meshgrid(*inputs: Any, indexing: str = "xy") -> Any:
+    """The coordinates of a grid, the first along columns ("xy") or rows ("ij")."""
+    return builtins.tuple(t.meshgrid(*inputs, indexing=indexing))
 
 
 def prod(input: Any, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Any:  # noqa: A002
@@ -102,8 +158,8 @@ def argmax(input: Any, dim: int | None = None, keepdim: bool = False) -> Any:  #
 
 
 def argmin(input: Any, axis: int | None = None, keepdims: bool = False) -> Any:  # noqa: A002
-    """The place of the smallest element."""
-    return t.argmin(input, axis, keepdims)
+    """The place of the smallest element, as int32."""
+    return t.argmin(input, axis, keepdims).int()
 
 
 def all(input: Any, axis: Any = None, keep_dims: bool = False) -> Any:  # noqa: A001, A002
@@ -136,16 +192,17 @@ def norm(
 
 
 def cumsum(x: Any, axis: int, dtype: Any = None) -> Any:
-    """Running sums along ``axis``."""
-    return t.cumsum(x, axis, dtype=dtype)
+    """Running sums along ``axis``, of the type of ``x`` unless given."""
+    own = x.aval.dtype if x.aval.dtype is not dtypes.bool_ else dtypes.int64
+    return t.cumsum(x, axis, dtype=own if dtype is None else as_dtype(dtype))
 
 
 def topk(
     input: Any, k: int, dim: int | None = None, largest: bool = True, sorted: bool = True  # noqa: A002
 ) -> Any:
     """(the ``k`` largest elements along ``dim``, their places)."""
-    found = t.topk(input, k, -1 if dim is None else dim, largest, sorted)
-    return builtins.tuple(found)
+    values, places = t.topk(input, k, -1 if dim is None else dim, largest, sorted)
+    return values, places.int()
 
 
 top_k = topk
@@ -153,17 +210,26 @@ top_k = topk
 
 def sort(input_x: Any, axis: int = -1, descending: bool = False) -> Any:
     """(sorted elements along ``axis``, where they were)."""
-    return builtins.tuple(t.sort(input_x, axis, descending))
+    values, places = t.sort(input_x, axis, descending)
+    return values, places.int()
 
 
 def argsort(input: Any, axis: int = -1, descending: bool = False) -> Any:  # noqa: A002
     """The order that sorts along ``axis``."""
-    return t.argsort(input, axis, descending)
+    return t.argsort(input, axis, descending).int()
 
 
 def unique(input: Any) -> Any:  # noqa: A002
-    """(distinct elements in rising order, where each element is among them)."""
-    return builtins.tuple(t.unique(input, return_inverse=True))
+    """(distinct elements in the order in which they come, where each element is among them)."""
+    flat = t.reshape(input, (-1,))
+    values, places = t.unique(flat, return_inverse=True)
+    count, number = values.aval.size, flat.aval.size
+    first = t.full((count,), number, dtype=dtypes.int64)
+    first = t.index_reduce(first, 0, places, t.arange(number), "amin")
+    order = t.argsort(first)
+    rank = t.argsort(order)
+    index = t.reshape(rank[places], input.aval.shape)
+    return values[order], index if input.aval.dtype is dtypes.int64 else index.int()
 
 
 # --- shapes ------------------------------------------------------------------------------------

@@ -52,8 +52,8 @@ _ELEMENTWISE = {
     "Abs": "abs", "Add": "add", "Sub": "sub", "Mul": "mul", "Div": "true_divide",
     "RealDiv": "true_divide", "FloorDiv": "floor_divide", "FloorMod": "remainder",
     "Mod": "remainder", "Pow": "pow", "Exp": "exp", "Log": "log", "Sqrt": "sqrt", "Rsqrt": "rsqrt",
-    "Square": "square", "Neg": "neg", "Reciprocal": "reciprocal", "Maximum": "maximum",
-    "Minimum": "minimum", "Equal": "eq", "NotEqual": "ne", "Greater": "gt", "GreaterEqual": "ge",
+    "Square": "square", "Neg": "neg", "Reciprocal": "reciprocal",
+    "Equal": "eq", "NotEqual": "ne", "Greater": "gt", "GreaterEqual": "ge",
     "Less": "lt", "LessEqual": "le", "LogicalAnd": "logical_and", "LogicalOr": "logical_or",
     "LogicalNot": "logical_not", "Sigmoid": "sigmoid", "Tanh": "tanh", "Sin": "sin", "Cos": "cos",
     "Tan": "tan", "Erf": "erf", "Floor": "floor", "Ceil": "ceil", "Round": "round", "Sign": "sign",
@@ -78,8 +78,10 @@ def _reduction(name: str) -> Any:
             chosen = tuple(chosen)
         if reduce == "prod" and isinstance(chosen, tuple):
             for each in sorted((a % x.aval.ndim for a in chosen), reverse=True):
-                x = t.prod(x, each, keepdim=keep_dims)
+                x = t.prod(x, each, keepdim=keep_dims, dtype=x.aval.dtype)
             return x
+        if reduce in ("sum", "mean"):
+            return function._kept(reduce, x, chosen, keep_dims)
         return getattr(t, reduce)(x, chosen, keepdim=keep_dims)
 
     return run
@@ -88,7 +90,7 @@ def _reduction(name: str) -> Any:
 def _with_value(name: str) -> Any:
     def run(x: Any, *, axis: int, keep_dims: bool) -> Any:
         values, places = getattr(t, name)(x, axis, keepdim=keep_dims)
-        return places.to(dtypes.int32), values
+        return places, values
 
     return run
 
@@ -107,6 +109,8 @@ def _pool(kind: str) -> Any:
     return run
 
 
+_primitive("Maximum", function.maximum)
+_primitive("Minimum", function.minimum)
 _primitive("MatMul", _matmul, transpose_a=False, transpose_b=False)
 _primitive("BatchMatMul", _matmul, transpose_a=False, transpose_b=False)
 for _name in ("Sum", "Mean", "Max", "Min", "Prod", "All", "Any"):

@@ -270,7 +270,7 @@ def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     if not isinstance(input, EngineTensor):
         check_numbers("pow", "one", input, exponent, "exponent", left_out=True)
     if exponent.__class__ in _NUMBERS:
-        if exponent == 2:
+        if _squares(input, exponent):
             return ops.power_two(input)
         if exponent == 0.5 and input.aval.dtype.category == dtypes.FLOAT:
             return ops.sqrt(input)
@@ -279,11 +279,19 @@ def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     return ops.power(operand(input, "pow", "input"), operand(exponent, "pow", "exponent"))
 
 
+def _squares(base: Any, exponent: Any) -> bool:
+    """Whether the exponent is 2 and does not change the type of the result."""
+    kind = exponent.__class__
+    return exponent == 2 and (
+        kind is int or (kind is float and base.aval.dtype.category >= dtypes.FLOAT)
+    )
+
+
 def _pow_(self: Any, exponent: Any) -> Any:
     """``self **= exponent``."""
     if isinstance(exponent, int) and exponent < 0:
         require_power(self, exponent)
-    if exponent.__class__ in _NUMBERS and exponent == 2:
+    if exponent.__class__ in _NUMBERS and _squares(self, exponent):
         return inplace.apply_in_place(ops.power_two, self, self)
     return inplace.apply_in_place(ops.power, self, self, operand(exponent, "pow_", "exponent"))
 

@@ -1,0 +1,195 @@
+"""More primitives: functions of the other modules as classes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine import dtypes
+
+from ..common.tensor import F, Tensor, as_tensor, t
+from . import function, indexing, mathematics, neural, operations
+from .operations import _made, _primitive
+
+_FIRST = len(_made)
+
+# primitives without settings
+_PLAIN = {
+    function: {
+        "ACos": "acos", "Acosh": "acosh", "Asin": "asin", "Asinh": "asinh", "Atan": "atan",
+        "Atan2": "atan2", "Atanh": "atanh", "BitwiseAnd": "bitwise_and", "BitwiseOr": "bitwise_or",
+        "BitwiseXor": "bitwise_xor", "Cholesky": "cholesky",
+        "Cosh": "cosh",
+        "Diag": "diag", "Digamma": "digamma", "Erfc": "erfc", "Erfinv": "erfinv",
+        "Expm1": "expm1", "Gcd": "gcd", "HSigmoid": "hardsigmoid", "HSwish": "hardswish",
+        "Heaviside": "heaviside", "Hypot": "hypot", "Imag": "imag", "Inv": "reciprocal",
+        "Lcm": "lcm", "Lerp": "lerp", "Lgamma": "lgamma", "LinSpace": "linspace",
+        "Log1p": "log1p", "LogicalXor": "logical_xor", "MaskedFill": "masked_fill",
+        "MaskedSelect": "masked_select", "MatrixInverse": "inverse", "Mish": "mish",
+        "NonZero": "nonzero", "PReLU": "prelu", "Range": "range",
+        "Real": "real", "Rint": "round", "SeLU": "selu", "Sinc": "sinc", "Sinh": "sinh",
+        "Softplus": "softplus", "Softsign": "softsign", "Tan": "tan", "Trace": "trace",
+        "Trunc": "trunc", "Unique": "unique", "Xlogy": "xlogy", "Conj": "conj", "GLU": "glu",
+    },
+    mathematics: {
+        "AddN": "addn", "AccumulateNV2": "accumulate_n", "BesselI0": "bessel_i0",
+        "BesselI0e": "bessel_i0e", "BesselI1": "bessel_i1", "BesselI1e": "bessel_i1e",
+        "BesselJ0": "bessel_j0", "BesselJ1": "bessel_j1", "BesselK0": "bessel_k0",
+        "BesselK1": "bessel_k1", "BesselY0": "bessel_y0", "BesselY1": "bessel_y1",
+        "Ger": "ger", "Igamma": "igamma", "Igammac": "igammac", "Invert": "invert",
+        "LogMatrixDeterminant": "log_matrix_determinant", "MatrixDeterminant": "det",
+        "MatrixExp": "matrix_exp", "Polygamma": "polygamma", "Polar": "polar", "Eps": "eps",
+        "PopulationCount": "population_count", "TruncateDiv": "truncate_div",
+        "TruncateMod": "truncate_mod", "Xdivy": "xdivy", "Zeta": "zeta", "Angle": "angle",
+        "MatrixBandPart": "matrix_band_part", "NextAfter": "nextafter", "IsReal": "isreal",
+    },
+    indexing: {
+        "GatherD": "gather_d", "ScatterNd": "scatter_nd", "Slice": "slice",
+        "TensorScatterAdd": "tensor_scatter_add", "TensorScatterDiv": "tensor_scatter_div",
+        "TensorScatterMax": "tensor_scatter_max", "TensorScatterMin": "tensor_scatter_min",
+        "TensorScatterMul": "tensor_scatter_mul", "TensorScatterSub": "tensor_scatter_sub",
+        "TensorScatterUpdate": "tensor_scatter_update", "TensorShape": "dyn_shape",
+        "TupleToArray": "tuple_to_array", "UnsortedSegmentMax": "unsorted_segment_max",
+        "UnsortedSegmentMin": "unsorted_segment_min",
+        "UnsortedSegmentProd": "unsorted_segment_prod",
+        "UnsortedSegmentSum": "unsorted_segment_sum", "DynamicShape": "dyn_shape",
+    },
+    neural: {"FastGeLU": "fast_gelu"},
+}  # fmt: skip
+for _module, _names in _PLAIN.items():
+    for _name, _function in _names.items():
+        _primitive(_name, getattr(_module, _function))
+
+
+
+def _written(name: str) -> Any:
+    run = getattr(indexing, name)
+    return lambda x, indices, updates, use_locking: run(x, indices, updates)
+
+
+for _name in ("Add", "Div", "Max", "Min", "Mul", "Sub", "Update"):
+    _primitive("Scatter" + _name, _written("scatter_" + _name.lower()), use_locking=False)
+    _primitive("ScatterNd" + _name, _written("scatter_nd_" + _name.lower()), use_locking=False)
+
+
+def _softmax_loss(logits: Any, labels: Any) -> Any:
+    """(the loss of each example, its gradient by the logits)."""
+    loss = -t.sum(labels * F.log_softmax(logits, -1), -1)
+    return loss, F.softmax(logits, -1) - labels
+
+
+def _sparse_softmax_loss(logits: Any, labels: Any, is_grad: bool) -> Any:
+    """The mean loss, or its gradient by the logits."""
+    if not is_grad:
+        return F.cross_entropy(logits, labels.long())
+    chosen = F.one_hot(labels.long(), logits.aval.shape[-1]).to(logits.aval.dtype)
+    return (F.softmax(logits, -1) - chosen) / logits.aval.shape[0]
+
+
+def _layer_norm(x: Any, gamma: Any, beta: Any, **s: Any) -> Any:
+    """(normalized, mean, variance)."""
+    first = s["begin_norm_axis"] % x.aval.ndim
+    axes = tuple(range(first, x.aval.ndim))
+    mean = t.mean(x, axes, keepdim=True)
+    variance = t.mean(t.square(x - mean), axes, keepdim=True)
+    result = (x - mean) * t.rsqrt(variance + s["epsilon"]) * gamma + beta
+    return result, mean, variance
+
+
+def _dropped(x: Any, keep_prob: float) -> Any:
+    """(elements kept with a probability and divided by it, the mask)."""
+    mask = t.lt(t.rand_like(x), keep_prob)
+    return x * mask / keep_prob, mask.to(x.aval.dtype)
+
+
+def _padded(x: Any, paddings: Any) -> Any:
+    return F.pad(x, [n for pair in reversed(list(paddings)) for n in pair])
+
+
+def _depth_to_space(x: Any, block_size: int) -> Any:
+    n, c, h, w = x.aval.shape
+    x = t.reshape(x, (n, block_size, block_size, c // block_size**2, h, w))
+    x = t.permute(x, (0, 3, 4, 1, 5, 2))
+    return t.reshape(x, (n, c // block_size**2, h * block_size, w * block_size))
+
+
+def _space_to_depth(x: Any, block_size: int) -> Any:
+    n, c, h, w = x.aval.shape
+    x = t.reshape(x, (n, c, h // block_size, block_size, w // block_size, block_size))
+    x = t.permute(x, (0, 3, 5, 1, 2, 4))
+    return t.reshape(x, (n, c * block_size**2, h // block_size, w // block_size))
+
+
+_primitive("Cross", lambda x, y, dim: t.cross(x, y, dim=_axis_of_three(x, dim)), dim=-65530)
+_primitive("Sort", lambda x, axis, descending: function.sort(x, axis, descending), axis=-1,
+           descending=False)  # fmt: skip
+_primitive("Argmin", lambda x, axis, output_type: t.argmin(x, axis).to(output_type), axis=-1,
+           output_type=dtypes.int32)  # fmt: skip
+_primitive("SoftmaxCrossEntropyWithLogits", _softmax_loss)
+_primitive("SparseSoftmaxCrossEntropyWithLogits", _sparse_softmax_loss, is_grad=False)
+_primitive(
+    "SigmoidCrossEntropyWithLogits",
+    lambda x, y: F.binary_cross_entropy_with_logits(x, y, reduction="none"),
+)
+_primitive("SmoothL1Loss", lambda x, y, beta, reduction: F.smooth_l1_loss(
+    x, y, reduction=reduction, beta=beta), beta=1.0, reduction="none")  # fmt: skip
+_primitive("KLDivLoss", lambda x, y, reduction: F.kl_div(x, y, reduction=reduction),
+           reduction="mean")  # fmt: skip
+_primitive("BinaryCrossEntropy", lambda x, y, weight=None, *, reduction:
+           F.binary_cross_entropy(x, y, weight, reduction=reduction),
+           reduction="mean")  # fmt: skip
+_primitive("LayerNorm", _layer_norm, begin_norm_axis=1, begin_params_axis=1, epsilon=1e-7)
+_primitive("Dropout", _dropped, keep_prob=0.5)
+_primitive("Pad", _padded, paddings=())
+_primitive("MirrorPad", lambda x, paddings, mode: neural.mirror_pad(x, paddings, mode),
+           mode="REFLECT")  # fmt: skip
+_primitive("L2Normalize", lambda x, axis, epsilon: function.l2_normalize(
+    x, axis[0] if isinstance(axis, (list, tuple)) else axis, epsilon), axis=0,
+    epsilon=1e-4)  # fmt: skip
+_primitive("Roll", lambda x, shift, axis: t.roll(x, shift, axis), shift=(), axis=())
+_primitive("ReverseV2", lambda x, axis: indexing.reverse(x, axis), axis=())
+_primitive("Tril", lambda x, diagonal: t.tril(x, diagonal), diagonal=0)
+_primitive("Triu", lambda x, diagonal: t.triu(x, diagonal), diagonal=0)
+_primitive("Einsum", lambda x, equation: t.einsum(equation, *x), equation="")
+_primitive("InTopK", lambda x, labels, k: neural.intopk(x, labels, k), k=1)
+_primitive("IsClose", lambda x, y, rtol, atol, equal_nan: t.isclose(x, y, rtol, atol, equal_nan),
+           rtol=1e-5, atol=1e-8, equal_nan=True)  # fmt: skip
+_primitive("Meshgrid", lambda x, indexing: function.meshgrid(*x, indexing=indexing), indexing="xy")
+_primitive("HShrink", lambda x, lambd: F.hardshrink(x, lambd), lambd=0.5)
+_primitive("SoftShrink", lambda x, lambd: F.softshrink(x, lambd), lambd=0.5)
+_primitive("CeLU", lambda x, alpha: F.celu(x, alpha), alpha=1.0)
+_primitive("CumProd", lambda x, axis, exclusive, reverse: _product(x, axis, exclusive, reverse),
+           exclusive=False, reverse=False)  # fmt: skip
+_primitive("DepthToSpace", _depth_to_space, block_size=2)
+_primitive("SpaceToDepth", _space_to_depth, block_size=2)
+_primitive("StridedSlice", indexing.strided_slice, begin_mask=0, end_mask=0, ellipsis_mask=0,
+           new_axis_mask=0, shrink_axis_mask=0)  # fmt: skip
+_primitive("StandardNormal", lambda shape, seed, seed2: function.standard_normal(
+    shape, seed + seed2 or None), seed=0, seed2=0)  # fmt: skip
+_primitive("UniformReal", lambda shape, seed, seed2: function._seeded(
+    seed + seed2 or None, t.rand, shape, None), seed=0, seed2=0)  # fmt: skip
+_primitive("Identity", lambda x: x)
+_primitive("StopGradient", lambda x: as_tensor(x).detach())
+_primitive("ScalarToTensor", lambda x, dtype=dtypes.float32: Tensor(x, dtype))
+_primitive("IOU", lambda a, b, mode: neural.iou(a, b, mode), mode="iou")
+_primitive("NanToNum", lambda x, nan, posinf, neginf: t.nan_to_num(x, nan, posinf, neginf),
+           nan=None, posinf=None, neginf=None)  # fmt: skip
+_primitive("ReverseSequence", lambda x, lengths, seq_dim, batch_dim: indexing.reverse_sequence(
+    x, lengths, seq_dim, batch_dim), seq_dim=0, batch_dim=0)  # fmt: skip
+
+
+def _axis_of_three(x: Any, axis: int) -> int:
+    """``axis``, or the first of length 3 where none was given."""
+    return x.aval.shape.index(3) if axis == -65530 else axis
+
+
+def _product(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
+    x = t.flip(x, (axis,)) if reverse else x
+    if exclusive:
+        ones = t.ones_like(t.narrow(x, axis, 0, 1))
+        x = t.cat([ones, t.narrow(x, axis, 0, x.aval.shape[axis] - 1)], axis)
+    total = t.cumprod(x, axis)
+    return t.flip(total, (axis,)) if reverse else total
+
+
+globals().update({name: getattr(operations, name) for name in _made[_FIRST:]})
+__all__ = _made[_FIRST:]  # noqa: PLE0605
