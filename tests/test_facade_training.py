@@ -425,7 +425,7 @@ def test_a_subclass_of_the_training_cell_finds_what_the_original_offers():
         for _ in range(3):
             step(x, y)
         ends.append(net.weight.asnumpy())
-    np.testing.assert_allclose(*ends, rtol=1e-6)
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-6)
 
 
 def test_the_rate_falls_on_a_plateau_and_training_stops_early(capsys):

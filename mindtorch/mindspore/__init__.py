@@ -4,6 +4,8 @@ What MindSpore does otherwise than torch (defaults, initialisers, the meaning of
 in MindSpore; what is computed, torch's functions compute.
 """
 
+from typing import Any as _Any
+
 from mindtorch.functional import get_grad as get_grad
 from mindtorch.functional import grad as grad
 from mindtorch.functional import jvp as jvp
@@ -36,7 +38,7 @@ from .context import *
 from .train import *
 
 
-def __getattr__(name: str) -> object:
+def __getattr__(name: str) -> _Any:
     """The data pipeline is imported when it is first used."""
     if name == "dataset":
         import importlib
