@@ -105,3 +105,32 @@ def test_a_dropped_call_lets_go_of_its_gradients() -> None:
     net.zero_grad()
     step.forget()  # type: ignore[attr-defined]
     assert reference() is None
+
+
+@pytest.mark.parametrize("replayed", [False, True])
+def test_results_that_are_held_keep_their_values(replayed: bool) -> None:
+    """Tensors, views, arrays and detached results of one call are not written to by later ones."""
+
+    @jit
+    def call(x: Any) -> Any:
+        y = x * 2
+        return y, y.t()[1:], (x + 1).sum()
+
+    if replayed:
+        call.eager = "asked for"
+    kept = []
+    for i in range(5):
+        whole, part, total = call(torch.full((2, 3), float(i)))
+        kept.append([[whole, part, total], [part], [whole.numpy()], [total.detach()], []][i])
+    found = [[x.tolist() for x in each] for each in kept]
+    assert found == [
+        [[[0.0] * 3] * 2, [[0.0] * 2] * 2, 6.0], [[[2.0] * 2] * 2], [[[4.0] * 3] * 2], [24.0], []
+    ]  # fmt: skip
+
+
+def test_results_that_nobody_holds_stay_in_their_memory() -> None:
+    """A loss that was looked at and dropped is computed in the same place again."""
+    call = jit(lambda x: x * 2)
+    x = torch.ones(100)
+    addresses = [call(x).data_ptr() for _ in range(4)]
+    assert addresses[1:] == addresses[2:] + addresses[1:2]

@@ -37,7 +37,8 @@ class Again:
         self.tensor: Tensor | None = None
 
     def free(self, flat: Any, held: int, arguments: Any) -> bool:
-        """Whether nobody but the leaf, and the program ``held`` times, holds the gradient."""
+        """Whether nobody but the leaf holds the gradient, and its memory is held ``held`` times
+        besides."""
         tensor: Any = self.tensor
         if tensor is None or tensor.flat is not flat or tensor.aval is not self.described:
             return False

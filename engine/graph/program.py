@@ -5,7 +5,8 @@
               arena, where values whose lives do not overlap share bytes
     step      (run, arguments): the arguments that change between runs are put in place before
 
-Nothing is allocated between the first kernel and the last one but the outputs.
+Nothing is allocated between the first kernel and the last one. An output has new memory unless
+that of the last run is held by nobody any more.
 """
 
 from __future__ import annotations
@@ -221,13 +222,15 @@ class Program:
         for root, empty, known in zip(
             self.outputs, self._makers, again or self._anew, strict=True
         ):
-            if known is not None and known.free(root.flat, root.held, arguments):
-                results.append(root.flat)
-                continue
-            flat = empty(root.size, root.dtype)
-            root.take(flat)
-            if root.held < 0:
-                root.held = getrefcount(flat) - HELD_ONCE
+            flat = root.flat
+            # what the last run handed out is gone, or is the gradient that nobody else holds
+            if self._on_cuda or root.held < 0 or (getrefcount(flat) > HELD_ONCE + root.held and (
+                known is None or not known.free(flat, root.held + 1, arguments)
+            )):
+                flat = empty(root.size, root.dtype)
+                root.take(flat)
+                if root.held < 0:
+                    root.held = getrefcount(flat) - HELD_ONCE
             results.append(flat)
         return results
 

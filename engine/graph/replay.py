@@ -297,8 +297,14 @@ class Replay(Trace):
         """Gradients are tensors like all others here."""
 
     def note_leaf(self, leaf: Tensor, read: bool) -> None:
-        if self in state.interpreters:
-            self.first_grads.setdefault(id(leaf), (leaf, leaf._grad))
+        if self not in state.interpreters:
+            return
+        known = self.first_grads.get(id(leaf))
+        now = leaf._grad if read else None  # what is replaced by the user does not come back
+        if not read or known is None or (
+            known[1] is None and now is not None and type(now.flat) is not Value
+        ):
+            self.first_grads[id(leaf)] = (leaf, now)
 
     def walk(self, run: backward_pass.Pass, roots: list[Any]) -> bool:
         """Do what a backward pass would do, where it is known; whether it was done."""
