@@ -51,9 +51,9 @@ TITLES = {
 
 
 def namespace(side: str) -> Any:
-    """The torch namespace of a side: "torch", or ours: "mindtorch", "compiled", and "graph", a
-    script as it is under MINDTORCH_GRAPH=1."""
-    if side == "torch":
+    """The torch namespace of a side: "torch" and "torch.compile", or ours: "mindtorch", "compiled",
+    and "graph", a script as it is under MINDTORCH_GRAPH=1."""
+    if side.startswith("torch"):
         import torch
 
         return torch
@@ -64,15 +64,8 @@ def namespace(side: str) -> Any:
 
 def measure_training(side: str, name: str, threads: int) -> dict[str, Any]:
     """Times of the steps of one workload, after three to warm up."""
-    sys.path.insert(0, str(ROOT))
-    from tests.models import build
-
-    torch = namespace(side)
-    torch.set_num_threads(threads)
     workload = WORKLOADS[name]
-    _, step = build(torch, workload["model"], **workload["sizes"])
-    if side == "compiled":
-        step = torch.compile(step.update, fullgraph=True)  # type: ignore[attr-defined]
+    step = prepared(side, workload, threads)
     began = time.perf_counter()
     step()
     first = time.perf_counter() - began
@@ -84,6 +77,28 @@ def measure_training(side: str, name: str, threads: int) -> dict[str, Any]:
         step()
         times.append(time.perf_counter() - began)
     return {"times": times, "first": first, "memory": peak_memory()}
+
+
+def prepared(side: str, workload: dict[str, Any], threads: int) -> Any:
+    """The workload's training step on a side."""
+    if side == "jax":
+        # XLA takes as many threads as it may use cores
+        os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
+        import jax_models
+
+        return jax_models.build(workload["model"], **workload["sizes"])
+    sys.path.insert(0, str(ROOT))
+    from tests.models import build
+
+    torch = namespace(side)
+    torch.set_num_threads(threads)
+    _, step = build(torch, workload["model"], **workload["sizes"])
+    if side == "compiled":
+        return torch.compile(step.update, fullgraph=True)  # type: ignore[attr-defined]
+    if side == "torch.compile":  # its graphs end where a tensor's backward is called
+        update = torch.compile(step.update)  # type: ignore[attr-defined]
+        return lambda: update().item()
+    return step
 
 
 def peak_memory() -> int:
@@ -145,13 +160,14 @@ def child(arguments: argparse.Namespace) -> None:
     print(json.dumps(result))
 
 
-def run_child(side: str, what: str, threads: int) -> dict[str, Any]:
+def run_child(side: str, what: str, threads: int, python: str = sys.executable) -> dict[str, Any]:
+    """What ``--child`` prints in a process of its own, run by the interpreter ``python``."""
     environment = dict(
         os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS=str(threads),
         MINDTORCH_GRAPH=str(int(side == "graph")),
     )  # fmt: skip
     command = [
-        sys.executable, str(HERE / "training.py"), "--child", what, "--side", side, "--threads",
+        python, str(HERE / "training.py"), "--child", what, "--side", side, "--threads",
         str(threads),
     ]  # fmt: skip
     done = subprocess.run(
@@ -262,10 +278,9 @@ def main() -> None:
         write(lines)
 
 
-def write(lines: list[str]) -> None:
-    """Replace the measured part of docs/performance.md."""
+def write(lines: list[str], begin: str = "<!-- measured -->", end: str = "<!-- end -->") -> None:
+    """Replace the part of docs/performance.md between two marks."""
     path = ROOT / "docs" / "performance.md"
-    begin, end = "<!-- measured -->", "<!-- end -->"
     text = path.read_text()
     before, after = text.partition(begin)[0], text.partition(end)[2]
     path.write_text(before + begin + "\n" + "\n".join(lines) + "\n" + end + after)
