@@ -72,7 +72,7 @@ class Explanation:
     def _kernels(self, i: int) -> list[str]:
         """A line for each kernel of a graph: bytes, microseconds, and gigabytes in a second."""
         lines = [f"    {'kernel':<40} {'bytes':>12} {'us':>10} {'GB/s':>8}"]
-        taken = self.seconds[i] or [None] * len(self.ops[i])
+        taken: list[Any] = [*self.seconds[i]] or [None] * len(self.ops[i])
         for name, size, seconds in zip(self.ops[i], self.moved[i], taken, strict=True):
             time_and_rate = f"{'':>10} {'':>8}" if seconds is None else (
                 f"{seconds * 1e6:>10.1f} {size / max(seconds, 1e-9) / 1e9:>8.2f}"
