@@ -7,7 +7,6 @@ are for the caller to treat one by one.
 
 from __future__ import annotations
 
-import itertools
 import operator
 import weakref
 from collections.abc import Sequence
@@ -22,7 +21,6 @@ from .inplace import copy_data
 from .tensor import Tensor, constant
 
 _TYPES = (dtypes.float32, dtypes.float64)
-_flat, _aval, _storage = map(operator.attrgetter, ("flat", "aval", "_storage"))
 
 
 def fits(tensors: Sequence[Tensor]) -> bool:
@@ -52,8 +50,8 @@ def _same_on_device(parameters: Sequence[Tensor], *others: Sequence[Tensor]) -> 
     """Whether CUDA's kernel can take them all; the others are laid out as the parameters."""
     if parameters[0].aval.device is cpu or not fits_on_device(parameters):
         return False
-    avals = list(map(_aval, parameters))
-    return all(list(map(_aval, many)) == avals for many in others)
+    avals = [p.aval for p in parameters]
+    return all([t.aval for t in many] == avals for many in others)
 
 
 class Bundle:
@@ -73,7 +71,7 @@ class Bundle:
     def of(self, *lists: Sequence[Tensor]) -> Any:
         """A row of addresses for each list, made anew when a tensor's memory is another than last
         time."""
-        flats = list(map(_flat, lists[0] if len(lists) == 1 else itertools.chain(*lists)))
+        flats = [t.flat for many in lists for t in many]
         held: Any = self._held
         if len(flats) == len(held):
             if self._passing:
@@ -92,20 +90,11 @@ class Bundle:
 def written(*lists: Sequence[Tensor]) -> None:
     """Count a write to each tensor."""
     for tensors in lists:
-        for storage in map(_storage, tensors):
+        for tensor in tensors:
+            storage = tensor._storage
             if storage is None:
-                break
+                storage = tensor._shared
             storage.version += 1
-        else:
-            continue
-        _first_written(tensors)
-
-
-def _first_written(tensors: Sequence[Tensor]) -> None:
-    """The same for tensors of which one has no storage object yet; those before it are counted."""
-    missing = next(i for i, tensor in enumerate(tensors) if tensor._storage is None)
-    for tensor in tensors[missing:]:
-        tensor._shared.version += 1
 
 
 def _kernels() -> Any:
@@ -144,11 +133,11 @@ class Fused:
         if state.interpreters and hasattr(state.interpreters[-1], "host"):
             return None
         count = len(gradients)
-        avals = list(map(_aval, itertools.chain(*own)))
+        avals = [t.aval for many in own for t in many]
         if avals != self._avals:
             self._avals = avals
             self._fits = fits(own[0]) and avals == avals[:count] * len(own)
-        if not self._fits or list(map(_aval, gradients)) != avals[:count]:
+        if not self._fits or [g.aval for g in gradients] != avals[:count]:
             return None
         return *self._gradients.of(gradients), *self._own.of(*own)
 
@@ -157,7 +146,7 @@ class Fused:
         they are to be already."""
         if not isinstance(steps[0], Tensor):
             return np.asarray(steps, np.float64)
-        avals = list(map(_aval, steps))
+        avals = [s.aval for s in steps]
         first = avals[0]
         if first.dtype is not dtypes.float32 or first.device is not cpu or (
             avals.count(first) != len(avals)

@@ -482,7 +482,13 @@ def test_explain_shows_graphs_guards_and_reasons() -> None:
     assert shown.graph_count == 2 and shown.graph_break_count == 0  # forward and backward
     assert shown.ops[0] == ["linear", "relu", "multiply"]
     assert "variable scale" in shown.guards and "Linear" in shown.guards
-    assert "linear(" in str(shown) and "bytes" in str(shown)
+    assert "linear(" in str(shown)
+    assert shown.moved[0] == [4 * (3 + 6 + 2 + 2), 4 * (2 + 2), 4 * (2 + 2) + 8]
+    forward, backward = shown.seconds
+    assert len(forward) == 3 and min(forward) > 0 and not backward
+    (line,) = [x for x in str(shown).splitlines() if x.strip().startswith("linear ")]
+    name, size, microseconds, rate = line.split()
+    assert name == "linear" and size == "52" and float(microseconds) >= 0 <= float(rate)
     broken = torch._dynamo.explain(lambda x: x if x.sum() > 0 else -x)(torch.ones(1))
     assert "test_compiled.py" in broken.break_reasons[0]
 

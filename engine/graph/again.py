@@ -24,14 +24,15 @@ class Again:
     """One output of a segment that is nothing but a leaf's gradient.
 
     Attributes:
-        leaf: where the leaf is found.
+        leaf: where the leaf is found; ``fixed`` is itself, where it is the same at each call.
         tensor: its gradient, None before the first run.
     """
 
-    __slots__ = ("described", "kind", "leaf", "tensor")
+    __slots__ = ("described", "fixed", "kind", "leaf", "tensor")
 
     def __init__(self, leaf: Any, described: Any, kind: type) -> None:
         self.leaf = leaf
+        self.fixed: Any = leaf.tensor(()) if leaf.kind == "captured" else None
         self.described = described
         self.kind = kind
         self.tensor: Tensor | None = None
@@ -42,7 +43,10 @@ class Again:
         tensor: Any = self.tensor
         if tensor is None or tensor.flat is not flat or tensor.aval is not self.described:
             return False
-        if getrefcount(tensor) > HELD_ONCE + 1 + (self.leaf.tensor(arguments)._grad is tensor):
+        leaf = self.fixed
+        if leaf is None:
+            leaf = self.leaf.tensor(arguments)
+        if getrefcount(tensor) > HELD_ONCE + 1 + (leaf._grad is tensor):
             return False
         fields = tensor.__dict__
         if tensor._node is not None or (fields and not _only_a_storage(fields)):
@@ -57,7 +61,11 @@ class Again:
             tensor = self.tensor = make(flat, self.described)
             if type(tensor) is not self.kind:
                 tensor.__class__ = self.kind
-        self.leaf.tensor(arguments)._grad = tensor
+        leaf = self.fixed
+        if leaf is None:
+            leaf = self.leaf.tensor(arguments)
+        if leaf._grad is not tensor:
+            leaf._grad = tensor
 
 
 def _only_a_storage(fields: dict[str, Any]) -> bool:

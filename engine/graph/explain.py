@@ -10,6 +10,7 @@ from typing import Any
 from .capture import HostCall, Segment
 from .ir import Graph, Node
 from .jit import Jitted, jit
+from .program import timing
 
 
 @dataclasses.dataclass
@@ -19,6 +20,9 @@ class Explanation:
     Attributes:
         graphs: those of the segments, in order, and that of the backward pass.
         ops: names of the kernels of each graph.
+        moved: bytes that each of these kernels reads and writes.
+        seconds: how long each of them took in this call; empty for a graph that was not run in it
+            (the backward pass of what was returned) or not kernel by kernel.
         arena: bytes of each graph's memory for what is not returned.
         host_calls: calls between segments, such as optimizer steps.
         guards: what is checked before each run.
@@ -28,6 +32,8 @@ class Explanation:
 
     graphs: list[Graph]
     ops: list[list[str]]
+    moved: list[list[int]]
+    seconds: list[list[float]]
     arena: list[int]
     host_calls: int
     guards: list[str]
@@ -59,11 +65,20 @@ class Explanation:
         lines += [f"is replayed or was traced again: {reason}" for reason in self.reasons]
         if self.guards:
             lines.append("guards: " + ", ".join(self.guards))
-        for graph, size in zip(self.graphs, self.arena, strict=True):
-            moved = ", ".join(f"{n.op.name} {_bytes(n)}" for n in graph.nodes)
-            lines += [f"memory between kernels: {size} bytes", str(graph)]
-            lines += [f"bytes that each kernel reads and writes: {moved}"]
+        for i, (graph, size) in enumerate(zip(self.graphs, self.arena, strict=True)):
+            lines += [f"memory between kernels: {size} bytes", str(graph), *self._kernels(i)]
         return "\n".join(lines)
+
+    def _kernels(self, i: int) -> list[str]:
+        """A line for each kernel of a graph: bytes, microseconds, and gigabytes in a second."""
+        lines = [f"    {'kernel':<40} {'bytes':>12} {'us':>10} {'GB/s':>8}"]
+        taken: list[Any] = [*self.seconds[i]] or [None] * len(self.ops[i])
+        for name, size, seconds in zip(self.ops[i], self.moved[i], taken, strict=True):
+            time_and_rate = f"{'':>10} {'':>8}" if seconds is None else (
+                f"{seconds * 1e6:>10.1f} {size / max(seconds, 1e-9) / 1e9:>8.2f}"
+            )
+            lines.append(f"    {name:<40} {size:>12} {time_and_rate}".rstrip())
+        return lines
 
 
 def _bytes(node: Node) -> int:
@@ -77,7 +92,11 @@ def explain(function: Callable[..., Any]) -> Callable[..., Explanation]:
 
     def call(*args: Any, **kwargs: Any) -> Explanation:
         began = time.perf_counter()
-        jitted(*args, **kwargs)
+        timing.on = True
+        try:
+            jitted(*args, **kwargs)
+        finally:
+            timing.on = False
         return explanation(jitted, time.perf_counter() - began)
 
     return call
@@ -100,6 +119,8 @@ def explanation(jitted: Jitted, seconds: float) -> Explanation:
     reasons = [jitted.eager] if jitted.eager else []
     return Explanation(
         [s.graph for s in segments], [s.program.names for s in segments],
+        [[_bytes(n) for n in s.program.nodes] for s in segments],
+        [s.program.seconds for s in segments],
         [s.program.arena_bytes for s in segments], hosts, guards, reasons + jitted.misses,
         jitted.traces, seconds,
     )  # fmt: skip

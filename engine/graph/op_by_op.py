@@ -32,6 +32,7 @@ class OpByOp:
         self.nodes = graph.nodes
         self.names = [node.op.name for node in graph.nodes]
         self.arena_bytes = 0
+        self.seconds: list[float] = []
         self.reason = reason
 
     def run(self, flats: Sequence[Any], again: Any = (), arguments: Any = ()) -> list[Any]:

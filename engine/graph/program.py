@@ -11,7 +11,9 @@ that of the last run is held by nobody any more.
 
 from __future__ import annotations
 
+import itertools
 import threading
+import time
 from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import Any
@@ -28,6 +30,24 @@ _ALIGNMENT = 64
 
 class Unsupported(Exception):
     """A graph that cannot be bound to memory; it is run by other means."""
+
+
+class Timing:
+    """Whether programs take the time of each kernel (:mod:`.explain`)."""
+
+    on = False
+
+
+timing = Timing()
+
+
+def timed(steps: Sequence[tuple[Callable[..., None], list[Any]]]) -> list[float]:
+    """Run the steps; how many seconds each took (on CUDA: to launch)."""
+    ends = [time.perf_counter()]
+    for step, given in steps:
+        step(*given)
+        ends.append(time.perf_counter())
+    return [end - begin for begin, end in itertools.pairwise(ends)]
 
 
 class Slot:
@@ -103,6 +123,7 @@ class Program:
         self._outputs = {v.number for v in outputs}
         self._anew = [None] * len(outputs)
         self.arena_bytes = 0
+        self.seconds: list[float] = []
         for node in graph.nodes:
             self._bind(node)
         self.outputs = [self.slots[v.number].root for v in outputs]
@@ -212,6 +233,9 @@ class Program:
             if root.flat is not flat:
                 root.take(flat)
         results = self.fresh_outputs(again, arguments)
+        if timing.on:
+            self.seconds = timed(self.steps)
+            return results
         for step, given in self.steps:
             step(*given)
         return results

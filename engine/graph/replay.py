@@ -19,7 +19,7 @@ from typing import Any
 from .. import backward_pass, tape
 from ..aval import aval
 from ..core import GRAD, Op, state
-from ..tensor import Tensor, captures, make, result_types
+from ..tensor import Storage, Tensor, captures, make, result_types
 from ..vmap import redraw
 from .capture import ARGUMENT, CONSTANT, Segment, Source, compiled
 from .ir import DRAW, Graph, Node, Value
@@ -92,12 +92,13 @@ class Replay(Trace):
             if type(flat) is Value:
                 return flat
             storage = tensor._shared
-        storage = storage.memory
+        if type(storage) is not Storage:
+            storage = storage.memory
         record = self.storages.get(id(storage))
         if record is None:
             if self.at.depth > MOST_WAITING:
                 self.flush()
-            record = self._capture(tensor)
+            record = self._capture(tensor, storage)
             if tensor.aval is record.base_aval:
                 return record.value
         elif not record.count and tensor.aval is record.base_aval and (
@@ -107,7 +108,7 @@ class Replay(Trace):
         elif type(flat) is not Value and not _inside(tensor, record):
             self._widen(tensor)
             self.flush()
-            record = self._capture(tensor)
+            record = self._capture(tensor, storage)
         return super().value_of(tensor)
 
     def _widen(self, tensor: Tensor) -> None:
@@ -130,15 +131,23 @@ class Replay(Trace):
                 return make(storage.buffer[start:stop], described, storage, start)
         return tensor
 
-    def _capture(self, tensor: Tensor) -> _Written:
-        storage = tensor._shared.memory
+    def _capture(self, tensor: Tensor, storage: Storage | None = None) -> _Written:
+        if storage is None:
+            storage = tensor._shared.memory
         self.kept.append(storage)
-        if type(storage.buffer) is Value:
-            record = _Written(storage.buffer, storage.buffer.aval, None)
+        buffer = storage.buffer
+        if type(buffer) is Value:
+            record = _Written(buffer, buffer.aval, None)
         else:
-            check_type(tensor)
-            first = self._reaching(tensor)
-            if self.careful and _foreign(tensor):
+            described = tensor.aval
+            if buffer.dtype is not described.dtype.np:
+                check_type(tensor)
+            first = tensor
+            for entry in self.at.children:
+                if entry.reach is not None and entry.params is described:
+                    first = self._reaching(tensor)
+                    break
+            if self.careful and buffer.base is not None and _foreign(tensor):
                 first = _copied(first)
                 self.copied.add(id(storage))
             value = self._from_outside(first.aval, first)
@@ -150,8 +159,11 @@ class Replay(Trace):
 
     def _remember(self, tensor: Tensor) -> None:
         """See to it that the tensor's memory has a record."""
-        if id(tensor._shared.memory) not in self.storages:
-            self._capture(tensor)
+        storage = tensor._storage
+        if storage is None or type(storage) is not Storage:
+            storage = tensor._shared.memory
+        if id(storage) not in self.storages:
+            self._capture(tensor, storage)
 
     def _write(self, target: Tensor, source: Tensor) -> Tensor:
         self._remember(target)
@@ -437,7 +449,9 @@ class Replay(Trace):
         self._forget()
 
     def _hand_out(self, waiting: list[Tensor], places: dict[Any, int], made: Any) -> None:
-        order = iter(sorted(set(range(len(made))) - set(places.values())))
+        order: Any = iter(range(len(made)))
+        if places:
+            order = iter(sorted(set(order) - set(places.values())))
         for x in waiting:
             storage = x._storage
             if storage is None:

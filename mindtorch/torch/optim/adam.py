@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -19,9 +18,6 @@ from ._parameterwise import (
     zeros_like,
 )
 from .optimizer import to_scalar
-
-_sparse = operator.attrgetter("_sparse")
-_mean, _square, _step = map(operator.itemgetter, ("exp_avg", "exp_avg_sq", "step"))
 
 
 class Adam(ParameterwiseOptimizer):
@@ -95,7 +91,7 @@ class Adam(ParameterwiseOptimizer):
         params, grads = gather(group, given)
         if not params:
             return
-        if any(map(_sparse, grads)):
+        if True in [g._sparse for g in grads]:
             raise RuntimeError(
                 "Adam does not support sparse gradients, please consider SparseAdam instead"
             )
@@ -104,11 +100,12 @@ class Adam(ParameterwiseOptimizer):
             for p, state in zip(params, states, strict=True):
                 if not state:
                     self._init_state(p, state, group)
-        first, second = list(map(_mean, states)), list(map(_square, states))
+        first = [state["exp_avg"] for state in states]
+        second = [state["exp_avg_sq"] for state in states]
         largest = [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else []
         lr, (beta1, beta2) = to_scalar(group["lr"]), group["betas"]
         if self._fused(group).adam(
-            params, grads, first, second, largest, list(map(_step, states)), lr=lr,
+            params, grads, first, second, largest, [state["step"] for state in states], lr=lr,
             beta1=to_scalar(beta1), beta2=to_scalar(beta2), eps=group["eps"],
             weight_decay=to_scalar(group["weight_decay"]),
             decoupled=group["decoupled_weight_decay"], maximize=group["maximize"],

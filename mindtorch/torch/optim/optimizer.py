@@ -16,6 +16,7 @@ from mindtorch.engine.graph.capture import host_call
 from mindtorch.engine.optimizer import Fused
 from mindtorch.engine.profiling import Recorder
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import captures
 from mindtorch.torch.autograd.grad_mode import enable_grad
 
 from ._parameter_tuple import ParameterTuple
@@ -233,7 +234,8 @@ class Optimizer:
         """Drop all gradients, or set them to zero."""
         for group in self.param_groups:
             for p in group["params"]:
-                tape.note_leaf(p, False)
+                if captures:
+                    tape.note_leaf(p, False)
                 if p._grad is None:
                     continue
                 if set_to_none:
