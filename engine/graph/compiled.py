@@ -156,6 +156,7 @@ class Compiled:
         self.tensors = [
             (s.key, s.key.aval, tape.requires_grad(s.key)) for s in _captured(capture.steps)
         ]
+        self.found = frozenset([id(x) for x, _, _ in self.tensors])
         self.grads = capture.grads()
         self.runs = 0
 
@@ -183,6 +184,8 @@ class Compiled:
         return found
 
     def _reached(self, arguments: list[Tensor]) -> bool:
+        if not self.found.isdisjoint(map(id, arguments)):
+            return True
         shared = {id(x._storage.memory) for x in arguments if x._storage is not None}
         if not shared:
             return False

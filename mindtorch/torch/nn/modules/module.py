@@ -671,3 +671,7 @@ _HOOK_FIELDS = (
 
 
 changes.module_type = Module
+changes.everywhere = (
+    _global_forward_pre_hooks, _global_forward_hooks, _global_backward_hooks,
+    _global_backward_pre_hooks,
+)  # fmt: skip
