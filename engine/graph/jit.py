@@ -19,7 +19,7 @@ from ..core import state
 from ..tensor import Tensor, captures, own_attributes
 from . import cuda_graph
 from .capture import ARGUMENT, Capture, Segment
-from .compiled import Compiled, close
+from .compiled import Compiled, close, repeatable
 from .guards import Watch
 from .op_by_op import OpByOp
 from .purity import of_library
@@ -31,6 +31,25 @@ logger = logging.getLogger("mindtorch.graph")
 # how often a function may be traced for one structure of arguments
 LIMIT = 8
 _NUMBERS = (float, complex, np.inexact)
+
+
+class Policy:
+    """What all compiled functions do.
+
+    Attributes:
+        stance: of ``torch.compiler.set_stance``; "default" compiles.
+        disabled: whether functions run eagerly.
+        limit: how often a function may be traced for one structure of arguments.
+        recompiled: raised where a function would be traced a second time; None lets it.
+    """
+
+    stance = "default"
+    disabled = False
+    limit = LIMIT
+    recompiled: type[Exception] | None = None
+
+
+policy = Policy()
 
 
 class _Flattened:
@@ -152,16 +171,19 @@ class Jitted:
         traces: how often the function's body was traced.
         whole: raised where a part of the function would run op by op.
         recorded: whether what runs on CUDA is recorded as CUDA graphs.
+        limit: how often it may be traced for one structure of arguments; None leaves it to
+            :data:`policy`.
     """
 
     def __init__(
         self, function: Callable[..., Any], whole: type[Exception] | None = None,
-        recorded: bool = False,
+        recorded: bool = False, limit: int | None = None,
     ) -> None:  # fmt: skip
         functools.update_wrapper(self, function, updated=())
         self.function = function
         self.whole = whole
         self.recorded = recorded
+        self.limit = limit
         every.add(self)
         self.compiled: dict[Any, list[Compiled]] = {}
         self.eager = ""
@@ -169,6 +191,7 @@ class Jitted:
         self.traces = 0
         self.misses: list[str] = []
         self._running = False
+        self._called = False
         # whether a call has changed its state once, as a first call does that makes buffers
         self._spared = False
 
@@ -180,16 +203,19 @@ class Jitted:
         self.misses.clear()
 
     def __deepcopy__(self, memo: Any) -> Jitted:
-        return Jitted(copy.deepcopy(self.function, memo), self.whole, self.recorded)
+        function = copy.deepcopy(self.function, memo)
+        return type(self)(function, self.whole, self.recorded, self.limit)
 
     def __reduce__(self) -> Any:
-        return Jitted, (self.function, self.whole, self.recorded)
+        return type(self), (self.function, self.whole, self.recorded, self.limit)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if state.interpreters or backward_pass.running or tape.saved_tensor_hooks:
+            return self.function(*args, **kwargs)
+        if policy.disabled or policy.stance == "force_eager":
             return self.function(*args, **kwargs)
         if self.eager:
             return self._replay(args, kwargs)
@@ -209,7 +235,12 @@ class Jitted:
             self._note(reason)
         if self._running:  # recursion, or another thread that traces
             return self.function(*args, **kwargs)
-        if len(found) >= LIMIT or sum(map(len, self.compiled.values())) > 4 * LIMIT:
+        if policy.stance != "default" and self._stands_back():
+            return self.function(*args, **kwargs)
+        if policy.recompiled is not None and self.traces:
+            raise policy.recompiled(f"{self._place()} was compiled for {self.misses or 'other'}")
+        limit = policy.limit if self.limit is None else self.limit
+        if len(found) >= limit or sum(map(len, self.compiled.values())) > 4 * limit:
             reason = self.misses[-1] if self.misses else "its arguments"
             self._complain(f"it was traced too often because of {reason}")
             return self._replay(args, kwargs)  # what is compiled stays
@@ -221,6 +252,40 @@ class Jitted:
                 return self._capture(key, flattened, found, args, kwargs)
         finally:
             self._running = False
+
+    def _stands_back(self) -> bool:
+        """Whether a call that nothing compiled fits runs eagerly, as the stance has it."""
+        if policy.stance == "fail_on_recompile":
+            raise RuntimeError(
+                "Detected recompile when torch.compile stance is 'fail_on_recompile'. "
+                + self._place()
+            )
+        first, self._called = not self._called, True
+        return policy.stance == "eager_on_recompile" or first
+
+    def _place(self) -> str:
+        code = getattr(self.function, "__code__", None)
+        name = getattr(self, "__name__", type(self.function).__name__)
+        if code is None:
+            return f"function name: '{name}'"
+        return (
+            f"filename: '{code.co_filename}', function name: '{name}', "
+            f"line number: {code.co_firstlineno}"
+        )
+
+    def _again(self, compiled: Compiled, key: Any) -> Callable[[Any], list[Tensor] | None]:
+        """How to compute the results once more with their whole history on the tape."""
+        given, modes = key
+
+        def again(leaves: Any) -> list[Tensor] | None:
+            if _modes() != modes or compiled.watch.broken():
+                return None
+            args, kwargs = _rebuild(given, iter(leaves), [])
+            outputs = _Flattened()
+            outputs.describe(self.function(*args, **kwargs))
+            return [outputs.leaves[i] for i in compiled.backward.order]  # type: ignore[union-attr]
+
+        return again
 
     def _replay(self, args: Any, kwargs: Any) -> Any:
         """Run the function's Python code; what its ops do runs compiled."""
@@ -303,6 +368,8 @@ class Jitted:
         compiled = Compiled(
             capture, watch, results, lambda leaves: _rebuild(returned, leaves, []), backward
         )
+        if backward is not None and repeatable(compiled.steps):
+            backward.again = self._again(compiled, key)
         made = compiled.finished(capture.made, flattened.leaves)
         del result, outputs
         if capture.outlived():
@@ -411,14 +478,14 @@ def _entangled(leaves: list[Tensor]) -> bool:
 
 
 def jit(
-    function: Callable[..., Any], whole: type[Exception] | None = None, recorded: bool = False
-) -> Jitted:
+    function: Callable[..., Any], whole: type[Exception] | None = None, recorded: bool = False,
+    limit: int | None = None,
+) -> Jitted:  # fmt: skip
     """``function``, captured once for each structure of arguments and then run as kernels.
 
     What it does to tensors is captured: forward, ``backward()``, writes in place, random numbers
     and optimizers' steps. Python values that it reads are guards; where one has changed, the call
     is captured again. A function that asks for data (``item()``, ``print``) or changes Python
-    objects runs op by op; ``jitted.eager`` says why. ``recorded``: what runs on CUDA is recorded as
-    CUDA graphs.
+    objects is replayed; ``jitted.eager`` says why. The arguments are :class:`Jitted`'s attributes.
     """
-    return Jitted(function, whole, recorded)
+    return Jitted(function, whole, recorded, limit)
