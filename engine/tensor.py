@@ -21,6 +21,17 @@ if TYPE_CHECKING:
 captures: list[Any] = []
 
 
+# what the engine keeps in a tensor's dictionary
+_FIELDS = frozenset({
+    "_storage", "_offset", "_output_index", "_grad", "_hooks", "_interpreter", "_trace_stamp",
+})  # fmt: skip
+
+
+def own_attributes(tensor: Tensor) -> list[str]:
+    """The names of what users have set on a tensor."""
+    return [name for name in tensor.__dict__ if name not in _FIELDS]
+
+
 def capturing() -> Any:
     """The capture that is under way in this thread, the innermost; None where there is none."""
     if not captures:

@@ -2,7 +2,6 @@
 
 import hashlib
 import threading
-import warnings
 from collections.abc import Iterator
 from functools import partial
 from http.server import HTTPServer, SimpleHTTPRequestHandler
@@ -116,21 +115,6 @@ def test_the_marks_of_torchscript_leave_code_as_it_is() -> None:
     assert jit.BroadcastingList2[int] == list[int] | int
     assert jit.isinstance([1, 2], list[int]) and not jit.isinstance([1, "a"], list[int])
     assert jit.isinstance({"a": 1}, dict[str, int]) and jit.isinstance((1, "a"), tuple[int, str])
-
-
-@pytest.mark.parametrize("name", ["script", "trace"])
-def test_scripting_says_once_that_it_compiles_nothing(name: str) -> None:
-    """What is accepted and not done is told, once."""
-    jit._warn_once.cache_clear()
-
-    def f(x: int) -> int:
-        return x + 1
-
-    with pytest.warns(UserWarning, match=f"torch.jit.{name} compiles nothing"):
-        assert getattr(jit, name)(f)(1) == 2
-    with warnings.catch_warnings():
-        warnings.simplefilter("error")
-        getattr(jit, name)(f)
 
 
 def absent_things() -> list[Any]:

@@ -1,8 +1,10 @@
-"""torch.jit: what scripts and traces keep of a module, and their files."""
+"""torch.jit: scripts and traces are compiled, and what they keep of a module and in files."""
 
 from __future__ import annotations
 
+import copy
 import io
+import pickle
 import zipfile
 from pathlib import Path
 from typing import Any
@@ -11,8 +13,6 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-
-pytestmark = pytest.mark.filterwarnings("ignore:torch.jit")
 
 
 def model() -> Any:
@@ -81,3 +81,76 @@ def test_a_script_module_is_a_module_that_runs_as_python() -> None:
             return x * 2
 
     assert Doubled()(torch.ones(2)).tolist() == [2, 2]
+
+
+class Branching(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.linear = torch.nn.Linear(3, 3)
+        self.dropout = torch.nn.Dropout(0.5)
+        self.scale = 2
+
+    def forward(self, x: Any) -> Any:
+        if x.sum() > 0:
+            x = x * self.scale
+        return self.dropout(self.linear(x))
+
+
+def test_a_scripted_module_is_compiled_and_follows_its_python_code() -> None:
+    """Both branches, train and eval mode, attributes set later, gradients: all as eagerly."""
+    torch.manual_seed(0)
+    net = Branching()
+    plain = copy.deepcopy(net)
+    scripted = torch.jit.script(net)
+    for i in range(9):
+        if i == 4:
+            scripted.eval(), plain.eval()
+        if i == 6:
+            scripted.scale = plain.scale = 3
+        x = torch.full((2, 3), 1.0 if i % 2 else -1.0)
+        for module in (scripted, plain):
+            torch.manual_seed(i)
+            module(x).sum().backward()
+        torch.manual_seed(i)
+        result = scripted(x)
+        torch.manual_seed(i)
+        assert result.tolist() == plain(x).tolist()
+    assert net.linear.weight.grad.tolist() == plain.linear.weight.grad.tolist()
+    assert list(scripted.state_dict()) == list(plain.state_dict())
+    assert net._compiled_call_impl.tree.runs > 0
+    for name in ("code", "graph"):
+        with pytest.raises(AttributeError, match="there is no TorchScript"):
+            getattr(scripted, name)
+
+
+@torch.jit.script
+def gated(x: Any, k: float = 2.0) -> Any:
+    return x * torch.sigmoid(k * x)
+
+
+def test_a_scripted_function_is_compiled_and_can_be_pickled() -> None:
+    """A function that is captured: called with defaults, saved, and known by its type."""
+    x = torch.ones(2)
+    made = [gated(x), gated(x, 2.0), gated(x, 3.0)]
+    assert isinstance(gated, torch.jit.ScriptFunction) and gated.name == "gated"
+    assert made[0].tolist() == made[1].tolist() == (x * torch.sigmoid(2 * x)).tolist()
+    assert made[2].tolist() == (x * torch.sigmoid(3 * x)).tolist() and not gated.eager
+    assert pickle.loads(pickle.dumps(gated)) is gated
+    with pytest.raises(AttributeError, match="there is no TorchScript"):
+        gated.graph
+
+
+def test_traces_take_examples_by_place_or_by_name() -> None:
+    """The example inputs are run; branches stay Python's, so checks of traces find nothing."""
+    seen = []
+
+    def f(a: Any, b: Any) -> Any:
+        seen.append(1)
+        return a + b if a.sum() > 0 else a - b
+
+    one = torch.ones(2)
+    traced = torch.jit.trace(f, (one, one), check_inputs=[(one, -one)])
+    assert len(seen) == 2 and traced(-one, one).tolist() == [-2, -2]
+    torch.jit.trace(f, example_kwarg_inputs={"a": one, "b": one})
+    with pytest.raises(RuntimeError, match="should be given, but not both"):
+        torch.jit.trace(f)

@@ -171,16 +171,18 @@ def reader(sources: list[Source]) -> Callable[..., list[Any]]:
 class Place:
     """A tensor that a run hands out: memory, layout, and what it requires."""
 
-    __slots__ = ("described", "kind", "memory", "offset", "root")
+    __slots__ = ("described", "kind", "memory", "offset", "root", "view")
 
     def __init__(
-        self, memory: Source, described: Any, offset: int, root: int | None, kind: type
-    ) -> None:
+        self, memory: Source, described: Any, offset: int, root: int | None, kind: type,
+        view: bool = False,
+    ) -> None:  # fmt: skip
         self.memory = memory
         self.kind = kind
         self.described = described
         self.offset = offset
         self.root = root
+        self.view = view
 
     def is_all_of(self, segment: Segment) -> bool:
         """Whether the tensor is one of a segment's outputs, and no part of it."""
@@ -196,12 +198,17 @@ class Place:
         return result
 
     def _made(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
+        from ..ops.movement import as_strided
+
         source = self.memory
         owner = source.tensor(arguments)
         extent = self.described.extent
         if owner is not None:
             storage = owner._shared
             start = self.offset + (0 if source.whole else owner._offset)
+            if self.view and start >= owner._offset:
+                place = {"shape": self.described.shape, "strides": self.described.strides}
+                return as_strided(owner, **place, offset=start - owner._offset)
             flat = storage.buffer[start : start + extent]
             return make(flat, self.described, storage, start)
         flat = made[source.key] if source.kind == MADE else source.key.copy()
@@ -284,6 +291,7 @@ class Capture(Trace):
         self.fences: list[Any] = []
         self.handed: list[weakref.ref[Tensor]] = []
         self.crossed = False
+        self.found_argument = False
 
     # --- the call -------------------------------------------------------------------------------
 
@@ -315,6 +323,13 @@ class Capture(Trace):
     def open_fences(self) -> None:
         while self.fences:
             self.fences.pop().remove()
+
+    def value_of(self, tensor: Tensor) -> Value:
+        if id(tensor) in self.existing and tensor._storage is not None:
+            place = self.argument_of.get(id(tensor._storage.memory))
+            if place is not None and self.arguments[place] is not tensor:
+                self.found_argument = True
+        return super().value_of(tensor)
 
     def _capture(self, tensor: Tensor) -> _Written:
         storage = tensor._shared.memory
@@ -552,6 +567,16 @@ class Capture(Trace):
             if read and (id(leaf) in self.existing)
         ]
 
+    def is_view(self, tensor: Tensor) -> bool:
+        """Whether a tensor is a view, in autodiff's sense, of one from outside of the call."""
+        history = tensor._node
+        return type(history) is tape.ViewHistory and id(history.base) in self.existing
+
+    @staticmethod
+    def base_tracked(view: Tensor) -> bool:
+        """Whether autodiff follows a view's base, and so what is written through the view."""
+        return tape.requires_grad(view._node.base)  # type: ignore[union-attr]
+
     def outlived(self) -> bool:
         """Whether a tensor of the call still exists that is neither a result nor a gradient."""
         expected = {id(leaf._grad) for leaf, _, _ in self.first_uses.values()}
@@ -576,7 +601,7 @@ class Capture(Trace):
             place = self.argument_of[key]
             memory = Source(ARGUMENT, place, False, None)
             offset = tensor._offset - self.arguments[place]._offset
-            return Place(memory, tensor.aval, offset, None, type(tensor))
+            return Place(memory, tensor.aval, offset, None, type(tensor), self.is_view(tensor))
         if key in self.makes or (key in self.storages and isinstance(storage.buffer, Value)):
             memory = Source(MADE, key, True, None)
         elif id(tensor) in self.existing:
@@ -585,7 +610,9 @@ class Capture(Trace):
             memory = Source(CAPTURED, self._holder(storage), True, None)
         else:
             memory = Source(CONSTANT, storage.buffer, True, None)
-        return Place(memory, tensor.aval, tensor._offset, None, type(tensor))
+        return Place(
+            memory, tensor.aval, tensor._offset, None, type(tensor), self.is_view(tensor)
+        )
 
 
 def lay(target: Any, described: Any, flat: Any, given: Any) -> None:

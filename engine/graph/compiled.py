@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import backward_pass, tape
-from ..autodiff import grad_mode
+from ..autodiff import grad_mode, gradients
 from ..aval import aval
 from ..core import state
 from ..device import empty_on
@@ -20,11 +20,12 @@ from .capture import (
     Segment,
     Source,
     compiled,
+    current,
     has_hooks,
     lay,
 )  # fmt: skip
 from .guards import Watch, changes
-from .ir import Graph, Node, Value
+from .ir import DRAW, Graph, Node, Value
 from .trace import TracingError, _strong
 
 
@@ -42,6 +43,9 @@ class Backward:
         self.targets = targets
         self.error = error
         self.segment: Segment | None = None
+        # the call's results that have gradients, computed again eagerly from its arguments
+        self.again: Callable[[Any], list[Tensor] | None] | None = None
+        self.order: list[int] = []
         self.numbers: list[Any] = []
         self.saved: list[int] = []
 
@@ -110,13 +114,11 @@ class CompiledNode:
         """The gradients of the targets."""
         if self.backward.error or self.released:
             raise RuntimeError(self.backward.error or tape.TWICE)
-        if state.grad_enabled:
-            raise RuntimeError(
-                "torch.compile with aot_autograd does not currently support double backward"
-            )
         for tensor, version in zip(self._read(), self.versions, strict=True):
             if tensor._version != version:
                 raise tape._modified(tensor, version, None, 0)
+        if state.grad_enabled or (state.interpreters and current() is None):
+            return self._recorded(gradients)
         given = [
             full_flat(a.shape, a.dtype, 0) if g is None else laid_out(g, a)
             for g, a in zip(gradients, self.out_avals, strict=True)
@@ -128,6 +130,27 @@ class CompiledNode:
             make(made[number], described) if number is not None else None
             for number, described in self.backward.numbers
         ]
+
+    def _recorded(self, given: Any) -> Any:
+        """The gradients of the targets with a history, or inside of vmap: the call is made again,
+        eagerly."""
+        backward = self.backward
+        if backward.again is None:
+            raise RuntimeError(
+                "torch.compile with aot_autograd does not currently support double backward of a "
+                "call that draws random numbers, writes to tensors or sees other values by now"
+            )
+        create = state.grad_enabled
+        with grad_mode(True):
+            roots = backward.again(self.arguments)
+        if roots is None:
+            raise RuntimeError(
+                "a compiled call cannot be differentiated twice: what it read has changed since"
+            )
+        targets = [t.tensor(self.arguments) for t in backward.targets]
+        chosen = [(x, g) for x, g in zip(roots, given, strict=True) if g is not None]
+        outputs, weights = zip(*chosen, strict=True)
+        return gradients(outputs, targets, weights, True, create, True)  # type: ignore[arg-type]
 
 
 def laid_out(tensor: Tensor, described: Any) -> Tensor:
@@ -156,6 +179,7 @@ class Compiled:
         self.tensors = [
             (s.key, s.key.aval, tape.requires_grad(s.key)) for s in _captured(capture.steps)
         ]
+        self.found = frozenset([id(x) for x, _, _ in self.tensors])
         self.grads = capture.grads()
         self.runs = 0
 
@@ -183,6 +207,8 @@ class Compiled:
         return found
 
     def _reached(self, arguments: list[Tensor]) -> bool:
+        if not self.found.isdisjoint(map(id, arguments)):
+            return True
         shared = {id(x._storage.memory) for x in arguments if x._storage is not None}
         if not shared:
             return False
@@ -228,6 +254,15 @@ def _captured(steps: list[Any]) -> list[Source]:
     return list(found.values())
 
 
+def repeatable(steps: list[Any]) -> bool:
+    """Whether a call computes its results and does nothing else."""
+    return all(
+        type(step) is Segment and not step.writes and not step.gradients
+        and all(node.op is not DRAW for node in step.graph.nodes)
+        for step in steps
+    )  # fmt: skip
+
+
 def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward | None]:
     """End a capture: where its results will be, and the backward pass of those that need one."""
     arguments = {id(x): i for i, x in enumerate(capture.arguments)}
@@ -239,6 +274,8 @@ def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward 
         raise TracingError("a compiled call cannot return a leaf that it made")
     backward = differentiated(capture, roots) if roots and state.grad_enabled else None
     places = {id(x): i for i, x in enumerate(roots)} if backward is not None else {}
+    if backward is not None:
+        backward.order = [next(i for i, x in enumerate(outputs) if x is r) for r in roots]
     results: list[Any] = []
     for x in outputs:
         results.append(arguments.get(id(x), x))

@@ -1,75 +1,100 @@
 """Guards: what a compiled call took for granted, checked before it is run again.
 
 While a call is traced, a profile function sees the Python functions that run. Of those outside of
-the library it notes the globals and closure cells they name and the attributes of ``self``: plain
-numbers and strings by value, arrays by their elements, tensors by identity, containers and plain
-objects by what is in them. Modules are noted with everything that is set on them; they are checked
-only when something was set on any module.
+the library it notes the globals and closure cells they name, their defaults and attributes, and
+the attributes of ``self``: plain numbers and strings by value, arrays by their elements, other
+objects by identity and by what is in them. Modules are noted with everything that is set on them;
+they are checked only when something was set on any module. Whatever cannot be watched, and calls
+that may do something else each time (:mod:`.purity`), make the call one that is replayed.
 """
 
 from __future__ import annotations
 
+import collections
 import dis
 import enum
 import functools
 import gc
-import os
-import random
-import sysconfig
+import operator
+import sys
 import types
+import weakref
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from ..tensor import Tensor
+from ..tensor import Tensor, own_attributes
+from .purity import (
+    foreign_random_state,
+    impure_builtin,
+    impure_function,
+    of_library,
+    of_user,
+    of_user_module,
+    unseeded,
+)
 
 _SIMPLE = (int, float, bool, str, bytes, complex, type(None))
 _LONG = 1024  # longer containers, larger arrays and more values than this are not watched
-_DEEP = 4
-_LIBRARY = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-_STANDARD = sysconfig.get_paths()["stdlib"]
-_SKIPPED = (
-    "mindtorch", "numpy", "numba", "importlib", "contextlib", "functools", "typing",
-    "hypothesis",  # its callback of the garbage collector reads the time
+_DEEP = 5
+_CONTAINERS = (list, tuple, dict, set, collections.deque, bytearray)
+# types in C whose objects have no state that a call could read
+_UNCHANGING = (
+    frozenset, range, slice, np.generic, np.dtype, np.ufunc, property, staticmethod, classmethod,
+    types.GenericAlias, types.MappingProxyType, enum.Enum, type(NotImplemented), type(...),
 )  # fmt: skip
+# classes of the standard library whose objects hold what users put into them
+_HOLDERS = {"argparse", "types", "collections"}
+_MADE_IN_PYTHON = 0x200  # a flag of classes
 
 
 class Changes:
-    """Counts what is set on modules."""
+    """Counts what is set on modules.
+
+    Attributes:
+        everywhere: registries of hooks that all modules call.
+    """
 
     count = 0
     module_type: type = type(None)
+    everywhere: tuple[Any, ...] = ()
+
+    def hooks(self) -> tuple[int, ...]:
+        """The ids of the hooks on all modules."""
+        return tuple([key for registry in self.everywhere for key in registry])
 
 
 changes = Changes()
 
 
-def _snapshot(value: Any) -> Any:
-    """What to compare ``value`` with later; None when it is not watched."""
-    if isinstance(value, (*_SIMPLE, Tensor)):
-        return (value,)
+def _snapshot(value: Any) -> tuple[Any, ...]:
+    """What to compare ``value`` with later; empty when there is too much of it."""
     if isinstance(value, np.ndarray):
-        return (value.dtype.str, value.shape, value.tobytes()) if value.size <= _LONG else ()
-    if not isinstance(value, (list, tuple, dict, set)):
-        return None
+        if value.size > _LONG or value.dtype.hasobject:
+            return ()
+        return (value.dtype.str, value.shape, value.tobytes())
+    if not isinstance(value, _CONTAINERS):
+        return (value,)
     if len(value) > _LONG:
         return ()
     if isinstance(value, dict):
-        return (value, *value.keys(), *value.values())
-    return (value, frozenset(value)) if isinstance(value, set) else (value, *value)
+        return (value, len(value), *value.keys(), *value.values())
+    return (value, frozenset(value)) if isinstance(value, set) else (value, len(value), *value)
 
 
 def _equal(a: Any, b: Any) -> bool:
     if a is b:
         return True
-    if type(a) is not type(b):
+    if type(a) is not type(b) or not isinstance(a, (*_SIMPLE, frozenset, tuple)):
         return False
-    return isinstance(a, (*_SIMPLE, frozenset, tuple)) and (a == b or (a != a and b != b))
+    if isinstance(a, (float, complex)):
+        return repr(a) == repr(b)  # 0.0 is not -0.0, and NaN is NaN
+    return bool(a == b)
 
 
-def _unchanged(before: tuple[Any, ...], now: Any) -> bool:
-    if not now or len(before) != len(now):
+def _unchanged(before: tuple[Any, ...], now: tuple[Any, ...]) -> bool:
+    if len(before) != len(now):
         return False
     first, *rest = before
     whole = _equal(first, now[0]) or isinstance(first, tuple)
@@ -81,7 +106,7 @@ class Guard:
 
     __slots__ = ("before", "name", "read", "single")
 
-    def __init__(self, name: str, read: Callable[[], Any], before: Any) -> None:
+    def __init__(self, name: str, read: Callable[[], Any], before: tuple[Any, ...]) -> None:
         self.name = name
         self.read = read
         self.before = before
@@ -92,23 +117,32 @@ class Guard:
             now = self.read()
             if self.single and now is self.before[0]:
                 return True
-            return _unchanged(self.before, _snapshot(now))
+            return bool(self.before) and _unchanged(self.before, _snapshot(now))
         except (KeyError, ValueError, AttributeError):
             return False
 
 
+class HostGuard(Guard):
+    """What an optimizer, a schedule or a scaler says of itself."""
+
+    __slots__ = ()
+
+    def holds(self) -> bool:
+        return bool(self.read() == self.before[0])
+
+
 def _attributes(module: Any) -> tuple[Any, ...]:
     """What the computation of a module can depend on besides its tensors' elements."""
-    found: list[Any] = []
+    found: list[Any] = [type(module)]
     for name, value in module.__dict__.items():
         if name in ("_parameters", "_buffers", "_modules"):
             found.extend(value.values())
         elif "hooks" in name:
             found.append(len(value) if hasattr(value, "__len__") else value)
-        elif isinstance(value, _SIMPLE):
-            found.append(value)
         elif isinstance(value, (list, tuple)):
             found.extend(value)
+        else:
+            found.append(value)
     return tuple(found)
 
 
@@ -119,26 +153,23 @@ class Watch:
         self.guards: dict[Any, Guard] = {}
         self.modules: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         self.impure = ""
-        self._known: set[types.CodeType] = set()
+        self.everywhere = changes.hooks()
+        self._random = foreign_random_state()
+        self._known: set[int] = set()
+        self._names: set[str] = set()
+        self._marked: list[tuple[Tensor, str]] = []
+        self._holding: dict[int, Any] = {}
+        self._functions: dict[int, list[types.FunctionType]] | None = None
+        self._checked = -1
+        self._identities: list[tuple[Callable[[Any], Any], Any, Any, Guard]] = []
+        self._others: list[Guard] = []
         self._kept: list[Any] = []  # so that the ids in the keys stay theirs
 
     def profile(self, frame: types.FrameType, event: str, argument: Any) -> None:
         if event == "call":
             self._call(frame)
-        elif event == "c_call" and not self.impure and _of_user(frame):
-            self._builtin(argument)
-
-    def _builtin(self, function: Any) -> None:
-        owner = getattr(function, "__self__", None)
-        module = getattr(function, "__module__", None)
-        if function is print or function is input or function is open:
-            self.impure = f"{function.__name__}() is called"
-        elif isinstance(owner, (random.Random, np.random.Generator, np.random.RandomState)):
-            self.impure = "random numbers of another library are drawn"
-        elif function is next:
-            self.impure = "it advances an iterator"
-        elif module == "time":
-            self.impure = "the time is read"
+        elif event == "c_call" and not self.impure and of_user(frame):
+            self.impure = impure_builtin(argument)
 
     def _call(self, frame: types.FrameType) -> None:
         code = frame.f_code
@@ -148,88 +179,182 @@ class Watch:
                 self._module(first)
         if code.co_name == "_call_with_hooks":
             self.impure = self.impure or "a module has hooks"
-        if not _of_user(frame):
+        if not of_user(frame):
+            self.impure = self.impure or impure_function(frame)
             return
-        if code not in self._known:
-            self._known.add(code)
-            scope = frame.f_globals
-            for name in _globals_of(code):
-                if name in scope:
-                    self._note((id(scope), name), f"global {name}", _Item(scope, name), scope[name])
-                    if isinstance(scope[name], types.ModuleType):
-                        self._imported(scope[name], code)
-            if code.co_freevars:
-                self._free(frame)
-        if code.co_argcount and code.co_varnames[0] in ("self", "cls"):
+        functions = self._defined(code)
+        if id(code) not in self._known:
+            self._known.add(id(code))
+            self._kept.append(code)
+            self._names.update(code.co_names, [c for c in code.co_consts if isinstance(c, str)])
+            self._globals(code, frame.f_globals)
+        elif len(functions) < 2:
+            functions = []
+        for function in functions:
+            self._function(function, frame)
+        if code.co_argcount:
             owner = frame.f_locals.get(code.co_varnames[0])
-            if owner is not None and not isinstance(owner, changes.module_type):
-                self.watch_object(owner)
-                self.watch_object(type(owner))
+            kind = owner if isinstance(owner, type) else type(owner)
+            if hasattr(kind, code.co_name):
+                self._classes(kind)
+
+    def _globals(self, code: types.CodeType, scope: dict[str, Any]) -> None:
+        if unseeded(code):
+            self.impure = self.impure or f"{unseeded(code)}() is called"
+        for name in _globals_of(code):
+            if name in scope:
+                self._note((id(scope), name), f"global {name}", _Item(scope, name), scope[name])
+                if isinstance(scope[name], types.ModuleType):
+                    self._imported(scope[name], code)
+
+    def _classes(self, kind: type) -> None:
+        """Note the attributes of a class and of those it is derived from."""
+        for each in kind.__mro__:
+            self.watch_object(each, _DEEP - 1)
 
     def _imported(self, module: types.ModuleType, code: types.CodeType) -> None:
-        if not _of_user_module(module.__name__, getattr(module, "__file__", None) or "<frozen"):
+        if not of_user_module(module.__name__, getattr(module, "__file__", None) or "<frozen"):
             return
         scope = vars(module)
         for name in code.co_names:
-            if name in scope:
+            if name in scope and (id(scope), name) not in self.guards:
                 self._note((id(scope), name), f"global {name}", _Item(scope, name), scope[name])
+                if isinstance(scope[name], types.ModuleType):
+                    self._imported(scope[name], code)
 
     def watch_object(self, owner: Any, depth: int = 0) -> None:
         """Note the attributes of an object or of a class."""
-        fields = getattr(owner, "__dict__", None)
         kind = owner if isinstance(owner, type) else type(owner)
-        if fields is None or isinstance(owner, Tensor) or kind.__module__.split(".")[0] in _SKIPPED:
+        if owner is object or (of_library(kind.__module__) and isinstance(owner, type)):
             return
-        if isinstance(owner, (types.FunctionType, types.ModuleType, enum.Enum)):
-            return
-        for name, value in list(fields.items()):
-            if name[:2] != "__":
-                key = (id(fields if isinstance(fields, dict) else owner), name)
-                self._note(key, f"attribute {name}", _Item(fields, name), value, depth)
+        fields = getattr(owner, "__dict__", None)
+        if fields is not None:
+            place = id(fields if isinstance(fields, dict) else owner)
+            for name, value in list(fields.items()):
+                if name[:2] != "__" or name == "__call__":
+                    self._note(
+                        (place, name), f"attribute {name}", _Item(fields, name), value, depth
+                    )
+            if not isinstance(owner, type):
+                self._note((place, ""), "what is set on an object", _Names(fields), None, _DEEP)
+        for name in () if isinstance(owner, type) else _slots(kind):
+            if hasattr(owner, name):
+                self._attribute(owner, name, depth)
 
-    def _free(self, frame: types.FrameType) -> None:
-        code = frame.f_code
-        for function in gc.get_referrers(code):
-            if not isinstance(function, types.FunctionType) or function.__code__ is not code:
+    def _defined(self, code: types.CodeType) -> list[types.FunctionType]:
+        """The functions that were made from this code before the call."""
+        if self._functions is None:
+            self._functions = {}
+            for each in gc.get_objects():
+                if type(each) is types.FunctionType:
+                    self._functions.setdefault(id(each.__code__), []).append(each)
+        return self._functions.get(id(code), [])
+
+    def _function(self, function: types.FunctionType, frame: types.FrameType) -> None:
+        """Note what a function carries, if it is the one that runs in the frame."""
+        code = function.__code__
+        values = frame.f_locals
+        for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
+            try:
+                value = cell.cell_contents
+            except ValueError:
                 continue
-            for name, cell in zip(code.co_freevars, function.__closure__ or (), strict=False):
-                try:
-                    value = cell.cell_contents
-                except ValueError:
-                    continue
-                if value is frame.f_locals.get(name, cell):
-                    self._note((id(cell), ""), f"variable {name}", _Cell(cell), value)
+            if value is values.get(name, cell):
+                self._note((id(cell), ""), f"variable {name}", _Cell(cell), value)
+        if function.__defaults__ or function.__kwdefaults__:
+            self._attribute(function, "__defaults__")
+            self._attribute(function, "__kwdefaults__")
+        self.inside(code.co_name, function, 0)
+
+    def _attribute(self, owner: Any, name: str, depth: int = 0) -> None:
+        read = _Attribute(owner, name)
+        self._note((id(owner), name), f"attribute {name}", read, read(), depth)
 
     def _note(
         self, key: Any, name: str, read: Callable[[], Any], value: Any, depth: int = 0
     ) -> None:
         if key in self.guards:
             return
-        if hasattr(type(value), "__next__"):
-            self.impure = self.impure or f"it reads the iterator of {name}"
+        if isinstance(read, _Names):
+            value = read()
         before = _snapshot(value)
-        if before is not None:
-            self.guards[key] = Guard(name, read, before)
-            self._kept.append(value)
-            if not before or len(self.guards) > _LONG:
-                self.impure = self.impure or f"there is too much in {name} to watch"
-        self._inside(name, value, depth + 1)
+        self.guards[key] = Guard(name, read, before)
+        self._kept.append(value)
+        if not before or len(self.guards) > _LONG:
+            self._refuse(f"there is too much in {name} to watch")
+        self.inside(name, value, depth + 1)
 
-    def _inside(self, name: str, value: Any, depth: int) -> None:
+    def _refuse(self, reason: str) -> None:
+        self.impure = self.impure or reason
+
+    def inside(self, name: str, value: Any, depth: int = 0) -> None:
         """Note what is in a container or an object."""
-        if isinstance(value, (*_SIMPLE, Tensor, np.ndarray)) or self.impure:
+        kind = type(value)
+        if isinstance(value, Tensor):
+            self._marked += [(value, each) for each in own_attributes(value)]
+        if isinstance(value, (*_SIMPLE, Tensor, np.ndarray, *_UNCHANGING)) or self.impure:
             return
-        if isinstance(value, changes.module_type):
+        if hasattr(kind, "host_methods"):
+            self._holding[id(value)] = value
+        elif isinstance(value, changes.module_type):
             for module in value.modules():  # type: ignore[attr-defined]
                 self._module(module)
-        elif depth <= _DEEP and isinstance(value, (list, tuple, dict)):
-            for member in value.values() if isinstance(value, dict) else value:
-                if not isinstance(member, (*_SIMPLE, Tensor)):
-                    self._note((id(member), None), name, _Held(member), member, depth)
-        elif depth <= _DEEP and not callable(value):
-            self.watch_object(value, depth)
+        elif hasattr(kind, "__next__") and not isinstance(value, weakref.ProxyType):
+            self._refuse(f"it reads the iterator of {name}")
+        elif isinstance(value, types.ModuleType) or kind.__module__ in ("typing", "weakref"):
+            return
         elif isinstance(value, type):
-            self.watch_object(value, _DEEP)
+            if depth <= _DEEP:
+                self.watch_object(value, _DEEP - 1)
+        elif isinstance(value, _CONTAINERS) and not _only_simple(value):
+            self._members(name, value, depth)
+        elif not isinstance(value, _CONTAINERS):
+            self._object(name, value, depth)
+
+    def _members(self, name: str, value: Any, depth: int) -> None:
+        if depth > _DEEP:
+            self._refuse(f"{name} is nested too deeply to watch")
+        for member in value.values() if isinstance(value, dict) else value:
+            if not isinstance(member, (*_SIMPLE, Tensor)):
+                self._note((id(member), None), name, _Held(member), member, depth)
+
+    def _object(self, name: str, value: Any, depth: int) -> None:
+        kind = type(value)
+        root = kind.__module__.split(".")[0]
+        if isinstance(value, functools.partial):
+            self._members(name, (value.func, value.args, value.keywords), depth)
+        elif isinstance(value, types.MethodType):
+            if value.__name__ not in getattr(type(value.__self__), "host_methods", ()):
+                self._names.add(value.__name__)
+            self.inside(name, value.__self__, depth)
+        elif isinstance(value, types.FunctionType):
+            if value.__dict__:
+                self.watch_object(value, depth)
+        elif not kind.__flags__ & _MADE_IN_PYTHON:
+            known = callable(value) or root in ("builtins", "numpy", "datetime")
+            if not known and kind.__name__ not in ("lock", "RLock"):
+                self._refuse(f"{name} is a {kind.__name__}, which cannot be watched")
+        elif _is_watched(kind):  # type: ignore[arg-type]
+            if depth > _DEEP:
+                self._refuse(f"{name} is nested too deeply to watch")
+            else:
+                self.watch_object(value, depth)
+                self._classes(kind)
+
+    def finish(self) -> None:
+        """Look at what could not be known before the call had ended."""
+        if foreign_random_state() != self._random:
+            self._refuse("random numbers of another library are drawn")
+        for tensor, name in self._marked:
+            if name in self._names:
+                self._attribute(tensor, name)
+        for value in self._holding.values():
+            names = self._names - type(value).host_methods
+            if any(name in names for name in (*dir(type(value)), *value.__dict__)):
+                self.watch_object(value)
+            else:
+                read, name = value.host_guard, type(value).__name__
+                self.guards[id(value), "held"] = HostGuard(name, read, (read(),))
 
     def reaches(self, tensors: list[Tensor]) -> str:
         """Through which guard the call finds one of these tensors by itself."""
@@ -242,21 +367,60 @@ class Watch:
                 return f"a {type(module).__name__}"
         return ""
 
+    def finds(self, value: Any) -> bool:
+        """Whether an object is one that the call found."""
+        return any(value is each for each in self._kept)
+
     def _module(self, module: Any) -> None:
-        if id(module) not in self.modules:
-            self.modules[id(module)] = (module, _attributes(module))
+        if id(module) in self.modules:
+            return
+        self.modules[id(module)] = (module, _attributes(module))
+        for each in (*module._parameters.values(), *module._buffers.values()):
+            self.inside("", each)
+        if not of_library(type(module).__module__):
+            for name, value in module.__dict__.items():
+                if name not in _OWN and not isinstance(value, (*_SIMPLE, Tensor, types.MethodType)):
+                    self._note(
+                        (id(module), name), f"attribute {name}", _Item(module.__dict__, name), value
+                    )
+            self._classes(type(module))
+        else:
+            self._attribute(type(module), "forward")
 
     def broken(self) -> str:
         """The first thing that is not as it was when it was noted; "" when all is."""
         return self.broken_value() or self.broken_module()
 
     def broken_value(self) -> str:
-        for guard in self.guards.values():
+        if self._checked != len(self.guards):
+            self._sort()
+        try:
+            for get, key, value, guard in self._identities:
+                if get(key) is not value and not guard.holds():
+                    return guard.name
+        except (ValueError, AttributeError):
+            return "a variable that was deleted"
+        for guard in self._others:
             if not guard.holds():
                 return guard.name
         return ""
 
+    def _sort(self) -> None:
+        """Tell guards that compare identities, which is quick, from the others."""
+        self._checked = len(self.guards)
+        plain = [g for g in self.guards.values() if len(g.before) == 1 and hasattr(g.read, "get")]
+        self._identities = [
+            (*g.read.get(), g.before[0], g) for g in plain  # type: ignore[attr-defined]
+        ]
+        chosen = set(map(id, plain))
+        self._others = [
+            g for g in self.guards.values()
+            if id(g) not in chosen and (type(g.read) is not _Held or len(g.before) != 1)
+        ]
+
     def broken_module(self) -> str:
+        if changes.hooks() != self.everywhere:
+            return "a hook on all modules"
         for module, before in self.modules.values():
             now = _attributes(module)
             if len(now) != len(before) or not all(map(_equal, before, now)):
@@ -264,14 +428,80 @@ class Watch:
         return ""
 
 
+# what every module has in its dictionary, watched with the module
+_OWN = frozenset({
+    "_parameters", "_buffers", "_modules", "_non_persistent_buffers_set", "training",
+    "_backward_pre_hooks", "_backward_hooks", "_forward_hooks", "_forward_hooks_with_kwargs",
+    "_forward_hooks_always_called", "_forward_pre_hooks", "_forward_pre_hooks_with_kwargs",
+    "_state_dict_hooks", "_state_dict_pre_hooks", "_load_state_dict_pre_hooks",
+    "_load_state_dict_post_hooks", "_is_full_backward_hook",
+})  # fmt: skip
+
+
+def _only_simple(value: Any) -> bool:
+    members = value.values() if isinstance(value, dict) else value
+    return all(isinstance(member, (*_SIMPLE, Tensor)) for member in members)
+
+
+@functools.lru_cache(1024)
+def _is_watched(kind: type) -> bool:
+    """Whether objects of a class hold what users put there."""
+    if of_library(kind.__module__):
+        return not kind.__module__.startswith("mindtorch.engine")
+    module = sys.modules.get(kind.__module__)
+    return kind.__module__.split(".")[0] in _HOLDERS or (
+        of_user_module(kind.__module__, getattr(module, "__file__", None) or "")
+    )
+
+
+@functools.lru_cache(1024)
+def _slots(kind: type) -> tuple[str, ...]:
+    """The names of ``__slots__`` of a class and of those it is derived from."""
+    return tuple(
+        name for each in kind.__mro__ for name, value in vars(each).items()
+        if isinstance(value, types.MemberDescriptorType) and name[:2] != "__"
+    )  # fmt: skip
+
+
+class _Names:
+    """Reads which names a dictionary has."""
+
+    __slots__ = ("fields",)
+
+    def __init__(self, fields: Any) -> None:
+        self.fields = fields
+
+    def __call__(self) -> Any:
+        return frozenset(self.fields)
+
+
+class _Attribute:
+    """Reads an attribute."""
+
+    __slots__ = ("name", "owner")
+
+    def __init__(self, owner: Any, name: str) -> None:
+        self.owner = owner
+        self.name = name
+
+    def get(self) -> tuple[Callable[[Any], Any], Any]:
+        return operator.attrgetter(self.name), self.owner
+
+    def __call__(self) -> Any:
+        return getattr(self.owner, self.name)
+
+
 class _Item:
     """Reads an item of a dictionary."""
 
     __slots__ = ("key", "scope")
 
-    def __init__(self, scope: dict[str, Any], key: str) -> None:
+    def __init__(self, scope: Any, key: str) -> None:
         self.scope = scope
         self.key = key
+
+    def get(self) -> tuple[Callable[[Any], Any], Any]:
+        return self.scope.get, self.key
 
     def __call__(self) -> Any:
         return self.scope[self.key]
@@ -297,25 +527,14 @@ class _Cell:
     def __init__(self, cell: Any) -> None:
         self.cell = cell
 
+    def get(self) -> tuple[Callable[[Any], Any], Any]:
+        return operator.attrgetter("cell_contents"), self.cell
+
     def __call__(self) -> Any:
         return self.cell.cell_contents
 
 
-@functools.lru_cache(4096)
 def _globals_of(code: types.CodeType) -> tuple[str, ...]:
     """The global names that a function reads."""
     read = ("LOAD_GLOBAL", "LOAD_NAME")
     return tuple({i.argval for i in dis.get_instructions(code) if i.opname in read})
-
-
-def _of_user(frame: types.FrameType) -> bool:
-    return _of_user_module(frame.f_globals.get("__name__", ""), frame.f_code.co_filename)
-
-
-@functools.lru_cache(4096)
-def _of_user_module(name: str, file: str) -> bool:
-    if name.split(".")[0] in _SKIPPED:
-        return False
-    return not file.startswith("<frozen") and not (
-        file.startswith(_STANDARD) and "site-packages" not in file
-    ) and not file.startswith(_LIBRARY + os.sep + "engine")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import enum
 import functools
 import logging
 import sys
@@ -11,14 +12,17 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+
 from .. import autocast, backward_pass, dtypes, tape
 from ..core import state
-from ..tensor import Tensor, captures
+from ..tensor import Tensor, captures, own_attributes
 from . import cuda_graph
 from .capture import ARGUMENT, Capture, Segment
-from .compiled import Compiled, close
+from .compiled import Compiled, close, repeatable
 from .guards import Watch
 from .op_by_op import OpByOp
+from .purity import of_library
 from .replay import replayed
 from .trace import TracingError
 from .tree import Tree
@@ -26,6 +30,26 @@ from .tree import Tree
 logger = logging.getLogger("mindtorch.graph")
 # how often a function may be traced for one structure of arguments
 LIMIT = 8
+_NUMBERS = (float, complex, np.inexact)
+
+
+class Policy:
+    """What all compiled functions do.
+
+    Attributes:
+        stance: of ``torch.compiler.set_stance``; "default" compiles.
+        disabled: whether functions run eagerly.
+        limit: how often a function may be traced for one structure of arguments.
+        recompiled: raised where a function would be traced a second time; None lets it.
+    """
+
+    stance = "default"
+    disabled = False
+    limit = LIMIT
+    recompiled: type[Exception] | None = None
+
+
+policy = Policy()
 
 
 class _Flattened:
@@ -35,6 +59,7 @@ class _Flattened:
         self.leaves: list[Tensor] = []
         self.places: dict[int, int] = {}
         self.objects: list[Any] = []
+        self.containers: list[Any] = []
 
     def describe(self, value: Any) -> Any:
         if isinstance(value, Tensor):
@@ -44,15 +69,24 @@ class _Flattened:
                 self.leaves.append(value)
                 return ("tensor", value.aval, tape.requires_grad(value))
             return ("again", place)
-        if isinstance(value, (tuple, list)):
+        if isinstance(value, tuple):
             return (type(value), tuple([self.describe(v) for v in value]))
+        if type(value) is list:
+            self.containers.append(value)
+            return (list, tuple([self.describe(v) for v in value]))
         if type(value) is dict:
+            self.containers.append(value)
             return (dict, tuple([(k, self.describe(v)) for k, v in value.items()]))
-        if dataclasses.is_dataclass(value) and not isinstance(value, type):
-            names = [f.name for f in dataclasses.fields(value)]
+        names = _fields(value)
+        if names is not None:
+            self.containers.append(value)
             fields = tuple([(n, self.describe(getattr(value, n))) for n in names])
             return ("dataclass", type(value), fields)
-        if value is not None and hasattr(value, "__dict__") and not callable(value):
+        if isinstance(value, _NUMBERS) and (value == 0 or value != value):
+            return ("exact", _Exact(value))
+        if value is not None and (hasattr(value, "__dict__") or callable(value)) and not (
+            isinstance(value, enum.Enum)
+        ):
             self.objects.append(value)
             return ("object", _Same(value))
         if hasattr(type(value), "__next__"):
@@ -79,6 +113,29 @@ class _Same:
         return isinstance(other, _Same) and other.value is self.value
 
 
+class _Exact:
+    """A number as a key that tells 0.0 from -0.0, and knows NaN again."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __hash__(self) -> int:
+        return hash(repr(self.value))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Exact) and repr(self.value) == repr(other.value)
+
+
+def _fields(value: Any) -> list[str] | None:
+    """The names of a dataclass's fields, where an object has no other attributes."""
+    if not dataclasses.is_dataclass(value) or isinstance(value, type):
+        return None
+    names = [f.name for f in dataclasses.fields(value)]
+    return None if set(getattr(value, "__dict__", ())) - set(names) else names
+
+
 def _rebuild(description: Any, leaves: Iterator[Any], met: list[Any]) -> Any:
     kind = description[0]
     if kind == "tensor":
@@ -88,7 +145,7 @@ def _rebuild(description: Any, leaves: Iterator[Any], met: list[Any]) -> Any:
         return met[description[1]]
     if kind == "value":
         return description[2]
-    if kind == "object":
+    if kind in ("object", "exact"):
         return description[1].value
     if kind is dict:
         return {k: _rebuild(v, leaves, met) for k, v in description[1]}
@@ -114,16 +171,19 @@ class Jitted:
         traces: how often the function's body was traced.
         whole: raised where a part of the function would run op by op.
         recorded: whether what runs on CUDA is recorded as CUDA graphs.
+        limit: how often it may be traced for one structure of arguments; None leaves it to
+            :data:`policy`.
     """
 
     def __init__(
         self, function: Callable[..., Any], whole: type[Exception] | None = None,
-        recorded: bool = False,
+        recorded: bool = False, limit: int | None = None,
     ) -> None:  # fmt: skip
         functools.update_wrapper(self, function, updated=())
         self.function = function
         self.whole = whole
         self.recorded = recorded
+        self.limit = limit
         every.add(self)
         self.compiled: dict[Any, list[Compiled]] = {}
         self.eager = ""
@@ -131,6 +191,7 @@ class Jitted:
         self.traces = 0
         self.misses: list[str] = []
         self._running = False
+        self._called = False
         # whether a call has changed its state once, as a first call does that makes buffers
         self._spared = False
 
@@ -142,16 +203,19 @@ class Jitted:
         self.misses.clear()
 
     def __deepcopy__(self, memo: Any) -> Jitted:
-        return Jitted(copy.deepcopy(self.function, memo), self.whole, self.recorded)
+        function = copy.deepcopy(self.function, memo)
+        return type(self)(function, self.whole, self.recorded, self.limit)
 
     def __reduce__(self) -> Any:
-        return Jitted, (self.function, self.whole, self.recorded)
+        return type(self), (self.function, self.whole, self.recorded, self.limit)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if state.interpreters or backward_pass.running or tape.saved_tensor_hooks:
+            return self.function(*args, **kwargs)
+        if policy.disabled or policy.stance == "force_eager":
             return self.function(*args, **kwargs)
         if self.eager:
             return self._replay(args, kwargs)
@@ -171,7 +235,12 @@ class Jitted:
             self._note(reason)
         if self._running:  # recursion, or another thread that traces
             return self.function(*args, **kwargs)
-        if len(found) >= LIMIT or sum(map(len, self.compiled.values())) > 4 * LIMIT:
+        if policy.stance != "default" and self._stands_back():
+            return self.function(*args, **kwargs)
+        if policy.recompiled is not None and self.traces:
+            raise policy.recompiled(f"{self._place()} was compiled for {self.misses or 'other'}")
+        limit = policy.limit if self.limit is None else self.limit
+        if len(found) >= limit or sum(map(len, self.compiled.values())) > 4 * limit:
             reason = self.misses[-1] if self.misses else "its arguments"
             self._complain(f"it was traced too often because of {reason}")
             return self._replay(args, kwargs)  # what is compiled stays
@@ -183,6 +252,40 @@ class Jitted:
                 return self._capture(key, flattened, found, args, kwargs)
         finally:
             self._running = False
+
+    def _stands_back(self) -> bool:
+        """Whether a call that nothing compiled fits runs eagerly, as the stance has it."""
+        if policy.stance == "fail_on_recompile":
+            raise RuntimeError(
+                "Detected recompile when torch.compile stance is 'fail_on_recompile'. "
+                + self._place()
+            )
+        first, self._called = not self._called, True
+        return policy.stance == "eager_on_recompile" or first
+
+    def _place(self) -> str:
+        code = getattr(self.function, "__code__", None)
+        name = getattr(self, "__name__", type(self.function).__name__)
+        if code is None:
+            return f"function name: '{name}'"
+        return (
+            f"filename: '{code.co_filename}', function name: '{name}', "
+            f"line number: {code.co_firstlineno}"
+        )
+
+    def _again(self, compiled: Compiled, key: Any) -> Callable[[Any], list[Tensor] | None]:
+        """How to compute the results once more with their whole history on the tape."""
+        given, modes = key
+
+        def again(leaves: Any) -> list[Tensor] | None:
+            if _modes() != modes or compiled.watch.broken():
+                return None
+            args, kwargs = _rebuild(given, iter(leaves), [])
+            outputs = _Flattened()
+            outputs.describe(self.function(*args, **kwargs))
+            return [outputs.leaves[i] for i in compiled.backward.order]  # type: ignore[union-attr]
+
+        return again
 
     def _replay(self, args: Any, kwargs: Any) -> Any:
         """Run the function's Python code; what its ops do runs compiled."""
@@ -227,21 +330,24 @@ class Jitted:
         capture = Capture(watch.profile)
         for each in flattened.leaves:
             capture.take(each)
-        for each in flattened.objects:
-            watch.watch_object(each)
+        for each in (self.function, *flattened.objects):
+            watch.inside("an argument", each)
         capture.enter()
         captures.append(capture)
         try:
             result = self.function(*args, **kwargs)
-            capture.profile = None
             sys.setprofile(None)
             capture.open_fences()
             outputs = _Flattened()
-            refused = capture.left or _impure(capture, watch, modes)
+            refused = capture.left or _changed(key, flattened, args, kwargs)
+            refused = refused or _impure(capture, watch, modes)
             if not refused:
                 try:
                     returned = outputs.describe(result)
-                    results, backward = close(capture, outputs.leaves)
+                    refused = _known_result(outputs, flattened, watch, capture)
+                    if not refused:
+                        results, backward = close(capture, outputs.leaves)
+                        refused = watch.impure or watch.broken()
                 except (TypeError, TracingError) as error:
                     refused = str(error)
             if refused and not capture.left:
@@ -262,6 +368,8 @@ class Jitted:
         compiled = Compiled(
             capture, watch, results, lambda leaves: _rebuild(returned, leaves, []), backward
         )
+        if backward is not None and repeatable(compiled.steps):
+            backward.again = self._again(compiled, key)
         made = compiled.finished(capture.made, flattened.leaves)
         del result, outputs
         if capture.outlived():
@@ -274,8 +382,59 @@ class Jitted:
         return made
 
 
+def _changed(key: Any, before: _Flattened, args: Any, kwargs: Any) -> str:
+    """Whether the call has put something else into its arguments."""
+    now = _Flattened()
+    try:
+        same = now.describe((args, kwargs)) == key[0]
+    except TypeError:
+        same = False
+    if same and all(a is b for a, b in zip(now.leaves, before.leaves, strict=True)):
+        return ""
+    return "it changes what is in an argument"
+
+
+def _known_result(
+    outputs: _Flattened, arguments: _Flattened, watch: Watch, capture: Capture
+) -> str:
+    """Why what is returned cannot be made anew at each call; "" if it can."""
+    given = {id(x) for x in arguments.containers}
+    ids = [id(x) for x in outputs.containers]
+    if len(set(ids)) < len(ids) or any(
+        id(x) in given or watch.finds(x) for x in outputs.containers
+    ):
+        return "it returns a container that others hold"
+    known = {id(x) for x in arguments.objects}
+    for x in outputs.objects:
+        if id(x) not in known and not watch.finds(x) and not _is_constant(x):
+            return f"it returns a {type(x).__name__}"
+    made = [x for x in outputs.leaves if id(x) not in capture.existing]
+    if any(own_attributes(x) for x in made):
+        return "it returns a tensor with attributes"
+    if any(own_attributes(x) for x in arguments.leaves):
+        return "an argument is a tensor with attributes"
+    if any(capture.is_view(x) and capture.base_tracked(x) for x in made) or _share_memory(made):
+        return "it returns a view of a tensor that others hold"
+    return ""
+
+
+def _share_memory(tensors: list[Tensor]) -> bool:
+    """Whether two tensors that require gradients share memory."""
+    held = [x._storage for x in tensors if tape.requires_grad(x)]
+    memory = [id(storage.memory) for storage in held if storage is not None]
+    return len(set(memory)) < len(memory)
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether an object is a class, or one of ours that stands for a choice."""
+    return isinstance(value, type) or (
+        of_library(type(value).__module__) and type(value).__name__ in ("layout", "memory_format")
+    )
+
+
 def _impure(capture: Capture, watch: Watch, modes: Any) -> str:
     """Why running what was captured would not be the same as another call; "" when it would."""
+    watch.finish()
     if watch.impure:
         return watch.impure
     for step in capture.steps:
@@ -290,6 +449,8 @@ def _impure(capture: Capture, watch: Watch, modes: Any) -> str:
     if any(before is not None and s.kind == ARGUMENT for s, before in capture.grads()):
         return "an argument has a gradient already"
     found = watch.reaches(capture.arguments)
+    if capture.found_argument:
+        return "it finds the memory of an argument by itself"
     if found:
         return f"it finds an argument by itself, through {found}"
     changed = watch.broken()
@@ -317,14 +478,14 @@ def _entangled(leaves: list[Tensor]) -> bool:
 
 
 def jit(
-    function: Callable[..., Any], whole: type[Exception] | None = None, recorded: bool = False
-) -> Jitted:
+    function: Callable[..., Any], whole: type[Exception] | None = None, recorded: bool = False,
+    limit: int | None = None,
+) -> Jitted:  # fmt: skip
     """``function``, captured once for each structure of arguments and then run as kernels.
 
     What it does to tensors is captured: forward, ``backward()``, writes in place, random numbers
     and optimizers' steps. Python values that it reads are guards; where one has changed, the call
     is captured again. A function that asks for data (``item()``, ``print``) or changes Python
-    objects runs op by op; ``jitted.eager`` says why. ``recorded``: what runs on CUDA is recorded as
-    CUDA graphs.
+    objects is replayed; ``jitted.eager`` says why. The arguments are :class:`Jitted`'s attributes.
     """
-    return Jitted(function, whole, recorded)
+    return Jitted(function, whole, recorded, limit)

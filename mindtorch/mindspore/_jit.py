@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine.graph.jit import jit as compiled
+from mindtorch.torch.nn import Module
 
 __all__ = ["jit", "jit_class"]
 
@@ -22,8 +23,9 @@ def jit(
     """A function, method or cell that computes what ``function`` computes.
 
     Its first call for each structure of arguments is captured, later ones run as kernels (see
-    :func:`mindtorch.engine.graph.jit.jit`). A call that branches on values (``if is_finite:``)
-    runs op by op. The arguments are checked and have no further effect.
+    :func:`mindtorch.engine.graph.jit.jit`). In a call that branches on values (``if is_finite:``)
+    what lies between the branches is compiled. A cell is compiled in place. The arguments are
+    checked and have no further effect: there is one way to compile.
 
     Raises:
         ValueError: an argument has no such value.
@@ -40,10 +42,11 @@ def jit(
         return lambda each: jit(each, **given)  # type: ignore[arg-type]
     if not callable(function):
         raise TypeError(f"For 'jit', {function!r} is not a function")
-    if not hasattr(function, "__code__"):
+    if isinstance(function, Module):
+        if "_compiled_call_impl" not in function.__dict__:
+            Module.compile(function)
         return function
-
-    return compiled(function)
+    return function if isinstance(function, type) else compiled(function)
 
 
 def jit_class(cls: type) -> type:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from mindtorch.engine.graph import always
+
 __all__ = [
     "GRAPH_MODE", "PYNATIVE_MODE", "ParallelMode", "get_auto_parallel_context", "get_context",
     "reset_auto_parallel_context", "set_auto_parallel_context", "set_context", "set_device",
@@ -59,7 +61,8 @@ def set_context(**kwargs: Any) -> None:
     """Set how code runs.
 
     Args:
-        mode: GRAPH_MODE or PYNATIVE_MODE. Code runs op after op in both, with equal results.
+        mode: GRAPH_MODE or PYNATIVE_MODE. In graph mode what repeats in the code of this thread
+            is compiled, with the results of running op after op (see ``mindtorch run --graph``).
         device_target: "CPU".
         device_id: 0.
 
@@ -72,6 +75,10 @@ def set_context(**kwargs: Any) -> None:
                     "For 'context.set_context', the argument 'mode' should be "
                     f"context.GRAPH_MODE (0) or context.PYNATIVE_MODE (1), but got {value}."
                 )
+            if value == GRAPH_MODE:
+                always.begin()
+            else:
+                always.end()
         elif name == "device_target":
             _check_target(value)
         elif name == "device_id":

@@ -20,6 +20,14 @@ class Generator(engine.Generator):
         device: "cpu".
     """
 
+    # captured calls draw from it; one that reads or sets its state is replayed
+    host_methods = frozenset({"device", *dir(engine.Generator)}) - {
+        "get_state", "initial_seed", "manual_seed", "seed", "set_state",
+    }  # fmt: skip
+
+    def host_guard(self) -> None:
+        """Nothing: draws continue the stream."""
+
     def __init__(self, device: Any = "cpu") -> None:
         super().__init__(Device(device).type)
         self.device: Any = cpu

@@ -34,7 +34,8 @@ def check_backend(backend: Any) -> None:
 
 def is_compiling() -> bool:
     """Whether a call is being captured."""
-    return current() is not None
+    capture = current()
+    return capture is not None and not getattr(capture, "careful", False)
 
 
 def reset() -> None:
@@ -51,18 +52,18 @@ def graph_break(msg: str = "") -> None:
 
 
 def mark_dynamic(t: Any, index: Any, *, min: int | None = None, max: int | None = None) -> None:  # noqa: A002
-    """Say that a length will change; lengths may always change in eager runs."""
+    """Say that a length will change; every length that comes is captured by itself anyway."""
 
 
 maybe_mark_dynamic = mark_static = mark_dynamic
 
 
 def mark_static_address(t: Any, guard: bool = True) -> None:
-    """Say that a tensor stays where it is; eager runs do not rely on it."""
+    """Say that a tensor stays where it is; its place is looked up at each run anyway."""
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """``fn``; there is no graph it could be kept out of."""
+    """``fn``; whatever it does to tensors is in the graph already."""
     if isinstance(fn, (list, tuple)):
         return [allow_in_graph(each) for each in fn]
     assert callable(fn), "allow_in_graph expects a callable"

@@ -1,10 +1,21 @@
-"""Settings of torch.compile that scripts change; remembered, without effect on eager runs."""
+"""Settings of torch.compile that scripts change.
+
+``recompile_limit`` (also ``cache_size_limit``), ``disable`` and ``error_on_recompile`` have their
+effect. The others choose between ways to trace that do not exist here; results do not depend on
+them, and they are remembered only.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import types
+from collections.abc import Iterator
 from typing import Any
+
+from mindtorch.engine.graph.jit import policy
+
+from . import exc
 
 accumulated_cache_size_limit = 256
 allow_unspec_int_on_nn_module = False
@@ -28,11 +39,34 @@ suppress_errors = False
 verbose = False
 
 
+@contextlib.contextmanager
+def patch(setting: Any = None, value: Any = None, **settings: Any) -> Iterator[None]:
+    """A block, or a decorated function, with other settings: a name and its value, a dictionary,
+    or keywords."""
+    wanted = dict(setting) if isinstance(setting, dict) else {setting: value} if setting else {}
+    wanted.update(settings)
+    module = sys.modules[__name__]
+    before = {name: getattr(module, name) for name in wanted}
+    try:
+        for name, each in wanted.items():
+            setattr(module, name, each)
+        yield
+    finally:
+        for name, each in before.items():
+            setattr(module, name, each)
+
+
 class _Settings(types.ModuleType):
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.__dict__ and not name.startswith("__"):
             raise AttributeError(f"torch._dynamo.config.{name} does not exist")
         super().__setattr__(name, value)
+        if name in ("recompile_limit", "cache_size_limit"):
+            policy.limit = value
+        elif name == "disable":
+            policy.disabled = value
+        elif name == "error_on_recompile":
+            policy.recompiled = exc.RecompileError if value else None
 
     def __getattr__(self, name: str) -> Any:
         raise AttributeError(f"torch._dynamo.config.{name} does not exist")

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 import functools
+import warnings
 import weakref
 from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine.graph.capture import current
+from mindtorch.engine.graph.guards import changes
 from mindtorch.engine.graph.jit import Jitted, jit
 
 from ..nn.modules.module import Module
 from .exc import Unsupported
 
 __all__ = ["OptimizedModule", "eager_function"]
+
+
+_TWICE = (
+    "Using `torch.compile(module)` when there are global hooks on modules (e.g., from "
+    "`register_module_forward_hook`); this will cause the hooks to fire an extra time for the "
+    "`OptimizedModule` created by `torch.compile(module)`. If this causes undesired behavior, "
+    "please try using `module.compile()`, or use the per-module hooks instead"
+)
 
 
 class OptimizedModule(Module):
@@ -23,12 +33,17 @@ class OptimizedModule(Module):
     name, as they do in torch.
     """
 
-    _own = frozenset({"_orig_mod", "training"})
+    _own = frozenset({"_orig_mod"})
 
     def __init__(self, mod: Module) -> None:
         super().__init__()
         self._orig_mod = mod
-        self.training = mod.training
+        del self.__dict__["training"]  # it is read from the module
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if any(changes.everywhere):
+            warnings.warn(_TWICE, stacklevel=2)
+        return super().__call__(*args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Any:
         call = _compiled.get(self, self._orig_mod)
@@ -66,22 +81,24 @@ class OptimizedModule(Module):
 _compiled: weakref.WeakKeyDictionary[OptimizedModule, Jitted] = weakref.WeakKeyDictionary()
 
 
-def compiled_module(module: Module, whole: bool, recorded: bool = False) -> OptimizedModule:
+def compiled_module(
+    module: Module, whole: bool, recorded: bool = False, limit: int | None = None
+) -> OptimizedModule:
     """``module`` with calls that are captured once and then run as kernels."""
     result = OptimizedModule(module)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         return module(*args, **kwargs)
 
-    _compiled[result] = jit(call, Unsupported if whole else None, recorded)
+    _compiled[result] = jit(call, Unsupported if whole else None, recorded, limit)
     return result
 
 
 def compiled_function(
-    function: Callable[..., Any], whole: bool, recorded: bool = False
+    function: Callable[..., Any], whole: bool, recorded: bool = False, limit: int | None = None
 ) -> Callable[..., Any]:
     """``function``, captured once and then run as kernels."""
-    compiled = jit(function, Unsupported if whole else None, recorded)
+    compiled = jit(function, Unsupported if whole else None, recorded, limit)
     compiled._torchdynamo_orig_callable = function  # type: ignore[attr-defined]
     return compiled
 

@@ -19,3 +19,7 @@ class InvalidBackend(TorchDynamoException):
 
 class Unsupported(TorchDynamoException):
     """Code that cannot be one graph although ``fullgraph=True`` was asked for."""
+
+
+class RecompileError(TorchDynamoException):
+    """A function was called that would be compiled again, while ``error_on_recompile`` is set."""

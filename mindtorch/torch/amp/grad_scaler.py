@@ -157,6 +157,12 @@ class GradScaler:
         self.unscale_(optimizer, copies)
         return copies
 
+    host_methods = frozenset({"scale", "unscale_", "step", "update"})
+
+    def host_guard(self) -> bool:
+        """What captured calls rely on besides the scale, which they read."""
+        return self._enabled
+
     @host_call
     def unscale_(self, optimizer: Any, grads: Any = None) -> None:
         """Divide the optimizer's gradients by the scale, once, before they are clipped.

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
+
+from mindtorch.engine.graph.jit import policy
 
 from ._compile import compile as compile
 
@@ -65,7 +68,7 @@ def cudagraph_mark_step_begin() -> None:
 
 
 def allow_in_graph(fn: Any) -> Any:
-    """``fn``; there is no graph it could be kept out of."""
+    """``fn``; whatever it does to tensors is in the graph already."""
     from .. import _dynamo
 
     return _dynamo.allow_in_graph(fn)
@@ -84,21 +87,56 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 
 class set_stance:  # noqa: N801
-    """What compiled functions do from now on, or in a block; they always run eagerly."""
+    """What compiled functions do from now on, or in a block, or in a decorated function.
+
+    Args:
+        stance: "default" compiles; "force_eager" runs everything eagerly; "eager_on_recompile"
+            runs eagerly what was not compiled before; "fail_on_recompile" raises RuntimeError
+            there; "eager_then_compile" and "aot_eager_then_compile" run a function's first call
+            eagerly.
+        skip_guard_eval_unsafe: guards are checked nevertheless.
+        force_backend: a name of :func:`list_backends`, checked; those for debugging run eagerly.
+
+    Raises:
+        RuntimeError: no such stance, or a backend with another stance than "default".
+    """
 
     def __init__(
         self, stance: str = "default", *, skip_guard_eval_unsafe: bool = False,
         force_backend: Any = None,
     ) -> None:  # fmt: skip
-        self.stance = stance
         if stance not in _STANCES:
-            raise RuntimeError(f"invalid torch.compile stance '{stance}'")
+            raise RuntimeError(
+                f"invalid torch.compile stance 'DynamoStance(stance={stance!r}, "
+                f"skip_guard_eval_unsafe={skip_guard_eval_unsafe}, backend={force_backend!r})'"
+            )
+        if force_backend is not None:
+            from .. import _dynamo
+
+            if stance != "default":
+                raise RuntimeError("non-default stance cannot have force_backend set")
+            _dynamo.check_backend(force_backend)
+            stance = "force_eager" if force_backend in _dynamo._DEBUGGING else stance
+        self.stance = stance
+        self._before = policy.stance
+        policy.stance = stance
 
     def __enter__(self) -> None:
-        """Functions run eagerly already."""
+        policy.stance = self.stance
 
     def __exit__(self, *exception: object) -> None:
-        """Functions run eagerly still."""
+        policy.stance = self._before
 
     def __call__(self, fn: Any) -> Any:
-        return fn
+        """``fn``, which takes the stance while it runs; outside of it the stance is as before."""
+        policy.stance = self._before
+
+        @functools.wraps(fn)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            before, policy.stance = policy.stance, self.stance
+            try:
+                return fn(*args, **kwargs)
+            finally:
+                policy.stance = before
+
+        return call

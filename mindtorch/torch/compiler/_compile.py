@@ -45,6 +45,7 @@ def compile(  # noqa: A001
             debugging ("eager", "aot_eager") run op by op.
         mode: of "inductor"; not together with ``options``.
         disable: return ``model`` as it is.
+        recompile_limit: how often it may be captured for one structure of arguments.
 
     Raises:
         RuntimeError: the mode is not known, or both mode and options are given.
@@ -75,7 +76,8 @@ def compile(  # noqa: A001
     if disable:
         return model
     graphs = mode in _GRAPHED or bool((options or {}).get("triton.cudagraphs"))
-    return _wrapped(model, chosen, fullgraph, graphs or chosen == "cudagraphs")
+    recorded = graphs or chosen == "cudagraphs"
+    return _wrapped(model, chosen, fullgraph, recorded, recompile_limit)
 
 
 def _dynamo_default() -> Any:
@@ -84,7 +86,9 @@ def _dynamo_default() -> Any:
     return get_default_backend()
 
 
-def _wrapped(model: Any, backend: Any, whole: bool, recorded: bool) -> Any:
+def _wrapped(
+    model: Any, backend: Any, whole: bool, recorded: bool, limit: int | None
+) -> Any:
     from .. import _dynamo
     from .._dynamo import eval_frame
     from ..nn.modules.module import Module
@@ -94,9 +98,9 @@ def _wrapped(model: Any, backend: Any, whole: bool, recorded: bool) -> Any:
     eager = backend in _dynamo._DEBUGGING
     if isinstance(model, Module):
         return eval_frame.OptimizedModule(model) if eager else (
-            eval_frame.compiled_module(model, whole, recorded)
+            eval_frame.compiled_module(model, whole, recorded, limit)
         )
     assert callable(model), f"A callable function is expected, but {type(model)} is provided."
     return eval_frame.eager_function(model) if eager else (
-        eval_frame.compiled_function(model, whole, recorded)
+        eval_frame.compiled_function(model, whole, recorded, limit)
     )

@@ -1,22 +1,21 @@
-"""torch.jit: the marks that TorchScript reads, for code that is run as Python.
+"""torch.jit: `script` and `trace` compile as `torch.compile` does, from the Python code.
 
-There is no TorchScript here. A scripted function means the same as the Python function, so `script`
-and `trace` give back what they were given and say once that nothing was compiled; `torch.compile`
-compiles. `save` and `load` keep the Python object; files of TorchScript and its classes raise.
+There is no TorchScript here. A scripted or traced function means the same as the Python function:
+its calls are captured and run as kernels, and code that cannot be captured is replayed. Modules
+are compiled in place. `save` and `load` keep the Python object; files of TorchScript raise.
 """
 
 from __future__ import annotations
 
-import functools
 import typing
-import warnings
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
 from mindtorch.torch._absent import absent_class
 from mindtorch.torch.nn import Module
 
-from ._archives import load, save, with_save
+from ._archives import load, save
+from ._compiled import ScriptFunction, compiled
 from .annotations import BroadcastingList1, BroadcastingList2, BroadcastingList3
 
 __all__ = [
@@ -54,7 +53,7 @@ __all__ = [
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
 
-_WHY = "there is no TorchScript; torch.compile compiles, torch.save keeps a state_dict"
+_WHY = "there is no TorchScript; script and torch.compile compile Python functions and modules"
 _isinstance = isinstance
 
 
@@ -71,54 +70,92 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """False: `trace` runs the function, and records nothing."""
+    """False: branches of a traced function stay Python's."""
     return False
 
 
-@functools.cache
-def _warn_once(name: str) -> None:
-    warnings.warn(
-        f"torch.jit.{name} compiles nothing in mindtorch: the Python code itself is run. "
-        "torch.compile compiles.",
-        stacklevel=3,
-    )
-
-
 def script(
-    obj: T,
+    obj: Any,
     optimize: None = None,
     _frames_up: int = 0,
     _rcb: Any = None,
     example_inputs: Any = None,
-) -> T:
-    """Give back `obj`, a function, class or module: run as Python it means the same."""
-    _warn_once("script")
-    return typing.cast(T, with_save(obj))
+) -> Any:
+    """Compile `obj`: a module in place, a function as a :class:`ScriptFunction`.
 
-
-def trace(func: T, example_inputs: Any = None, *args: Any, **kwargs: Any) -> T:
-    """Run `func` on the example inputs, as torch does to record it, and give it back.
-
-    Branches stay Python's: unlike a recording it may take another one next time.
+    Classes and whatever else is given come back as they are: Python runs them. Example inputs only
+    tell TorchScript the types of arguments, which Python needs not know.
     """
-    _warn_once("trace")
-    if example_inputs is not None:
-        given = example_inputs if _isinstance(example_inputs, tuple) else (example_inputs,)
-        typing.cast(Callable[..., Any], func)(*given)
-    return typing.cast(T, with_save(func))
+    return compiled(obj)
 
 
-def trace_module(mod: Any, inputs: dict[str, Any], *args: Any, **kwargs: Any) -> Any:
-    """Run the methods that `inputs` names, each on its inputs, and give the module back."""
-    _warn_once("trace_module")
-    for name, each in inputs.items():
-        given = each if _isinstance(each, tuple) else (each,)
-        (mod if name == "forward" else getattr(mod, name))(*given)
-    return with_save(mod)
+def trace(
+    func: Any,
+    example_inputs: Any = None,
+    optimize: None = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_kwarg_inputs: dict[str, Any] | None = None,
+    _store_inputs: bool = True,
+) -> Any:
+    """Compile `func`, and run it on the example inputs.
+
+    Branches stay Python's: unlike a recording it may take another one next time, so there is
+    nothing that `check_trace`, `check_tolerance` or `strict` could find wrong. `check_inputs` are
+    run as well.
+
+    Args:
+        func: a module, compiled in place, or a function.
+        example_inputs: a tensor or a tuple of arguments.
+        example_kwarg_inputs: arguments by name, instead.
+
+    Raises:
+        RuntimeError: there are no example inputs, or those of both kinds.
+    """
+    if (example_inputs is None) == (example_kwarg_inputs is None):
+        raise RuntimeError("example_kwarg_inputs or example_inputs should be given, but not both")
+    made = compiled(func)
+    for each in ([] if example_inputs is None else [example_inputs]) + list(check_inputs or ()):
+        made(*(each if _isinstance(each, tuple) else (each,)))
+    if example_kwarg_inputs is not None:
+        made(**example_kwarg_inputs)
+    return made
+
+
+def trace_module(
+    mod: Any,
+    inputs: dict[str, Any],
+    optimize: None = None,
+    check_trace: bool = True,
+    check_inputs: Any = None,
+    check_tolerance: float = 1e-5,
+    strict: bool = True,
+    _force_outplace: bool = False,
+    _module_class: Any = None,
+    _compilation_unit: Any = None,
+    example_inputs_is_kwarg: bool = False,
+    _store_inputs: bool = True,
+) -> Any:
+    """Compile a module in place, and run the methods that `inputs` names on their inputs; see
+    :func:`trace`. Methods other than `forward` run as Python."""
+    made = compiled(mod)
+    for named in (inputs, *(check_inputs or ())):
+        for name, each in named.items():
+            call = made if name == "forward" else getattr(made, name)
+            if example_inputs_is_kwarg:
+                call(**each)
+            else:
+                call(*(each if _isinstance(each, tuple) else (each,)))
+    return made
 
 
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
-    """The module, which must be in eval mode: there is no program whose parameters to inline.
+    """The module, compiled; parameters stay tensors that calls read.
 
     Raises:
         RuntimeError: the module is in train mode.
@@ -128,14 +165,12 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
             "Freezing is currently only implemented for modules in eval mode. Please call .eval() "
             "on your module before freezing."
         )
-    _warn_once("freeze")
-    return mod
+    return compiled(mod)
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """The module in eval mode."""
-    _warn_once("optimize_for_inference")
-    return mod.eval()
+    """The module in eval mode, compiled."""
+    return compiled(mod.eval())
 
 
 def script_method(fn: F) -> F:
@@ -144,11 +179,11 @@ def script_method(fn: F) -> F:
 
 
 class TracerWarning(Warning):
-    """What torch's tracer warns with; `trace` records nothing here and never warns so."""
+    """What torch's tracer warns with; branches are not frozen here, so it has no cause."""
 
 
 def script_if_tracing(fn: F) -> F:
-    """`fn`: tracing never happens, so it is never scripted."""
+    """`fn`: what calls it is compiled with it."""
     return fn
 
 
@@ -231,8 +266,6 @@ def wait(future: Future) -> Any:
     """The value of a `fork`."""
     return future.wait()
 
-
-ScriptFunction = absent_class("torch.jit", "ScriptFunction", _WHY)
 
 class ScriptModule(Module):
     """The base of modules whose methods are marked as scripts; they run as Python."""

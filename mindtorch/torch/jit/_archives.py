@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import os
-import types
 import zipfile
 from typing import Any
 
@@ -79,11 +78,13 @@ def load(
         if name not in found["extra_files"]:
             raise RuntimeError(f"torch.jit.load: the file has no extra file {name!r}")
         _extra_files[name] = found["extra_files"][name]  # type: ignore[index]
-    return with_save(found["object"])
+    from ._compiled import compiled
+
+    return compiled(found["object"])
 
 
 def with_save(obj: Any) -> Any:
-    """`obj`, a module or a function, with the method `save` that scripts have."""
-    if isinstance(obj, (Module, types.FunctionType)) and not hasattr(obj, "save"):
+    """`obj`, a module, with the method `save` that scripts have."""
+    if isinstance(obj, Module) and not hasattr(obj, "save"):
         object.__setattr__(obj, "save", functools.partial(save, obj))
     return obj

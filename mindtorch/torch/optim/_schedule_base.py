@@ -129,6 +129,11 @@ class LRScheduler:
         notice_steps(optimizer)
         self._initial_step()
 
+    host_methods = frozenset({"step"})
+
+    def host_guard(self) -> None:
+        """Nothing: captured calls run :meth:`step` as it is."""
+
     def _initial_step(self) -> None:
         self._step_count = 0
         self._is_initial = True

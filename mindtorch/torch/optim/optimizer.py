@@ -127,6 +127,13 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
+    # what captured calls may use while the groups have the same parameters
+    host_methods = frozenset({"step", "zero_grad", "parameters"})
+
+    def host_guard(self) -> tuple[int, ...]:
+        """The identities of the parameters, by which captured calls know the optimizer again."""
+        return tuple([id(p) for group in self.param_groups for p in group["params"]])
+
     def _reset_hooks(self) -> None:
         self._optimizer_step_pre_hooks: OrderedDict[int, Any] = OrderedDict()
         self._optimizer_step_post_hooks: OrderedDict[int, Any] = OrderedDict()
@@ -412,8 +419,8 @@ def _takes_gradients(step: Any) -> bool:
 
 def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     """``step`` with hooks around it."""
-    compiled = host_call(step)
 
+    @host_call
     @functools.wraps(step)
     def wrapper(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
         pre = (*_global_hooks["pre"].values(), *self._optimizer_step_pre_hooks.values())
@@ -427,7 +434,7 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
                     )
                 args, kwargs = changed
         with _named_step(self), _own_gradients(self, step, args, kwargs) as (args, kwargs):
-            result = compiled(self, *args, **kwargs)
+            result = step(self, *args, **kwargs)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_hooks["post"].values()):
             hook(self, args, kwargs)
         return result

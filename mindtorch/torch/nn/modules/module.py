@@ -108,6 +108,15 @@ def _indented(text: str) -> str:
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
 
 
+_HOOKS_OF_CALLS = ("_forward_hooks", "_forward_pre_hooks", "_backward_hooks", "_backward_pre_hooks")
+# what torch.jit gives modules, and what to say instead
+_OF_SCRIPTS = frozenset({"code", "code_with_constants", "graph", "inlined_graph"})
+NO_SCRIPT = (
+    "there is no TorchScript in mindtorch, calls are compiled from Python; "
+    "torch._dynamo.explain(module)(*args) shows the graphs"
+)
+
+
 class Module(StateMixin, TreeMixin):
     """A part of a network: parameters, buffers, submodules, and what it computes from inputs.
 
@@ -165,9 +174,19 @@ class Module(StateMixin, TreeMixin):
             or _global_forward_pre_hooks
             or _global_backward_hooks
             or _global_backward_pre_hooks
+            or "_compiled_call_impl" in fields
         ):
             return self.forward(*args, **kwargs)
+        if "_compiled_call_impl" in fields:
+            return fields["_compiled_call_impl"](*args, **kwargs)
         return self._call_with_hooks(args, kwargs)
+
+    def _call_uncompiled(self, *args: Any, **kwargs: Any) -> Any:
+        """The call that :meth:`compile` compiles."""
+        fields = self.__dict__
+        if any(map(fields.get, _HOOKS_OF_CALLS)) or any(changes.everywhere):
+            return self._call_with_hooks(args, kwargs)
+        return self.forward(*args, **kwargs)
 
     def _call_impl(self, *args: Any, **kwargs: Any) -> Any:
         return self.__call__(*args, **kwargs)
@@ -385,6 +404,8 @@ class Module(StateMixin, TreeMixin):
         for registry in _REGISTRIES:
             if registry in fields and name in fields[registry]:
                 return fields[registry][name]
+        if name in _OF_SCRIPTS and "_compiled_call_impl" in fields:
+            raise AttributeError(f"{type(self).__name__}.{name}: {NO_SCRIPT}")
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -623,10 +644,12 @@ class Module(StateMixin, TreeMixin):
                     parameter._grad.zero_()
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
-        """Compile this module's forward in place."""
+        """Compile this module's calls in place; the arguments are those of ``torch.compile``."""
         from ... import compiler
 
-        compiler._compile.compile(self, *args, **kwargs)
+        made = compiler._compile.compile(self._call_uncompiled, *args, **kwargs)
+        changes.count += 1
+        self.__dict__["_compiled_call_impl"] = made
 
     # --- showing -----------------------------------------------------------------------------
 
@@ -671,3 +694,7 @@ _HOOK_FIELDS = (
 
 
 changes.module_type = Module
+changes.everywhere = (
+    _global_forward_pre_hooks, _global_forward_hooks, _global_backward_hooks,
+    _global_backward_pre_hooks,
+)  # fmt: skip

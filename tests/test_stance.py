@@ -1,0 +1,105 @@
+"""torch.compiler.set_stance, torch._dynamo.config and module.compile() do what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import mindtorch.torch as torch
+from mindtorch import mindspore as ms
+from mindtorch.engine.graph import always
+
+
+@pytest.fixture(autouse=True)
+def default_stance() -> Iterator[None]:
+    yield
+    torch.compiler.set_stance("default")
+
+
+def compiled() -> Any:
+    return torch.compile(lambda x: x * 2)
+
+
+def test_stances_steer_what_is_compiled() -> None:
+    """As a call, as a block and as a decorator; results are the same throughout."""
+    call, x = compiled(), torch.ones(2)
+    with torch.compiler.set_stance("force_eager"):
+        assert call(x).tolist() == call(x).tolist() == [2, 2] and call.traces == 0
+    call(x)
+    assert call.traces == 1
+    torch.compiler.set_stance("eager_on_recompile")
+    assert call(torch.ones(3)).tolist() == [2, 2, 2] and call.traces == 1
+    torch.compiler.set_stance("default")
+
+    @torch.compiler.set_stance("fail_on_recompile")
+    def strict(x: Any) -> Any:
+        return call(x)
+
+    assert strict(x).tolist() == [2, 2]
+    with pytest.raises(RuntimeError, match="Detected recompile when"):
+        strict(torch.ones(3))
+    assert call(torch.ones(3)).tolist() == [2, 2, 2] and call.traces == 2
+    later = compiled()
+    with torch.compiler.set_stance("eager_then_compile"):
+        later(x)
+        assert later.traces == 0
+        later(x)
+        assert later.traces == 1
+    with pytest.raises(RuntimeError, match="invalid torch"):
+        torch.compiler.set_stance("lazy")
+    with pytest.raises(RuntimeError, match="cannot have force_backend"):
+        torch.compiler.set_stance("force_eager", force_backend="eager")
+
+
+def test_settings_of_dynamo_have_their_effect() -> None:
+    """Limits, errors on a second capture, and the switch that turns compiling off."""
+    config, call = torch._dynamo.config, compiled()
+    with config.patch(disable=True):
+        call(torch.ones(2))
+        assert call.traces == 0
+    call(torch.ones(2))
+    with config.patch("error_on_recompile", True), pytest.raises(
+        torch._dynamo.exc.RecompileError
+    ):
+        call(torch.ones(3))
+    held = [0]
+    limited = torch.compile(lambda x: x * held[0], recompile_limit=2)
+    for held[0] in range(5):
+        assert limited(torch.ones(1)).tolist() == [held[0]]
+    assert limited.traces == 2
+
+
+def test_a_module_compiled_in_place() -> None:
+    """module.compile() compiles its calls, also with hooks; copies and files are not compiled."""
+    net = torch.nn.Linear(2, 2)
+    net.compile()
+    x = torch.ones(1, 2)
+    assert net(x).tolist() == net.forward(x).tolist()
+    assert net._compiled_call_impl.traces == 1 and not net._compiled_call_impl.eager
+    net.register_forward_hook(lambda module, given, result: result * 2)
+    assert net(x).tolist() == (net.forward(x) * 2).tolist()
+
+
+def test_graph_mode_of_mindspore_compiles_what_repeats() -> None:
+    """Without decorators; PYNATIVE_MODE ends it."""
+    x = ms.Tensor([1.0, 2.0])
+    try:
+        ms.set_context(mode=ms.GRAPH_MODE)
+        for _ in range(4):
+            found = (x * 3 + 1).asnumpy().tolist()
+            assert found == [4.0, 7.0]
+        assert always.tree() is not None and always.tree().runs > 0  # type: ignore[union-attr]
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert always.tree() is None
+
+
+def test_a_cell_given_to_jit_is_compiled() -> None:
+    """ms.jit(cell) compiles the cell in place, with its construct."""
+    cell = ms.nn.Dense(2, 2)
+    assert ms.jit(cell) is cell
+    x = ms.Tensor([[1.0, 2.0]])
+    assert cell(x).asnumpy().tolist() == cell.construct(x).asnumpy().tolist()
+    assert cell._compiled_call_impl.traces == 1
