@@ -116,9 +116,6 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "bits of erfinv of float32 below 2**-12 that are no multiples of 2**-24", "all",
         "Intel's MKL, which torch calls, gives the farther neighbour for 3 of 10,000 inputs; they "
         "are listed for all others, and so nn.init.trunc_normal_ has torch's bits"),
-    Gap("feature", "bits of products of matrices as small as affine grids' (n, 3) by (3, 2)", "all",
-        "MKL rounds products and sums apart where there are few columns, our library together: "
-        "one in 3,000 bytes of a sheared image differs by one"),
     Gap("module", "CrossMapLRN2d's gradient as PyTorch's", "all",
         "PyTorch sums over other channels than in its forward; ours is the derivative"),
     Gap("feature", "SummaryWriter.add_onnx_graph", "all",

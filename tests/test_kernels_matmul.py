@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 
+import mindtorch.torch as mt
 from mindtorch.kernels.cpu import blas, threads
 from mindtorch.kernels.cpu import matmul as kernels
 
@@ -210,3 +211,29 @@ def test_the_kernel_set_of_blas_can_be_chosen_and_the_environment_is_restored() 
         cwd=os.path.dirname(os.path.dirname(__file__)),
     )  # fmt: skip
     assert done.stdout.split() == ["Sandybridge", "None"]
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64"])
+@pytest.mark.parametrize("transposed", [(False, False), (False, True), (True, False)])
+def test_products_of_two_or_three_terms_have_torchs_bits(
+    kind: str, transposed: tuple[bool, bool]
+) -> None:
+    """MKL rounds each product and each sum there; grids of turned images, rotations of points
+    and first layers of two features are such products."""
+    generator = np.random.default_rng(0)
+    for m, k, n in [(1961, 3, 2), (1, 2, 4), (50, 3, 3), (3, 2, 9), (7, 3, 11), (50, 2, 1)]:
+        a, b = generator.normal(size=(m, k)).astype(kind), generator.normal(size=(k, n))
+        b, c = b.astype(kind), generator.normal(size=n).astype(kind)
+        found = []
+        for t in (mt, torch):
+            x, y = (
+                t.from_numpy(z.T.copy()).t() if turned else t.from_numpy(z)
+                for z, turned in zip((a, b), transposed, strict=True)
+            )
+            results = [x @ y, x[None].bmm(y[None]), t.stack([x, x]) @ y]
+            if m > 1:
+                weight, bias = t.from_numpy(b.T.copy()), t.from_numpy(c)
+                results.append(t.nn.functional.linear(t.from_numpy(a), weight, bias))
+            found.append([z.numpy() for z in results])
+        for mine, theirs in zip(*found, strict=True):
+            np.testing.assert_array_equal(mine, theirs)
