@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import heapq
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -170,10 +171,24 @@ class Pass:
                 hook((), (gradient,))
 
 
+def _tell_the_caller(node: Any) -> None:
+    """Warn with the lines that called the node's op, where the mode was on then, too."""
+    name, known = node.name().rpartition(":")[2], getattr(node, "metadata", None) or {}
+    if "traceback_" in known:
+        text = f"Traceback of forward call that caused the error:\n{known['traceback_']}"
+    else:
+        text = (
+            "No forward pass information available. Enable detect anomaly during forward pass for "
+            "more information."
+        )
+    warnings.warn(f"Error detected in {name}. {text}", stacklevel=2)
+
+
 def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
     for index, result in enumerate(results):
         stored = result._values() if result is not None and result._sparse else result
         if stored is not None and (stored.flat != stored.flat).any():
+            _tell_the_caller(node)
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {index}th output."
             )

@@ -127,13 +127,13 @@ def set_default_dtype(d: dtype) -> None:
 
 
 _LAZY = (
-    "_C", "__config__", "_custom_ops", "_dynamo", "_higher_order_ops", "_ops", "_tensor",
-    "_tensor_str", "_utils", "accelerator", "amp", "ao", "backends", "compiler", "cpu",
-    "distributed", "distributions",
-    "export", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg", "masked",
-    "mps", "mtia", "multiprocessing", "nested", "nn", "onnx", "ops", "optim", "overrides",
-    "package", "profiler", "quasirandom", "serialization", "signal", "sparse", "special", "storage",
-    "testing", "torch_version", "types", "utils", "xpu",
+    "_C", "__config__", "_custom_ops", "_dynamo", "_higher_order_ops", "_jit_internal", "_ops",
+    "_tensor", "_tensor_str", "_utils", "accelerator", "amp", "ao", "backends", "classes",
+    "compiler", "cpu", "distributed", "distributions", "export", "fft", "func", "functional",
+    "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "mtia",
+    "multiprocessing", "nested", "nn", "onnx", "ops", "optim", "overrides", "package",
+    "profiler", "quantization", "quasirandom", "serialization", "signal", "sparse", "special",
+    "storage", "testing", "torch_version", "types", "utils", "xpu",
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "compile": "compiler._compile",

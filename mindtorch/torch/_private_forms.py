@@ -21,9 +21,16 @@ from .nn._functional_antialias import output_size as output_size_of
 from .nn._functional_antialias import resize_smoothly
 
 __all__ = [
-    "_batch_norm_with_update", "_chunk_cat", "_native_batch_norm_legit",
-    "_softmax_backward_data", "_unsafe_masked_index", "_unsafe_masked_index_put_accumulate",
-    "_upsample_bicubic2d_aa", "_upsample_bilinear2d_aa", "max_pool2d_with_indices_backward",
+    "_batch_norm_with_update",
+    "_chunk_cat",
+    "_native_batch_norm_legit",
+    "_softmax_backward_data",
+    "_unsafe_masked_index",
+    "_unsafe_masked_index_put_accumulate",
+    "_upsample_bicubic2d_aa",
+    "_upsample_bilinear2d_aa",
+    "convolution_backward",
+    "max_pool2d_with_indices_backward",
 ]  # fmt: skip
 
 
@@ -177,3 +184,29 @@ def _smooth(mode: str) -> Any:
 
 _upsample_bilinear2d_aa = _smooth("bilinear")
 _upsample_bicubic2d_aa = _smooth("bicubic")
+
+
+def convolution_backward(
+    grad_output: Any, input: Any, weight: Any, bias_sizes: Any, stride: Any, padding: Any,  # noqa: A002
+    dilation: Any, transposed: bool, output_padding: Any, groups: int, output_mask: Any,
+) -> tuple[Any, Any, Any]:  # fmt: skip
+    """The gradients of a convolution for input, weight and bias, None where the mask has False."""
+    from . import autograd
+    from ._older_functions import convolution
+
+    bias = None if bias_sizes is None else weight.new_zeros(bias_sizes)
+    leaves: Any = [None if x is None else x.detach() for x in (input, weight, bias)]
+    chosen = [
+        x.requires_grad_() for x, need in zip(leaves, output_mask, strict=True)
+        if need and x is not None
+    ]  # fmt: skip
+    with autograd.enable_grad():
+        found = convolution(
+            leaves[0], leaves[1], leaves[2], stride, padding, dilation, transposed, output_padding,
+            groups,
+        )  # fmt: skip
+    gradients = iter(autograd.grad(found, chosen, grad_output))
+    return tuple(  # type: ignore[return-value]
+        next(gradients) if need and x is not None else None
+        for x, need in zip(leaves, output_mask, strict=True)
+    )

@@ -112,10 +112,17 @@ class _Native:
 
 def _native(name: str) -> _Native | None:
     """The function behind `torch.ops.aten.name`, if there is one."""
+    from mindtorch import torch
+
     from . import _private_forms as forms
     from ._registry import FUNCTIONS
 
-    found = getattr(forms, name) if name in forms.__all__ else FUNCTIONS.get(name)
+    if name in forms.__all__:
+        found = getattr(forms, name)
+    elif torch._LAZY_NAMES.get(name) in ("_neural", "_native", "_older_functions", "nn.functional"):
+        found = getattr(torch, name)
+    else:
+        found = FUNCTIONS.get(name)
     return None if found is None else _Native(name, found)
 
 

@@ -1,10 +1,26 @@
-"""Looking for the op that made a NaN."""
+"""Looking for the op that made a NaN, and for the line that called it."""
 
 from __future__ import annotations
 
+import traceback
+import warnings
 from typing import Any
 
 from mindtorch.engine import tape
+
+_plain_init = tape.Node.__init__
+
+
+def _traced_init(self: Any, *args: Any, **kwargs: Any) -> None:
+    """Nodes made while the mode is on know who called their op."""
+    _plain_init(self, *args, **kwargs)
+    frames = [f for f in traceback.extract_stack() if "/mindtorch/" not in f.filename]
+    self.metadata = {"traceback_": "".join(traceback.format_list(frames))}
+
+
+def _switch(enabled: bool, check_nan: bool) -> None:
+    tape.anomaly.enabled, tape.anomaly.check_nan = enabled, check_nan
+    tape.Node.__init__ = _traced_init if enabled else _plain_init  # type: ignore[method-assign]
 
 
 class set_detect_anomaly:  # noqa: N801
@@ -12,18 +28,25 @@ class set_detect_anomaly:  # noqa: N801
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._previous = tape.anomaly.enabled, tape.anomaly.check_nan
-        tape.anomaly.enabled, tape.anomaly.check_nan = mode, check_nan
+        _switch(mode, check_nan)
 
     def __enter__(self) -> None:
         """The mode was set when the object was made."""
 
     def __exit__(self, *exception: object) -> None:
-        tape.anomaly.enabled, tape.anomaly.check_nan = self._previous
+        _switch(*self._previous)
 
 
 class detect_anomaly(set_detect_anomaly):  # noqa: N801
+    """:class:`set_detect_anomaly`, on, with a warning that it costs time."""
+
     def __init__(self, check_nan: bool = True) -> None:
         super().__init__(True, check_nan)
+        warnings.warn(
+            "Anomaly Detection has been enabled. This mode will increase the runtime and should "
+            "only be enabled for debugging.",
+            stacklevel=2,
+        )
 
 
 def is_anomaly_enabled() -> Any:
@@ -36,4 +59,4 @@ def is_anomaly_check_nan_enabled() -> Any:
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
     """Switch :class:`set_detect_anomaly` on or off for good."""
-    tape.anomaly.enabled, tape.anomaly.check_nan = bool(enabled), bool(check_nan)
+    _switch(bool(enabled), bool(check_nan))

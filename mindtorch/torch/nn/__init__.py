@@ -24,7 +24,7 @@ from .parameter import UninitializedParameter as UninitializedParameter
 
 def __getattr__(name: str) -> Any:
     """What few programs use is imported when first used."""
-    if name in ("attention", "parallel", "quantized"):
+    if name in ("attention", "common_types", "grad", "parallel", "quantized"):
         return importlib.import_module(f"{__name__}.{name}")
     if name == "DataParallel":
         from .parallel import DataParallel

@@ -11,10 +11,25 @@ from mindtorch.engine.tensor import from_array
 from .._arguments import normalize_axis
 from . import _products
 from ._dispatch import install as _install
+from ._legacy import (
+    BFloat16Tensor,
+    ByteTensor,
+    CharTensor,
+    DoubleTensor,
+    FloatTensor,
+    HalfTensor,
+    IntTensor,
+    LongTensor,
+    ShortTensor,
+)
 from ._products import sampled_addmm
 from ._tensor import SparseTensor, missing
 
-__all__ = ["addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum"]
+__all__ = [
+    "BFloat16Tensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
+    "IntTensor", "LongTensor", "ShortTensor", "addmm", "log_softmax", "mm", "sampled_addmm",
+    "softmax", "spdiags", "sum",
+]  # fmt: skip
 
 
 def mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:

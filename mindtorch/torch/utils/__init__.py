@@ -16,7 +16,10 @@ absent_module(
     "include_paths load load_inline",
 )
 absent_module("utils.mobile_optimizer", _NO_SCRIPT, "", "optimize_for_mobile")
-_MODULES = ("_pytree", "checkpoint", "data", "dlpack", "hooks", "model_zoo")
+_MODULES = (
+    "_python_dispatch", "_pytree", "benchmark", "checkpoint", "collect_env", "data",
+    "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "module_tracker", "weak",
+)  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

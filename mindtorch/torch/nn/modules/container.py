@@ -220,7 +220,7 @@ class ModuleList(Module):
 
     def __repr__(self) -> str:
         """Equal modules in a row are written once, with their places."""
-        from .module import _indented
+        from .module import _addindent
 
         texts = [repr(item) for item in self]
         if not texts:
@@ -234,9 +234,11 @@ class ModuleList(Module):
         lines = []
         for first, last, text in groups:
             if first == last:
-                lines.append(f"({first}): {_indented(text)}")
+                lines.append(f"({first}): {_addindent(text, 2)}")
             else:
-                lines.append(f"({first}-{last}): {_indented(f'{last - first + 1} x {text}')}")
+                lines.append(
+                    f"({first}-{last}): {_addindent(f'{last - first + 1} x {text}', 2)}"
+                )
         return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
 
 

@@ -100,9 +100,9 @@ def _typename(value: Any) -> str:
     return f"{module}.{kind.__qualname__}"
 
 
-def _indented(text: str) -> str:
-    first, *rest = text.split("\n")
-    return "\n".join([first, *["  " + line for line in rest]])
+def _addindent(s_: str, numSpaces: int) -> str:  # noqa: N803
+    """The text with blanks before each line but the first; by torch's name, for modules' reprs."""
+    return s_.replace("\n", "\n" + " " * numSpaces)
 
 
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
@@ -663,7 +663,7 @@ class Module(StateMixin, TreeMixin):
     def __repr__(self) -> str:
         extra = self.extra_repr()
         extra_lines = extra.split("\n") if extra else []
-        child_lines = [f"({name}): {_indented(repr(m))}" for name, m in self._modules.items()]
+        child_lines = [f"({name}): {_addindent(repr(m), 2)}" for name, m in self._modules.items()]
         lines = extra_lines + child_lines
         if not lines:
             return f"{self._get_name()}()"

@@ -54,3 +54,21 @@ def empty_parameter(shape: Any, device: Any = None, dtype: Any = None) -> Any:
             )
     chosen = dtypes.default if dtype is None else as_dtype(dtype)
     return Parameter(new_empty(aval(tuple(shape), chosen, None, as_device(device))))
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Take ``prefix`` from the front of the keys that begin with it, and of the metadata's.
+
+    The dictionary is changed; "module." is what DataParallel puts in front.
+    """
+    for key in [key for key in state_dict if key.startswith(prefix)]:
+        state_dict[key[len(prefix) :]] = state_dict.pop(key)
+    metadata = getattr(state_dict, "_metadata", None)
+    if metadata is None:
+        return
+    for key in [key for key in metadata if key]:
+        # "module" is the wrapper itself and "module.conv" a part of it
+        if key == prefix.removesuffix("."):
+            metadata[""] = metadata.pop(key)
+        elif key.startswith(prefix):
+            metadata[key[len(prefix) :]] = metadata.pop(key)

@@ -1,5 +1,7 @@
 """Data sets, samplers and loaders."""
 
+from mindtorch.torch._absent import absent_class, absent_function
+
 from . import _utils as _utils
 from ._worker import get_worker_info as get_worker_info
 from .collate import default_collate as default_collate
@@ -21,6 +23,11 @@ from .sampler import SequentialSampler as SequentialSampler
 from .sampler import SubsetRandomSampler as SubsetRandomSampler
 from .sampler import WeightedRandomSampler as WeightedRandomSampler
 
+_NO_PIPES = "DataPipes are deprecated in torch; Dataset and IterableDataset take their place"
+IterDataPipe = absent_class("torch.utils.data", "IterDataPipe", _NO_PIPES)
+MapDataPipe = absent_class("torch.utils.data", "MapDataPipe", _NO_PIPES)
+functional_datapipe = absent_function("torch.utils.data", "functional_datapipe", _NO_PIPES)
+
 __all__ = [
     "BatchSampler",
     "ChainDataset",
@@ -28,7 +35,9 @@ __all__ = [
     "DataLoader",
     "Dataset",
     "DistributedSampler",
+    "IterDataPipe",
     "IterableDataset",
+    "MapDataPipe",
     "RandomSampler",
     "Sampler",
     "SequentialSampler",
@@ -39,6 +48,7 @@ __all__ = [
     "WeightedRandomSampler",
     "default_collate",
     "default_convert",
+    "functional_datapipe",
     "get_worker_info",
     "random_split",
 ]

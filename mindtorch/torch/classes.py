@@ -1,0 +1,39 @@
+"""``torch.classes``: classes of C++ that libraries register with torch; there are none."""
+
+from __future__ import annotations
+
+import sys
+from types import ModuleType
+from typing import Any, NoReturn
+
+from ._absent import refuse
+
+
+class _Space(ModuleType):
+    """``torch.classes.<name>``."""
+
+    def __getattr__(self, attribute: str) -> Any:
+        if attribute.startswith("__"):
+            raise AttributeError(attribute)
+        name = self.__name__.rpartition(".")[2]
+        raise RuntimeError(
+            f"Tried to instantiate class '{name}.{attribute}', but it does not exist! Ensure that "
+            "it is registered via torch::class_"
+        )
+
+
+class _Classes(_Space):
+    loaded_libraries: frozenset[str] = frozenset()
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        made = self.__dict__[name] = _Space(f"torch.classes.{name}")
+        return made
+
+    def load_library(self, path: str) -> NoReturn:
+        """Raises NotImplementedError: libraries of C++ are not loaded."""
+        refuse("torch.classes.load_library", "libraries of C++ are not loaded")
+
+
+sys.modules[__name__].__class__ = _Classes
