@@ -84,9 +84,9 @@ def prepared(side: str, workload: dict[str, Any], threads: int) -> Any:
     if side == "jax":
         # XLA takes as many threads as it may use cores
         os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])
-        import jax_models
+        import _jax_models
 
-        return jax_models.build(workload["model"], **workload["sizes"])
+        return _jax_models.build(workload["model"], **workload["sizes"])
     sys.path.insert(0, str(ROOT))
     from tests.models import build
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mindtorch.mindspore as ms
-from mindtorch.mindspore import Parameter, Tensor, nn, ops
+from mindtorch.mindspore import Parameter, Tensor, mint, nn, ops
 
 GOLDEN = Path(__file__).parent / "golden" / "mindspore_expressions.json.gz"
 
@@ -33,8 +33,8 @@ def _names():
         "q": np.array([[1, -1, 1, -1]] * 3, np.float32),
     }  # fmt: skip
     tensors = {name: Tensor(array) for name, array in arrays.items()}
-    return {"ms": ms, "nn": nn, "ops": ops, "Tensor": Tensor, "Parameter": Parameter, "np": np,
-            **tensors}  # fmt: skip
+    return {"ms": ms, "nn": nn, "ops": ops, "mint": mint, "Tensor": Tensor,
+            "Parameter": Parameter, "np": np, **tensors}  # fmt: skip
 
 
 def _differs(wanted, found):

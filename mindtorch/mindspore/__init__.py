@@ -37,11 +37,13 @@ from .common.dtype import *
 from .context import *
 from .train import *
 
+_LATER = ("dataset", "mint", "experimental", "numpy")
+
 
 def __getattr__(name: str) -> _Any:
-    """The data pipeline is imported when it is first used."""
-    if name == "dataset":
+    """Large parts are imported when they are first used."""
+    if name in _LATER:
         import importlib
 
-        return importlib.import_module(f"{__name__}.dataset")
+        return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'mindspore' has no attribute {name!r}")

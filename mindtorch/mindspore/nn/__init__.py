@@ -12,8 +12,10 @@ from . import (
     normalization,
     optim,
     optim_others,
+    others,
     pooling,
     recurrent,
+    transformer,
     wrap,
 )
 from .activation import *
@@ -30,8 +32,10 @@ from .normalization import *
 from .optim import *
 from .optim_others import *
 from .optimizer import Optimizer as Optimizer
+from .others import *
 from .pooling import *
 from .recurrent import *
+from .transformer import *
 from .wrap import *
 
 __all__ = [  # noqa: PLE0604
@@ -41,7 +45,7 @@ __all__ = [  # noqa: PLE0604
         name
         for module in (
             activation, basic, conv, dynamic_lr, learning_rate_schedule, loss, normalization,
-            optim, optim_others, pooling, recurrent, wrap,
+            optim, optim_others, others, pooling, recurrent, transformer, wrap,
         )
         for name in module.__all__
     ),

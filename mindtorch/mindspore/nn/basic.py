@@ -10,6 +10,7 @@ from mindtorch.engine import dtypes
 from ..common.initializer import HeUniform, Uniform, initializer
 from ..common.parameter import Parameter
 from ..common.tensor import F, as_tensor, t
+from ..ops import neural
 from .activation import get_activation
 from .cell import Cell
 
@@ -222,22 +223,21 @@ class Pad(Cell):
     """Elements before and after each axis: ``paddings`` has a pair for each.
 
     Args:
-        mode: "CONSTANT" (zeros) or "REFLECT".
+        mode: "CONSTANT" (zeros), "REFLECT", or "SYMMETRIC" (the edge is repeated as well).
     """
 
     def __init__(self, paddings: Any, mode: str = "CONSTANT") -> None:
         super().__init__()
-        if mode not in ("CONSTANT", "REFLECT"):
-            raise ValueError(f"For 'Pad', the 'mode' must be 'CONSTANT' or 'REFLECT', got {mode!r}")
+        if mode not in ("CONSTANT", "REFLECT", "SYMMETRIC"):
+            raise ValueError(
+                f"For 'Pad', the 'mode' must be 'CONSTANT', 'REFLECT' or 'SYMMETRIC', got {mode!r}"
+            )
         self.paddings, self.mode = tuple(map(tuple, paddings)), mode
 
     def construct(self, x: Any) -> Any:
-        pairs = list(self.paddings)
-        if self.mode == "REFLECT":
-            while len(pairs) > 1 and pairs[0] == (0, 0):
-                pairs = pairs[1:]
-        flat = [n for pair in reversed(pairs) for n in pair]
-        return F.pad(x, flat, mode=self.mode.lower())
+        if self.mode != "CONSTANT":
+            return neural.mirror_pad(x, self.paddings, self.mode)
+        return F.pad(x, [n for pair in reversed(self.paddings) for n in pair])
 
 
 class PixelShuffle(Cell):

@@ -644,7 +644,10 @@ def binary_cross_entropy_with_logits(
 
 def kl_div(logits: Any, labels: Any, reduction: str = "mean") -> Any:
     """labels (log labels - logits)."""
-    return F.kl_div(logits, labels, reduction=reduction)
+    loss = F.kl_div(logits, labels, reduction="sum" if reduction == "batchmean" else "none")
+    if reduction == "batchmean":
+        return loss / logits.aval.shape[0]
+    return loss if reduction == "none" else t.mean(loss) if reduction == "mean" else t.sum(loss)
 
 
 def l2_normalize(input_x: Any, axis: int = 0, epsilon: float = 1e-4) -> Any:

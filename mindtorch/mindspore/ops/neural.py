@@ -210,7 +210,7 @@ def mirror_pad(input_x: Any, paddings: Any, mode: str) -> Any:
     if mode not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(f"mode must be REFLECT or SYMMETRIC, but got {mode!r}")
     shift = 1 if mode == "REFLECT" else 0
-    for axis, pair in enumerate(as_tensor(paddings).tolist()):
+    for axis, pair in enumerate(paddings.tolist() if hasattr(paddings, "tolist") else paddings):
         before, after = pair
         length = input_x.aval.shape[axis]
         if max(before, after) > length - shift:

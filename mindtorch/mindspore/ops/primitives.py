@@ -132,7 +132,7 @@ _primitive(
 )
 _primitive("SmoothL1Loss", lambda x, y, beta, reduction: F.smooth_l1_loss(
     x, y, reduction=reduction, beta=beta), beta=1.0, reduction="none")  # fmt: skip
-_primitive("KLDivLoss", lambda x, y, reduction: F.kl_div(x, y, reduction=reduction),
+_primitive("KLDivLoss", lambda x, y, reduction: function.kl_div(x, y, reduction),
            reduction="mean")  # fmt: skip
 _primitive("BinaryCrossEntropy", lambda x, y, weight=None, *, reduction:
            F.binary_cross_entropy(x, y, weight, reduction=reduction),

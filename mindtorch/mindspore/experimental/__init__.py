@@ -1,0 +1,3 @@
+"""MindSpore's ``experimental``: optimizers whose groups are dicts, and their schedulers."""
+
+from . import optim as optim
