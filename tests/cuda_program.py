@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 import pickle
 import sys
 import threading
@@ -308,6 +309,35 @@ def compiled_results_and_writes_keep_their_layouts() -> None:
     with torch.cuda.stream(torch.cuda.Stream()):
         run(x, held)
     torch.cuda.synchronize()
+
+
+def the_namespace_answers_where_there_is_a_device() -> None:
+    """Memory, its snapshot, streams of others, reads on the host that are forbidden, forks."""
+    cuda = torch.cuda
+    x = torch.ones(16, device="cuda")
+    assert any(b["address"] <= x.data_ptr() < b["address"] + b["total_size"]
+               for b in cuda.memory_snapshot())  # fmt: skip
+    assert cuda.memory_stats_as_nested_dict()["allocated_bytes"]["all"]["current"] > 0
+    assert cuda.max_memory_reserved() >= cuda.memory_reserved() > 0
+    address = cuda.caching_allocator_alloc(64)
+    cuda.memory.caching_allocator_delete(address)
+    raises(RuntimeError, "invalid device pointer", lambda: cuda.caching_allocator_delete(address))
+    cuda.set_sync_debug_mode("error")
+    raises(RuntimeError, "called a synchronizing CUDA operation", x.tolist)
+    cuda.set_sync_debug_mode(0)
+    assert cuda.get_rng_state_all()[0].equal(torch.get_rng_state())
+    from mindtorch.torch.cuda import comm
+
+    assert comm.broadcast(x, [0])[0].equal(x) and comm.gather([x, x]).numel() == 32
+    assert cuda.device_of(x).__enter__() is None and not cuda._is_in_bad_fork()
+    child = os.fork()
+    if not child:
+        try:
+            torch.ones(1, device="cuda")
+        except RuntimeError as error:
+            os._exit(7 if "Cannot re-initialize CUDA in forked subprocess" in str(error) else 8)
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
 def autocast_follows_the_lists_of_cuda() -> None:
