@@ -42,8 +42,8 @@ GAPS: tuple[Gap, ...] = (
         "float16, bfloat16 and tf32 products go through cuBLAS (cupy) alone; convolution is an "
         "implicit product of our own, or cuBLAS's over written windows: cupy has no cuDNN"),
     Gap("feature", "several CUDA devices and NCCL", "cuda", "one device is used; others raise"),
-    Gap("feature", "autocast, random numbers of its own (Philox) and sparse tensors", "cuda",
-        "autocast is disabled there; masks and initial weights are the CPU's numbers"),
+    Gap("feature", "random numbers of its own (Philox) and sparse tensors", "cuda",
+        "masks and initial weights are the CPU's numbers"),
     Gap("feature", "DLPack without cupy", "cuda", "raises; __cuda_array_interface__ needs nothing"),
     Gap("feature", "speed, streams, memory pools and libraries on a GPU", "cuda",
         "kernels are proven in numba's simulator; docs/gpu.md lists what a GPU has to prove"),
@@ -79,8 +79,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "torch.set_flush_denormal(True)", "all", "denormals are kept; answers False"),
     Gap("feature", "recurrent layers in the lower precision of autocast", "all",
         "LSTM, GRU and RNN run in float32 inside of autocast"),
-    Gap("feature", "autocast of other devices than the CPU", "all",
-        "CUDA warns and is disabled, as torch does without a device; others have no effect"),
+    Gap("feature", "autocast of other devices than the CPU and CUDA", "all",
+        "is remembered and has no effect"),
     Gap("feature", "torch.distributed: rpc, fsdp, tensor, device_mesh, checkpoint, elastic",
         "all", "there are groups, collectives, torchrun, DistributedDataParallel and ZeRO-1, over "
         "MPI or sockets; other names that libraries import raise when used"),

@@ -8,6 +8,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 import pickle
 import sys
 import threading
@@ -308,6 +309,75 @@ def compiled_results_and_writes_keep_their_layouts() -> None:
     with torch.cuda.stream(torch.cuda.Stream()):
         run(x, held)
     torch.cuda.synchronize()
+
+
+def the_namespace_answers_where_there_is_a_device() -> None:
+    """Memory, its snapshot, streams of others, reads on the host that are forbidden, forks."""
+    cuda = torch.cuda
+    x = torch.ones(16, device="cuda")
+    assert any(b["address"] <= x.data_ptr() < b["address"] + b["total_size"]
+               for b in cuda.memory_snapshot())  # fmt: skip
+    assert cuda.memory_stats_as_nested_dict()["allocated_bytes"]["all"]["current"] > 0
+    assert cuda.max_memory_reserved() >= cuda.memory_reserved() > 0
+    address = cuda.caching_allocator_alloc(64)
+    cuda.memory.caching_allocator_delete(address)
+    raises(RuntimeError, "invalid device pointer", lambda: cuda.caching_allocator_delete(address))
+    cuda.set_sync_debug_mode("error")
+    raises(RuntimeError, "called a synchronizing CUDA operation", x.tolist)
+    cuda.set_sync_debug_mode(0)
+    assert cuda.get_rng_state_all()[0].equal(torch.get_rng_state())
+    from mindtorch.torch.cuda import comm
+
+    assert comm.broadcast(x, [0])[0].equal(x) and comm.gather([x, x]).numel() == 32
+    assert cuda.device_of(x).__enter__() is None and not cuda._is_in_bad_fork()
+    child = os.fork()
+    if not child:
+        try:
+            torch.ones(1, device="cuda")
+        except RuntimeError as error:
+            os._exit(7 if "Cannot re-initialize CUDA in forked subprocess" in str(error) else 8)
+        os._exit(9)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
+
+
+def autocast_follows_the_lists_of_cuda() -> None:
+    """The types that torch documents for CUDA: float16 unless another one is asked for."""
+    x = torch.rand(2, 2, device="cuda", requires_grad=True) + 0.5
+    half, full, f = torch.float16, torch.float32, nn.functional
+    with torch.autocast("cuda"):
+        assert torch.is_autocast_enabled() and torch.get_autocast_dtype("cuda") is half
+        h = x @ x
+        lower = [h, f.linear(x, x), torch.addmm(x, x, x), torch.einsum("ij,jk->ik", x, x),
+                 x.mv(x[0]), f.conv2d(x[None, None], x[None, None]), h + h, h.relu(), h * 2]
+        wide = [h.exp(), h.log(), h**2, h.pow(0.5), 1 / h, h.sum(), h.softmax(0), h.cumsum(0),
+                h.norm(), f.layer_norm(h, (2,)), f.softplus(h), f.mse_loss(h, h), h.prod(),
+                f.cross_entropy(h, torch.tensor([0, 1], device="cuda")), torch.cdist(h, h),
+                f.cosine_similarity(h, h), x + h, torch.addcmul(x, h, h), h.rsqrt()]
+        assert [k for k, y in enumerate(lower) if y.dtype is not half] == []
+        assert [k for k, y in enumerate(wide) if y.dtype is not full] == []
+        assert torch.addcmul(h, h, h).dtype is half and (x.double() @ x.double()).dtype is (
+            torch.float64
+        )
+        assert (torch.ones(2, 2) @ torch.ones(2, 2)).dtype is full
+        raises(RuntimeError, "unsafe to autocast", lambda: f.binary_cross_entropy(h.sigmoid(), h))
+    assert not torch.is_autocast_enabled()
+    h.sum().backward()
+    with torch.autocast("cuda", torch.bfloat16):
+        assert (x @ x).dtype is torch.bfloat16
+
+
+def the_gradient_scaler_leaves_out_infinite_steps() -> None:
+    weight = nn.Parameter(torch.ones(3, device="cuda"))
+    optimizer = torch.optim.SGD([weight], lr=0.5)
+    scaler = torch.amp.GradScaler("cuda", init_scale=4.0, growth_interval=1)
+    assert scaler.is_enabled()
+    for factor, value, scale in ((1.0, 0.5, 8.0), (float("inf"), 0.5, 4.0), (-1.0, 1.0, 8.0)):
+        optimizer.zero_grad()
+        scaler.scale((weight * factor).sum()).backward()
+        scaler.step(optimizer)
+        scaler.update()
+        assert weight.tolist() == [value] * 3 and scaler.get_scale() == scale
+    assert scaler._scale.is_cuda
 
 
 def graphs_replay_what_was_issued() -> None:

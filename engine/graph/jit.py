@@ -458,10 +458,9 @@ def _impure(capture: Capture, watch: Watch, modes: Any) -> str:
 
 
 def _modes() -> Any:
-    auto = autocast.state
     return (
-        state.grad_enabled, state.inference, dtypes.default,
-        auto.nesting and (auto.enabled, auto.dtype), tape.anomaly.enabled,
+        state.grad_enabled, state.inference, dtypes.default, autocast.state.key(),
+        tape.anomaly.enabled,
     )  # fmt: skip
 
 

@@ -25,8 +25,7 @@ class Walk:
     def __init__(self, roots: list[Any], started: int, began: int) -> None:
         self.nodes: list[Any] = []
         self.leaves: list[Tensor] = []
-        auto = autocast.state
-        self.shape: list[Any] = [auto.nesting and (auto.enabled, auto.dtype)]
+        self.shape: list[Any] = [autocast.state.key()]
         for _, index, gradient in roots:
             number = gradient.flat.number if type(gradient.flat) is Value else None
             self.shape += (index, gradient.aval, number)

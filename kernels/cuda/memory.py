@@ -10,6 +10,8 @@ from __future__ import annotations
 
 import functools
 import threading
+import warnings
+import weakref
 from typing import Any
 
 import ml_dtypes
@@ -24,6 +26,16 @@ SIMULATED = bool(config.ENABLE_CUDASIM)
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _CARRIERS = {np.dtype(np.bool_): np.dtype(np.uint8), _BFLOAT16: np.dtype(np.uint16)}
 _ALIGNMENT = 512
+
+
+# what happens when a value is read on the host: 0 nothing, 1 a warning, 2 an error
+sync_mode = 0
+
+
+def _warn_of_waiting() -> None:
+    if sync_mode > 1:
+        raise RuntimeError("called a synchronizing CUDA operation")
+    warnings.warn("called a synchronizing CUDA operation", stacklevel=4)
 
 
 class Statistics:
@@ -49,6 +61,7 @@ class Statistics:
 
 
 statistics = Statistics()
+_held: weakref.WeakSet[Memory] = weakref.WeakSet()
 
 
 class Memory:
@@ -117,6 +130,7 @@ def allocate(size: int) -> Memory:
         OutOfMemoryError: there are none left after freed blocks were given back.
     """
     made = _allocated(-(-size // _ALIGNMENT) * _ALIGNMENT)
+    _held.add(made)
     recording = graphs.active()
     if recording is not None:
         recording.kept.append(made)
@@ -124,6 +138,7 @@ def allocate(size: int) -> Memory:
 
 
 def _allocated(whole: int) -> Memory:
+    streams.used()
     if _used_elsewhere and graphs.active() is None:
         _used_elsewhere[:] = [each for each in _used_elsewhere if not streams.query(each[0])]
     if limit is not None and statistics.allocated + whole > limit:
@@ -185,6 +200,18 @@ def empty_cache() -> None:
         cupy.get_default_memory_pool().free_all_blocks()
     elif not SIMULATED:
         cuda.current_context().deallocations.clear()
+
+
+def blocks() -> list[tuple[int, int]]:
+    """(address, bytes) of each allocation that an array holds."""
+    return sorted((address_of(each), each.size) for each in list(_held))
+
+
+def address_of(memory: Memory) -> int:
+    """The device address of an allocation."""
+    if SIMULATED:
+        return int(memory.bytes._ary.ctypes.data)
+    return int(memory.bytes.device_ctypes_pointer.value)
 
 
 class DeviceArray:
@@ -280,6 +307,8 @@ class DeviceArray:
         if not self.size:
             return np.empty(0, self.dtype)
         graphs.refuse()
+        if sync_mode:
+            _warn_of_waiting()
         values = self.carrier.copy_to_host(stream=streams.current())
         if streams.current() != 0:
             streams.synchronize(streams.current())
@@ -318,9 +347,7 @@ class DeviceArray:
 
 def pointer(array: DeviceArray) -> int:
     """The device address of the first element."""
-    if SIMULATED:
-        return int(array.memory.bytes._ary.ctypes.data) + array.offset
-    return int(array.memory.bytes.device_ctypes_pointer.value) + array.offset
+    return address_of(array.memory) + array.offset
 
 
 def empty(size: int, dtype: Any) -> DeviceArray:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 from typing import Any
@@ -34,6 +35,36 @@ def set_current(stream: Any) -> Any:
 def make() -> Any:
     """A new stream."""
     return 0 if SIMULATED else cuda.stream()
+
+
+def external(address: int) -> Any:
+    """A stream by its address."""
+    return cuda.external_stream(address) if address and not SIMULATED else 0
+
+
+_process = 0
+
+
+def used() -> None:
+    """The device is about to be used by this process.
+
+    Raises:
+        RuntimeError: a parent has used it before this process was forked.
+    """
+    global _process
+    now = os.getpid()
+    if not _process:
+        _process = now
+    elif _process != now:
+        raise RuntimeError(
+            "Cannot re-initialize CUDA in forked subprocess. To use CUDA with multiprocessing, you "
+            "must use the 'spawn' start method"
+        )
+
+
+def forked() -> bool:
+    """Whether a parent has used the device before this process was forked."""
+    return _process not in (0, os.getpid())
 
 
 def handle(stream: Any) -> int:

@@ -129,9 +129,8 @@ class Description(EngineTensor):
 
     def pin_memory(self, device: Any = None) -> Any:
         """A copy in memory that a device can copy by itself; the tensor if it is there already."""
-        from .cuda import require_cuda
-
-        require_cuda()
+        if not cuda.device_count():
+            raise RuntimeError("Cannot access accelerator device when none is available.")
         if self.aval.device.type != "cpu":
             raise RuntimeError(
                 f"cannot pin '{tape.tensor_type_name(self)}' only dense CPU tensors can be pinned"

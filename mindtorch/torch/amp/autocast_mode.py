@@ -10,6 +10,7 @@ from typing import Any
 
 from mindtorch.engine import autocast as engine
 from mindtorch.engine import dtypes
+from mindtorch.engine.cuda import device_count
 from mindtorch.engine.device import Device
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -37,6 +38,11 @@ class _Others(threading.local):
 _others = _Others()
 
 
+def _mode(device_type: str) -> engine.Mode | None:
+    """Autocast of a type of devices that ops run on."""
+    return {"cpu": engine.state.cpu, "cuda": engine.state.cuda}.get(device_type)
+
+
 def is_autocast_available(device_type: str) -> bool:
     """Whether torch has lists of ops for a type of devices."""
     return Device(device_type).type in _AVAILABLE
@@ -53,31 +59,35 @@ def _known(device_type: Any) -> str:
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether ops on such devices cast their inputs now; None asks about CUDA."""
     name = "cuda" if device_type is None else device_type
-    return engine.state.enabled if name == "cpu" else _others.enabled.get(name, False)
+    mode = _mode(name)
+    return mode.enabled if mode is not None else _others.enabled.get(name, False)
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     """Switch casting of ops on such devices; one argument alone is about CUDA."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
-    if device_type == "cpu":
-        engine.switch(bool(enabled))
+    mode = _mode(device_type)
+    if mode is not None:
+        engine.switch(mode, bool(enabled))
     else:
         _others.enabled[device_type] = bool(enabled)
 
 
 def get_autocast_dtype(device_type: str) -> DType:
     """The lower precision of autocast on such devices."""
-    if device_type == "cpu":
-        return engine.state.dtype
+    mode = _mode(device_type)
+    if mode is not None:
+        return mode.dtype
     lower = dtypes.bfloat16 if device_type in ("xla", "hpu", "mtia") else dtypes.float16
     return _others.dtypes.get(device_type, lower)
 
 
 def set_autocast_dtype(device_type: str, dtype: DType) -> None:
     """Make ``dtype`` the lower precision of autocast on such devices."""
-    if device_type == "cpu":
-        engine.state.dtype = dtype
+    mode = _mode(device_type)
+    if mode is not None:
+        mode.dtype = dtype
     else:
         _others.dtypes[device_type] = dtype
 
@@ -149,12 +159,14 @@ class autocast:  # noqa: N801
     """A block, or a decorator, in which ops take their inputs in the precision of torch's lists.
 
     On the CPU products and convolutions take ``dtype``; losses, decompositions, Fourier
-    transforms and others take float32; ``cat`` and ``stack`` the widest of their inputs. Casts
-    are recorded, so gradients have the types of the parameters. float64 is never cast.
+    transforms and others take float32; ``cat`` and ``stack`` the widest of their inputs. On CUDA
+    the lists are torch's for CUDA: exponentials, powers, sums, softmax, norms and losses take
+    float32. Casts are recorded, so gradients have the types of the parameters. float64 is never
+    cast.
 
     Args:
-        device_type: "cpu"; "cuda" warns and is disabled, since there is no such device.
-        dtype: bfloat16 (when None) or float16.
+        device_type: "cpu" or "cuda", which warns and is disabled where there is no such device.
+        dtype: bfloat16 (on the CPU, when None) or float16 (on CUDA).
         enabled: False switches autocast off in the block.
         cache_enabled: keep casts of parameters until the outermost block ends.
     """
@@ -170,7 +182,7 @@ class autocast:  # noqa: N801
         self._cache_enabled = (
             is_autocast_cache_enabled() if cache_enabled is None else cache_enabled
         )
-        if enabled and device_type == "cuda":
+        if enabled and device_type == "cuda" and not device_count():
             warnings.warn(
                 "CUDA is not available or torch_xla is imported. Disabling autocast.", stacklevel=2
             )

@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.cuda import device_count
 from mindtorch.engine.graph.capture import host_call
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
@@ -51,7 +52,7 @@ class GradScaler:
     by ``growth_factor`` after ``growth_interval`` iterations without.
 
     Args:
-        device: "cpu"; "cuda" warns and is disabled, since there is no such device.
+        device: "cpu" or "cuda", which warns and is disabled where there is no such device.
         init_scale: the first scale.
         enabled: False makes every method do what there is to do without scaling.
     """
@@ -62,7 +63,7 @@ class GradScaler:
     ) -> None:  # fmt: skip
         self._device = device
         self._enabled = enabled
-        if device == "cuda" and enabled:
+        if device == "cuda" and enabled and not device_count():
             warnings.warn(
                 "torch.cuda.amp.GradScaler is enabled, but CUDA is not available.  Disabling.",
                 stacklevel=2,

@@ -90,6 +90,8 @@ current_stream = _needs_cuda("current_stream")
 caching_allocator_alloc = _needs_cuda("caching_allocator_alloc")
 cudart = _needs_cuda("cudart")
 current_blas_handle = _needs_cuda("current_blas_handle")
+current_solver_handle = _needs_cuda("current_solver_handle")
+get_stream_from_external = _needs_cuda("get_stream_from_external")
 default_stream = _needs_cuda("default_stream")
 get_per_process_memory_fraction = _needs_cuda("get_per_process_memory_fraction")
 get_rng_state = _needs_cuda("get_rng_state")
@@ -106,7 +108,7 @@ empty_cache = _counts("empty_cache", None)
 memory_allocated = _counts("memory_allocated")
 max_memory_allocated = _counts("max_memory_allocated")
 memory_reserved = _counts("memory_reserved")
-max_memory_reserved = _counts("memory_reserved")
+max_memory_reserved = _counts("max_memory_reserved")
 reset_peak_memory_stats = _counts("reset_peak_memory_stats", None)
 default_generators: tuple[Any, ...] = ()
 has_half = True
@@ -143,7 +145,7 @@ def _dummy(name: str, text: str) -> type[Any]:
 
 
 Stream = _real("Stream", "torch.cuda.Stream requires CUDA support")
-ExternalStream = _dummy("ExternalStream", "torch.cuda.Stream requires CUDA support")
+ExternalStream = _real("ExternalStream", "torch.cuda.Stream requires CUDA support")
 Event = _real("Event", "Tried to instantiate dummy base class Event")
 MemPool = _dummy("MemPool", "Tried to instantiate dummy base class MemPool")
 
@@ -170,9 +172,99 @@ LongTensor = _tensor_type("LongTensor")
 ShortTensor = _tensor_type("ShortTensor")
 
 
+class CudaError(RuntimeError):
+    """An error that the driver has reported by its number."""
+
+    def __init__(self, code: int) -> None:
+        super().__init__(f"CUDA driver error ({code})")
+
+
+class DeferredCudaCallError(Exception):
+    """Something that waited for the device to be used failed then."""
+
+
+class cudaStatus:  # noqa: N801
+    """Numbers that the driver answers."""
+
+    SUCCESS = 0
+    ERROR_NOT_READY = 34
+
+
+def check_error(res: int) -> None:
+    """Raise :class:`CudaError` unless the driver's answer is success."""
+    if int(res) != cudaStatus.SUCCESS:
+        raise CudaError(int(res))
+
+
+def _storage_type(name: str) -> type[Any]:
+    def new(cls: type[Any], *args: Any, **kwargs: Any) -> NoReturn:
+        require_cuda()
+        raise NotImplementedError(f"torch.cuda.{name}: make a tensor, and take its storage")
+
+    doc = "Raises when made: storages on CUDA are those of tensors."
+    return type(name, (), {"__new__": new, "__doc__": doc, "__module__": __name__})
+
+
+BFloat16Storage = _storage_type("BFloat16Storage")
+BoolStorage = _storage_type("BoolStorage")
+ByteStorage = _storage_type("ByteStorage")
+CharStorage = _storage_type("CharStorage")
+ComplexDoubleStorage = _storage_type("ComplexDoubleStorage")
+ComplexFloatStorage = _storage_type("ComplexFloatStorage")
+DoubleStorage = _storage_type("DoubleStorage")
+FloatStorage = _storage_type("FloatStorage")
+HalfStorage = _storage_type("HalfStorage")
+IntStorage = _storage_type("IntStorage")
+LongStorage = _storage_type("LongStorage")
+ShortStorage = _storage_type("ShortStorage")
+
+
+def _is_compiled() -> bool:
+    return device_count() > 0
+
+
+def _lazy_init() -> None:
+    init()
+
+
+def _is_in_bad_fork() -> bool:
+    """Whether this process was forked after the device had been used."""
+    return bool(device_count()) and bool(_functions().forked())
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Whether one device reads the other's memory; no device reads itself as another's."""
+    require_cuda()
+    for each in (device, peer_device):
+        _functions().index_of(each)
+    return False
+
+
+_MODULES = (
+    "_utils", "amp", "jiterator", "memory", "nccl", "nvtx", "profiler", "random", "sparse",
+    "streams",
+)  # fmt: skip
+_MEMORY = (
+    "CUDAPluggableAllocator", "caching_allocator_delete", "caching_allocator_disabled",
+    "caching_allocator_enable", "change_current_allocator", "get_allocator_backend",
+    "host_memory_stats", "host_memory_stats_as_nested_dict", "reset_accumulated_host_memory_stats",
+    "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached",
+    "reset_peak_host_memory_stats", "use_mem_pool",
+)  # fmt: skip
+_MONITOR = (
+    "clock_rate", "device_memory_used", "memory_usage", "power_draw", "temperature", "utilization",
+)  # fmt: skip
+
+
 def __getattr__(name: str) -> Any:
-    if name in ("amp", "jiterator", "nvtx", "profiler", "random"):
+    if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name in _MEMORY:
+        return getattr(importlib.import_module(f"{__name__}.memory"), name)
+    if name in _MONITOR:
+        return getattr(importlib.import_module(f"{__name__}._monitor"), name)
+    if name == "_initialized":
+        return is_initialized()
     raise AttributeError(f"module 'torch.cuda' has no attribute '{name}'")
 
 
@@ -207,7 +299,10 @@ def set_stream(stream: Any) -> None:
 
 
 def get_arch_list() -> list[str]:
-    return []
+    """The architectures that kernels are compiled for: the device's own."""
+    if not device_count():
+        return []
+    return ["sm_{}{}".format(*_functions().get_device_capability())]
 
 
 def get_gencode_flags() -> str:
@@ -215,15 +310,17 @@ def get_gencode_flags() -> str:
 
 
 def is_tf32_supported() -> bool:
-    return False
+    """Whether the device multiplies in tf32: Ampere and later ones."""
+    return is_available() and _functions().get_device_capability()[0] >= 8
 
 
 def seed() -> None:
-    """Nothing to seed without devices, as in torch."""
+    """Start an unpredictable stream. Nothing to seed without devices, as in torch."""
+    if device_count():
+        _functions().seed_of_time()
 
 
-def seed_all() -> None:
-    """Nothing to seed without devices, as in torch."""
+seed_all = seed
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
@@ -232,19 +329,27 @@ def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
-    return {}
+    """:func:`memory_stats` with a dictionary for each part of a name."""
+    nested: dict[str, Any] = {}
+    for name, value in memory_stats(device).items():
+        place = nested
+        *parts, last = name.split(".")
+        for part in parts:
+            place = place.setdefault(part, {})
+        place[last] = value
+    return nested
 
 
 def memory_cached(device: Any = None) -> int:
     """:func:`memory_reserved` by its old name (deprecated)."""
     _renamed("memory_cached", "memory_reserved")
-    return 0
+    return int(memory_reserved(device))
 
 
 def max_memory_cached(device: Any = None) -> int:
     """:func:`max_memory_reserved` by its old name (deprecated)."""
     _renamed("max_memory_cached", "max_memory_reserved")
-    return 0
+    return int(max_memory_reserved(device))
 
 
 def _renamed(old: str, new: str) -> None:
@@ -273,35 +378,34 @@ def manual_seed(seed: int) -> None:
     """Start the stream of ``seed``: that of the CPU, whose numbers are drawn on the device, too.
     Nothing to seed without devices, as in torch."""
     if device_count():
-        default_generator.manual_seed(seed)
+        default_generator.manual_seed(int(seed))
 
 
 manual_seed_all = manual_seed
 
 
-
-
-
-
-
-
 def get_rng_state_all() -> list[Any]:
-    return []
+    """The state of each device's generator."""
+    return [_functions().get_rng_state() for _ in range(device_count())]
 
 
-def set_rng_state_all(states: Any) -> None:
-    """There are no devices whose states could be set; a state that is given is an error."""
-    if len(list(states)):
-        require_cuda()
+def set_rng_state_all(new_states: Any) -> None:
+    """Set the state of each device's generator; a state without a device is an error."""
+    for number, state in enumerate(new_states):
+        require_cuda(number)
+        _functions().set_rng_state(state, number)
 
 
 @contextlib.contextmanager
 def device(device: Any) -> Iterator[None]:
     """Choose a device for the block; None and negative indices choose none."""
     if device is not None and not (isinstance(device, int) and device < 0):
-        require_cuda()
+        if not device_count():
+            raise RuntimeError("PyTorch was compiled without CUDA support")
         _choose(getattr(device, "device", device))
     yield
 
 
-device_of = device
+def device_of(obj: Any) -> Any:
+    """A block on the device of a tensor on CUDA; one that chooses nothing for others."""
+    return device(obj.get_device() if obj.is_cuda else None)

@@ -98,8 +98,18 @@ def memory_reserved(device: Any = None) -> int:
     return int(_memory().reserved())
 
 
+def max_memory_reserved(device: Any = None) -> int:
+    """The most that was seen when it was asked for; the pool itself does not say."""
+    _peak[0] = max(_peak[0], memory_reserved(device))
+    return _peak[0]
+
+
+_peak = [0]
+
+
 def reset_peak_memory_stats(device: Any = None) -> None:
     _memory().statistics.peak = _memory().statistics.allocated
+    _peak[0] = memory_reserved(device)
 
 
 def empty_cache() -> None:
@@ -112,6 +122,7 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
         raise TypeError("Invalid type for fraction argument, must be `float`")
     if not 0 <= fraction <= 1:
         raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
+    _fraction[0] = fraction
     memory = _memory()
     memory.limit = None
     memory.limit = int(memory.information()[1] * fraction)
@@ -149,6 +160,109 @@ def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
 
 def initial_seed() -> int:
     return default_generator.initial_seed()
+
+
+_taken: dict[int, Any] = {}
+
+
+def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
+    """The address of ``size`` bytes that stay taken until ``caching_allocator_delete``."""
+    index_of(device)
+    made = _memory().allocate(size)
+    address = int(_memory().address_of(made))
+    _taken[address] = made
+    return address
+
+
+def caching_allocator_delete(mem_ptr: int) -> None:
+    """Give back what :func:`caching_allocator_alloc` took."""
+    if _taken.pop(mem_ptr, None) is None:
+        raise RuntimeError(f"invalid device pointer: {mem_ptr:#x}")
+
+
+_SYNC_MODES = ("default", "warn", "error")
+
+
+def get_sync_debug_mode() -> int:
+    """What happens when a value is read on the host: 0 nothing, 1 a warning, 2 an error."""
+    return int(_memory().sync_mode)
+
+
+def set_sync_debug_mode(debug_mode: int | str) -> None:
+    """Choose "default" (0), "warn" (1) or "error" (2) for reads on the host."""
+    if isinstance(debug_mode, str):
+        if debug_mode not in _SYNC_MODES:
+            raise RuntimeError("invalid value of debug_mode, expected one of `default`, `warn`, "
+                               "`error`")  # fmt: skip
+        debug_mode = _SYNC_MODES.index(debug_mode)
+    _memory().sync_mode = debug_mode
+
+
+def cudart() -> Any:
+    """The functions of CUDA's runtime, as cupy has them."""
+    cupy = _memory()._cupy()
+    if cupy is None:
+        raise NotImplementedError("torch.cuda.cudart() needs cupy, which is not installed")
+    return cupy.cuda.runtime
+
+
+def current_blas_handle() -> int:
+    """The address of cuBLAS's handle."""
+    cudart()
+    return int(_memory()._cupy().cuda.device.get_cublas_handle())
+
+
+def current_solver_handle() -> int:
+    """The address of cuSOLVER's handle."""
+    cudart()
+    return int(_memory()._cupy().cuda.device.get_cusolver_handle())
+
+
+def ipc_collect() -> None:
+    """Nothing to collect: no memory is shared with other processes."""
+
+
+def seed_of_time() -> None:
+    """Start an unpredictable stream."""
+    default_generator.seed()
+
+
+def forked() -> bool:
+    """Whether this process was forked after the device had been used."""
+    return bool(_streams().forked())
+
+
+def allocator() -> str:
+    """"native" (cupy's pool keeps freed memory) or "cudaMalloc" (the driver's)."""
+    return "native" if _memory()._cupy() is not None else "cudaMalloc"
+
+
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Count allocations from what is held now."""
+    found = _memory().statistics
+    found.total, found.count = found.allocated, 0
+
+
+def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list[Any]:
+    """A segment for each block of memory that tensors hold."""
+    return [
+        {
+            "device": 0, "address": address, "total_size": size, "allocated_size": size,
+            "active_size": size, "stream": 0, "segment_type": "large" if size > 1 << 20 else (
+                "small"
+            ),
+            "blocks": [{"address": address, "size": size, "state": "active_allocated"}],
+        }
+        for address, size in _memory().blocks()
+    ]  # fmt: skip
+
+
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    """What :func:`set_per_process_memory_fraction` was told; 1.0 at first."""
+    return _fraction[0]
+
+
+_fraction = [1.0]
 
 
 class Stream:
@@ -205,6 +319,21 @@ class Stream:
 
     def __repr__(self) -> str:
         return f"<torch.cuda.Stream device={self.device} cuda_stream={self.cuda_stream:#x}>"
+
+
+class ExternalStream(Stream):
+    """A stream that another library has made.
+
+    Args:
+        stream_ptr: its address.
+    """
+
+    def __init__(self, stream_ptr: int, device: Any = None) -> None:
+        super().__init__(device, stream=_streams().external(stream_ptr))
+
+
+def get_stream_from_external(data_ptr: int, device: Any = None) -> Stream:
+    return ExternalStream(data_ptr, device)
 
 
 class Event:

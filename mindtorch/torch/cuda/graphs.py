@@ -33,7 +33,8 @@ def _needs_device(name: str) -> None:
 
 def is_current_stream_capturing() -> bool:
     """Whether the current thread records a graph."""
-    return bool(engine.device_count()) and _recordings().active() is not None
+    _needs_device("_cuda_isCurrentStreamCapturing")
+    return _recordings().active() is not None
 
 
 def graph_pool_handle() -> tuple[int, int]:

@@ -27,6 +27,11 @@ def finish(
     if layout is not None and layout is not strided:
         raise NotImplementedError(f"layout {layout} is not supported: only torch.strided is")
     if pin_memory:
+        if not cuda.device_count():
+            raise RuntimeError(
+                "pin_memory=True requires a CUDA or other accelerator backend; no pinned memory "
+                "allocator is available on this system."
+            )
         tensor = tensor.pin_memory()
     if requires_grad and tensor.aval.dtype.category < dtypes.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")

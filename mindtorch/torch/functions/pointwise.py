@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace
+from mindtorch.engine import autocast, dtypes, inplace
 from mindtorch.engine.ops import activations as act
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
@@ -272,7 +272,8 @@ def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     if exponent.__class__ in _NUMBERS:
         if _squares(input, exponent):
             return ops.power_two(input)
-        if exponent == 0.5 and input.aval.dtype.category == dtypes.FLOAT:
+        root = exponent == 0.5 and input.aval.dtype.category == dtypes.FLOAT
+        if root and not autocast.state.cuda.enabled:  # which casts powers, and no roots
             return ops.sqrt(input)
         if isinstance(exponent, int) and exponent < 0:
             require_power(input, exponent)
