@@ -1,5 +1,7 @@
 """mindspore.mint: torch's layers and optimizers on MindSpore's tensors, called with gradients."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch as oracle
@@ -26,7 +28,7 @@ class _Net(nn.Cell):
 
 
 def _theirs():
-    net = oracle.nn.Sequential(
+    net: Any = oracle.nn.Sequential(
         oracle.nn.Linear(6, 5), oracle.nn.BatchNorm1d(5), oracle.nn.ReLU(),
         oracle.nn.Linear(5, 3, bias=False),
     )  # fmt: skip
