@@ -265,6 +265,13 @@ def entry_point(dispatcher: Any, signature: Any) -> Callable[..., Any]:
         return dispatcher.overloads[types_].entry_point
 
 
+def bound(call: Callable[..., Any], compiled: Callable[..., Any], *constants: Any) -> Any:
+    """``call``, which does nothing but ``compiled(*arrays, *constants)``: a list of calls that is
+    run again and again (a compiled program) leaves it out."""
+    call.direct = (compiled, constants)
+    return call
+
+
 def from_source(source: str, name: str, namespace: dict[str, Any], **options: Any) -> Any:
     """The dispatcher of function ``name`` defined by generated ``source``."""
     scope = {**namespace, "__name__": __name__}

@@ -134,3 +134,20 @@ def test_results_that_nobody_holds_stay_in_their_memory() -> None:
     x = torch.ones(100)
     addresses = [call(x).data_ptr() for _ in range(4)]
     assert addresses[1:] == addresses[2:] + addresses[1:2]
+
+
+def test_a_gradient_may_be_a_tensor_from_outside() -> None:
+    """One leaf's is set to a tensor of the caller's, another's is computed."""
+    a, b = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+    given, x = torch.arange(3.0), torch.tensor([1.0, 2.0, 3.0])
+
+    @jit
+    def step() -> None:
+        b.grad = None
+        a.grad = given.view(3)
+        (b * x).sum().backward()
+
+    for _ in range(4):
+        step()
+        assert a.grad.tolist() == [0, 1, 2] and b.grad.tolist() == [1, 2, 3]
+        assert a.grad.data_ptr() == given.data_ptr()

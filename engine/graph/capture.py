@@ -99,7 +99,7 @@ class Segment:
         self._read = reader(self.sources)
         if isinstance(self.program, OpByOp):
             return
-        keys = [p.memory.key for _, p in self.gradients if p is not None]
+        keys = [p.memory.key for _, p in self.gradients if p is not None and p.is_whole()]
         found: dict[Any, Again] = {}
         self._places = []
         for source, place in self.gradients:
@@ -184,9 +184,13 @@ class Place:
         self.root = root
         self.view = view
 
+    def is_whole(self) -> bool:
+        """Whether the tensor begins where memory does that a run makes."""
+        return self.memory.kind == MADE and not self.offset
+
     def is_all_of(self, segment: Segment) -> bool:
         """Whether the tensor is one of a segment's outputs, and no part of it."""
-        if self.memory.kind != MADE or self.offset or self.memory.key not in segment.numbers:
+        if not self.is_whole() or self.memory.key not in segment.numbers:
             return False
         return self.described.extent == segment.avals[segment.numbers.index(self.memory.key)].extent
 

@@ -172,6 +172,11 @@ class Compiled:
     ) -> None:  # fmt: skip
         self.steps = capture.steps
         self.results = results
+        keys = [r.memory.key for r in results if type(r) is Place and r.is_whole()]
+        # memory of its own: the tensor needs no storage object yet
+        self.own = [
+            type(r) is Place and r.is_whole() and keys.count(r.memory.key) == 1 for r in results
+        ]
         self.rebuild = rebuild
         self.backward = backward
         self.watch = watch
@@ -230,8 +235,13 @@ class Compiled:
         """The results, over memory that the segments have filled."""
         storages: dict[int, Any] = {}
         tensors = []
-        for result in self.results:
-            if type(result) is Place:
+        for result, own in zip(self.results, self.own, strict=True):
+            if own and made[result.memory.key].size == result.described.extent:
+                tensor = make(made[result.memory.key], result.described)
+                if type(tensor) is not result.kind:
+                    tensor.__class__ = result.kind
+                tensors.append(tensor)
+            elif type(result) is Place:
                 tensors.append(result.tensor(made, arguments, storages))
             else:
                 tensors.append(arguments[result] if isinstance(result, int) else result)

@@ -95,7 +95,7 @@ class _Flattened:
         return ("value", type(value), value)
 
 
-_NOTHING = _Flattened().describe(((), {}))
+_NOTHING = (_Flattened(), _Flattened().describe(((), {})))
 
 
 class _Same:
@@ -219,9 +219,11 @@ class Jitted:
             return self.function(*args, **kwargs)
         if self.eager:
             return self._replay(args, kwargs)
-        flattened = _Flattened()
         try:
-            given = flattened.describe((args, kwargs)) if args or kwargs else _NOTHING
+            flattened, given = _NOTHING
+            if args or kwargs:
+                flattened = _Flattened()
+                given = flattened.describe((args, kwargs))
             key = (given, _modes())
             found = self.compiled.get(key, [])
         except TypeError:

@@ -159,7 +159,8 @@ class Program:
             )
             return
         arguments: list[Any] = []
-        self.steps.append((plan.run, arguments))
+        run, constants = getattr(plan.run, "direct", (plan.run, ()))
+        self.steps.append((run, arguments))
         self.names.append(node.op.name)
         self.nodes.append(node)
         for value in node.outputs:
@@ -172,6 +173,7 @@ class Program:
                 arguments.append(None)
             else:
                 self._use(used, arguments)
+        arguments.extend(constants)
 
     def _use(self, value: Value, arguments: list[Any]) -> None:
         slot = self.slots[value.number]

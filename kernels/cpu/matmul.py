@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import entry_point, kernel
+from mindtorch.kernels.compile import bound, entry_point, kernel
 
 from . import blas
 from .blas import gemm
@@ -128,7 +128,7 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
         def product(target: Any, x: Any, y: Any) -> None:
             run(target, x, y, m, n, k, ta, lda, tb, ldb)
 
-        return product
+        return bound(product, run, m, n, k, ta, lda, tb, ldb)
     batch = out.shape[:-2]
     own = [_Part(x.shape[:-2], x.strides[:-2]) for x in (a, b)]
     strides = [broadcast_strides(part, batch) for part in own]
@@ -139,14 +139,14 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
         def folded(target: Any, x: Any, y: Any) -> None:
             single(target, x, y, rows, n, k, ta, lda, tb, ldb)
 
-        return folded
+        return bound(folded, single, rows, n, k, ta, lda, tb, ldb)
     geometry = np.array([batch, *strides], np.int64)
     many = entry_point(_batched, f"void({vector}, {vector}, {vector}, {numbers}, int64[:,::1])")
 
     def products(target: Any, x: Any, y: Any) -> None:
         many(target, x, y, m, n, k, ta, lda, tb, ldb, geometry)
 
-    return products
+    return bound(products, many, m, n, k, ta, lda, tb, ldb, geometry)
 
 
 def _folds(batch: Any, strides: Any, a: Any, m: int, k: int, ta: int, lda: int) -> bool:
@@ -253,7 +253,7 @@ def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., Non
     def affine(target: Any, source: Any, w: Any, offset: Any) -> None:
         run(target, source, w, offset, m, n, k, ta, lda, tb, ldb)
 
-    return affine
+    return bound(affine, run, m, n, k, ta, lda, tb, ldb)
 
 
 def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:

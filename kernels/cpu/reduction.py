@@ -20,7 +20,7 @@ import ml_dtypes
 import numpy as np
 
 from mindtorch.kernels.chains import load, store
-from mindtorch.kernels.compile import entry_point, from_source
+from mindtorch.kernels.compile import bound, entry_point, from_source
 from mindtorch.kernels.typed_scalar import arithmetic_type
 
 from . import bits
@@ -62,7 +62,7 @@ def plan(
         run(target, source, a, r, b, count)
 
     if not copied:
-        return fold
+        return bound(fold, run, a, r, b, count)
 
     def fold_copy(target: Any, source: Any) -> None:
         fold(target, np.ascontiguousarray(strided(source, x)).reshape(-1))
