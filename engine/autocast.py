@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from mindtorch.kernels.locks import lock
+
 from . import dtypes, tape
 from .core import OPS, Op
 from .core import state as core_state
@@ -88,7 +90,7 @@ class State(threading.local):
 
 
 state = State()
-_lock = threading.Lock()
+_lock = lock()
 _open_blocks = 0
 _plain_classes: dict[Op, type[Op]] = {}
 

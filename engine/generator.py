@@ -10,11 +10,12 @@ import functools
 import math
 import os
 import struct
-import threading
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from mindtorch.kernels.locks import reentrant_lock
 
 from .tensor import capturing
 
@@ -138,7 +139,7 @@ class Generator:
         self._control = np.zeros(3, np.int64)
         self._cache = np.zeros(1, np.float64)
         self._single_cache = bytes(8)
-        self._lock = threading.RLock()
+        self._lock = reentrant_lock()
         self._seed = DEFAULT_SEED
         self._pending = True
 

@@ -16,7 +16,6 @@ import pickle
 import platform
 import sys
 import tempfile
-import threading
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +25,9 @@ import llvmlite
 import llvmlite.binding
 import numba
 import numpy as np
-from numba.core import caching, compiler, errors, serialize
+from numba.core import caching, compiler, compiler_lock, errors, serialize
+
+from .locks import known, lock
 
 logger = logging.getLogger("mindtorch.kernels")
 
@@ -66,7 +67,7 @@ def _processor_features() -> str:
 
 
 _directory: Path | None = None
-_directory_lock = threading.Lock()
+_directory_lock = lock()
 
 
 def _writable_directory() -> Path:
@@ -246,7 +247,8 @@ def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
     return dispatcher
 
 
-_compile_lock = threading.Lock()
+_compile_lock = lock()
+known(compiler_lock.global_compiler_lock._lock)
 
 
 def entry_point(dispatcher: Any, signature: Any) -> Callable[..., Any]:

@@ -299,7 +299,8 @@ class Jitted:
             with cuda_graph.wanting():
                 return replayed(self.tree, self.function, args, kwargs)
         finally:
-            self.tree.lock.release()
+            if self.tree.lock.locked():  # a forked child that goes on here found it open
+                self.tree.lock.release()
 
     def _refuse(self, reason: str) -> None:
         self.eager = reason

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Sequence
 from typing import Any
+
+from mindtorch.kernels.locks import reentrant_lock
 
 from ..tensor import make
 from .ir import Graph, Value, run_nodes
@@ -25,7 +26,7 @@ class OpByOp:
         self, graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value],
         constants: Sequence[tuple[Value, Any]], reason: str,
     ) -> None:  # fmt: skip
-        self.lock = threading.RLock()
+        self.lock = reentrant_lock()
         self.inputs = list(inputs)
         self.outputs = list(outputs)
         self.constants = list(constants)

@@ -12,13 +12,14 @@ that of the last run is held by nobody any more.
 from __future__ import annotations
 
 import itertools
-import threading
 import time
 from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import Any
 
 import numpy as np
+
+from mindtorch.kernels.locks import lock
 
 from ..core import VIEW
 from ..device import Device, cpu, empty_on
@@ -110,7 +111,7 @@ class Program:
         self, graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value],
         constants: Sequence[tuple[Value, Any]],
     ) -> None:  # fmt: skip
-        self.lock = threading.Lock()
+        self.lock = lock()
         self.slots: dict[int, Slot] = {}
         self.steps: list[tuple[Callable[..., None], list[Any]]] = []
         self.names: list[str] = []

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
+
+from mindtorch.kernels.locks import lock
 
 from .capture import Segment
 from .ir import Value
@@ -82,7 +83,7 @@ class Tree:
     """
 
     def __init__(self) -> None:
-        self.lock = threading.Lock()
+        self.lock = lock()
         self.owner: int | None = None
         self.clear()
         self.runs = 0

@@ -12,7 +12,6 @@ import ctypes
 import functools
 import importlib.util
 import os
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,10 +22,12 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from mindtorch.kernels import locks
+
 from .threads import get_num_threads
 
 _AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
-_lock = threading.Lock()
+_lock = locks.lock()
 _library: Any = None
 
 
