@@ -84,3 +84,15 @@ def test_fractions_of_whole_numbers_are_added_to_floating_point_tensors() -> Non
         assert side.ones(2, dtype=side.float64).sub(n, alpha=0.1).tolist() == [0.7, 0.6]
         with pytest.raises(RuntimeError, match="argument alpha must not be a floating point"):
             n.add(n, alpha=0.5)
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+@pytest.mark.parametrize("antialias", [False, True])
+def test_weights_of_float_images_are_torchs(mode: str, antialias: bool) -> None:
+    """Places and weights are rounded in float32 as torch rounds them: only the order of an
+    output's few sums may differ, while exact weights would be 1e-5 away."""
+    x = np.random.default_rng(0).random((1, 2, 41, 300), dtype=np.float32)
+    for size in ((64, 333), (21, 97)):
+        options = {"mode": mode, "antialias": antialias, "align_corners": False}
+        found, expected = _both(x, size, **options)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=8 * np.finfo(np.float32).eps)

@@ -41,9 +41,9 @@ def _check(program: Any) -> None:
         # Interpolation at turned places: some 40 roundings of numbers up to 1.
         bound = 1e-5 if mine.dtype.kind == "f" else 0
         error = np.abs(mine.astype(float) - theirs.astype(float))
-        if ("v1." in name or "Augment" in name) and mine.dtype == np.uint8:
+        if name == "v1.Resize of bytes":
             # Computed in float32, then made whole: what lies at a step may go either way.
-            assert error.max() <= 1 and np.count_nonzero(error) <= error.size // 100, name
+            assert error.max() <= 1 and np.count_nonzero(error) <= error.size // 500, name
         else:
             assert error.max() <= bound, name
 

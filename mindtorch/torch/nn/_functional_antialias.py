@@ -19,35 +19,50 @@ _REACH = {"bilinear": 1.0, "bicubic": 2.0, "lanczos": 3.0}
 _CUBIC = -0.5
 
 
+def _fused(a: Any, b: Any, c: Any) -> Any:
+    """``a * b + c``, rounded once where they are float32."""
+    return (a.astype(np.float64) * b + c).astype(a.dtype)
+
+
+def cubic(d: Any, slope: float) -> tuple[Any, Any]:
+    """The cubic convolution's two polynomials at ``d``, below and above 1."""
+    a = d.dtype.type(slope)
+    near = _fused(_fused(d, a + 2, -(a + 3)) * d, d, d.dtype.type(1))
+    return near, _fused(_fused(_fused(d, a, -5 * a), d, 8 * a), d, -4 * a)
+
+
 def _filter(distance: Any, mode: str) -> Any:
     """The weight at a distance, in units of the larger of both pixels."""
     d = np.abs(distance)
+    kind = d.dtype.type
     if mode == "bilinear":
         return np.maximum(1 - d, 0)
     if mode == "lanczos":
-        return np.where(d < 3, np.sinc(d) * np.sinc(d / 3), 0)
-    near = ((_CUBIC + 2) * d - (_CUBIC + 3)) * d * d + 1
-    far = ((d - 5) * d + 8) * d * _CUBIC - 4 * _CUBIC
-    return np.where(d < 1, near, np.where(d < 2, far, 0))
+        wide = d.astype(np.float64)
+        return np.where(d < 3, np.sinc(wide) * np.sinc(wide / 3), 0).astype(kind)
+    near, far = cubic(d, _CUBIC)
+    return np.where(d < 1, near, np.where(d < 2, far, 0)).astype(kind)
 
 
 @functools.lru_cache(maxsize=64)
-def _weights(old: int, new: int, step: float, mode: str) -> Any:
-    """(new, old): the weights of the old pixels in each new one; rows sum to 1.
+def _weights(old: int, new: int, step: float, mode: str, kind: Any) -> Any:
+    """(new, old): the weights of the old pixels in each new one, in the arithmetic of ``kind``;
+    rows sum to 1.
 
     The pixels that a new one covers begin at whole places, and those at the edges of its reach
     are left out where their centres are not within it.
     """
-    reach = _REACH[mode] * max(step, 1.0)
-    centres = step * (np.arange(new) + 0.5)
-    first = np.maximum(np.trunc(centres - reach + 0.5), 0)
-    last = np.minimum(np.trunc(centres + reach + 0.5), old)
-    places = np.arange(old)
-    distance = (places[None] - centres[:, None] + 0.5) / max(step, 1.0)
+    half, size = kind(0.5), np.maximum(kind(step), kind(1))
+    reach = kind(_REACH[mode]) * size
+    centres = kind(step) * (np.arange(new).astype(kind) + half)
+    first = np.maximum(np.trunc(centres - reach + half), 0)
+    last = np.minimum(np.trunc(centres + reach + half), old)
+    places = np.arange(old).astype(kind)
+    distance = (places[None] - centres[:, None] + half) * (kind(1) / size)
     within = (places[None] >= first[:, None]) & (places[None] < last[:, None])
-    weights = np.where(within, _filter(distance, mode), 0)
-    total = weights.sum(1, keepdims=True)
-    return weights / np.where(total == 0, 1, total)
+    weights = np.where(within, _filter(distance, mode), kind(0))
+    total = np.add.accumulate(weights, axis=1)[:, -1:]  # one after another
+    return weights / np.where(total == 0, kind(1), total)
 
 
 def resize_smoothly(
@@ -77,8 +92,10 @@ def resize_smoothly(
             step = (old[axis] - 1) / (new[axis] - 1) if new[axis] > 1 else 0.0
         else:
             step = 1 / scales[axis] if scales[axis] else old[axis] / new[axis]
-        weights = _weights(old[axis], new[axis], step, mode)
-        matrix = from_array(np.ascontiguousarray(weights, x.aval.dtype.np), x.aval.device)
+        if old[axis] == new[axis] and step == 1:
+            continue
+        weights = _weights(old[axis], new[axis], step, mode, x.aval.dtype.np.type)
+        matrix = from_array(np.ascontiguousarray(weights), x.aval.device)
         x = (
             matmul(matrix, x) if axis == 0
             else matmul(x, movement.transpose(matrix, 0, 1))

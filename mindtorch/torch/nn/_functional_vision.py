@@ -15,7 +15,7 @@ from mindtorch.engine.ops.indexing import index_select
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.tensor import from_array
 
-from ._functional_antialias import resize_smoothly
+from ._functional_antialias import cubic, resize_smoothly
 from ._resampling import resample
 
 __all__ = [
@@ -280,7 +280,7 @@ def _resize(x: Any, old: Any, new: Any, scales: Any, mode: str, align: bool) -> 
     dtype = x.aval.dtype
     if dtype in (dtypes.float16, dtypes.bfloat16):  # rounded once, at the end
         x = movement.cast(x, dtype=dtypes.float32)
-    for i in range(len(old)):
+    for i in reversed(range(len(old))):
         step = old[i] / new[i] if scales[i] is None else 1.0 / scales[i]
         axis = i + 2
         if mode in ("nearest", "nearest-exact"):
@@ -313,7 +313,8 @@ def _linear_axis(
         step = (old - 1) / (new - 1) if new > 1 else 0.0
         source = np.arange(new, dtype=kind) * kind(step)  # type: ignore[operator]
     else:
-        source = kind(step) * (np.arange(new, dtype=kind) + kind(0.5)) - kind(0.5)  # type: ignore[operator]
+        middles = np.arange(new) + 0.5
+        source = (np.float64(kind(step)) * middles - 0.5).astype(kind)  # rounded once
         if not cubic:
             source = np.maximum(source, 0)
     first = np.floor(source).astype(np.int64)
@@ -339,15 +340,9 @@ def _linear_axis(
 
 def _cubic_weights(t: Any) -> tuple[Any, ...]:
     """Of the cubic convolution with a = -0.75, for neighbours at -1, 0, 1, 2."""
-    a = -0.75
-
-    def near(d: Any) -> Any:
-        return ((a + 2) * d - (a + 3)) * d * d + 1
-
-    def far(d: Any) -> Any:
-        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
-
-    return far(t + 1), near(t), near(1 - t), far(2 - t)
+    back = 1 - t
+    ends = cubic(t + 1, -0.75)[1], cubic(back + 1, -0.75)[1]
+    return ends[0], cubic(t, -0.75)[0], cubic(back, -0.75)[0], ends[1]
 
 
 def upsample(
