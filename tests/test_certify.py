@@ -121,7 +121,8 @@ def test_no_damage_to_a_certificate_goes_unnoticed_or_raises(tmp_path: Path) -> 
 
     refused = 0
     for path in list(places(whole))[1:]:
-        for damage in (None, "x", -7, [], {}, [1, [2]]):
+        damages: tuple[Any, ...] = (None, "x", -7, [], {}, [1, [2]])
+        for damage in damages:
             content = copy.deepcopy(whole)
             parent = content
             for key in path[:-1]:
