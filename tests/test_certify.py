@@ -9,7 +9,9 @@ import math
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -104,6 +106,45 @@ def test_a_bad_certificate_is_status_2(
     assert text in capsys.readouterr().err
 
 
+def test_no_damage_to_a_certificate_goes_unnoticed_or_raises(tmp_path: Path) -> None:
+    """Each value replaced by one of another kind, and files cut short: it is read, and then can be
+    compared with, or it is a ValueError; nothing else."""
+    whole = json.loads(GOLDEN.read_text())
+    file = tmp_path / "c.json"
+
+    def places(value: Any, path: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
+        yield path
+        if isinstance(value, (dict, list)):
+            items = value.items() if isinstance(value, dict) else enumerate(value)
+            for key, each in items if value is whole else list(items)[:3]:
+                yield from places(each, (*path, key))
+
+    refused = 0
+    for path in list(places(whole))[1:]:
+        damages: tuple[Any, ...] = (None, "x", -7, [], {}, [1, [2]])
+        for damage in damages:
+            content = copy.deepcopy(whole)
+            parent = content
+            for key in path[:-1]:
+                parent = parent[key]
+            parent[path[-1]] = damage
+            file.write_text(json.dumps(content))
+            try:
+                found = Certificate.load(file)
+            except ValueError as error:
+                refused += 1
+                assert str(error).startswith(str(file))
+            else:
+                if found.allowed:  # without it, verify refuses
+                    check(found, found)
+    assert refused > 200
+    text = GOLDEN.read_bytes()
+    for length in range(0, len(text) - 2, 997):
+        file.write_bytes(text[:length])
+        with pytest.raises(ValueError, match="is no certificate"):
+            Certificate.load(file)
+
+
 def test_a_certificate_whose_script_is_gone_is_status_2(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,8 +204,8 @@ def test_what_is_not_numbers_is_compared(pair: tuple[Certificate, Certificate]) 
 def test_a_gradient_that_is_rounding_counts_for_little() -> None:
     """A bias before a normalisation has a gradient of nothing but rounding errors."""
     theirs = Certificate("", "", [], "", 0, 1, steps=[StepRecord()], allowed=[(16, 128)])
-    theirs.steps[0].norm = (1.0.hex(), "float32")
-    theirs.steps[0].gradients = {"bias": (1e-8).hex(), "weight": 1.0.hex()}
+    theirs.steps[0].norm = ((1.0).hex(), "float32")
+    theirs.steps[0].gradients = {"bias": (1e-8).hex(), "weight": (1.0).hex()}
     ours = copy.deepcopy(theirs)
     ours.steps[0].gradients["bias"] = (3e-8).hex()
     assert told((ours, theirs)) == ([], [])

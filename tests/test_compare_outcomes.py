@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from mindtorch.tools.command_line import main
@@ -64,6 +65,35 @@ def test_a_dropout_of_a_transposed_tensor_agrees(tmp_path: Path) -> None:
 
 
 @needs_torch
+def test_packed_sequences_and_masks_are_watched(tmp_path: Path) -> None:
+    """A named tuple whose class takes nothing but tensors; and an argument that one side leaves
+    out, which no call on equal inputs could show."""
+
+    def program(torch: Any, fault: str, steps: int) -> None:
+        rnn = torch.nn.utils.rnn
+
+        class Net(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.gru = torch.nn.GRU(3, 4, batch_first=True)
+                self.attention = torch.nn.MultiheadAttention(4, 2, batch_first=True)
+
+            def forward(self, x: Any) -> Any:
+                packed = rnn.pack_padded_sequence(x, torch.tensor([4, 2]), batch_first=True)
+                y, _ = rnn.pad_packed_sequence(self.gru(packed)[0], batch_first=True)
+                mask = torch.ones(4, 4).triu(1).bool()
+                return self.attention(y, y, y, attn_mask=None if fault else mask)[0]
+
+        Net()(torch.randn(2, 4, 3)).square().sum().backward()
+
+    assert compared(program, "", tmp_path / "same").status == 0
+    outcome = compared(program, "no mask", tmp_path / "other")
+    assert outcome.real is not None
+    assert (outcome.real.phase, outcome.real.what) == ("forward", "arguments")
+    assert (outcome.real.name, outcome.real.path) == ("attention", "Net")
+
+
+@needs_torch
 def test_a_run_with_fewer_steps_is_a_difference(tmp_path: Path) -> None:
     """Every step that both made agrees, and looking closer at one would not show it."""
 
@@ -79,11 +109,47 @@ def test_a_run_with_fewer_steps_is_a_difference(tmp_path: Path) -> None:
     assert str(outcome.real) == "number of steps at step 3 (3 against 2)"
 
 
+@needs_torch
+def test_what_a_model_is_given_first_is_data(tmp_path: Path) -> None:
+    """Made by something that was not recorded: the model is not at fault. (In this process indexing
+    is not.)"""
+
+    def program(torch: Any, fault: str, steps: int) -> None:
+        rows = torch.ones(4, 3).cumsum(0)
+        torch.nn.Linear(3, 1)(rows[1:3] if fault else rows[:2]).sum().backward()
+
+    outcome = compared(program, "scaled", tmp_path, sides="torch,torch")
+    assert outcome.real is not None and outcome.reproduction is None
+    assert (outcome.real.phase, outcome.real.path, outcome.real.name) == ("data", "", "Linear")
+
+
+@pytest.mark.exhaustive
+@needs_torch
+def test_the_program_that_shows_a_difference_shows_it_under_both(tmp_path: Path) -> None:
+    """Dropout of a transposed tensor: each side's call gives again what that side had, from the
+    random state and in the order of memory of the first."""
+
+    def program(torch: Any, fault: str, steps: int) -> None:
+        x = (torch.arange(6.0).reshape(3, 2) + 1).requires_grad_()
+        torch.nn.Dropout(0.3 if fault else 0.6)(x.t()).sum().backward()
+
+    outcome = compared(program, "another share", tmp_path)
+    assert outcome.reproduction is not None and outcome.real is not None
+    assert (outcome.real.name, outcome.real.what) == ("Dropout", "output")
+    done = subprocess.run(
+        [sys.executable, str(outcome.reproduction)], capture_output=True, text=True, cwd=tmp_path
+    )
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0 and len(lines) == 4, done.stdout + done.stderr
+    assert lines[0] == "torch output 0: 0.00e+00 from what torch had"
+    assert float(lines[1].split()[3]) > 0.1 and float(lines[2].split()[3]) > 0.1
+    assert lines[3] == "mindtorch output 0: 0.00e+00 from what mindtorch had"
+
+
 def test_a_record_that_cannot_be_written_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As no error of the script's, which it might handle."""
-    import numpy as np
 
     def full(*_: object, **__: object) -> None:
         raise OSError(28, "No space left on device")

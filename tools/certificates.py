@@ -44,6 +44,10 @@ class StepRecord:
     generator: str = ""
 
 
+class _OtherVersionError(Exception):
+    """The file says so."""
+
+
 @dataclass
 class Certificate:
     """What a run did.
@@ -81,15 +85,46 @@ class Certificate:
         try:
             content = json.loads(path.read_text(encoding="utf-8"))
             if content.pop("format") != FORMAT:
-                raise ValueError(f"{path} was written by another version of mindtorch")
+                raise _OtherVersionError
             content["start"] = {k: tuple(v) for k, v in content["start"].items()}
             content["allowed"] = [tuple(pair) for pair in content["allowed"]]
             content["steps"] = [_step(each) for each in content["steps"]]
-            return Certificate(**content)
-        except (KeyError, TypeError, AttributeError, UnicodeDecodeError) as error:
-            raise ValueError(f"{path} is no certificate: {error!r}") from None
-        except json.JSONDecodeError as error:
-            raise ValueError(f"{path} is no certificate: {error}") from None
+            found = Certificate(**content)
+            found.examine()
+        except _OtherVersionError:
+            raise ValueError(f"{path} was written by another version of mindtorch") from None
+        except (LookupError, TypeError, AttributeError, ValueError, RecursionError) as error:
+            text = error if isinstance(error, ValueError) else repr(error)
+            raise ValueError(f"{path} is no certificate: {text}") from None
+        return found
+
+    def examine(self) -> None:
+        """Read every number once.
+
+        Raises:
+            TypeError, ValueError: one cannot be read.
+        """
+        texts = [self.torch, self.script, self.sha256, *self.arguments]
+        texts += [each for start in self.start.values() for each in start]
+        for step in self.steps:
+            norms = [step.norm] if step.norm is not None else []
+            for value, dtype in [*step.losses, *norms]:
+                float.fromhex(value)
+                texts.append(dtype)
+            for value in step.gradients.values():
+                float.fromhex(value)
+            texts += [step.parameters, step.generator]
+        for _, norm, _ in self.start.values():
+            float.fromhex(norm)
+        if not all(isinstance(text, str) for text in texts):
+            raise TypeError("a text is none")
+        numbers = [self.seed, self.threads, *(x for pair in self.allowed for x in pair)]
+        if not all(isinstance(x, (int, float)) and x >= 0 for x in numbers):
+            raise TypeError("a number is none")
+        if any(len(pair) != 2 for pair in self.allowed):
+            raise ValueError("what is allowed is no pair")
+        if len(self.allowed) not in (0, len(self.steps)):
+            raise ValueError("it says for other steps what is allowed")
 
 
 def _step(content: dict[str, Any]) -> StepRecord:

@@ -201,6 +201,8 @@ def verify(options: argparse.Namespace) -> int:
     """Run a certified script under mindtorch and compare; the exit status."""
     try:
         certificate = Certificate.load(options.certificate)
+        if not certificate.steps or not certificate.allowed:
+            raise ValueError(f"{options.certificate} is no certificate: it has no steps")
         script = options.script or options.certificate.resolve().parent / certificate.script
         digest = hashlib.sha256(script.read_bytes()).hexdigest()
     except (OSError, ValueError) as error:

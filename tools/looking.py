@@ -1,5 +1,6 @@
 """Looking at tensors of either library without touching them."""
 
+import inspect
 import re
 import time
 import weakref
@@ -12,7 +13,7 @@ import numpy as np
 
 from .records import ArrayWriter, Recorded
 
-__all__ = ["Looker", "Slot", "filled", "plain", "template", "tensors_in"]
+__all__ = ["Looker", "Named", "Slot", "filled", "plain", "template", "tensors_in"]
 
 MOST_ITEMS = 16
 
@@ -38,11 +39,12 @@ def tensors_in(value: Any, kind: type) -> Iterator[Any]:
         yield from tensors_in((value.start, value.stop, value.step), kind)
 
 
-def _rebuilt(value: Any, parts: list[Any]) -> Any:
-    """A tuple or list of new items; a named tuple keeps its class."""
-    if hasattr(value, "_fields"):
-        return type(value)(*parts)
-    return tuple(parts) if isinstance(value, tuple) else parts
+@dataclass(frozen=True)
+class Named:
+    """A named tuple whose items are templates: its class may refuse what is no tensor."""
+
+    cls: type
+    parts: list[Any]
 
 
 def template(value: Any, kind: type, seen: list[Any]) -> Any:
@@ -53,7 +55,10 @@ def template(value: Any, kind: type, seen: list[Any]) -> Any:
     if isinstance(value, Mapping):
         return {name: template(each, kind, seen) for name, each in value.items()}
     if isinstance(value, (tuple, list)):
-        return _rebuilt(value, [template(each, kind, seen) for each in value])
+        parts = [template(each, kind, seen) for each in value]
+        if hasattr(value, "_fields"):
+            return Named(type(value), parts)
+        return tuple(parts) if isinstance(value, tuple) else parts
     if isinstance(value, slice):
         parts = [template(each, kind, seen) for each in (value.start, value.stop, value.step)]
         return slice(*parts)
@@ -66,8 +71,11 @@ def filled(value: Any, tensors: list[Any]) -> Any:
         return tensors[value.position]
     if isinstance(value, dict):
         return {name: filled(each, tensors) for name, each in value.items()}
+    if isinstance(value, Named):
+        return value.cls(*(filled(each, tensors) for each in value.parts))
     if isinstance(value, (tuple, list)):
-        return _rebuilt(value, [filled(each, tensors) for each in value])
+        parts = [filled(each, tensors) for each in value]
+        return tuple(parts) if isinstance(value, tuple) else parts
     if isinstance(value, slice):
         return slice(*(filled(each, tensors) for each in (value.start, value.stop, value.step)))
     return value
@@ -83,12 +91,16 @@ def plain(value: Any) -> Any:
         return value
     if isinstance(value, dict):
         return {str(name): plain(each) for name, each in list(value.items())[:MOST_ITEMS]}
+    if isinstance(value, Named):
+        value = value.parts
     if isinstance(value, (tuple, list)):
         return [plain(each) for each in value[:MOST_ITEMS]]
     if isinstance(value, slice):
         return f"[{plain(value.start)}:{plain(value.stop)}:{plain(value.step)}]"
     if isinstance(value, np.generic):
         return plain(value.item())
+    if inspect.isroutine(value):  # written in C or in Python
+        return "function"
     kind = type(value).__name__
     text = str(value) if kind in ("dtype", "device", "memory_format", "layout") else kind
     return re.sub(r"^(mindtorch\.)?torch\.", "", text)

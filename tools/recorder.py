@@ -203,6 +203,7 @@ class Recorder:
         if event is None:
             return run(module, *args, **kwargs)
         event.description = self.record.modules.get(path) or describe(module)
+        event.arguments = plain(shape)
         with self.looker.looking():
             self._hold(event, module, functools.partial(module), shape, given)
         self.stack.append(event)
@@ -240,15 +241,24 @@ class Recorder:
     def _hold(self, event: Event, module: Any, call: Any, shape: Any, given: list[Any]) -> None:
         if self.options.replay and self.keeps(event.index):
             if module is not None:
-                self._note_source(module)
+                self._note_source(event.path, module)
                 for name, each in (*module.named_parameters(), *module.named_buffers()):
                     event.state[name] = self.looker.look_afresh(each, True)
             self.player.hold(Held(event, module, call, shape, [x.requires_grad for x in given]))
 
-    def _note_source(self, module: Any) -> None:
-        """Keep the text of a user's class, for a file that reproduces a difference."""
+    def _note_source(self, path: str, module: Any) -> None:
+        """Keep the text of a user's class and what numbers and texts the module has, for a file
+        that reproduces a difference."""
         cls = type(module)
-        if not cls.__module__.startswith(LIBRARY) and cls.__name__ not in self.record.sources:
+        if cls.__module__.startswith(LIBRARY):
+            return
+        kept = {name: value for name, value in vars(module).items() if name[0] != "_"}
+        self.record.attributes[path] = {
+            name: value
+            for name, value in kept.items()
+            if value is None or isinstance(value, (bool, int, float, str))
+        }
+        if cls.__name__ not in self.record.sources:
             try:
                 self.record.sources[cls.__name__] = inspect.getsource(cls)
             except (OSError, TypeError):  # made by exec, or by a C extension

@@ -171,6 +171,7 @@ class Record:
     buffers: dict[str, Recorded] = field(default_factory=dict)
     final: dict[str, Recorded] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
+    attributes: dict[str, dict[str, Any]] = field(default_factory=dict)
     steps: int = 0
     steps_without_events: int = 0
     written_outside: list[str] = field(default_factory=list)

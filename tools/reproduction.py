@@ -20,6 +20,8 @@ side's recorded values under PyTorch and under mindtorch, and compares both with
 (in {archive}, beside this file).
 """
 
+import importlib
+import math
 import sys
 from pathlib import Path
 
@@ -60,21 +62,20 @@ def arrays_of(torch, result):
 
 
 def main():
-    import torch
+    from mindtorch.module_hooker import torch_disable, torch_enable
 
-    libraries = {{"torch": torch}}
-    from mindtorch.module_hooker import torch_disable
-
-    torch_disable()
-    import torch as mindtorch
-
-    libraries["mindtorch"] = mindtorch
     for label, side in SIDES.items():
-        library = libraries[side]
+        torch_enable() if side == "torch" else torch_disable()  # what `import torch` gives
+        library = importlib.import_module("torch")
+        importlib.import_module("torch.nn.functional")
         if "generator" in ARRAYS:
             library.set_rng_state(library.from_numpy(ARRAYS["generator"].copy()))
-        with library.no_grad():
-            found = arrays_of(library, call(library, label))
+        try:
+            with library.no_grad():
+                found = arrays_of(library, call(library, label))
+        except Exception as error:  # the script's own class may need more of the script
+            print(f"{{label}}: the call needs more than is here: {{error!r}}")
+            return 2
         for at, array in enumerate(found):
             for other in SIDES:
                 key = f"output.{{at}}.{{other}}"
@@ -87,6 +88,7 @@ def main():
                     apart = np.abs(array - recorded).max(initial=0)
                     size = max(np.abs(recorded).max(initial=0), 1e-300)
                     print(f"{{label}} output {{at}}: {{apart / size:.2e}} from what {{other}} had")
+    return 0
 
 
 if __name__ == "__main__":
@@ -103,8 +105,8 @@ def write_reproduction(
     path."""
     events = (difference.first, difference.second)
     chosen = difference.first or difference.second
-    if chosen is None:
-        return None
+    if chosen is None or difference.what.startswith("input"):
+        return None  # no call, or one that is right with what it is given
     owner = sides[0] if difference.first else sides[1]
     arrays: dict[str, np.ndarray] = {}
     dtypes: dict[str, str] = {}
@@ -183,27 +185,27 @@ def body_of(sides: tuple[Side, Side], events: tuple[Event | None, Event | None])
 
 
 def statements(side: Side, event: Event) -> list[str]:
+    args, kwargs = event.arguments if event.arguments else ([], {})
+    counter = iter(range(len(event.inputs)))
+    given = [expression(each, counter) for each in args]
+    given += [f"{name}={expression(each, counter)}" for name, each in kwargs.items()]
+    inner = ", ".join(given)
     if event.kind == "op":
-        args, kwargs = event.arguments if event.arguments else ([], {})
-        counter = iter(range(len(event.inputs)))
-        given = [expression(each, counter) for each in args]
-        given += [f"{name}={expression(each, counter)}" for name, each in kwargs.items()]
         name = f"{PREFIX.get(event.description, 'Tensor.')}{event.name}"
-        inner = ", ".join(given)
         if event.name == "__setitem__" or (event.name.endswith("_") and event.name[:2] != "__"):
             return [f"{name}({inner})", "return inputs[0]"]
         return [f"return {name}({inner})"]
     source = side.record.sources.get(event.name, "")
-    inner = ", ".join(f"inputs[{at}]" for at in range(len(event.inputs)))
     if source:
         quoted = source.replace("'''", '"""')
         return [
-            "# the script's own class; give its constructor what the script gives it",
+            "# the script's own class, with the parameters, buffers and numbers that it had",
             f"source = '''{quoted}'''.strip()",
-            "names = dict(vars(torch), torch=torch, nn=nn, F=F)",
+            "names = dict(vars(torch), torch=torch, nn=nn, F=F, math=math, np=np)",
             "exec(source, names)",
             f"module = names[{event.name!r}].__new__(names[{event.name!r}])",
             "nn.Module.__init__(module)",
+            f"vars(module).update({side.record.attributes.get(event.path, {})!r})",
             "for key, value in state.items():",
             "    module.register_parameter(key.replace('.', '_'), nn.Parameter(value, False))",
             f"return module({inner})",

@@ -17,7 +17,7 @@ import numpy as np
 import mindtorch
 
 from .figures import relative_difference, spread_of
-from .looking import Slot, template, tensors_in
+from .looking import Named, Slot, template, tensors_in
 
 __all__ = ["LayerDifference", "TwinError", "compare_with_twin", "main", "print_differences"]
 
@@ -81,6 +81,10 @@ def array_of(torch: Any, tensor: Any) -> np.ndarray:
     return np.array(tensor.cpu().numpy())
 
 
+def dtype_of(tensor: Any) -> str:
+    return str(tensor.dtype).rpartition(".")[2]
+
+
 def run_model(torch: Any, model: Any, args: Any, kwargs: Any) -> list[tuple[str, str, list[Any]]]:
     """The outputs of every layer, in the order in which calls end; no gradients are kept."""
     calls: list[Any] = []
@@ -127,7 +131,9 @@ def compare_with_twin(
         np.savez(given, allow_pickle=False, generator=generator, **arrays)
         modes = {path: part.training for path, part in model.named_modules()}
         task = {"place": place, "shape": encode(shape), "modes": modes, "inputs": len(inputs)}
-        task["dtypes"] = [str(each.dtype).rpartition(".")[2] for each in seen]
+        task["dtypes"] = [dtype_of(each) for each in seen]
+        own = (*model.named_parameters(), *model.named_buffers())
+        task["kinds"] = {name: dtype_of(each) for name, each in own}
         (Path(folder) / "task.json").write_text(json.dumps(task))
         run_twin(Path(folder))
         theirs = json.loads((Path(folder) / "calls.json").read_text())
@@ -199,6 +205,10 @@ def encode(value: Any) -> Any:
         return {"slot": value.position}
     if isinstance(value, dict):
         return {"dict": {name: encode(each) for name, each in value.items()}}
+    if isinstance(value, Named):
+        parts = [encode(each) for each in value.parts]
+        packed = value.cls.__name__ == "PackedSequence"
+        return {"packed": parts} if packed else {"list": parts, "tuple": True}
     if isinstance(value, (list, tuple)):
         return {"list": [encode(each) for each in value], "tuple": isinstance(value, tuple)}
     if value is None or isinstance(value, (bool, int, float, str)):
@@ -211,6 +221,9 @@ def decode(value: Any, tensors: list[Any]) -> Any:
         return tensors[value["slot"]]
     if "dict" in value:
         return {name: decode(each, tensors) for name, each in value["dict"].items()}
+    if "packed" in value:
+        rnn = importlib.import_module("torch.nn.utils.rnn")
+        return rnn.PackedSequence(*(decode(each, tensors) for each in value["packed"]))
     if "list" in value:
         found = [decode(each, tensors) for each in value["list"]]
         return tuple(found) if value["tuple"] else found
@@ -252,6 +265,9 @@ def main(folder: Path) -> None:
         inputs = [x.to(getattr(torch, y)) for x, y in zip(inputs, task["dtypes"], strict=True)]
         torch.set_rng_state(torch.from_numpy(given["generator"]))
         generator = torch.get_rng_state()
+    for name, own in (*model.named_parameters(), *model.named_buffers()):
+        if name in task["kinds"]:
+            own.data = own.data.to(getattr(torch, task["kinds"][name]))
     model.load_state_dict(state)
     for path, part in model.named_modules():
         part.training = task["modes"].get(path, part.training)
