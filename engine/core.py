@@ -103,7 +103,12 @@ class Op:
         scalar_step: of an op that computes each element by itself: ``scalar_step(aval, in_avals)``
             is the scalar function, its operands as places among the inputs, and numpy's type of
             the arithmetic; None where there is no such function.
+
+    Attributes:
+        on_device: the inputs up to here lie on one device; the others may lie on the host.
     """
+
+    on_device: int | None = None
 
     def __init__(
         self,
@@ -199,7 +204,7 @@ class Op:
     def plan(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
         """Derive the results' avals and bind the kernel."""
         in_avals = tuple(None if x is None else x.aval for x in inputs)
-        check_devices(in_avals)
+        check_devices(in_avals[: self.on_device])
         avals = self.aval(*in_avals, **params)
         several = isinstance(avals, tuple)
         plan = Plan(avals if several else (avals,), in_avals)

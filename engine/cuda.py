@@ -73,7 +73,7 @@ def bind(op: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable
     composed = getattr(op, "composed", False)
     if not composed and op.kernel is not None and op.kernel.startswith("elementwise.copy"):
         return copy(avals[0], in_avals[0])
-    if not composed and avals[0].device.type == "cuda":
+    if not composed and avals[0].device.type == "cuda" and op.on_device is None:
         if any(a is not None and a.device is cpu and a.shape for a in in_avals):
             raise NotImplementedError(f"{op.name} with tensors of the CPU beside those of CUDA")
     if not composed and op.kernel is not None and complex_numbers(avals, in_avals):
@@ -95,7 +95,7 @@ def complex_numbers(avals: Any, in_avals: Any) -> bool:
 
 def _uploading(run: Any, op: Any, avals: Any, in_avals: Any) -> Callable[..., Any]:
     """``run`` with numbers of the host copied to the device, for kernels that do not take them."""
-    taken = op.kernel == "elementwise.plan"
+    taken = op.kernel == "elementwise.plan" or op.on_device is not None
     places = [i for i, a in enumerate(in_avals) if a is not None and a.device is cpu]
     if taken or not places:
         return run

@@ -28,7 +28,6 @@ _RARE = "no CUDA kernel is written: the CPU's runs on copies, which costs two tr
 
 GAPS: tuple[Gap, ...] = (
     Gap("host", "ctc.*", "cuda", _RARE),
-    Gap("host", "recurrent.*", "cuda", _RARE),
     Gap("host", "special.*", "cuda", _RARE),
     Gap("host", "reduction.xor_sum", "cuda", _RARE),
     Gap("host", "factorization.*", "cuda", _LIBRARY),

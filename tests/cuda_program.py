@@ -340,6 +340,22 @@ def the_namespace_answers_where_there_is_a_device() -> None:
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 7
 
 
+def packed_sequences_run_through_recurrent_layers() -> None:
+    """Their lengths stay on the host, as in torch; results and gradients are the CPU's."""
+    results = []
+    for device in ("cpu", "cuda"):
+        torch.manual_seed(0)
+        net, x = nn.GRU(2, 2, bidirectional=True).to(device), torch.randn(2, 2, 2).to(device)
+        x.requires_grad_()
+        packed = nn.utils.rnn.pack_padded_sequence(x, torch.tensor([2, 1]))
+        out, state = net(packed)
+        ((out.data**2).sum() + state.sum()).backward()
+        slopes = [p.grad for p in net.parameters()]
+        results.append([t.detach().cpu() for t in (out.data, state, x.grad, *slopes)])
+    for mine, expected in zip(results[1], results[0], strict=True):
+        assert torch.allclose(mine, expected, 1e-5, 1e-6)
+
+
 def autocast_follows_the_lists_of_cuda() -> None:
     """The types that torch documents for CUDA: float16 unless another one is asked for."""
     x = torch.rand(2, 2, device="cuda", requires_grad=True) + 0.5

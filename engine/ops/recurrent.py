@@ -19,6 +19,12 @@ from .linear_algebra import linear
 from .movement import cat, clone, slice_
 
 
+class RecurrentOp(NetworkOp):
+    """An op over all time steps; its last input, the lengths of packed sequences, is the host's."""
+
+    on_device = -1
+
+
 def _like(x: Aval, *shape: int) -> Aval:
     return aval(shape or x.shape, x.dtype, None, x.device)
 
@@ -145,8 +151,8 @@ def _lstm_vjp(
 
 # i, f, g, o = x + h weight^T;  c' = sigmoid(f) c + sigmoid(i) tanh(g);  h' = sigmoid(o) tanh(c')
 # (h of all rows, last h, last c, activated gates, c of all rows)
-lstm = NetworkOp("lstm", _lstm_aval, "recurrent.lstm", vjp=_lstm_vjp, group="network")
-lstm_gradient = NetworkOp(
+lstm = RecurrentOp("lstm", _lstm_aval, "recurrent.lstm", vjp=_lstm_vjp, group="network")
+lstm_gradient = RecurrentOp(
     "lstm_backward",
     lambda gy, gh, gc, y, gates, cells, h, c, weight, sizes, *, reverse: (
         _like(gates), _like(h), _like(c), _like(weight),
@@ -178,8 +184,8 @@ def _gru_vjp(
 
 # r, z = sigmoid(x + u), n = tanh(x + r u) with u = h weight^T + bias;  h' = (h - n) z + n
 # (h of all rows, last h, gates r, z, n and the part of u that belongs to n)
-gru = NetworkOp("gru", _gru_aval, "recurrent.gru", vjp=_gru_vjp, group="network")
-gru_gradient = NetworkOp(
+gru = RecurrentOp("gru", _gru_aval, "recurrent.gru", vjp=_gru_vjp, group="network")
+gru_gradient = RecurrentOp(
     "gru_backward",
     lambda gy, gh, y, gates, h, weight, sizes, *, reverse: (
         _like(gates, gates.shape[0], weight.shape[0]), _like(h), _like(weight),
@@ -214,10 +220,10 @@ def _simple_vjp(
 
 
 # h' = tanh(x + h weight^T), or relu: (h of all rows, last h)
-simple_recurrent = NetworkOp(
+simple_recurrent = RecurrentOp(
     "rnn", _simple_aval, "recurrent.simple", vjp=_simple_vjp, group="network"
 )
-simple_recurrent_gradient = NetworkOp(
+simple_recurrent_gradient = RecurrentOp(
     "rnn_backward",
     lambda gy, gh, y, h, weight, sizes, *, reverse, nonlinearity: (
         _like(y), _like(h), _like(weight),
