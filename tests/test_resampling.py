@@ -95,4 +95,4 @@ def test_weights_of_float_images_are_torchs(mode: str, antialias: bool) -> None:
     for size in ((64, 333), (21, 97)):
         options = {"mode": mode, "antialias": antialias, "align_corners": False}
         found, expected = _both(x, size, **options)
-        np.testing.assert_allclose(found, expected, rtol=0, atol=8 * np.finfo(np.float32).eps)
+        np.testing.assert_allclose(found, expected, 0, 8 * float(np.finfo(np.float32).eps))
