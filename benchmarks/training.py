@@ -1,8 +1,9 @@
 """Time training steps, imports and small ops on us and on torch eager, in turns.
 
-Each measurement is a process of its own; the two sides take turns, ``--rounds`` times, so that both
-see the same machine. Printed are minima and medians over all steps of all rounds, and their
-ratios (ours / torch's; below 1 is faster).
+"compiled" is ``torch.compile`` of the whole step, "--graph" the same script as it is, under
+``MINDTORCH_GRAPH=1``. Each measurement is a process of its own; the sides take turns,
+``--rounds`` times, so that all see the same machine. Printed are minima and medians over all steps
+of all rounds, and their ratios (ours / torch's; below 1 is faster).
 
     python benchmarks/training.py [--rounds 3] [--threads 1 2] [--only mlp lenet] [--write]
 """
@@ -32,7 +33,7 @@ WORKLOADS: dict[str, dict[str, Any]] = {
     },
     "resnet18": {"model": "resnet18", "sizes": {"batch": 32}, "steps": 3},
     "lstm": {"model": "layered_lstm", "sizes": {}, "steps": 40},
-    "small gpt": {"model": "gpt", "sizes": {}, "steps": 40},
+    "small_gpt": {"model": "gpt", "sizes": {}, "steps": 40},
     "tiny": {
         "model": "mlp",
         "sizes": {"batch": 32, "sizes": (4, 64, 64, 2), "adam": True},
@@ -45,7 +46,7 @@ TITLES = {
     "gpt": "GPT 4 layers, d=128, T=128, batch 16",
     "resnet18": "ResNet-18, 3x32x32, batch 32",
     "lstm": "LSTM 2x64, 32 steps, batch 16",
-    "small gpt": "GPT 2 layers, d=64, T=32, batch 4",
+    "small_gpt": "GPT 2 layers, d=64, T=32, batch 4",
     "tiny": "MLP 4-64-64-2, batch 32, Adam",
 }
 
@@ -194,25 +195,26 @@ def summary(results: list[dict[str, Any]]) -> tuple[float, float, float]:
     return min(times), statistics.median(times), max(r["memory"] for r in results)
 
 
+OURS = ("mindtorch", "compiled", "graph")
+
+
 def training_table(names: list[str], threads: list[int], rounds: int) -> list[str]:
     lines = [
-        "| training step | threads | ours min / median (ms) | compiled (ms) | "
-        "torch eager (ms) | ours / torch: minima, medians | compiled / torch: minima, medians | "
-        "first compiled step (s) | peak memory ours / compiled / torch (MiB) |",
-        "|---|---|---|---|---|---|---|---|---|",
+        "| training step | threads | ours min / median (ms) | compiled (ms) | script under --graph "
+        "(ms) | torch eager (ms) | ours / torch: minima, medians | compiled / torch | --graph / "
+        "torch | first compiled step (s) | peak memory ours / compiled / --graph / torch (MiB) |",
+        "|---|---|---|---|---|---|---|---|---|---|---|",
     ]
     for name in names:
         for count in threads:
-            results = in_turns(name, count, rounds, ("mindtorch", "compiled", "torch"))
-            ours, theirs = summary(results["mindtorch"]), summary(results["torch"])
-            compiled = summary(results["compiled"])
-            times = " | ".join(
-                f"{s[0] * 1e3:.2f} / {s[1] * 1e3:.2f}" for s in (ours, compiled, theirs)
-            )
+            results = in_turns(name, count, rounds, (*OURS, "torch"))
+            every = {side: summary(found) for side, found in results.items()}
+            theirs = every["torch"]
+            times = " | ".join(f"{s[0] * 1e3:.2f} / {s[1] * 1e3:.2f}" for s in every.values())
             ratios = " | ".join(
-                f"**{s[0] / theirs[0]:.2f}** {s[1] / theirs[1]:.2f}" for s in (ours, compiled)
+                f"**{every[s][0] / theirs[0]:.2f}** {every[s][1] / theirs[1]:.2f}" for s in OURS
             )
-            memory = " / ".join(f"{s[2] / 2**20:.0f}" for s in (ours, compiled, theirs))
+            memory = " / ".join(f"{s[2] / 2**20:.0f}" for s in every.values())
             first = min(r["first"] for r in results["compiled"])
             lines.append(
                 f"| {TITLES[name]} | {count} | {times} | {ratios} | {first:.2f} | {memory} |"
