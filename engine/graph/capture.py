@@ -257,11 +257,13 @@ class HostCall:
             args = _filled(args, memory)
             kwargs = {k: _filled(v, memory) for k, v in kwargs.items()}
         before = state.grad_enabled
-        try:
+        if before is not self.grad:
             state.update(grad=self.grad)
+        try:
             result = self.function(*args, **kwargs)
         finally:
-            state.update(grad=before)
+            if state.grad_enabled is not before:
+                state.update(grad=before)
         if self.key is not None:
             made[self.key] = result._shared.memory.buffer
 
