@@ -233,7 +233,12 @@ class Jitted:
             if not reason:
                 if place:
                     found.insert(0, found.pop(place))
-                return compiled.run(flattened.leaves)
+                try:
+                    return compiled.run(flattened.leaves)
+                except Exception:
+                    if not compiled.untouched():
+                        raise
+                return self.function(*args, **kwargs)  # raises where eager code does
             self._note(reason)
         if self._running:  # recursion, or another thread that traces
             return self.function(*args, **kwargs)
