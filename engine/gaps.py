@@ -54,7 +54,7 @@ GAPS: tuple[Gap, ...] = (
         "at the end of the compiled part, so the call's own try does not see them; of results that "
         "nobody uses they are not raised at all"),
     Gap("feature", "compiled calls: library functions that are replaced after the capture", "all",
-        "torch.nn.functional.relu = mine is not seen then; torch.compiler.reset() forgets captures"),
+        "torch.nn.functional.relu = mine is not seen; torch.compiler.reset() forgets captures"),
     Gap("feature", "torch.autograd.forward_ad", "all",
         "no dual numbers: torch.func.jvp transposes the transposed product instead"),
     Gap("feature", "torch.func.functionalize, rearrange and debug_unwrap", "all",
