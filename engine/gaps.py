@@ -50,6 +50,11 @@ GAPS: tuple[Gap, ...] = (
         "all", "chains of elementwise ops are one loop; each shape is compiled by itself"),
     Gap("feature", "gradients of gradients through a compiled call that draws or writes", "all",
         "raises, as torch.compile does; of other calls they are computed by calling them again"),
+    Gap("feature", "errors of indices in compiled calls: where they are raised", "all",
+        "at the end of the compiled part, so the call's own try does not see them; of results that "
+        "nobody uses they are not raised at all"),
+    Gap("feature", "compiled calls: library functions that are replaced after the capture", "all",
+        "torch.nn.functional.relu = mine is not seen; torch.compiler.reset() forgets captures"),
     Gap("feature", "torch.autograd.forward_ad", "all",
         "no dual numbers: torch.func.jvp transposes the transposed product instead"),
     Gap("feature", "torch.func.functionalize, rearrange and debug_unwrap", "all",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import threading
 from collections.abc import Callable
 from typing import Any
@@ -13,6 +12,7 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch.engine.graph import jit
+from mindtorch.engine.graph.jit import policy
 from mindtorch.engine.graph.jit import Jitted
 from mindtorch.engine.graph.tree import PATIENCE
 from tests.models import build
@@ -246,7 +246,7 @@ def test_numbers_as_arguments_are_captured_a_few_times_only(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A factor that differs in each call: what is kept is bounded, results are right."""
-    monkeypatch.setattr(sys.modules["mindtorch.engine.graph.jit"], "LIMIT", 2)
+    monkeypatch.setattr(policy, "limit", 2)
     call = jit(lambda x, factor: x * factor + 1)
     for i in range(30):
         assert call(torch.ones(2), i / 4).tolist() == [i / 4 + 1] * 2

@@ -187,6 +187,7 @@ class Compiled:
         self.found = frozenset([id(x) for x, _, _ in self.tensors])
         self.grads = capture.grads()
         self.runs = 0
+        self.at = 0
 
     def broken(self, arguments: list[Tensor]) -> str:
         """Which guard does not hold; "" when all do."""
@@ -227,9 +228,18 @@ class Compiled:
         """The call's result for these arguments."""
         self.runs += 1
         made: dict[int, Any] = {}
+        self.at = 0
         for step in self.steps:
             step.run(made, arguments)
+            self.at += 1
         return self.finished(made, arguments)
+
+    def untouched(self) -> bool:
+        """Whether the run that failed has changed nothing but memory that it was to fill."""
+        first = self.steps[0] if self.steps else None
+        return self.at == 0 and type(first) is Segment and (
+            all(node.op is not DRAW for node in first.graph.nodes)
+        )
 
     def finished(self, made: dict[int, Any], arguments: list[Tensor]) -> Any:
         """The results, over memory that the segments have filled."""

@@ -109,14 +109,15 @@ DRAW = Draw()
 
 
 class Node:
-    """One application of an op: ``outputs = op(*inputs, **params)``."""
+    """One application of an op: ``outputs = op(*inputs, **params)``, asked for by ``line``."""
 
-    __slots__ = ("inputs", "op", "outputs", "params")
+    __slots__ = ("inputs", "line", "op", "outputs", "params")
 
     def __init__(
         self, op: Any, inputs: tuple[Value | None, ...], params: dict[str, Any],
-        outputs: tuple[Value, ...],
+        outputs: tuple[Value, ...], line: str = "",
     ) -> None:  # fmt: skip
+        self.line = line
         self.op = op
         self.inputs = inputs
         self.params = params

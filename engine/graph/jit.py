@@ -28,8 +28,6 @@ from .trace import TracingError
 from .tree import Tree
 
 logger = logging.getLogger("mindtorch.graph")
-# how often a function may be traced for one structure of arguments
-LIMIT = 8
 _NUMBERS = (float, complex, np.inexact)
 
 
@@ -45,7 +43,7 @@ class Policy:
 
     stance = "default"
     disabled = False
-    limit = LIMIT
+    limit = 8
     recompiled: type[Exception] | None = None
 
 
@@ -233,7 +231,12 @@ class Jitted:
             if not reason:
                 if place:
                     found.insert(0, found.pop(place))
-                return compiled.run(flattened.leaves)
+                try:
+                    return compiled.run(flattened.leaves)
+                except Exception:
+                    if not compiled.untouched():
+                        raise
+                return self.function(*args, **kwargs)  # raises where eager code does
             self._note(reason)
         if self._running:  # recursion, or another thread that traces
             return self.function(*args, **kwargs)

@@ -24,7 +24,15 @@ from ..vmap import redraw
 from .capture import ARGUMENT, CONSTANT, Segment, Source, compiled
 from .ir import DRAW, Graph, Node, Value
 from .seen import Walk, repeat, seen
-from .trace import Trace, TracingError, _plan_without_kernel, _Written, check_type, refuse_data
+from .trace import (
+    Trace,
+    TracingError,
+    _plan_without_kernel,
+    _Written,
+    check_type,
+    refuse_data,
+    user_line,
+)
 from .tree import MOST_ENTRIES, MOST_SEGMENTS, PATIENCE, Entry, Fill, Tree
 
 _new = object.__new__
@@ -209,6 +217,7 @@ class Replay(Trace):
         derived = op.aval(*[None if v is None else v.aval for v in inputs], **params)
         avals = derived if isinstance(derived, tuple) else (derived,)
         entry = Entry(self.at, op, inputs, params)
+        entry.line = user_line()
         entry.outputs = tuple(Value(self.count + i, a) for i, a in enumerate(avals))
         return self._grown(entry, len(avals)).outputs
 
@@ -240,6 +249,8 @@ class Replay(Trace):
     # --- ops ------------------------------------------------------------------------------------
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
+        if params.get("check"):  # it may raise, and whoever called it may wait for that
+            return self.outside(op, *inputs, **params)
         try:
             values = tuple([None if x is None else self.value_of(x) for x in inputs])
         except TracingError:
@@ -511,7 +522,9 @@ class Replay(Trace):
         sources: list[tuple[Value, Source]] = []
         for entry in path:
             if entry.op is not None:
-                graph.nodes.append(Node(entry.op, entry.inputs, dict(entry.params), entry.outputs))
+                graph.nodes.append(Node(
+                    entry.op, entry.inputs, dict(entry.params), entry.outputs, entry.line
+                ))  # fmt: skip
                 continue
             value: Any = entry.value
             if entry.number is None or entry.number is Ellipsis:

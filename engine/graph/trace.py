@@ -156,7 +156,7 @@ class Trace:
         derived = op.aval(*[None if v is None else v.aval for v in inputs], **params)
         avals = derived if isinstance(derived, tuple) else (derived,)
         outputs = tuple(self.graph.value(a) for a in avals)
-        self.graph.nodes.append(Node(op, tuple(inputs), params, outputs))
+        self.graph.nodes.append(Node(op, tuple(inputs), params, outputs, user_line()))
         return outputs
 
     # --- the interpreter's protocol -----------------------------------------------------------

@@ -41,12 +41,13 @@ class Entry:
     """
 
     __slots__ = (
-        "children", "depth", "inputs", "met", "number", "offset", "op", "outputs", "params",
+        "children", "depth", "inputs", "line", "met", "number", "offset", "op", "outputs", "params",
         "parent", "passes", "plan", "reach", "segments", "several", "value",
     )  # fmt: skip
 
     def __init__(self, parent: Entry | None, op: Any, inputs: Any, params: Any) -> None:
         self.parent = parent
+        self.line = ""
         self.op = op
         self.inputs = inputs
         self.params = params

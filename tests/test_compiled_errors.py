@@ -1,0 +1,128 @@
+"""Errors in compiled calls: where they are raised, which line they name, what they leave behind."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import traceback
+from typing import Any
+
+import pytest
+
+import mindtorch.torch as torch
+from mindtorch.torch import nn
+
+
+def looked_up(x: Any, i: Any) -> Any:
+    y = x * 2
+    return y[i]
+
+
+def test_errors_name_the_line_that_asked_for_the_op() -> None:
+    """The first call, whose kernels run at its end, says it in a note; later ones raise there."""
+    call, line = torch.compile(looked_up), looked_up.__code__.co_firstlineno + 2
+    x, out = torch.ones(3), torch.tensor([7])
+    with pytest.raises(IndexError, match="out of bounds") as first:
+        call(x, out)
+    assert f"{__file__}:{line}" in first.value.__notes__[0]
+    call(x, torch.tensor([1]))
+    call(x, torch.tensor([2]))
+    with pytest.raises(IndexError, match="out of bounds") as later:
+        call(x, out)
+    frames = traceback.extract_tb(later.value.__traceback__)
+    assert any(f.filename == __file__ and f.lineno == line for f in frames)
+
+
+def test_errors_that_the_function_catches_are_raised_where_it_waits_for_them() -> None:
+    """A factorization that fails is how programs ask whether a matrix is positive definite."""
+
+    def definite(matrix: Any) -> bool:
+        try:
+            torch.linalg.cholesky(matrix)
+        except RuntimeError:
+            return False
+        return True
+
+    call = torch.compile(definite)
+    for sign in (1, -1, -1, 1, -1):
+        assert call(torch.eye(3) * sign) is (sign > 0)
+
+
+@pytest.mark.parametrize("place", range(1, 5))
+def test_an_error_leaves_what_eager_code_leaves(place: int) -> None:
+    """At any place, in the first call and in later ones: parameters, gradients, statistics, and
+    the stream of random numbers."""
+
+    def run(compiler: Any) -> list[Any]:
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4))
+        optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+        total, found = torch.zeros(4), []
+
+        def step(x: Any, bad: int) -> Any:
+            total.add_(1)
+            optimizer.zero_grad()
+            net(x).pow(2).mean().backward()
+            if bad == 1:
+                raise ValueError
+            optimizer.step()
+            total.mul_(2)
+            if bad == 2:
+                raise ValueError
+            y = torch.rand(4) + total
+            if bad == 3:
+                y.view(3, 3)
+            if bad == 4:
+                torch.linalg.cholesky(-torch.eye(3) * x.abs().sum())
+            return y
+
+        call = compiler(step)
+        for i in range(7):
+            try:
+                found.append(call(torch.ones(5, 4) * i, place if i in (0, 3, 5) else 0).tolist())
+            except (ValueError, RuntimeError) as error:
+                found.append(str(error))
+            found.append([v.tolist() for v in net.state_dict().values()])
+            found.append([p.grad.tolist() for p in net.parameters()])
+            found.append([total.tolist(), torch.rand(1).item()])
+        return found
+
+    assert run(torch.compile) == run(lambda function: function)
+
+
+def test_a_fork_beside_a_running_call_finds_locks_open() -> None:
+    """The child has a copy of a lock whose thread it has not."""
+    call, x = torch.compile(nn.Linear(4, 4)), torch.ones(2, 4)
+    expected = call(x).tolist()
+    call(x)
+    done = threading.Event()
+
+    def work() -> None:
+        while not done.is_set():
+            call(x)
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    codes = []
+    for _ in range(8):
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if call(x).tolist() == expected else 1)
+        codes.append(_code(child))
+    done.set()
+    thread.join()
+    assert codes == [0] * 8
+
+
+def _code(child: int) -> int:
+    """How a child ended; it is killed after 20 seconds."""
+    until = time.monotonic() + 20
+    while time.monotonic() < until:
+        found, status = os.waitpid(child, os.WNOHANG)
+        if found:
+            return status
+        time.sleep(0.005)
+    os.kill(child, 9)
+    os.waitpid(child, 0)
+    return -1
