@@ -296,3 +296,57 @@ def test_workers_are_refused_or_named_in_one_warning(monkeypatch):
         data.batch(2, num_parallel_workers=0)
     with pytest.raises(TypeError, match="must be an int"):
         data.filter(lambda x: True, num_parallel_workers=1.5)  # type: ignore[arg-type]
+
+
+def test_samplers_choose_the_rows_that_they_say(tmp_path):
+    """In order, some, with chances, by class, for one of several processes, of one another."""
+    ms.set_seed(3)
+    values, labels = np.arange(10), np.array([0, 1] * 5, np.int32)
+
+    def read(sampler):
+        data = ds.NumpySlicesDataset((values, labels), ["x", "label"], sampler=sampler)
+        return [int(row[0]) for row in data.create_tuple_iterator(output_numpy=True, num_epochs=1)]
+
+    assert read(ds.SequentialSampler(3, 4)) == [3, 4, 5, 6]
+    assert read(ds.SubsetSampler([7, 2, 2])) == [7, 2, 2]
+    assert sorted(read(ds.SubsetRandomSampler([7, 2, 5]))) == [2, 5, 7]
+    assert sorted(read(ds.RandomSampler())) == list(range(10))
+    assert len(read(ds.RandomSampler(True, 25))) == 25
+    assert set(read(ds.WeightedRandomSampler([0, 1, 0, 0, 1], 30))) == {1, 4}
+    assert read(ds.DistributedSampler(4, 1, shuffle=False)) == [1, 5, 9]
+    parts = [read(ds.DistributedSampler(2, rank)) for rank in (0, 1)]
+    assert sorted(parts[0] + parts[1]) == list(range(10))
+    assert [v % 2 for v in read(ds.PKSampler(2))] == [0, 0, 1, 1]
+    first = ds.SubsetSampler([1, 0])
+    first.add_child(ds.SequentialSampler(4))
+    assert read(first) == [5, 4]
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        read(ds.SubsetSampler([10]))
+
+
+def test_lines_and_separated_values_are_read(tmp_path):
+    """Empty lines are left out; defaults give the types and fill what is empty."""
+    (tmp_path / "a.txt").write_text("one\n\ntwo\n")
+    (tmp_path / "b.txt").write_text("three")
+    data = ds.TextFileDataset(str(tmp_path / "*.txt"), shuffle=False)
+    assert [str(row["text"]) for row in data.create_dict_iterator(output_numpy=True)] == [
+        "one", "two", "three"
+    ]  # fmt: skip
+    (tmp_path / "t.csv").write_text("a,b,c\n1,2.5,x\n,3,y\n")
+    table = ds.CSVDataset(str(tmp_path / "t.csv"), column_defaults=[7, 0.0, ""], shuffle=False)
+    rows = list(table.create_dict_iterator(output_numpy=True))
+    assert [(int(r["a"]), float(r["b"]), str(r["c"])) for r in rows] == [(1, 2.5, "x"), (7, 3, "y")]
+    assert rows[0]["a"].dtype == np.int32 and rows[0]["b"].dtype == np.float32
+    with pytest.raises(ValueError, match="did not match"):
+        ds.TextFileDataset(str(tmp_path / "none*"))
+
+
+def test_cifar_100_has_two_labels(tmp_path):
+    """Rows of a coarse label, a fine one and the pixels channel by channel."""
+    rows = np.zeros((2, 3074), np.uint8)
+    rows[:, 0], rows[:, 1], rows[1, 2] = [3, 4], [50, 60], 9
+    (tmp_path / "train.bin").write_bytes(rows.tobytes())
+    data = ds.Cifar100Dataset(str(tmp_path), "train", shuffle=False)
+    row = list(data.create_dict_iterator(output_numpy=True))[1]
+    assert (int(row["coarse_label"]), int(row["fine_label"])) == (4, 60)
+    assert row["image"].shape == (32, 32, 3) and row["image"][0, 0].tolist() == [9, 0, 0]

@@ -219,6 +219,17 @@ class Cell(Module):
         object.__setattr__(self, "construct", again)
         object.__setattr__(self, "forward", again)
 
+    def shard(self, *strategy: Any, **options: Any) -> Any:
+        """Not written: tensors are not split over processes.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__}.shard(): tensors are not split over processes; without it the "
+            "strategy is data parallel, which works"
+        )
+
     def apply(self: Any, fn: Callable[[Any], Any]) -> Any:
         """Call ``fn`` on every cell below, then on this one."""
         return super().apply(fn)
