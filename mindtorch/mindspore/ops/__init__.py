@@ -6,7 +6,6 @@ from mindtorch import torch as _torch
 from mindtorch.functional import get_grad as get_grad
 from mindtorch.functional import jvp as jvp
 from mindtorch.functional import vjp as vjp
-from mindtorch.transforms import GradOperation as GradOperation
 from mindtorch.transforms import jacfwd as jacfwd
 from mindtorch.transforms import jacrev as jacrev
 from mindtorch.transforms import recompute as recompute
