@@ -147,8 +147,9 @@ GAPS: tuple[Gap, ...] = (
         "files that hold them raise; there are no kernels"),
     Gap("argument", "mindspore.jit(jit_level, dynamic, backend, ...)", "all",
         "checked; there is one way to compile, a branch on a value ends one compiled part"),
-    Gap("feature", "mindspore.set_auto_parallel_context beyond DATA_PARALLEL", "all",
-        "tensors are not split over processes; those modes raise"),
+    Gap("feature", "mindspore: shard(), HYBRID_PARALLEL, strategies that split tensors", "all",
+        "raise; SEMI_AUTO_PARALLEL and AUTO_PARALLEL divide the batch, in training cells and "
+        "Model"),
     Gap("feature", "mindspore.communication.init('nccl') and MPI itself", "all",
         "'mccl' is our own collectives over sockets; launchers' variables give rank and size"),
     Gap("feature", "names of element types in MindSpore's text", "all",
@@ -166,10 +167,17 @@ GAPS: tuple[Gap, ...] = (
         "MatMul, BatchMatMul and Ger are lowered inside of the listed cells only"),
     Gap("argument", "mindspore.dataset: num_parallel_workers, python_multiprocessing", "all",
         "warns once: rows are made in turn, in the calling thread"),
-    Gap("module", "mindspore.mint, mindspore.numpy, mindspore.scipy, mindspore.profiler", "all",
+    Gap("module", "mindspore.numpy, mindspore.scipy, mindspore.profiler", "all",
         "not written yet"),
+    Gap("module", "mindspore.ops: sparse tensors, boxes, quantization, Ascend's fused kernels",
+        "all", "not written; an unknown name is an AttributeError"),
+    Gap("argument", "mindspore.ops.matrix_diag(k, align, ...), matrix_diag_part, matrix_set_diag",
+        "all", "the main diagonal only: TypeError for more arguments"),
+    Gap("function", "mindspore.ops.ctc_loss: the second result", "all",
+        "None, where MindSpore gives logarithms of the paths for its gradient kernel"),
     Gap("module", "mindspore.dataset: TFRecord, MindRecord, text, audio, other sources", "all",
-        "MNIST, CIFAR-10, image folders, arrays and generators exist; rows are made in turn"),
+        "MNIST, CIFAR-10, CIFAR-100, image folders, lines, CSV, arrays and generators exist; rows "
+        "are made in turn"),
     Gap("argument", "Optimizer groups with grad_centralization, boost_level, save_checkpoint("
         "async_save, enc_key)", "all", "raise; nothing is ignored in silence"),
 )  # fmt: skip

@@ -35,6 +35,33 @@ def trained(x: np.ndarray, y: np.ndarray, reduce: bool) -> list[list[float]]:
     return [p.asnumpy().ravel().tolist() for p in net.trainable_params()]
 
 
+def trained_by_cell(x: np.ndarray, y: np.ndarray, mode: str, compiled: bool) -> list[list[float]]:
+    """The parameters after five steps of a training cell in a mode."""
+    before = {k: ms.get_auto_parallel_context(k) for k in ("parallel_mode", "gradients_mean")}
+    ms.set_auto_parallel_context(parallel_mode=mode)
+    ms.set_seed(1)
+    net = nn.SequentialCell(nn.Dense(6, 8), nn.Tanh(), nn.Dense(8, 3))
+    optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), optimizer)
+    run = ms.jit(lambda a, b: step(a, b)) if compiled else step
+    for _ in range(5):
+        run(Tensor(x), Tensor(y))
+    ms.set_auto_parallel_context(**before)
+    return [p.asnumpy().ravel().tolist() for p in net.trainable_params()]
+
+
+def refused() -> str:
+    """What value_and_grad says where only cells reduce gradients."""
+    ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.SEMI_AUTO_PARALLEL)
+    try:
+        ms.value_and_grad(lambda x: x, None, [ms.Parameter(Tensor([1.0]))])
+    except NotImplementedError as error:
+        return str(error)
+    finally:
+        ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL)
+    return ""
+
+
 def main(folder: Path) -> None:
     ms.communication.init("mccl")
     rank, size = ms.communication.get_rank(), ms.communication.get_group_size()
@@ -46,6 +73,13 @@ def main(folder: Path) -> None:
     found = {
         "size": size,
         "parameters": trained(x[rank::size], y[rank::size], reduce=True),
+        "by_cell": [
+            trained_by_cell(x[rank::size], y[rank::size], mode, compiled)
+            for mode in (ms.ParallelMode.DATA_PARALLEL, ms.ParallelMode.SEMI_AUTO_PARALLEL,
+                         ms.ParallelMode.AUTO_PARALLEL)
+            for compiled in (False, True)
+        ],
+        "refused": refused(),
         "sum": ops.AllReduce()(mine).asnumpy().tolist(),
         "largest": ops.AllReduce(ops.ReduceOp.MAX)(mine).asnumpy().tolist(),
         "all": ops.AllGather()(mine).asnumpy().tolist(),

@@ -296,3 +296,88 @@ def test_workers_are_refused_or_named_in_one_warning(monkeypatch):
         data.batch(2, num_parallel_workers=0)
     with pytest.raises(TypeError, match="must be an int"):
         data.filter(lambda x: True, num_parallel_workers=1.5)  # type: ignore[arg-type]
+
+
+def test_samplers_choose_the_rows_that_they_say(tmp_path):
+    """In order, some, with chances, by class, for one of several processes, of one another."""
+    ms.set_seed(3)
+    values, labels = np.arange(10), np.array([0, 1] * 5, np.int32)
+
+    def read(sampler):
+        data = ds.NumpySlicesDataset((values, labels), ["x", "label"], sampler=sampler)
+        return [int(row[0]) for row in data.create_tuple_iterator(output_numpy=True, num_epochs=1)]
+
+    assert read(ds.SequentialSampler(3, 4)) == [3, 4, 5, 6]
+    assert read(ds.SubsetSampler([7, 2, 2])) == [7, 2, 2]
+    assert sorted(read(ds.SubsetRandomSampler([7, 2, 5]))) == [2, 5, 7]
+    assert sorted(read(ds.RandomSampler())) == list(range(10))
+    assert len(read(ds.RandomSampler(True, 25))) == 25
+    assert set(read(ds.WeightedRandomSampler([0, 1, 0, 0, 1], 30))) == {1, 4}
+    assert read(ds.DistributedSampler(4, 1, shuffle=False)) == [1, 5, 9]
+    parts = [read(ds.DistributedSampler(2, rank)) for rank in (0, 1)]
+    assert sorted(parts[0] + parts[1]) == list(range(10))
+    assert [v % 2 for v in read(ds.PKSampler(2))] == [0, 0, 1, 1]
+    first = ds.SubsetSampler([1, 0])
+    first.add_child(ds.SequentialSampler(4))
+    assert read(first) == [5, 4]
+    with pytest.raises(RuntimeError, match="out of bounds"):
+        read(ds.SubsetSampler([10]))
+
+
+def test_lines_and_separated_values_are_read(tmp_path):
+    """Empty lines are left out; defaults give the types and fill what is empty."""
+    (tmp_path / "a.txt").write_text("one\n\ntwo\n")
+    (tmp_path / "b.txt").write_text("three")
+    data = ds.TextFileDataset(str(tmp_path / "*.txt"), shuffle=False)
+    assert [str(row["text"]) for row in data.create_dict_iterator(output_numpy=True)] == [
+        "one", "two", "three"
+    ]  # fmt: skip
+    (tmp_path / "t.csv").write_text("a,b,c\n1,2.5,x\n,3,y\n")
+    table = ds.CSVDataset(str(tmp_path / "t.csv"), column_defaults=[7, 0.0, ""], shuffle=False)
+    rows = list(table.create_dict_iterator(output_numpy=True))
+    assert [(int(r["a"]), float(r["b"]), str(r["c"])) for r in rows] == [(1, 2.5, "x"), (7, 3, "y")]
+    assert rows[0]["a"].dtype == np.int32 and rows[0]["b"].dtype == np.float32
+    with pytest.raises(ValueError, match="did not match"):
+        ds.TextFileDataset(str(tmp_path / "none*"))
+
+
+def test_cifar_100_has_two_labels(tmp_path):
+    """Rows of a coarse label, a fine one and the pixels channel by channel."""
+    rows = np.zeros((2, 3074), np.uint8)
+    rows[:, 0], rows[:, 1], rows[1, 2] = [3, 4], [50, 60], 9
+    (tmp_path / "train.bin").write_bytes(rows.tobytes())
+    data = ds.Cifar100Dataset(str(tmp_path), "train", shuffle=False)
+    row = list(data.create_dict_iterator(output_numpy=True))[1]
+    assert (int(row["coarse_label"]), int(row["fine_label"])) == (4, 60)
+    assert row["image"].shape == (32, 32, 3) and row["image"][0, 0].tolist() == [9, 0, 0]
+
+
+def test_colours_are_adjusted_as_by_mindspore():
+    """Sums over a picture that real MindSpore 2.10 gave; saturation differs by a unit in 3 of
+    189 bytes."""
+    picture = np.random.RandomState(0).randint(0, 256, (7, 9, 3)).astype(np.uint8)
+    for operation, total in (
+        (vision.Invert(), 25339), (vision.Solarize((100, 200)), 18981),
+        (vision.Posterize(3), 20224), (vision.AdjustBrightness(1.7), 33280),
+        (vision.AdjustBrightness(0.3), 6860), (vision.AdjustContrast(0.4), 22857),
+        (vision.AdjustContrast(1.8), 23269), (vision.AdjustSaturation(0.2), 22862),
+    ):  # fmt: skip
+        result = operation(picture)
+        assert result.dtype == np.uint8 and int(result.astype(np.int64).sum()) == total
+    assert abs(int(vision.AdjustSaturation(2.1)(picture).astype(np.int64).sum()) - 23481) <= 3
+
+
+def test_random_parts_and_holes_keep_what_they_say():
+    """The size asked for; the whole picture for the whole area; squares of zeros; greys."""
+    ms.set_seed(1)
+    picture = np.full((8, 8, 3), 200, np.uint8)
+    assert vision.RandomResizedCrop((5, 6))(picture).shape == (5, 6, 3)
+    whole = vision.RandomResizedCrop(8, (1.0, 1.0), (1.0, 1.0))(picture)
+    np.testing.assert_array_equal(whole, picture)
+    holes = vision.CutOut(4)(picture)
+    assert holes.max() == 200 and 0 < (holes == 0).all(-1).sum() <= 16 and picture.min() == 200
+    assert vision.RandomGrayscale(1.0)(picture).shape == (8, 8, 3)
+    changed = vision.RandomColorAdjust(0.5, (0.9, 1.1), 0)(picture)
+    assert changed.shape == picture.shape and changed.dtype == np.uint8
+    with pytest.raises(NotImplementedError, match="hue"):
+        vision.RandomColorAdjust(hue=0.1)

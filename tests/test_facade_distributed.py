@@ -37,6 +37,10 @@ def test_two_processes_train_the_parameters_of_one(tmp_path):
     assert first["size"] == 2 and first["parameters"] == second["parameters"]
     for mine, whole in zip(first["parameters"], trained(*rows(), reduce=False), strict=True):
         np.testing.assert_allclose(mine, whole, rtol=1e-6, atol=1e-6)
+    for parameters in first["by_cell"] + second["by_cell"]:  # three modes, eager and compiled
+        for mine, whole in zip(parameters, trained(*rows(), reduce=False), strict=True):
+            np.testing.assert_allclose(mine, whole, rtol=1e-6, atol=1e-6)
+    assert "DistributedGradReducer" in first["refused"]
     assert first["sum"] == second["sum"] == [1.0, 2.0]
     assert first["largest"] == [1.0, 1.0] and second["all"] == [0.0, 1.0, 1.0, 1.0]
     assert (first["part"], second["part"]) == ([1.0], [2.0])
@@ -67,9 +71,14 @@ def test_other_backends_are_answered(name, text):
 
 def test_modes_are_honoured_or_refused():
     """Nothing is taken in silence."""
-    for mode in (ms.ParallelMode.SEMI_AUTO_PARALLEL, ms.ParallelMode.AUTO_PARALLEL):
-        with pytest.raises(NotImplementedError, match="DATA_PARALLEL"):
-            ms.set_auto_parallel_context(parallel_mode=mode)
+    with pytest.raises(NotImplementedError, match="DATA_PARALLEL"):
+        ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.HYBRID_PARALLEL)
+    with pytest.raises(NotImplementedError, match="data_parallel"):
+        ms.set_auto_parallel_context(dataset_strategy="full_batch")
+    with pytest.raises(NotImplementedError, match="without it the strategy is data parallel"):
+        ms.ops.MatMul().shard(((2, 1), (1, 1)))
+    with pytest.raises(NotImplementedError, match="without it the strategy is data parallel"):
+        nn.Dense(2, 2).shard(((2, 1),))
     with pytest.raises(ValueError, match="does not know"):
         ms.set_auto_parallel_context(unheard_of=1)
     with pytest.raises(ValueError, match="device_target"):

@@ -446,3 +446,53 @@ def test_the_rate_falls_on_a_plateau_and_training_stops_early(capsys):
     assert told.endswith("Epoch 00004: early stopping\n")
     with pytest.warns(UserWarning, match="not available"):
         model.train(1, data, ms.EarlyStopping("nothing"), dataset_sink_mode=False)
+
+
+class _Tenfold(nn.Cell):
+    """Twice the input, with a derivative of its own."""
+
+    def construct(self, x):
+        return x * 2
+
+    def bprop(self, x, out, dout):
+        return (dout * 10 + out * 0,)
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_cell_s_own_derivative_is_used(compiled):
+    """bprop(inputs, output, gradient of the output), alone and within another cell; and another
+    number of gradients than inputs is refused."""
+    gradient = ms.grad(_Tenfold())
+    inside = ms.grad(lambda x: nn.SequentialCell(_Tenfold(), nn.ReLU())(x * 3).sum())
+    if compiled:
+        gradient, inside = ms.jit(gradient), ms.jit(inside)
+    x = Tensor([1.0, 2.0])
+    for _ in range(2):
+        assert gradient(x).asnumpy().tolist() == [10.0, 10.0]
+        assert inside(x).asnumpy().tolist() == [30.0, 30.0]
+
+    class Wrong(nn.Cell):
+        def construct(self, x, y):
+            return x * y
+
+        def bprop(self, x, y, out, dout):
+            return (dout,)
+
+    with pytest.raises(TypeError, match="number of return values"):
+        ms.grad(Wrong())(x, x)
+
+
+def test_a_parameter_is_written_by_augmented_assignment():
+    """As in MindSpore: the same object, other elements; its value is a tensor."""
+    weight = Parameter(Tensor([1.0, 2.0]), name="w")
+    same = weight
+    weight += 1
+    weight *= 2
+    weight -= 1
+    weight /= 2
+    assert weight is same and weight.asnumpy().tolist() == [1.5, 2.5] and weight.requires_grad
+    assert type(weight.value()) is Tensor
+    assert repr(weight.value()) == (
+        "Tensor(shape=[2], dtype=Float32, value= [ 1.50000000e+00,  2.50000000e+00])"
+    )
+    assert repr(Tensor(0.125)) == "Tensor(shape=[], dtype=Float32, value= 0.125)"

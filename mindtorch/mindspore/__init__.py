@@ -7,9 +7,7 @@ in MindSpore; what is computed, torch's functions compute.
 from typing import Any as _Any
 
 from mindtorch.functional import get_grad as get_grad
-from mindtorch.functional import grad as grad
 from mindtorch.functional import jvp as jvp
-from mindtorch.functional import value_and_grad as value_and_grad
 from mindtorch.functional import vjp as vjp
 from mindtorch.transforms import jacfwd as jacfwd
 from mindtorch.transforms import jacrev as jacrev
@@ -23,6 +21,8 @@ from . import context as context
 from . import nn as nn
 from . import ops as ops
 from . import train as train
+from ._autodiff import grad as grad
+from ._autodiff import value_and_grad as value_and_grad
 from ._jit import jit as jit
 from ._jit import jit_class as jit_class
 from .amp import *

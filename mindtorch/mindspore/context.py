@@ -32,8 +32,10 @@ class ParallelMode:
 _settings: dict[str, Any] = {"mode": PYNATIVE_MODE, "device_target": "CPU", "device_id": 0}
 _PARALLEL = {
     "parallel_mode": ParallelMode.STAND_ALONE, "gradients_mean": False, "device_num": 1,
-    "global_rank": 0,
+    "global_rank": 0, "dataset_strategy": "data_parallel",
+    "search_mode": "recursive_programming",
 }  # fmt: skip
+_SEARCHES = ("sharding_propagation", "recursive_programming", "dynamic_programming")
 _parallel: dict[str, Any] = dict(_PARALLEL)
 _told: set[str] = set()
 
@@ -111,12 +113,17 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
     """Set how processes share the work.
 
     Args:
-        parallel_mode: STAND_ALONE or DATA_PARALLEL.
+        parallel_mode: STAND_ALONE, DATA_PARALLEL, or SEMI_AUTO_PARALLEL and AUTO_PARALLEL with
+            the strategy that divides the batch: training cells (``Model``, ``TrainOneStepCell``)
+            then take the mean of the gradients, as of one whole batch.
+        dataset_strategy: "data_parallel": every process reads its own part.
+        search_mode: of AUTO_PARALLEL: "sharding_propagation", "recursive_programming" or
+            "dynamic_programming"; what they find here is to divide the batch.
         gradients_mean: whether reduced gradients are divided by the number of processes.
         device_num, global_rank: as the communication says.
 
     Raises:
-        NotImplementedError: a mode in which single tensors are split over processes.
+        NotImplementedError: a strategy in which single tensors are split over processes.
         ValueError: no such setting or mode.
     """
     for name, value in kwargs.items():
@@ -125,11 +132,20 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
                 raise ValueError(
                     f"parallel_mode must be one of {list(ParallelMode.MODE_LIST)}, got {value!r}"
                 )
-            if value not in (ParallelMode.STAND_ALONE, ParallelMode.DATA_PARALLEL):
+            if value == ParallelMode.HYBRID_PARALLEL:
                 raise NotImplementedError(
-                    f"parallel_mode={value!r}: tensors are not split over processes yet. Use "
-                    "ParallelMode.DATA_PARALLEL."
+                    "parallel_mode='hybrid_parallel': single layers are not split over processes. "
+                    "Use ParallelMode.DATA_PARALLEL."
                 )
+        elif name == "dataset_strategy":
+            if value != "data_parallel":
+                raise NotImplementedError(
+                    f"dataset_strategy={value!r}: only 'data_parallel', every process reads its "
+                    "own part of the data; tensors are not split over processes"
+                )
+        elif name == "search_mode":
+            if value not in _SEARCHES:
+                raise ValueError(f"search_mode must be one of {list(_SEARCHES)}, got {value!r}")
         elif name == "gradients_mean":
             if not isinstance(value, bool):
                 raise TypeError(f"gradients_mean must be bool, got {value!r}")

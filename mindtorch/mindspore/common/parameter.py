@@ -12,7 +12,7 @@ from mindtorch.torch.nn.parameter import Parameter as TorchParameter
 from mindtorch.torch.optim._parameter_tuple import ParameterTuple, copy_of_parameter
 
 from .dtype import text_of
-from .tensor import OURS, Tensor, TorchTensor, _AnyTensor, as_tensor
+from .tensor import OURS, Tensor, TorchTensor, _AnyTensor, adopt, as_tensor
 
 __all__ = ["Parameter", "ParameterTuple"]
 
@@ -83,6 +83,10 @@ class Parameter(Tensor, TorchParameter, metaclass=_AnyParameter):
     def is_init(self) -> bool:
         return True
 
+    def value(self) -> Any:
+        """A tensor of the same elements."""
+        return adopt(self.detach())
+
     def set_data(self, data: Any, slice_shape: bool = False) -> Any:
         """Take over the elements of ``data``.
 
@@ -111,6 +115,18 @@ class Parameter(Tensor, TorchParameter, metaclass=_AnyParameter):
         with autodiff.grad_mode(False):
             inplace.copy_(self, as_tensor(value))
         return self
+
+    def __iadd__(self, other: Any) -> Any:
+        return self.assign_value(self.detach() + other)
+
+    def __isub__(self, other: Any) -> Any:
+        return self.assign_value(self.detach() - other)
+
+    def __imul__(self, other: Any) -> Any:
+        return self.assign_value(self.detach() * other)
+
+    def __itruediv__(self, other: Any) -> Any:
+        return self.assign_value(self.detach() / other)
 
     def clone(self, init: Any = "same") -> Any:
         """Another parameter of this name, shape and type; see ``ParameterTuple.clone``."""

@@ -161,8 +161,8 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
         return tuple(s * self.aval.dtype.itemsize for s in self.aval.strides)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        text = np.array2string(self.asnumpy(), separator=", ") if self.aval.ndim else str(self)
-        line = "\n" if self.aval.ndim else " "
+        text = _numbers(self.asnumpy())
+        line = "\n" if self.aval.ndim > 1 else " "
         return (
             f"Tensor(shape={list(self.aval.shape)}, dtype={text_of(self.aval.dtype)}, "
             f"value={line}{text})"
@@ -349,6 +349,16 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
     def new_ones(self, size: Any, dtype: Any = None) -> Any:
         """Ones of this tensor's type."""
         return T.new_ones(self, size, dtype=dtype)
+
+
+def _numbers(array: Any) -> str:
+    """Elements as MindSpore writes them: floats in rows with eight decimals."""
+    if not array.ndim:
+        return f"{array.item():g}" if array.dtype.kind == "f" else str(array)
+    plain = array.dtype.kind == "f"
+    return np.array2string(
+        array, separator=", ", formatter={"float_kind": "{:15.8e}".format} if plain else None
+    )
 
 
 def _axes(axis: Any) -> Any:

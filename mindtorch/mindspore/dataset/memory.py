@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .engine import Dataset, Row, array_of, in_turn, listed, refuse, seed_now, zip_lists
+from .samplers import Sampler
 
 __all__ = ["GeneratorDataset", "MappableDataset", "NumpySlicesDataset"]
 
@@ -19,7 +20,7 @@ class MappableDataset(Dataset):
 
     Args:
         shuffle: another order in each epoch; on unless given.
-        sampler: an order: numbers, or an object that can be iterated for them.
+        sampler: an order: a sampler, numbers, or an object that can be iterated for them.
         num_shards, shard_id: every ``num_shards``-th row, from ``shard_id``; rows of the beginning
             fill up so that all shards have the same number.
         num_samples: how many rows are used.
@@ -49,7 +50,9 @@ class MappableDataset(Dataset):
         raise NotImplementedError
 
     def _order(self, epoch: int) -> Any:
-        if self.sampler is not None:
+        if isinstance(self.sampler, Sampler):
+            order = self.sampler.order(self, epoch)
+        elif self.sampler is not None:
             order = np.asarray(list(self.sampler), np.int64).reshape(-1)
         else:
             order = np.arange(self.length)

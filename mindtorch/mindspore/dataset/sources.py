@@ -13,7 +13,10 @@ import numpy as np
 from .engine import Row, in_turn, refuse
 from .memory import MappableDataset
 
-__all__ = ["Cifar10Dataset", "FashionMnistDataset", "ImageFolderDataset", "MnistDataset"]
+__all__ = [
+    "Cifar10Dataset", "Cifar100Dataset", "FashionMnistDataset", "ImageFolderDataset",
+    "MnistDataset",
+]  # fmt: skip
 
 
 def _directory(path: Any) -> Path:
@@ -128,6 +131,43 @@ class Cifar10Dataset(MappableDataset):
 
     def row(self, place: int) -> Row:
         return self.images[place], self.labels[place]
+
+
+class Cifar100Dataset(MappableDataset):
+    """Small pictures of 100 kinds: "image" (32, 32, 3) uint8, "coarse_label" and "fine_label"
+    uint32.
+
+    Args:
+        dataset_dir: holds train.bin and test.bin: rows of two labels and 3072 bytes.
+        usage: "train", "test" or "all"; all that is there when None.
+    """
+
+    def __init__(
+        self, dataset_dir: Any, usage: str | None = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: bool | None = None, sampler: Any = None,
+        num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
+    ) -> None:  # fmt: skip
+        names = ["image", "coarse_label", "fine_label"]
+        super().__init__(names, shuffle, sampler, num_shards, shard_id, num_samples)
+        in_turn(num_parallel_workers)
+        refuse(cache=cache)
+        folder = _directory(dataset_dir)
+        chosen = _check_usage(usage, ("train", "test", "all"))
+        wanted = ("train", "test") if chosen == "all" else (chosen,)
+        paths = [folder / f"{part}.bin" for part in wanted if (folder / f"{part}.bin").exists()]
+        if not paths:
+            raise RuntimeError(f"{folder} has no files of CIFAR-100")
+        content = np.concatenate([np.frombuffer(p.read_bytes(), np.uint8) for p in paths])
+        if content.size % 3074:
+            raise RuntimeError(f"{folder} has no files of CIFAR-100: rows have 3074 bytes")
+        rows = content.reshape(-1, 3074)
+        pixels = rows[:, 2:].reshape(-1, 3, 32, 32)
+        self.images = np.ascontiguousarray(pixels.transpose(0, 2, 3, 1))
+        self.labels = rows[:, :2].astype(np.uint32)
+        self.length = len(rows)
+
+    def row(self, place: int) -> Row:
+        return self.images[place], self.labels[place, 0], self.labels[place, 1]
 
 
 class _Arrays(pickle.Unpickler):

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 from collections import OrderedDict
 from collections.abc import Callable, Iterator
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.mixed_precision import lowered
+from mindtorch.torch.autograd import Function
 from mindtorch.torch.nn.modules.module import Module
 
 from ..common.dtype import as_dtype
@@ -43,6 +46,11 @@ class Cell(Module):
             object.__setattr__(self, name, value)
 
     # --- calling -----------------------------------------------------------------------------
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "bprop" in cls.__dict__:
+            cls.construct = _differentiated_by_bprop(cls.construct)  # type: ignore[method-assign]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         dtype = self._compute_dtype
@@ -219,6 +227,17 @@ class Cell(Module):
         object.__setattr__(self, "construct", again)
         object.__setattr__(self, "forward", again)
 
+    def shard(self, *strategy: Any, **options: Any) -> Any:
+        """Not written: tensors are not split over processes.
+
+        Raises:
+            NotImplementedError: always.
+        """
+        raise NotImplementedError(
+            f"{type(self).__name__}.shard(): tensors are not split over processes; without it the "
+            "strategy is data parallel, which works"
+        )
+
     def apply(self: Any, fn: Callable[[Any], Any]) -> Any:
         """Call ``fn`` on every cell below, then on this one."""
         return super().apply(fn)
@@ -237,6 +256,40 @@ class Cell(Module):
     def register_backward_hook(self, hook: Any) -> Any:
         """Call ``hook(cell, grad_input, grad_output)`` in backward."""
         return self.register_full_backward_hook(hook)
+
+
+def _differentiated_by_bprop(construct: Callable[..., Any]) -> Callable[..., Any]:
+    """``construct`` with ``cell.bprop(*inputs, output, gradient of the output)`` as derivative."""
+
+    @functools.wraps(construct)
+    def call(self: Any, *inputs: Any) -> Any:
+        return _ByBprop.apply(self, construct, *inputs)
+
+    return call
+
+
+class _ByBprop(Function):
+    """A cell's own derivative; its parameters have none."""
+
+    @staticmethod
+    def forward(ctx: Any, cell: Any, construct: Any, *inputs: Any) -> Any:
+        output = construct(cell, *inputs)
+        ctx.cell, ctx.inputs, ctx.output = cell, inputs, output
+        return output
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        gradient = adopt(gradients[0] if len(gradients) == 1 else gradients)
+        found = ctx.cell.bprop(*ctx.inputs, ctx.output, gradient)
+        listed = found if isinstance(found, (tuple, list)) else (found,)
+        if len(listed) != len(ctx.inputs):
+            raise TypeError(
+                f"For user defined method 'bprop' of '{ctx.cell.cls_name}', the number of return "
+                f"values should be equal to the number of inputs, {len(ctx.inputs)}, but got "
+                f"{len(listed)}."
+            )
+        tensors = (g if isinstance(g, EngineTensor) else None for g in listed)
+        return None, None, *tensors
 
 
 def _adopted(result: Any, args: tuple[Any, ...]) -> Any:

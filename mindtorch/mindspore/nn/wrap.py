@@ -165,8 +165,10 @@ def _reducer_of(weights: Any) -> Any:
     from .. import context
 
     mode = context.get_auto_parallel_context("parallel_mode")
-    if mode in (context.ParallelMode.DATA_PARALLEL, context.ParallelMode.HYBRID_PARALLEL):
+    if mode == context.ParallelMode.DATA_PARALLEL:
         return DistributedGradReducer(weights)
+    if mode != context.ParallelMode.STAND_ALONE:  # one network over all: the whole batch's mean
+        return DistributedGradReducer(weights, mean=True)
     return lambda gradients: gradients
 
 

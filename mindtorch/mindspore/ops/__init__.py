@@ -4,17 +4,16 @@ from typing import TYPE_CHECKING, Any
 
 from mindtorch import torch as _torch
 from mindtorch.functional import get_grad as get_grad
-from mindtorch.functional import grad as grad
 from mindtorch.functional import jvp as jvp
-from mindtorch.functional import value_and_grad as value_and_grad
 from mindtorch.functional import vjp as vjp
-from mindtorch.transforms import GradOperation as GradOperation
 from mindtorch.transforms import jacfwd as jacfwd
 from mindtorch.transforms import jacrev as jacrev
 from mindtorch.transforms import recompute as recompute
 from mindtorch.transforms import stop_gradient as stop_gradient
 from mindtorch.transforms import vmap as vmap
 
+from .._autodiff import grad as grad
+from .._autodiff import value_and_grad as value_and_grad
 from . import _methods as _methods
 from . import composite as composite
 from . import function as function

@@ -11,11 +11,12 @@ from mindtorch.engine.optimizer import fits, global_norm
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch.nn.utils.clip_grad import get_total_norm
 from mindtorch.torch.optim.optimizer import Rate
+from mindtorch.transforms import GradOperation
 
 from ..common.tensor import as_tensor, t
 
 __all__ = [
-    "HyperMap", "Map", "MultitypeFuncGraph", "assign", "assign_add", "assign_sub",
+    "GradOperation", "HyperMap", "Map", "MultitypeFuncGraph", "assign", "assign_add", "assign_sub",
     "clip_by_global_norm", "clip_by_norm", "clip_by_value", "partial",
 ]  # fmt: skip
 

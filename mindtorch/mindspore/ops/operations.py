@@ -23,6 +23,13 @@ class Primitive:
     def __call__(self, *args: Any) -> Any:
         raise NotImplementedError
 
+    def shard(self, *strategy: Any, **options: Any) -> Any:
+        """Not written: raises NotImplementedError."""
+        raise NotImplementedError(
+            f"{self.name}.shard(): tensors are not split over processes; without it the strategy "
+            "is data parallel, which works"
+        )
+
     def __repr__(self) -> str:
         return f"Prim[{self.name}]<{', '.join(map(str, self.settings))}>"
 

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from ..common.dtype import as_dtype
-from .transforms import draw
+from ...common.dtype import as_dtype
+from ..transforms import draw
 
 __all__ = [
     "HWC2CHW",

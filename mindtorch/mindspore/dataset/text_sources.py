@@ -1,0 +1,107 @@
+"""Data sets in text files: lines, and values separated by a character."""
+
+from __future__ import annotations
+
+import csv
+import glob
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .engine import Row, in_turn, refuse
+from .memory import MappableDataset
+
+__all__ = ["CSVDataset", "TextFileDataset"]
+
+
+def _files(given: Any) -> list[Path]:
+    """The files that a path, a pattern, or a list of them names."""
+    patterns = [given] if isinstance(given, (str, Path)) else list(given)
+    found = [Path(name) for pattern in patterns for name in sorted(glob.glob(str(pattern)))]
+    if not found or not all(path.is_file() for path in found):
+        raise ValueError(f"The following patterns did not match any files: {patterns}")
+    return found
+
+
+def _shuffles(shuffle: Any) -> bool:
+    if shuffle not in (True, False, None):
+        raise NotImplementedError(f"shuffle={shuffle!r}: True or False")
+    return shuffle is not False
+
+
+class TextFileDataset(MappableDataset):
+    """The lines of files without those that are empty: "text".
+
+    Args:
+        dataset_files: a path, a pattern as of a shell, or a list of them.
+        shuffle: another order in each epoch.
+    """
+
+    def __init__(
+        self, dataset_files: Any, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Any = True,
+        num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(["text"], _shuffles(shuffle), None, num_shards, shard_id, num_samples)
+        in_turn(num_parallel_workers)
+        refuse(cache=cache)
+        texts = [path.read_text(encoding="utf-8") for path in _files(dataset_files)]
+        self.lines = [line for text in texts for line in text.splitlines() if line]
+        self.length = len(self.lines)
+
+    def row(self, place: int) -> Row:
+        return (np.array(self.lines[place]),)
+
+
+class CSVDataset(MappableDataset):
+    """The rows of files of separated values.
+
+    Args:
+        dataset_files: a path, a pattern as of a shell, or a list of them.
+        field_delim: what separates values.
+        column_defaults: a value for each column, used where one is empty; its type, int, float or
+            str, is the column's. Texts without it.
+        column_names: the first line of each file unless given.
+    """
+
+    def __init__(
+        self, dataset_files: Any, field_delim: str = ",", column_defaults: Any = None,
+        column_names: Any = None, num_samples: int | None = None,
+        num_parallel_workers: int | None = None, shuffle: Any = True,
+        num_shards: int | None = None, shard_id: int | None = None, cache: Any = None,
+    ) -> None:  # fmt: skip
+        if len(field_delim) != 1:
+            raise ValueError("field_delim should be a character")
+        in_turn(num_parallel_workers)
+        refuse(cache=cache)
+        names, rows = list(column_names or []), []
+        for path in _files(dataset_files):
+            with path.open(encoding="utf-8", newline="") as file:
+                read = [row for row in csv.reader(file, delimiter=field_delim) if row]
+            if column_names is None:
+                names, read = read[0], read[1:]
+            rows += read
+        super().__init__(names, _shuffles(shuffle), None, num_shards, shard_id, num_samples)
+        for row in rows:
+            if len(row) != len(names):
+                raise RuntimeError(f"a row of {len(row)} values for the columns {names}: {row}")
+        defaults = list(column_defaults or [""] * len(names))
+        if len(defaults) != len(names):
+            raise ValueError(f"{len(defaults)} column_defaults for the columns {names}")
+        columns = list(zip(*rows, strict=True)) or [()] * len(names)
+        self.values = [_column(c, d) for c, d in zip(columns, defaults, strict=True)]
+        self.length = len(rows)
+
+    def row(self, place: int) -> Row:
+        return tuple(column[place] for column in self.values)
+
+
+def _column(texts: Any, default: Any) -> list[Any]:
+    """The values of a column: of the default's type, which fills what is empty."""
+    if isinstance(default, str):
+        return [np.array(text or default) for text in texts]
+    if not isinstance(default, (int, float)):
+        raise TypeError(f"column_defaults are int, float or str, but got {default!r}")
+    dtype = np.int32 if isinstance(default, int) else np.float32
+    return [np.array(type(default)(text) if text else default, dtype) for text in texts]
