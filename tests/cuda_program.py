@@ -293,7 +293,7 @@ def compiled_results_and_writes_keep_their_layouts() -> None:
     def function(x: Any, held: Any) -> Any:
         held.t()[1] = x[:, 1].detach() * 2
         noise = torch.rand_like(x)
-        return (x * held + noise - noise).t(), x[1:, 0]
+        return (x * held + noise - noise).t(), x[1:, 0] * 2
 
     run, results = torch.compile(function, fullgraph=True), []
     for each in (function, run, run):

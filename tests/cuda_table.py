@@ -34,6 +34,8 @@ from tests.ops_table import Row, all_rows
 
 _FEW, _SHARE = 48, 8  # for --kernels: elements of a case, and one of so many elementwise rows
 _MOST = {False: 150, True: 1000}  # elements of a case
+# rows that --kernels leaves out: kernels of other rows, with masks or at more places
+_SLOW = ("attention_with_mask", "cdist_differences")
 # rows whose results may differ from the CPU's, and why
 OTHERWISE = {
     "empty_like": "uninitialised",
@@ -159,7 +161,9 @@ def selected(options: argparse.Namespace) -> list[tuple[int, Row]]:
     for number, row in enumerate(rows):
         if number % parts != part or number <= options.after or row.name in OTHERWISE:
             continue
-        if options.kernels and (number % _SHARE if elementwise(row) else on_host(row)):
+        if options.kernels and (
+            row.name in _SLOW or (number % _SHARE if elementwise(row) else on_host(row))
+        ):
             continue
         if not number // parts % options.every:
             found.append((number, row))

@@ -25,12 +25,13 @@ from .reduction import _numba_type
 TILE = 2 if launch.SIMULATED else 16
 _GRID = 65535
 _SMALL = 4096
+_SIMULATED = 64
 
 
 def _by_thread(work: int) -> bool:
     """Whether one thread makes a result by itself: small products, for which tiles cost more than
-    they save. In the simulator it is the large ones, since a barrier there costs milliseconds."""
-    return work > _SMALL if launch.SIMULATED else work < _SMALL
+    they save. In the simulator it is the larger ones, since a barrier there costs milliseconds."""
+    return work > _SIMULATED if launch.SIMULATED else work < _SMALL
 
 
 class Product(NamedTuple):
