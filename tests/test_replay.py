@@ -12,8 +12,7 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch.engine.graph import jit
-from mindtorch.engine.graph.jit import policy
-from mindtorch.engine.graph.jit import Jitted
+from mindtorch.engine.graph.jit import Jitted, policy
 from mindtorch.engine.graph.tree import PATIENCE
 from tests.models import build
 
