@@ -66,8 +66,9 @@ def test_a_dropout_of_a_transposed_tensor_agrees(tmp_path: Path) -> None:
 
 @needs_torch
 def test_packed_sequences_and_masks_are_watched(tmp_path: Path) -> None:
-    """A named tuple whose class takes nothing but tensors; and an argument that one side leaves
-    out, which no call on equal inputs could show."""
+    """A named tuple whose class takes nothing but tensors; an argument that one side leaves out; a
+    mask that PyTorch's encoder hands on in another form; a generator that each call moves on;
+    and the gradient of the squares of a normalized layer, which is nothing but rounding."""
 
     def program(torch: Any, fault: str, steps: int) -> None:
         rnn = torch.nn.utils.rnn
@@ -81,10 +82,14 @@ def test_packed_sequences_and_masks_are_watched(tmp_path: Path) -> None:
             def forward(self, x: Any) -> Any:
                 packed = rnn.pack_padded_sequence(x, torch.tensor([4, 2]), batch_first=True)
                 y, _ = rnn.pad_packed_sequence(self.gru(packed)[0], batch_first=True)
-                mask = torch.ones(4, 4).triu(1).bool()
+                mask = torch.ones(4, 4, dtype=torch.bool).triu(1)
                 return self.attention(y, y, y, attn_mask=None if fault else mask)[0]
 
-        Net()(torch.randn(2, 4, 3)).square().sum().backward()
+        layer = torch.nn.TransformerEncoderLayer(4, 2, 8, 0.0, batch_first=True)
+        encoder = torch.nn.TransformerEncoder(layer, 1, enable_nested_tensor=False)
+        given = torch.randn(2, 4, 3, generator=torch.Generator().manual_seed(7))
+        padding = torch.tensor([[False] * 4, [False, False, True, True]])
+        encoder(Net()(given), src_key_padding_mask=padding).square().sum().backward()
 
     assert compared(program, "", tmp_path / "same").status == 0
     outcome = compared(program, "no mask", tmp_path / "other")

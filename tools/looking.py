@@ -102,7 +102,8 @@ def plain(value: Any) -> Any:
     if inspect.isroutine(value):  # written in C or in Python
         return "function"
     kind = type(value).__name__
-    text = str(value) if kind in ("dtype", "device", "memory_format", "layout") else kind
+    named = kind.lower() in ("dtype", "device", "memory_format", "layout")
+    text = str(value) if named else kind
     return re.sub(r"^(mindtorch\.)?torch\.", "", text)
 
 
@@ -160,6 +161,8 @@ class Looker:
 
     def look(self, tensor: Any, store: bool) -> Recorded:
         """The record of a tensor; values that did not change since are not read again."""
+        if tensor.is_inference():  # which has no version
+            return self.look_afresh(tensor, store)
         known = self._known.get(id(tensor))
         version = tensor._version
         if known is not None and known[0]() is tensor and known[1:3] == (version, store):

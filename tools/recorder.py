@@ -286,7 +286,8 @@ class Recorder:
         with self.looker.looking():
             event = self._begin("op", path, name, shape, given, line)
             if event is not None:
-                event.atomic = True
+                own = (isinstance(x, self.torch.Generator) for x in (*args, *kwargs.values()))
+                event.atomic = not any(own)  # its state is not known, and would be moved on
                 event.description = space
                 event.arguments = plain(shape)
                 self._hold(event, None, run, shape, given)

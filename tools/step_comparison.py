@@ -32,6 +32,7 @@ __all__ = ["StepComparison"]
 JUMP = 300  # how much larger than all before it a difference is no rounding's
 NEAR = 30  # the same, where what it is made from is known
 FLOOR = 1e-6
+SEQUENTIAL = ("module", "Sequential")
 MOST_KEPT = 500
 MOST_ROWS = 600
 
@@ -203,20 +204,26 @@ class StepComparison:
 
     def _arguments(self, pair: Pair) -> None:
         a, b = pair.first, pair.second
+        if self._is_inner(a):
+            return
         caller = self.a.events[a.parent] if a.parent >= 0 else None
-        if a.kind == "module" and caller is not None and caller.atomic:
-            return  # called by a module of torch's own, whose insides are each library's
         if not alike(a.arguments, b.arguments, self.strict):
             path = a.path if a.kind == "op" else caller.path if caller is not None else ""
             note = f"{a.arguments} against {b.arguments}"[:200]
             self.differs(a.phase, "arguments", a.label, path, note=note, cause=EXACT, pair=(a, b))
+
+    def _is_inner(self, event: Event) -> bool:
+        """Whether an event is the call of a module by one of torch's own: what such a module gives
+        to its parts, and in what form, is each library's own."""
+        caller = self.a.events[event.parent] if event.parent >= 0 else None
+        return event.kind == "module" and caller is not None and caller.atomic
 
     def _inputs(self, pair: Pair, wirings: tuple[Wiring, Wiring]) -> float:
         """How far what an event is given is apart; and whether it is the same thing on both
         sides."""
         a, b = pair.first, pair.second
         value = self.distance.of_groups(a.inputs, b.inputs)
-        if value <= self.strict or (a.kind == "module" and a.name in ("Sequential",)):
+        if value <= self.strict or self._is_inner(a) or (a.kind, a.name) == SEQUENTIAL:
             return value
         for at, (x, y) in enumerate(zip(a.inputs, b.inputs, strict=False)):
             apart = self.distance(x, y) * self.distance.coarseness(x)
@@ -392,6 +399,9 @@ class StepComparison:
                 self.differs(
                     "backward", "gradient of the output", a.label, a.path, value, "", cause, (a, b)
                 )
+            # Where a gradient cancels out, a call's own rounding is large beside what is left.
+            rounded = [x.apart for x in b.replays if not (x.real or x.part.startswith("output"))]
+            later = max(later, *filter(math.isfinite, rounded), 0.0)
             if math.isfinite(value):
                 later = max(later, value)
                 self.largest_gradient = max(self.largest_gradient, value)
@@ -424,8 +434,12 @@ class StepComparison:
         return self.distance(a, b, scale) * self.distance.coarseness(a)
 
     def _around(self, path: str) -> float:
-        """How far what goes into a module's gradients is apart."""
+        """How far what goes into a module's gradients is apart; of one whose parameters another
+        uses (the projection within attention), what goes into that one's."""
         largest = 0.0
+        called = {pair.first.path for pair in self.pairs}
+        while path not in called and "." in path:
+            path = path.rpartition(".")[0]
         for pair in self.pairs:
             if pair.first.path == path:
                 gradients = (pair.first.gradients, pair.second.gradients)

@@ -94,9 +94,12 @@ def patch_of(fix: Fix) -> str:
     inside = os.path.relpath(fix.path)
     name = str(fix.path).lstrip("/") if inside.startswith("..") else inside
     before, after = (
-        text.decode("utf-8", "surrogateescape").splitlines(keepends=True)
+        [f"{line}\n" for line in text.decode("utf-8", "surrogateescape").split("\n")]
         for text in (fix.before, fix.after)
     )
+    for lines in (before, after):  # no other character ends a line; the last may have no end
+        last = lines.pop().removesuffix("\n")
+        lines += [last] if last else []
     lines = list(difflib.unified_diff(before, after, f"a/{name}", f"b/{name}"))
     marked = [line if line.endswith("\n") else f"{line}\n\\ No newline at end of file\n"
               for line in lines]  # fmt: skip
