@@ -11,21 +11,10 @@ from ..aval import aval
 from ..core import state
 from ..device import empty_on
 from ..tensor import Storage, Tensor, full_flat, make
-from .capture import (
-    ARGUMENT,
-    CAPTURED,
-    MADE,
-    Capture,
-    Place,
-    Segment,
-    Source,
-    compiled,
-    current,
-    has_hooks,
-    lay,
-)  # fmt: skip
+from .capture import Capture, current, has_hooks
 from .guards import Watch, changes
 from .ir import DRAW, Graph, Node, Value
+from .segment import ARGUMENT, CAPTURED, MADE, Place, Segment, Source, compiled, lay
 from .trace import TracingError, _strong
 
 

@@ -7,10 +7,10 @@ import time
 from collections.abc import Callable
 from typing import Any
 
-from .capture import HostCall, Segment
 from .ir import Graph, Node
 from .jit import Jitted, jit
 from .program import timing
+from .segment import HostCall, Segment
 
 
 @dataclasses.dataclass

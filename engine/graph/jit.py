@@ -18,12 +18,13 @@ from .. import autocast, backward_pass, dtypes, tape
 from ..core import state
 from ..tensor import Tensor, captures, own_attributes
 from . import cuda_graph
-from .capture import ARGUMENT, Capture, Segment
+from .capture import Capture
 from .compiled import Compiled, close, repeatable
 from .guards import Watch
 from .op_by_op import OpByOp
 from .purity import of_library
 from .replay import replayed
+from .segment import ARGUMENT, Segment
 from .trace import TracingError
 from .tree import Tree
 

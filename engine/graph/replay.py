@@ -21,9 +21,9 @@ from ..aval import aval
 from ..core import GRAD, Op, state
 from ..tensor import Storage, Tensor, captures, make, result_types
 from ..vmap import redraw
-from .capture import ARGUMENT, CONSTANT, Segment, Source, compiled
 from .ir import DRAW, Graph, Node, Value
 from .seen import Walk, repeat, seen
+from .segment import ARGUMENT, CONSTANT, Segment, Source, compiled
 from .trace import (
     Trace,
     TracingError,

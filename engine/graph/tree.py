@@ -6,9 +6,9 @@ from typing import Any
 
 from mindtorch.kernels.locks import lock
 
-from .capture import Segment
 from .ir import Value
 from .seen import Seen
+from .segment import Segment
 
 # how many entries and segments a tree holds before it is cut down to nothing
 MOST_ENTRIES, MOST_SEGMENTS = 200_000, 64
