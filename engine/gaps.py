@@ -102,8 +102,9 @@ GAPS: tuple[Gap, ...] = (
         "all", "graphs are traced, changed, run and printed; see torch.fx for what raises"),
     Gap("feature", "torch.nn.attention.flex_attention", "all",
         "names that libraries import; scores are changed by a mask, not by a function"),
-    Gap("feature", "__torch_function__ of arguments of mindtorch's own functions", "all",
-        "torch.overrides serves functions of libraries; ours are called directly, for speed"),
+    Gap("feature", "__torch_function__ of objects that are no tensors", "all",
+        "asked once a program defines a class of tensors or a TorchFunctionMode; until then our "
+        "functions are called directly, for speed, and refuse them"),
     Gap("feature", "backends of torch.distributed other than gloo and mpi", "all",
         "both go through MPI where it is installed, gloo also over sockets; nccl and ucc raise"),
     Gap("feature", "DistributedDataParallel: mixed_precision, delay_all_reduce_named_params, "

@@ -5,6 +5,8 @@ from __future__ import annotations
 import enum
 from typing import Any
 
+from ._function_switch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
+from ._function_switch import _disabled_torch_function_impl as _disabled_torch_function_impl
 from ._tensor import Tensor
 from ._tensor_conversion import parse_to as _parse_options
 
@@ -58,18 +60,6 @@ def _get_tracing_state() -> None:
 
 def _log_api_usage_once(event: str) -> None:
     """Nothing is logged about who uses what."""
-
-
-class DisableTorchFunctionSubclass:
-    """A block in which `__torch_function__` of tensor subclasses is not called."""
-
-    depth = 0
-
-    def __enter__(self) -> None:
-        DisableTorchFunctionSubclass.depth += 1
-
-    def __exit__(self, *exception: object) -> None:
-        DisableTorchFunctionSubclass.depth -= 1
 
 
 def _get_default_device() -> str:

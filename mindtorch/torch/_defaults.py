@@ -24,3 +24,26 @@ def set_default_device(device: Any) -> None:
     from ._arguments import as_device
 
     _default.device = cpu if device is None else as_device(device)
+
+
+class _Entered(threading.local):
+    def __init__(self) -> None:
+        self.before: list[Device] = []
+
+
+_entered = _Entered()
+
+
+def _enter(self: Device) -> Device:
+    """In the block new tensors go to this device."""
+    _entered.before.append(_default.device)
+    set_default_device(self)
+    return self
+
+
+def _exit(self: Device, *exception: object) -> None:
+    _default.device = _entered.before.pop()
+
+
+for _name, _method in (("__enter__", _enter), ("__exit__", _exit)):
+    setattr(Device, _name, _method)

@@ -28,8 +28,27 @@ from ._tensor_writing import Writing
 from ._types import Size
 
 
+def _as_class(result: Any, cls: type) -> Any:
+    """Plain tensors in a result as tensors of ``cls``."""
+    if isinstance(result, Tensor) and not isinstance(result, cls):
+        return result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        made = [_as_class(each, cls) for each in result]
+        return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+    return result
+
+
 class TensorMeta(type):
     """The class of tensors' classes, which print under their names in torch."""
+
+    def __init__(cls, name: str, bases: Any, fields: Any, **options: Any) -> None:
+        super().__init__(name, bases, fields)
+        if not cls.__module__.startswith("mindtorch."):
+            import importlib
+
+            functions = importlib.import_module("mindtorch.torch._torch_function")
+            if functions.handler_of(cls) is not None:
+                functions.install()
 
     def __repr__(cls) -> str:
         module = cls.__module__.removeprefix("mindtorch.").removesuffix("._tensor")
@@ -45,7 +64,18 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
 
     __slots__ = ()
     __array_priority__ = 1000
-    __torch_function__: Any = None
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """``func(*args, **kwargs)`` for arguments of this class: tensors are of it, too."""
+        from ._function_switch import DisableTorchFunctionSubclass
+
+        if not all(issubclass(cls, each) for each in types):
+            return NotImplemented
+        with DisableTorchFunctionSubclass():
+            return _as_class(func(*args, **(kwargs or {})), cls)
 
     def __new__(cls, *data: Any, device: Any = None, **options: Any) -> Any:
         from .functions.creation import new_empty

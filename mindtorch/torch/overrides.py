@@ -1,8 +1,8 @@
 """`__torch_function__`: classes that answer for torch's functions themselves.
 
 A function written in Python may ask for it with `has_torch_function` and `handle_torch_function`.
-The functions of mindtorch do not ask: they take tensors, and a mode that sees every call is not
-available.
+The functions of mindtorch ask from the moment on when a program defines a class of tensors or a
+`TorchFunctionMode`; until then they are called directly.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from ._absent import absent_class
 from ._C import DisableTorchFunctionSubclass
 from ._tensor import Tensor
+from ._torch_function import BaseTorchFunctionMode as BaseTorchFunctionMode
+from ._torch_function import TorchFunctionMode as TorchFunctionMode
+from ._torch_function import handler_of
 
 __all__ = [
     "TorchFunctionMode", "handle_torch_function", "has_torch_function",
@@ -20,17 +22,12 @@ __all__ = [
     "is_tensor_method_or_property",
 ]  # fmt: skip
 
-_WHY = "mindtorch's functions are called directly; no mode sees the calls"
-TorchFunctionMode = absent_class("torch.overrides", "TorchFunctionMode", _WHY)
-BaseTorchFunctionMode = absent_class("torch.overrides", "BaseTorchFunctionMode", _WHY)
-
-
 def _handler(value: Any) -> Any:
-    """The class's own `__torch_function__`; None for tensors and what has none."""
-    if type(value) is Tensor:
-        return None
-    found = getattr(type(value), "__torch_function__", None)
-    return None if found is None or found is Tensor.__torch_function__ else found
+    """The class's own `__torch_function__`; None for our tensors and what has none."""
+    kind = type(value)
+    if issubclass(kind, Tensor):
+        return handler_of(kind)
+    return getattr(kind, "__torch_function__", None)
 
 
 def has_torch_function(relevant_args: Iterable[Any]) -> bool:

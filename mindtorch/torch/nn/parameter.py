@@ -8,6 +8,7 @@ from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._arguments import as_device, as_dtype
+from .._function_switch import _disabled_torch_function_impl
 from .._tensor import Tensor
 from ..functions.creation import new_empty
 
@@ -25,6 +26,7 @@ class Parameter(Tensor):
     """
 
     __slots__ = ()
+    __torch_function__ = _disabled_torch_function_impl  # type: ignore[assignment]
 
     def __new__(cls, data: Any = None, requires_grad: bool = True) -> Any:
         if data is None:

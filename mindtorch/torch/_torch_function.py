@@ -1,0 +1,177 @@
+"""``__torch_function__`` of our own functions: classes of tensors that answer for them.
+
+Functions are called directly until a program defines a class of tensors that is not ours, or a
+:class:`TorchFunctionMode`. Then they are wrapped, once: each call looks for such arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from ._function_switch import DisableTorchFunctionSubclass as Disabled
+from ._function_switch import _disabled_torch_function_impl
+from ._tensor import PARTS, Tensor
+
+__all__ = ["TorchFunctionMode", "handler_of", "install"]
+
+modes: list[TorchFunctionMode] = []
+_installed = False
+_handlers: dict[type, Any] = {}
+_OURS = ("mindtorch.", "torchvision.")
+_ASKED_FOR = (list, tuple)
+# methods that are no functions of tensors, or that calls themselves need
+_LEFT_ALONE = {
+    "_make_subclass", "as_subclass", "is_storage", "is_tensor", "share_memory_", "storage",
+}  # fmt: skip
+_SPECIAL = {
+    "__getitem__", "__setitem__", "__repr__", "__format__", "__deepcopy__", "__array__",
+}  # fmt: skip
+_PROPERTIES = ("data", "T", "H", "mT", "mH", "real", "imag")
+
+
+def handler_of(kind: type) -> Any:
+    """The class's ``__torch_function__``; None where it is one of ours, or has none."""
+    if kind not in _handlers:
+        found = getattr(kind, "__torch_function__", None)
+        known = kind is Tensor or kind.__module__.startswith(_OURS)
+        if found is _disabled_torch_function_impl or known:
+            found = None
+        _handlers[kind] = found
+    return _handlers[kind]
+
+
+def _relevant(args: Any, kwargs: Any) -> list[Any]:
+    """Arguments whose classes answer, one of each class, subclasses before their bases."""
+    found: list[Any] = []
+    for value in (*args, *kwargs.values()):
+        for each in value if type(value) in _ASKED_FOR else (value,):
+            if handler_of(type(each)) is None or any(type(each) is type(x) for x in found):
+                continue
+            places = (n for n, x in enumerate(found) if issubclass(type(each), type(x)))
+            found.insert(next(places, len(found)), each)
+    return found
+
+
+def _answer(public: Any, function: Any, args: Any, kwargs: Any) -> Any:
+    """What the mode or the arguments' classes say; the function itself if nobody is to say."""
+    found = _relevant(args, kwargs)
+    types = tuple(type(x) for x in found)
+    if modes:
+        mode = modes.pop()
+        try:
+            result = mode.__torch_function__(public, types, args, kwargs)
+        finally:
+            modes.append(mode)
+        if result is not NotImplemented:
+            return result
+    if not found:
+        return function(*args, **kwargs)
+    for each in found:
+        result = type(each).__torch_function__(public, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    lines = "".join(f"\n\n  - tensor subclass {kind}" for kind in types)
+    raise TypeError(
+        f"Multiple dispatch failed for 'torch.{public.__name__}'; all __torch_function__ handlers "
+        f"returned NotImplemented:{lines}\n\nFor more information, try re-running with "
+        "TORCH_LOGS=not_implemented"
+    )
+
+
+def _asking(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if Disabled.depth or (not modes and not _relevant(args, kwargs)):
+            return function(*args, **kwargs)
+        return _answer(call, function, args, kwargs)
+
+    call.__name__ = name
+    return call
+
+
+def _wrap_namespaces() -> None:
+    torch: Any = importlib.import_module(__package__)
+    places = ("nn.functional", "linalg", "special", "fft")
+    modules = [importlib.import_module(f"{__package__}.{place}") for place in places]
+    wrapped: dict[Any, Any] = {}
+
+    def asking(name: str, function: Any) -> Any:
+        if function not in wrapped:
+            wrapped[function] = _asking(function, name)
+        return wrapped[function]
+
+    names = [*torch.FUNCTIONS, *torch._LAZY_NAMES]
+    every = {name: getattr(torch, name) for name in names}  # imports what wraps functions itself
+    for name in every:
+        found = getattr(torch, name)
+        if callable(found) and not isinstance(found, type) and name not in _LEFT_ALONE:
+            setattr(torch, name, asking(name, found))
+    for module in modules:
+        for name, found in list(vars(module).items()):
+            if callable(found) and not isinstance(found, type) and not name.startswith("_"):
+                setattr(module, name, asking(name, found))
+
+
+def _wrap_methods() -> None:
+    torch: Any = importlib.import_module(__package__)
+    names = {*torch.METHODS, "detach"}
+    for part in PARTS:
+        if part.__name__ in ("Conversions", "Writing", "Operators"):
+            names |= {n for n, f in vars(part).items() if callable(f)}
+    for name in names - _LEFT_ALONE | _SPECIAL:
+        found = getattr(Tensor, name, None)
+        private = name.startswith("_") and not name.startswith("__")
+        if found is not None and not private and not isinstance(found, type):
+            operator = name.startswith("__") and name not in _SPECIAL
+            setattr(Tensor, name, _asking(found, name.strip("_") if operator else name))
+    for name in _PROPERTIES:
+        found = getattr(Tensor, name)
+        getter = _asking(found.fget, "__get__")
+        setattr(Tensor, name, property(getter, found.fset, found.fdel, found.__doc__))
+
+
+def install() -> None:
+    """Let functions and methods ask their arguments' classes from now on."""
+    global _installed
+    if not _installed:
+        _installed = True
+        _wrap_methods()
+        _wrap_namespaces()
+
+
+class TorchFunctionMode:
+    """In a ``with`` block every call of a function of torch goes to ``__torch_function__``.
+
+    ``__torch_function__(self, func, types, args=(), kwargs=None)`` is to give the result; calls
+    that it makes itself go to the mode around it.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not cls.__module__.startswith("mindtorch."):
+            install()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> TorchFunctionMode:
+        modes.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        modes.pop()
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+
