@@ -1,5 +1,7 @@
 """Calls that other people's training scripts make, found by migration_examples."""
 
+import typing
+
 import pytest
 
 import mindtorch.torch as ours
@@ -239,3 +241,11 @@ y = x.requires_grad_() @ (w := torch.ones(4, 4, requires_grad=True)) * 1 + (
 def test_numpys_names_of_arguments_are_taken(code: str) -> None:
     """PyTorch's native functions take ``axis``, ``keepdims``, ``x`` and ``a``, undocumented."""
     check(code)
+
+
+def test_names_that_libraries_take_for_annotations_exist() -> None:
+    """kornia writes torch.torch.Tensor, pyro imports MAP_LOCATION."""
+    from mindtorch.torch.serialization import MAP_LOCATION
+
+    assert ours.torch is ours
+    assert str in typing.get_args(MAP_LOCATION)

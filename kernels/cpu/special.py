@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import functools
-import lzma
-from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from .inverse_error import erfinv32
 
 
 def _apply(out: Any, name: str, *arrays: Any) -> None:
@@ -19,37 +18,14 @@ def _apply(out: Any, name: str, *arrays: Any) -> None:
         out[...] = result.astype(out.dtype)
 
 
-@functools.cache
-def _rounded_away() -> Any:
-    """The bits of the inputs whose float32 result MKL rounds to the farther neighbour."""
-    packed = Path(__file__).with_name("erfinv_roundings.xz").read_bytes()
-    return np.cumsum(np.frombuffer(lzma.decompress(packed), "<u4"), dtype=np.uint32)
-
-
-def _rounded_as_mkl(x: Any, exact: Any) -> Any:
-    """`exact` in float32, as Intel's MKL (in PyTorch) rounds it where its list says so.
-
-    The list holds inputs from 2**-12 to 1, and the multiples of 2**-24 below: what draws give.
-    """
-    nearest = exact.astype(np.float32)
-    farther = np.nextafter(nearest, np.where(exact > nearest, np.inf, -np.inf).astype(np.float32))
-    step = np.abs(farther.astype(np.float64) - nearest)
-    away = np.asarray(np.abs(exact - nearest) > 0.49 * step)
-    away[away] = np.isin(np.abs(x[away]).view(np.uint32), _rounded_away())
-    return np.where(away, farther, nearest)
-
-
 def erfinv(out: Any, x: Any) -> None:
-    """The inverse of erf, from float64 rounded once; float32 as PyTorch's library rounds it."""
-    import scipy.special
-
-    with np.errstate(all="ignore"):
-        value = scipy.special.erfinv(x.astype(np.float64))
-        if out.dtype == np.float32:
-            value = _rounded_as_mkl(x.astype(np.float32), np.asarray(value))
-        elif out.dtype.itemsize == 2:
-            value = value.astype(np.float32)
-        out[...] = value.astype(out.dtype)
+    """The inverse of erf, rounded once to half types; float32 as PyTorch's library rounds it."""
+    if out.dtype == np.float32:
+        result = np.empty(x.size, np.float32)
+        erfinv32(result, np.ascontiguousarray(x, np.float32).reshape(-1))
+        out[...] = result.reshape(x.shape)
+    else:
+        _apply(out, "erfinv", x)
 
 
 def zeta(out: Any, x: Any, y: Any) -> None:

@@ -212,6 +212,8 @@ def __getattr__(name: str) -> Any:
         module = importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}")
         value = globals()[name] = getattr(module, name)
         return value
+    elif name == "torch":  # PyTorch's namespace holds itself, and annotations name it so
+        return importlib.import_module(__name__)
     elif name.endswith("Storage"):
         module = importlib.import_module(f"{__name__}.storage")
         if hasattr(module, name):

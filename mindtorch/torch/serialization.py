@@ -11,7 +11,7 @@ import shutil
 import stat
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from mmap import MAP_SHARED
 from typing import Any
@@ -39,8 +39,11 @@ from ._saved_storages import Reading, StorageTable, bytes_of, dump, element_type
 from ._zip_format import ArchiveReader, ArchiveWriter
 from .storage import TypedStorage, UntypedStorage, allocate
 
+# What torch.load takes as map_location, for the annotations of others.
+MAP_LOCATION = Callable[[Storage, str], Storage] | Device | str | dict[str, str] | None
+
 __all__ = [
-    "LoadEndianness", "SourceChangeWarning", "add_safe_globals",
+    "MAP_LOCATION", "LoadEndianness", "SourceChangeWarning", "add_safe_globals",
     "clear_safe_globals", "default_restore_location",
     "get_crc32_options", "get_default_load_endianness",
     "get_default_mmap_options", "get_safe_globals", "get_unsafe_globals_in_checkpoint", "load",
