@@ -17,7 +17,7 @@ from mindtorch.engine.gaps import GAPS, as_markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 # what the kernels of CUDA share among themselves
-SHARED = {"arrays", "faults", "fold", "gemm", "launch", "mathematics", "memory",
+SHARED = {"arrays", "faults", "fold", "gemm", "graphs", "launch", "mathematics", "memory",
           "order", "statistics", "streams", "vendor"}  # fmt: skip
 
 
