@@ -34,7 +34,9 @@ def main(how: str, rank: int = -1, path: str = "") -> None:
     dist.init_process_group("gloo", timeout=timedelta(seconds=TIMEOUT), **given)
     x = torch.ones(100000)
     dist.all_reduce(x)
-    print("summed at", time.time(), flush=True)
+    # one write: lines of several processes must not run into each other
+    sys.stdout.write(f"summed at {time.time()}\n")
+    sys.stdout.flush()
     if dist.get_rank() == 1:
         fail(how)
     dist.all_reduce(x)

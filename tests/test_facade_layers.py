@@ -183,7 +183,9 @@ def test_tensors_are_made_and_shown_as_mindspores():
     x = Tensor([[1.0, 2.0]])
     assert (x.size, x.shape, x.ndim, x.itemsize, x.nbytes) == (2, (1, 2), 2, 4, 8)
     assert str(x) == "[[1. 2.]]" and f"{x.sum():.1f}" == "3.0"
-    assert repr(x) == "Tensor(shape=[1, 2], dtype=Float32, value=\n[[1., 2.]])"
+    assert repr(x) == (
+        "Tensor(shape=[1, 2], dtype=Float32, value=\n[[ 1.00000000e+00,  2.00000000e+00]])"
+    )
     assert repr(Parameter(x, "w")) == (
         "Parameter (name=w, shape=(1, 2), dtype=Float32, requires_grad=True)"
     )

@@ -310,7 +310,7 @@ def test_the_report_names_files_lines_and_what_to_do(
 
         supported with a difference
           torch.jit.script
-              runs as Python: gives back what it was given, and says so once
+              is compiled from Python: there is no code, no graph, and no file of TorchScript
               train.py:4
 
         1 files, 4 lines read

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from .figures import figures_of
+from .figures import Figures, digest_of, figures_of
 
 __all__ = [
     "UNWRITTEN",
@@ -36,6 +36,7 @@ __all__ = [
 
 FORMAT = 3
 ARRAYS = "arrays.npz"
+MOST_FIGURES = 2**15  # of arrays seen before that are kept
 UNWRITTEN = 74  # a process's exit status: its record cannot be written
 
 
@@ -273,11 +274,16 @@ class ArrayWriter:
         self.partial = path.with_name(f".{path.name}.partial")
         self.archive = zipfile.ZipFile(self.partial, "w", zipfile.ZIP_STORED)
         self.names: set[str] = set()
+        self.figures: dict[str, Figures] = {}
 
     def add(self, array: np.ndarray, dtype: str, store: bool) -> Recorded:
         """`array` (C-contiguous) as a record; its values are kept if `store`."""
-        found = figures_of(array, dtype)
-        name = found.digest
+        name = digest_of(array, dtype)
+        found = self.figures.get(name)
+        if found is None:
+            if len(self.figures) >= MOST_FIGURES:
+                self.figures.clear()
+            found = self.figures[name] = figures_of(array, name)
         if store and name not in self.names and array.nbytes <= self.room:
             try:
                 with self.archive.open(f"{name}.npy", "w", force_zip64=True) as file:

@@ -37,7 +37,7 @@ from .common.dtype import *
 from .context import *
 from .train import *
 
-_LATER = ("dataset", "mint", "experimental", "numpy")
+_LATER = ("dataset", "mint", "experimental")
 
 
 def __getattr__(name: str) -> _Any:

@@ -112,6 +112,9 @@ def _assert(condition: Any, message: str) -> None:
         raise AssertionError(message)
 
 
+_assert.__module__ = __package__  # graphs of torch.fx print it as torch._assert
+
+
 def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:  # noqa: A002
     """RuntimeError where the tensor's one element is zero."""
     if not bool(input):

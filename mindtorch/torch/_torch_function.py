@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import importlib
+import os
 from collections.abc import Callable
 from typing import Any
 
@@ -36,11 +37,17 @@ def handler_of(kind: type) -> Any:
     """The class's ``__torch_function__``; None where it is one of ours, or has none."""
     if kind not in _handlers:
         found = getattr(kind, "__torch_function__", None)
-        known = kind is Tensor or kind.__module__.startswith(_OURS)
+        known = kind is Tensor or kind.__module__.startswith(_OURS) or _of_real_torch(found)
         if found is _disabled_torch_function_impl or known:
             found = None
         _handlers[kind] = found
     return _handlers[kind]
+
+
+def _of_real_torch(found: Any) -> bool:
+    """Whether a handler is that of real PyTorch's own tensors, which knows their functions only."""
+    code = getattr(getattr(found, "__func__", None), "__code__", None)
+    return code is not None and code.co_filename.endswith(f"torch{os.sep}_tensor.py")
 
 
 def _relevant(args: Any, kwargs: Any) -> list[Any]:

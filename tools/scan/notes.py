@@ -38,7 +38,7 @@ class Note(NamedTuple):
 _CUDA = "without a CUDA device it answers as PyTorch does on a machine that has none"
 _QUANTIZED = "no quantized tensors; keep float weights, or bfloat16 ones"
 _VISION_IO = "torchvision's C++ is not there; read images with PIL.Image.open and to_tensor"
-_JIT = "runs as Python: gives back what it was given, and says so once"
+_JIT = "is compiled from Python: there is no code, no graph, and no file of TorchScript"
 _PINNED = "without a CUDA device memory is not pinned, and it warns, as PyTorch does there"
 _FLOAT8 = "the type has a name and a finfo; tensors of it raise"
 _NONE = "not in PyTorch 2.13 either; "
@@ -76,7 +76,7 @@ NOTES: tuple[Note, ...] = (
     Note("torch.set_flush_denormal", "different", "gap:torch.set_flush_denormal(True)"),
     Note("torch.nn.init.orthogonal_", "different", "gap:bit-equal nn.init.orthogonal_"),
     Note("torch.nn.init.trunc_normal_", "different",
-         "gap:bits of erfinv, and so of nn.init.trunc_normal_"),
+         "gap:bits of erfinv of float32 below 2**-12"),
     Note("torch.nn.CrossMapLRN2d", "different", "gap:CrossMapLRN2d's gradient as PyTorch's"),
     Note("torch.distributions.Wishart", "different", "gap:bits of Wishart samples"),
     Note("torch.inference_mode", "different", "gap:inference tensors' restrictions"),
@@ -103,7 +103,7 @@ NOTES: tuple[Note, ...] = (
     Note("torch.Tensor.to_sparse", "different",
          "gap:sparse tensors: slices, BSR and BSC, most other functions"),
     Note("torch.overrides.*", "different",
-         "gap:__torch_function__ of arguments of mindtorch's own functions"),
+         "gap:__torch_function__ of objects that are no tensors"),
     Note("torch.profiler.profile", "different",
          "gap:profiles of devices, of floating-point operations and of modules"),
     Note("torch.nn.SyncBatchNorm", "different", "normalises over one process only"),
@@ -121,7 +121,6 @@ NOTES: tuple[Note, ...] = (
     Note("torch.utils.data.functional_datapipe", "", "gap:torch.utils.data.datapipes"),
     Note("torch.cuda.nvtx*", "", "torch.profiler.record_function names blocks in a profile"),
     Note("torch.utils.cpp_extension*", "", "no C++ extensions; torch.library registers operators"),
-    Note("torch.utils.benchmark*", "", "use timeit, or torch.profiler"),
     Note("torch.classes*", "", "no C++ classes"),
     Note("torch.jit.*", "", "gap:torch.jit"),
     Note("torch.Tensor.to_mkldnn", "", "layouts of MKL-DNN are not needed: leave the call out"),
@@ -132,19 +131,21 @@ NOTES: tuple[Note, ...] = (
          "gap:sparse tensors: slices, BSR and BSC, most other functions"),
     # names that PyTorch has given up
     Note("torch._six*", "", _NONE + "strings are str, integers int, inf is math.inf"),
-    Note("torch.symeig", "", _NONE + "use torch.linalg.eigh"),
-    Note("torch.eig", "", _NONE + "use torch.linalg.eig"),
-    Note("torch.solve", "", _NONE + "use torch.linalg.solve"),
-    Note("torch.lstsq", "", _NONE + "use torch.linalg.lstsq"),
+    Note("torch.symeig", "missing", _NONE + "use torch.linalg.eigh"),
+    Note("torch.eig", "missing", _NONE + "use torch.linalg.eig"),
+    Note("torch.solve", "missing", _NONE + "use torch.linalg.solve"),
+    Note("torch.lstsq", "missing", _NONE + "use torch.linalg.lstsq"),
+    *(Note(f"torch.Tensor.{name}", "missing", _NONE + f"use torch.linalg.{new}")
+      for name, new in (("symeig", "eigh"), ("eig", "eig"), ("solve", "solve"),
+                        ("lstsq", "lstsq"))),
     Note("torch.rfft", "", _NONE + "use torch.fft.rfft"),
     Note("torch.irfft", "", _NONE + "use torch.fft.irfft"),
     Note("torch.ifft", "", _NONE + "use torch.fft.ifft"),
-    Note("torch.matrix_rank", "", _NONE + "use torch.linalg.matrix_rank"),
+    Note("torch.matrix_rank", "missing", _NONE + "use torch.linalg.matrix_rank"),
     Note("torch.utils.ffi*", "", _NONE + "torch.library registers operators"),
     Note("torchtext*", "", "no longer developed"),
     # MindSpore
     Note("mindspore.jit", "different", "gap:mindspore.jit(jit_level, dynamic, backend, ...)"),
-    Note("mindspore.mint*", "", "gap:mindspore.mint"),
     Note("mindspore.numpy*", "", "use numpy, or mindspore.ops"),
     Note("mindspore.scipy*", "", "use scipy, or torch.linalg"),
     Note("mindspore.[pP]rofiler*", "", "use torch.profiler"),
@@ -154,9 +155,9 @@ NOTES: tuple[Note, ...] = (
 
 # Methods of PyTorch's tensors that ours do not have. `index` is left out: lists have one.
 ABSENT_METHODS = frozenset("""
-    const_data_ptr dequantize eig grad_dtype int_repr lstsq q_per_channel_axis q_per_channel_scales
+    const_data_ptr dequantize grad_dtype int_repr q_per_channel_axis q_per_channel_scales
     q_per_channel_zero_points q_scale q_zero_point qscheme resize_as resize_as_sparse_ slice_inverse
-    smm solve sparse_resize_ sparse_resize_and_clear_ sspaddmm symeig to_mkldnn to_padded_tensor
+    smm sparse_resize_ sparse_resize_and_clear_ sspaddmm to_mkldnn to_padded_tensor
     to_sparse_bsc to_sparse_bsr
 """.split())
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ..common.tensor import F, as_tensor, t
-from ..ops import function
+from ..ops import losses
 from .cell import Cell
 
 __all__ = [
@@ -203,7 +203,7 @@ class KLDivLoss(LossBase):
         self.reduction = reduction
 
     def construct(self, logits: Any, labels: Any) -> Any:
-        return function.kl_div(logits, labels, self.reduction)
+        return losses.kl_div(logits, labels, self.reduction)
 
 
 class CosineEmbeddingLoss(LossBase):

@@ -18,6 +18,7 @@ from . import _methods as _methods
 from . import composite as composite
 from . import function as function
 from . import indexing as indexing
+from . import losses as losses
 from . import mathematics as mathematics
 from . import neural as neural
 from . import operations as operations
@@ -26,6 +27,7 @@ from ._words import named as _named
 from .composite import *
 from .function import *
 from .indexing import *
+from .losses import *
 from .mathematics import *
 from .neural import *
 from .operations import *

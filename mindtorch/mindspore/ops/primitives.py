@@ -7,7 +7,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 
 from ..common.tensor import F, Tensor, as_tensor, t
-from . import function, indexing, mathematics, neural, operations
+from . import function, indexing, losses, mathematics, neural, operations
 from .operations import _made, _primitive
 
 _FIRST = len(_made)
@@ -132,7 +132,7 @@ _primitive(
 )
 _primitive("SmoothL1Loss", lambda x, y, beta, reduction: F.smooth_l1_loss(
     x, y, reduction=reduction, beta=beta), beta=1.0, reduction="none")  # fmt: skip
-_primitive("KLDivLoss", lambda x, y, reduction: function.kl_div(x, y, reduction),
+_primitive("KLDivLoss", lambda x, y, reduction: losses.kl_div(x, y, reduction),
            reduction="mean")  # fmt: skip
 _primitive("BinaryCrossEntropy", lambda x, y, weight=None, *, reduction:
            F.binary_cross_entropy(x, y, weight, reduction=reduction),

@@ -6,8 +6,8 @@ import importlib
 
 SUBJECTS = (
     "creation", "from_data", "sequences", "shape", "parts", "copies", "indexing", "random",
-    "gathering", "pointwise", "complex_numbers", "comparison", "reduction", "sorting",
-    "histogram", "scan", "linear_algebra", "factors", "operators", "queries", "foreach",
+    "gathering", "pointwise", "activations", "complex_numbers", "comparison", "reduction",
+    "sorting", "histogram", "scan", "linear_algebra", "factors", "operators", "queries", "foreach",
     "statistics", "windows", "spectral", "stacking", "segments",
 )  # fmt: skip
 

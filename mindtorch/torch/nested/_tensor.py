@@ -320,10 +320,12 @@ def _part_by_part(function: Any) -> Any:
 
 def _by_method(name: str, function: Any) -> Any:
     @functools.wraps(function)
-    def wrapped(input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
-        if isinstance(input, NestedTensor):
-            return getattr(input, name)(*args, **kwargs)
-        return function(input, *args, **kwargs)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        first = args[0] if args else kwargs.get("input")
+        if isinstance(first, NestedTensor):
+            given = {key: value for key, value in kwargs.items() if key != "input"}
+            return getattr(first, name)(*args[1:], **given)
+        return function(*args, **kwargs)
 
     return wrapped
 

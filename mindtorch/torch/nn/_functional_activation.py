@@ -21,7 +21,7 @@ from mindtorch.engine.vmap import draw
 
 from .._arguments import as_dtype, require_tensor
 from .._out import add_out, with_out
-from ..functions.pointwise import prelu
+from ..functions.activations import prelu
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",

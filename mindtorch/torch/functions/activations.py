@@ -1,0 +1,85 @@
+"""Activations that are functions of ``torch`` itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine import dtypes, inplace
+from mindtorch.engine.ops import activations as act
+from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import constant
+
+from .._registry import FUNCTIONS, function
+
+
+@function(method=False)
+def selu(input: Any) -> Any:  # noqa: A002
+    """``scale * (x if x > 0 else alpha * (exp(x) - 1))`` with the constants of SELU."""
+    return act.elu(input, constant(act.SELU_ALPHA), constant(act.SELU_SCALE), constant(1.0))
+
+
+@function(method=False)
+def celu(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
+    """``x if x > 0 else alpha * (exp(x / alpha) - 1)``."""
+    return act.elu(input, constant(float(alpha)), constant(1.0), constant(1.0 / alpha))
+
+
+@function()
+def prelu(input: Any, weight: Any) -> Any:  # noqa: A002
+    """x where x > 0, else weight * x; one weight, or one for each channel (axis 1)."""
+    x, w = input.aval, weight.aval
+    if w.size != 1:
+        if x.ndim == 0:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = x.shape[1] if x.ndim > 1 else 1
+        if w.size != channels:
+            raise RuntimeError(
+                "Mismatch of parameter numbers and input channel size. Found parameter numbers = "
+                f"{w.size} and channel size = {channels}."
+            )
+    if w.ndim > 1:
+        raise RuntimeError(
+            "prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+            f"{w.ndim}"
+        )
+    if x.dtype is not w.dtype:
+        raise RuntimeError(
+            "prelu: Type promoting not supported. Got "
+            f"{dtypes.scalar_type_name(x.dtype)} and {dtypes.scalar_type_name(w.dtype)}"
+        )
+    if x.ndim != 1 or w.size == 1:
+        shape = tuple(w.size if i == 1 else 1 for i in range(x.ndim)) if x.ndim > 1 else (
+            (1,) * x.ndim
+        )
+        weight = movement.reshape(weight, shape)
+    return act.prelu(input, weight)
+
+
+@function(method=False)
+def threshold(input: Any, threshold: float, value: float) -> Any:  # noqa: A002
+    """``x if x > threshold else value``."""
+    return act.threshold(input, constant(threshold), constant(value))
+
+
+@function(out=True)
+def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
+    """``x`` outside of ``[-lambd, lambd]``, else 0."""
+    return act.hardshrink(input, constant(lambd))
+
+
+def _in_place_activation(name: str) -> None:
+    body = FUNCTIONS[name]
+
+    def variant(input: Any, *args: Any) -> Any:  # noqa: A002
+        from .._registry import write_result
+
+        inplace.check_writable(input)
+        return write_result(input, body(input, *args))
+
+    variant.__name__ = variant.__qualname__ = name + "_"
+    FUNCTIONS[name + "_"] = variant
+
+
+for _each in ("selu", "celu", "threshold"):
+    _in_place_activation(_each)
+

@@ -1,0 +1,170 @@
+"""Changing all of a module at once: its place, types, mode and gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mindtorch.engine import dtypes, tape
+
+from ..._arguments import as_device
+from ..._tensor_conversion import parse_to
+from ...autograd.grad_mode import no_grad
+from ..parameter import is_lazy
+from ._tree import TreeMixin
+
+T = TypeVar("T", bound="ChangesMixin")
+
+
+class ChangesMixin(TreeMixin):
+    """``to``, ``train``, ``zero_grad`` and their like, over the whole tree."""
+
+    training: bool
+
+    def _apply(self: T, function: Callable[[Any], Any], recurse: bool = True) -> T:
+        """Replace every parameter, gradient and buffer by ``function`` of it."""
+        if recurse:
+            for module in self.children():
+                module._apply(function)
+        for parameter in self._parameters.values():
+            if parameter is None:
+                continue
+            with no_grad():
+                applied = function(parameter)
+            if is_lazy(parameter):
+                continue
+            if applied is not parameter:
+                parameter.data = applied
+            gradient = parameter._grad
+            if gradient is not None:
+                with no_grad():
+                    changed = function(gradient)
+                parameter._grad = changed.requires_grad_(gradient.requires_grad)
+        for name, value in self._buffers.items():
+            if value is not None:
+                self._buffers[name] = function(value)
+        return self
+
+    def apply(self: T, fn: Callable[[Any], Any]) -> T:
+        """Call ``fn`` on every module below, then on this one."""
+        for module in self.children():
+            module.apply(fn)
+        fn(self)
+        return self
+
+    def to(self: T, *args: Any, **kwargs: Any) -> T:
+        """Move or cast parameters and buffers in place; dtypes reach only floating-point ones."""
+        if "tensor" in kwargs:
+            args = (kwargs.pop("tensor"), *args)
+        dtype, device, _, memory_format = parse_to(args, kwargs)
+        if dtype is not None and dtype.category < dtypes.FLOAT:
+            raise TypeError(
+                "nn.Module.to only accepts floating point or complex dtypes, but got desired "
+                f"dtype={dtype!r}"
+            )
+
+        def convert(t: Any) -> Any:
+            options: dict[str, Any] = {}
+            if dtype is not None and t.aval.dtype.category >= dtypes.FLOAT:
+                options["dtype"] = dtype
+            if device is not None:
+                options["device"] = device
+            if memory_format is not None and not is_lazy(t) and t.aval.ndim in (4, 5):
+                options["memory_format"] = memory_format
+            return t.to(**options) if options else t
+
+        return self._apply(convert)
+
+    def type(self: T, dst_type: Any) -> T:
+        """Cast all parameters and buffers."""
+        return self._apply(lambda t: t.type(dst_type))
+
+    def _cast_floats(self: T, dtype: Any) -> T:
+        return self._apply(
+            lambda t: t.to(dtype) if t.aval.dtype.category == dtypes.FLOAT else t
+        )
+
+    def float(self: T) -> T:
+        """Cast floating-point parameters and buffers to float32."""
+        return self._cast_floats(dtypes.float32)
+
+    def double(self: T) -> T:
+        """Cast floating-point parameters and buffers to float64."""
+        return self._cast_floats(dtypes.float64)
+
+    def half(self: T) -> T:
+        """Cast floating-point parameters and buffers to float16."""
+        return self._cast_floats(dtypes.float16)
+
+    def bfloat16(self: T) -> T:
+        """Cast floating-point parameters and buffers to bfloat16."""
+        return self._cast_floats(dtypes.bfloat16)
+
+    def cuda(self: T, device: Any = None) -> T:
+        """Move everything to a GPU."""
+        return self._apply(lambda t: t.cuda(device))
+
+    def ipu(self: T, device: Any = None) -> T:
+        """Raises, as torch does where the device is not."""
+        return self._apply(lambda t: t.to("ipu" if device is None else f"ipu:{device}"))
+
+    def xpu(self: T, device: Any = None) -> T:
+        """Raises, as torch does where the device is not."""
+        return self._apply(lambda t: t.to("xpu" if device is None else f"xpu:{device}"))
+
+    def mtia(self: T, device: Any = None) -> T:
+        """Raises, as torch does where the device is not."""
+        return self._apply(lambda t: t.to("mtia" if device is None else f"mtia:{device}"))
+
+    def cpu(self: T) -> T:
+        """Move everything to the CPU."""
+        return self._apply(lambda t: t.cpu())
+
+    def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
+        """Move to a device without copying: the values are then undefined."""
+        from mindtorch.engine.aval import aval
+
+        from ...functions.creation import new_empty
+
+        target = as_device(device)
+        return self._apply(
+            lambda t: new_empty(aval(t.aval.shape, t.aval.dtype, t.aval.strides, target)), recurse
+        )
+
+    def share_memory(self: T) -> T:
+        """Move storages to shared memory."""
+        return self._apply(lambda t: t.share_memory_())
+
+    def train(self: T, mode: bool = True) -> T:
+        """Put this module and all below it into training mode (or evaluation mode)."""
+        if not isinstance(mode, bool):
+            raise ValueError("training mode is expected to be boolean")
+        self.training = mode
+        for module in self.children():
+            module.train(mode)
+        return self
+
+    def set_train(self: T, mode: bool = True) -> T:
+        """MindSpore's name for :meth:`train`."""
+        return self.train(mode)
+
+    def eval(self: T) -> T:
+        """``train(False)``."""
+        return self.train(False)
+
+    def requires_grad_(self: T, requires_grad: bool = True) -> T:
+        """Set whether the parameters collect gradients."""
+        for parameter in self.parameters():
+            parameter.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Drop the gradients of all parameters, or set them to zero."""
+        for parameter in self.parameters():
+            tape.note_leaf(parameter, False)
+            if parameter._grad is not None:
+                if set_to_none:
+                    parameter._grad = None
+                else:
+                    parameter._grad = parameter._grad.detach()
+                    parameter._grad.zero_()
