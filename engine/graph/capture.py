@@ -14,7 +14,6 @@ the body runs op by op: nothing is done twice, and the call is not compiled.
 from __future__ import annotations
 
 import functools
-import gc
 import sys
 import threading
 import weakref
@@ -24,6 +23,7 @@ from typing import Any
 from .. import inplace, tape
 from ..core import Op, state
 from ..tensor import Storage, Tensor, captures, capturing
+from .alive import alive
 from .ir import Graph, Value
 from .segment import ARGUMENT, CAPTURED, CONSTANT, MADE, HostCall, Place, Segment, Source, compiled
 from .trace import Trace, TracingError, _Written, check_type, refuse_data, user_line
@@ -36,8 +36,7 @@ class Capture(Trace):
         super().__init__()
         self.profile = profile
         self.thread = threading.get_ident()
-        held = [x for x in gc.get_objects() if issubclass(type(x), Tensor)]
-        self.existing = {id(x): x for x in held}
+        self.existing = {id(x): x for x in alive(Tensor)}
         self.existing_storages: set[int] | None = None
         self.outer = state.interpreters
         self.arguments: list[Tensor] = []

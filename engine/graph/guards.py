@@ -14,7 +14,6 @@ import collections
 import dis
 import enum
 import functools
-import gc
 import operator
 import sys
 import types
@@ -25,6 +24,7 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor, own_attributes
+from .alive import alive
 from .purity import (
     foreign_random_state,
     impure_builtin,
@@ -245,9 +245,8 @@ class Watch:
         """The functions that were made from this code before the call."""
         if self._functions is None:
             self._functions = {}
-            for each in gc.get_objects():
-                if type(each) is types.FunctionType:
-                    self._functions.setdefault(id(each.__code__), []).append(each)
+            for each in alive(types.FunctionType):
+                self._functions.setdefault(id(each.__code__), []).append(each)
         return self._functions.get(id(code), [])
 
     def _function(self, function: types.FunctionType, frame: types.FrameType) -> None:

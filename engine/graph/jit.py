@@ -29,6 +29,7 @@ from .trace import TracingError
 from .tree import Tree
 
 logger = logging.getLogger("mindtorch.graph")
+_TOO_OFTEN = "it was traced too often because of "
 _NUMBERS = (float, complex, np.inexact)
 
 
@@ -247,8 +248,8 @@ class Jitted:
             raise policy.recompiled(f"{self._place()} was compiled for {self.misses or 'other'}")
         limit = policy.limit if self.limit is None else self.limit
         if len(found) >= limit or sum(map(len, self.compiled.values())) > 4 * limit:
-            reason = self.misses[-1] if self.misses else "its arguments"
-            self._complain(f"it was traced too often because of {reason}")
+            causes = [each for each in self.misses if not each.startswith(_TOO_OFTEN)]
+            self._complain(_TOO_OFTEN + (causes[-1] if causes else "its arguments"))
             return self._replay(args, kwargs)  # what is compiled stays
         if _entangled(flattened.leaves) or sys.getprofile() is not None:
             return self.function(*args, **kwargs)
