@@ -9,8 +9,8 @@ from typing import Any
 class Bounded(dict[Any, Any]):
     """A table of at most ``limit`` entries; a full one drops the older half of them.
 
-    Shapes and indices that change from call to call (sentences of all lengths, ``data[i]``) would
-    otherwise keep a plan each for as long as the process lives.
+    Shapes, indices and numbers that change from call to call (sentences of all lengths,
+    ``data[i]``, rates) would otherwise keep an entry each for as long as the process lives.
     """
 
     __slots__ = ("limit",)

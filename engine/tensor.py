@@ -11,6 +11,7 @@ import numpy as np
 
 from . import dtypes
 from .aval import Aval, Shape, aval
+from .bounded import Bounded
 from .device import Device, cpu, empty_on
 
 if TYPE_CHECKING:
@@ -253,8 +254,7 @@ def from_array(array: Any, device: Device = cpu) -> Tensor:
     return make(flat, described)
 
 
-_constants: dict[Any, Tensor] = {}
-_CONSTANTS_LIMIT = 4096
+_constants = Bounded(4096)
 _NUMBER_TYPES: dict[type, dtypes.DType] = {
     float: dtypes.float64,
     int: dtypes.int64,
@@ -284,9 +284,7 @@ def constant(number: Any) -> Tensor:
         kind is float and number == 0 and math.copysign(1, number) < 0
     )
     if cacheable:
-        if len(_constants) >= _CONSTANTS_LIMIT:
-            _constants.clear()
-        _constants[key] = result
+        _constants.keep(key, result)
     return result
 
 

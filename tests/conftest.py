@@ -1,7 +1,10 @@
 """What every test module shares."""
 
 import os
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -16,3 +19,35 @@ settings.load_profile("ci" if os.environ.get("CI") else "developer")
 def repository() -> Path:
     """The top folder of the checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+# PyTorch's compiler wraps or adds these at its first call; they behave as before.
+WRAPPED = {"Module.__init__", "Module.__setstate__", "Module.___needs_generation_tag_patch"}
+MODES = ("get_default_dtype", "is_grad_enabled", "are_deterministic_algorithms_enabled")
+
+
+def _what_all_tests_share() -> dict[str, Any]:
+    """The members of PyTorch's Tensor and modules, and the modes of both namespaces."""
+    found: dict[str, Any] = {}
+    for name in ("torch", "mindtorch.torch"):
+        namespace = sys.modules.get(name)
+        if hasattr(namespace, "nn"):
+            found |= {f"{name}.{mode}": getattr(namespace, mode)() for mode in MODES}
+    if "torch.get_default_dtype" in found:
+        torch = sys.modules["torch"]
+        kinds = [kind for kind in vars(torch.nn).values() if isinstance(kind, type)]
+        for kind in (torch.Tensor, *kinds):
+            parts = vars(kind).items()
+            found |= {f"{kind.__qualname__}.{key}": id(part) for key, part in parts}
+    return found
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _torch_is_left_as_found() -> Iterator[None]:
+    """A file of tests changes no class or mode that the files after it compare with."""
+    before = _what_all_tests_share()
+    yield
+    if before:  # else this file has loaded the namespaces itself
+        after = _what_all_tests_share()
+        changed = [name for name in after.keys() - WRAPPED if after[name] != before.get(name)]
+        assert not changed, f"left changed: {sorted(changed)[:20]}"

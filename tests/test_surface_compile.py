@@ -15,7 +15,10 @@ from tests.surface import check, quiet
 
 with quiet():  # PyTorch's compiler warns while it is loaded
     torch.compile(torch.nn.Linear(1, 1))
-PREPARE = "m = torch.nn.Sequential(torch.nn.Linear(4, 2)); m.tag = 'here'"
+PREPARE = (
+    "m = torch.nn.Sequential(torch.nn.Linear(4, 2)); m.tag = 'here';"
+    "kind = type('Kind', (torch.nn.Linear,), {})"
+)
 SAME = [
     "list(torch.compile(m).state_dict())", "torch.compile(m)._orig_mod is m",
     "type(torch.compile(m)).__name__", "torch.compile(m).tag", "torch.compile(m).training",
@@ -23,7 +26,7 @@ SAME = [
     "isinstance(torch.compile(m), torch.nn.Module)", "torch.compile(m).nothing",
     "torch.compile(m, backend='foo')", "torch.compile(m, mode='foo')", "torch.compile(m, mode=3)",
     "torch.compile(m, mode='default', options={})", "torch.compile(3)",
-    "torch.compile(m, disable=True) is m", "torch.compile(torch.nn.Linear) is torch.nn.Linear",
+    "torch.compile(m, disable=True) is m", "torch.compile(kind) is kind",
     "torch.compile(lambda a: a, backend='foo')", "torch.compile(m, dynamic='x', backend='eager')",
     "(lambda c: (c.eval(), m.training, m[0].training))(torch.compile(m))[1:]",
     "(lambda c: (setattr(c, 'tag', 'there'), m.tag))(torch.compile(m))[1]",

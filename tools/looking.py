@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.engine.bounded import Bounded
+
 from .records import ArrayWriter, Recorded
 
 __all__ = ["Looker", "Named", "Slot", "filled", "plain", "template", "tensors_in"]
@@ -129,7 +131,7 @@ class Looker:
         self.arrays = arrays
         self.overhead = 0.0
         self.inside = False
-        self._known: dict[int, tuple[Any, int, bool, Recorded]] = {}
+        self._known = Bounded(4096)
 
     @contextmanager
     def looking(self) -> Iterator[None]:
@@ -168,9 +170,7 @@ class Looker:
         if known is not None and known[0]() is tensor and known[1:3] == (version, store):
             return known[3]
         found = self.look_afresh(tensor, store)
-        if len(self._known) > 4096:
-            self._known.clear()
-        self._known[id(tensor)] = (weakref.ref(tensor), version, store, found)
+        self._known.keep(id(tensor), (weakref.ref(tensor), version, store, found))
         return found
 
     def look_afresh(self, tensor: Any, store: bool) -> Recorded:

@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from .figures import Figures, digest_of, figures_of
+from mindtorch.engine.bounded import Bounded
+
+from .figures import digest_of, figures_of
 
 __all__ = [
     "UNWRITTEN",
@@ -36,7 +38,6 @@ __all__ = [
 
 FORMAT = 3
 ARRAYS = "arrays.npz"
-MOST_FIGURES = 2**15  # of arrays seen before that are kept
 UNWRITTEN = 74  # a process's exit status: its record cannot be written
 
 
@@ -274,16 +275,14 @@ class ArrayWriter:
         self.partial = path.with_name(f".{path.name}.partial")
         self.archive = zipfile.ZipFile(self.partial, "w", zipfile.ZIP_STORED)
         self.names: set[str] = set()
-        self.figures: dict[str, Figures] = {}
+        self.figures = Bounded(2**15)  # of arrays seen before
 
     def add(self, array: np.ndarray, dtype: str, store: bool) -> Recorded:
         """`array` (C-contiguous) as a record; its values are kept if `store`."""
         name = digest_of(array, dtype)
         found = self.figures.get(name)
         if found is None:
-            if len(self.figures) >= MOST_FIGURES:
-                self.figures.clear()
-            found = self.figures[name] = figures_of(array, name)
+            found = self.figures.keep(name, figures_of(array, name))
         if store and name not in self.names and array.nbytes <= self.room:
             try:
                 with self.archive.open(f"{name}.npy", "w", force_zip64=True) as file:

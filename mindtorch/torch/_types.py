@@ -9,6 +9,7 @@ import ml_dtypes
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.bounded import Bounded
 from mindtorch.engine.dtypes import DType
 
 
@@ -46,16 +47,14 @@ class Size(tuple[int, ...]):
         return (Size, (tuple(self),))
 
 
-_sizes: dict[tuple[int, ...], Size] = {}
+_sizes = Bounded(4096)
 
 
 def size_of(shape: tuple[int, ...]) -> Size:
     """The Size object for a shape, made once."""
-    found = _sizes.get(shape)
+    found: Size | None = _sizes.get(shape)
     if found is None:
-        if len(_sizes) > 4096:
-            _sizes.clear()
-        found = _sizes[shape] = Size(shape)
+        found = _sizes.keep(shape, Size(shape))
     return found
 
 
