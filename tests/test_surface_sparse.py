@@ -43,7 +43,7 @@ SHOWN = [
     "torch.stack([a, a])", "a.unsqueeze(0)", "x.sparse_mask(a.coalesce())",
     "torch.sparse.spdiags(torch.ones(1, 3), torch.tensor([0]), (3, 3))", "torch.add(a, a)",
     "a.index_select(0, torch.tensor([1]))", "c * 2", "torch.neg(a)", "torch.mul(a, 3)",
-    "a.requires_grad_()", "torch.transpose(a, 0, 1)",
+    "a.requires_grad_()", "torch.transpose(a, 0, 1)", "torch.mul(input=a, other=3)",
 ]  # fmt: skip
 VALUES = [
     "(a + u).to_dense(), (a - u).to_dense()", "(a * u).to_dense(), (u * a).to_dense()",
@@ -55,9 +55,10 @@ VALUES = [
     "c.layout, c._nnz(), c.is_sparse, c.is_sparse_csr, a.is_sparse_csr, x.is_sparse",
     "c.crow_indices(), c.col_indices(), c.values()", "c.to_sparse_csc().ccol_indices()",
     "torch.sparse.mm(a, d)", "torch.sparse.mm(u, d)", "a @ d", "torch.mm(a, d)",
-    "torch.matmul(a, d)", "a.mm(d)", "a @ d[:, 0]", "torch.mv(a, d[:, 0])", "d.t() @ a.t()",
-    "c @ d", "torch.sparse.mm(c, d)", "torch.sparse.addmm(torch.ones(2, 4), a, d)", "x + a",
-    "x.mm(a.t())", "a + x", "torch.sparse.sum(a)", "a.sum()", "a.norm()", "a[0, 1], a[1, 2]",
+    "torch.matmul(a, d)", "a.mm(d)", "a @ d[:, 0]", "torch.mv(a, d[:, 0])", "torch.add(x, other=a)",
+    "d.t() @ a.t()", "c @ d", "torch.sparse.mm(c, d)", "x + a",
+    "torch.sparse.addmm(torch.ones(2, 4), a, d)", "x.mm(a.t())",
+    "a + x", "torch.sparse.sum(a)", "a.sum()", "a.norm()", "a[0, 1], a[1, 2]",
     "torch.sparse_coo_tensor(i, v[:2], (2, 3))", "a.numpy()", "a.item()", "a.storage()",
     "a.data_ptr()", "a.tolist()", "x.indices()", "x.coalesce()", "x.values()", "c.coalesce()",
     "a.to('cpu') is a, a.float() is a, a.to_sparse() is a", "a @ d.t()",

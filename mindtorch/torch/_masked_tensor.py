@@ -6,7 +6,6 @@ history.
 
 from __future__ import annotations
 
-import functools
 import importlib
 import warnings
 from typing import Any, NoReturn
@@ -16,7 +15,7 @@ from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ._held import HeldTensor
-from ._registry import FUNCTIONS
+from ._registry import FUNCTIONS, answered_by
 from ._tensor import Tensor
 
 
@@ -251,19 +250,9 @@ def _define_methods() -> None:
 _define_methods()
 
 
-def _by_method(name: str, function: Any) -> Any:
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], MaskedTensor):
-            return getattr(args[0], name)(*args[1:], **kwargs)
-        return function(*args, **kwargs)
-
-    return wrapped
-
-
 def install() -> None:
     """Put functions that know masked tensors into the namespace, at torch.masked's first use."""
     namespace = vars(importlib.import_module("mindtorch.torch"))
     for name in (*_UNARY, *_STRUCTURAL, *_BINARY, *_REDUCTIONS, "softmax", "log_softmax"):
         if name in FUNCTIONS and name in namespace:
-            FUNCTIONS[name] = namespace[name] = _by_method(name, FUNCTIONS[name])
+            FUNCTIONS[name] = namespace[name] = answered_by(MaskedTensor, name, FUNCTIONS[name])

@@ -20,8 +20,9 @@ from mindtorch.engine.tensor import constant
 from ._out import add_out, store_out, synonyms_of, with_out
 
 __all__ = [
-    "FUNCTIONS", "METHODS", "binary", "binary_function", "check_numbers", "elementwise", "function",
-    "operand", "store_out", "unary_function", "with_out", "with_synonyms", "write_result",
+    "FUNCTIONS", "METHODS", "answered_by", "binary", "binary_function", "check_numbers",
+    "elementwise", "function", "operand", "store_out", "unary_function", "with_out",
+    "with_synonyms", "write_result",
 ]  # fmt: skip
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
@@ -74,6 +75,21 @@ def with_synonyms(body: Callable[..., Any], synonyms: dict[str, str]) -> Callabl
         if kwargs:
             kwargs = {synonyms.get(name, name): value for name, value in kwargs.items()}
         return body(*args, **kwargs)
+
+    return wrapper
+
+
+def answered_by(kind: type, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` that leaves calls on tensors of the class ``kind`` to their method ``name``."""
+
+    @functools.wraps(function)
+    def wrapper(*args: Any, **kwargs: Any) -> Any:
+        first = args[0] if args else kwargs.get("input")
+        if not isinstance(first, kind):
+            return function(*args, **kwargs)
+        if not args:
+            del kwargs["input"]
+        return getattr(first, name)(*args[1:], **kwargs)
 
     return wrapper
 

@@ -16,7 +16,7 @@ from mindtorch.engine.device import cpu
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._arguments import as_dtype
-from .._registry import FUNCTIONS
+from .._registry import FUNCTIONS, answered_by
 from .._tensor import Tensor
 from .._tensor_str import with_suffixes
 from .._types import strided
@@ -318,18 +318,6 @@ def _part_by_part(function: Any) -> Any:
     return wrapped
 
 
-def _by_method(name: str, function: Any) -> Any:
-    @functools.wraps(function)
-    def wrapped(*args: Any, **kwargs: Any) -> Any:
-        first = args[0] if args else kwargs.get("input")
-        if isinstance(first, NestedTensor):
-            given = {key: value for key, value in kwargs.items() if key != "input"}
-            return getattr(first, name)(*args[1:], **given)
-        return function(*args, **kwargs)
-
-    return wrapped
-
-
 def _joined(function: Any) -> Any:
     @functools.wraps(function)
     def wrapped(tensors: Any, *args: Any, **kwargs: Any) -> Any:
@@ -350,7 +338,7 @@ def install() -> None:
     functional = vars(importlib.import_module("mindtorch.torch.nn.functional"))
     for name in ("relu", "neg", "abs", "sin", "cos", "bmm", "matmul", "add", "sub", "mul", "div",
                  "transpose", "tanh", "clone", "softmax"):  # fmt: skip
-        FUNCTIONS[name] = namespace[name] = _by_method(name, FUNCTIONS[name])
+        FUNCTIONS[name] = namespace[name] = answered_by(NestedTensor, name, FUNCTIONS[name])
     FUNCTIONS["cat"] = namespace["cat"] = _joined(FUNCTIONS["cat"])
     for name in ("relu", "tanh", "gelu", "silu", "dropout", "linear", "layer_norm"):
         functional[name] = _part_by_part(functional[name])

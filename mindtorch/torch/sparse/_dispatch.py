@@ -16,7 +16,7 @@ from mindtorch.engine.ops.embedding import sparse_makers
 from mindtorch.engine.tensor import from_array
 
 from .._arguments import normalize_axis
-from .._registry import FUNCTIONS
+from .._registry import FUNCTIONS, answered_by
 from .._tensor import Tensor
 from . import _inplace
 from ._products import matmul
@@ -31,13 +31,15 @@ _PRODUCTS = ("matmul", "mm", "mv")
 _LIKE = ("empty_like", "full_like", "ones_like", "rand_like", "randn_like")
 
 
-def _to_method(name: str, function: Any) -> Any:
+def _densifying(function: Any) -> Any:
+    """``function`` of a dense tensor that takes a sparse one in the second place, too."""
+
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        if args and isinstance(args[0], SparseTensor):
-            return getattr(args[0], name)(*args[1:], **kwargs)
         if len(args) > 1 and isinstance(args[1], SparseTensor):
-            return function(args[0], args[1].to_dense(), *args[2:], **kwargs)
+            args = (args[0], args[1].to_dense(), *args[2:])
+        elif isinstance(kwargs.get("other"), SparseTensor):
+            kwargs["other"] = kwargs["other"].to_dense()
         return function(*args, **kwargs)
 
     return wrapped
@@ -116,7 +118,7 @@ def install() -> None:
     namespace = sys.modules[__package__.rpartition(".")[0]].__dict__
     made: dict[str, Any] = {}
     for name in _METHODS:
-        made[name] = _to_method(name, FUNCTIONS[name])
+        made[name] = answered_by(SparseTensor, name, _densifying(FUNCTIONS[name]))
     for name in _PRODUCTS:
         made[name] = _to_product(FUNCTIONS[name])
         setattr(Tensor, name, _to_product(getattr(Tensor, name)))
