@@ -10,28 +10,23 @@ it that column is left out.
 from __future__ import annotations
 
 import argparse
-from typing import Any
 
-from training import TITLES, WORKLOADS, machine, run_child, summary, write
+from training import TITLES, WORKLOADS, in_turns, machine, summary, write
 
 COMPARED = ("mlp", "lenet", "gpt", "resnet18", "tiny")
 
 
 def row(name: str, threads: int, rounds: int, jax_python: str | None) -> str:
     """One workload, each side a process, in turns."""
-    sides = ["compiled", "torch.compile", *(["jax"] if jax_python else [])]
-    held: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
-    for _ in range(rounds):
-        for side in sides:
-            python = {"python": jax_python} if side == "jax" and jax_python else {}
-            held[side].append(run_child(side, name, threads, **python))
-    ours = summary(held["compiled"])
+    pythons = {"jax": jax_python} if jax_python else {}
+    held = in_turns(name, threads, rounds, ("compiled", "torch.compile", *pythons), pythons)
+    every = {side: summary(found) for side, found in held.items()}
+    ours = every.pop("compiled")
     cells = [f"{ours[0] * 1e3:.2f} / {ours[1] * 1e3:.2f}"]
-    for side in sides[1:]:
-        theirs = summary(held[side])
+    for theirs in every.values():
         cells.append(f"{theirs[0] * 1e3:.2f} / {theirs[1] * 1e3:.2f}")
         cells.append(f"**{ours[0] / theirs[0]:.2f}** {ours[1] / theirs[1]:.2f}")
-    first = " / ".join(f"{min(r['first'] for r in held[side]):.1f}" for side in sides)
+    first = " / ".join(f"{min(r['first'] for r in found):.1f}" for found in held.values())
     return f"| {TITLES[name]} | {threads} | {' | '.join(cells)} | {first} |"
 
 

@@ -12,16 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
-import os
 import statistics
-import subprocess
 import sys
 import time
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from training import ROOT, machine, prepared, write
+from training import ROOT, machine, prepared, reported, write
 
 _GPT = {"batch": 8, "length": 64, "layers": 2, "width": 128}
 SERIES: dict[str, tuple[str, list[tuple[str, dict[str, Any]]]]] = {
@@ -132,17 +129,7 @@ def child(side: str, workload: dict[str, Any], threads: int) -> None:
 
 def run(side: str, workload: dict[str, Any], threads: int) -> Any:
     """What ``child`` prints, in a process of its own."""
-    command = [
-        sys.executable, str(Path(__file__).resolve()), "--child", side, "--workload",
-        json.dumps(workload), "--threads", str(threads),
-    ]  # fmt: skip
-    environment = dict(os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS=str(threads))
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, cwd=ROOT, check=False
-    )
-    if done.returncode:
-        raise SystemExit(f"{workload} on {side} failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.strip().splitlines()[-1])
+    return reported(__file__, ["--child", side, "--workload", json.dumps(workload)], threads)
 
 
 def table(name: str, threads: int, rounds: int, peak: dict[str, float]) -> list[str]:

@@ -21,8 +21,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-HERE = Path(__file__).resolve().parent
-ROOT = HERE.parent
+ROOT = Path(__file__).resolve().parent.parent
 WORKLOADS: dict[str, dict[str, Any]] = {
     "mlp": {"model": "mlp", "sizes": {"batch": 64}, "steps": 60},
     "lenet": {"model": "lenet", "sizes": {"batch": 64}, "steps": 40},
@@ -161,31 +160,49 @@ def child(arguments: argparse.Namespace) -> None:
     print(json.dumps(result))
 
 
-def run_child(side: str, what: str, threads: int, python: str = sys.executable) -> dict[str, Any]:
-    """What ``--child`` prints in a process of its own, run by the interpreter ``python``."""
+def reported(
+    script: str, arguments: list[str], threads: int, python: str | None = None, graph: bool = False
+) -> Any:
+    """What a script of this folder prints as its last line, run in a process of its own.
+
+    Args:
+        script: the script's path.
+        arguments: those of its command line; ``--threads`` is added.
+        python: the interpreter; this one if not given.
+        graph: the script runs under ``MINDTORCH_GRAPH=1``.
+    """
     environment = dict(
         os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS=str(threads),
-        MINDTORCH_GRAPH=str(int(side == "graph")),
+        MINDTORCH_GRAPH=str(int(graph)),
     )  # fmt: skip
-    command = [
-        python, str(HERE / "training.py"), "--child", what, "--side", side, "--threads",
-        str(threads),
-    ]  # fmt: skip
+    command = [python or sys.executable, script, *arguments, "--threads", str(threads)]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, cwd=ROOT, check=False
     )
     if done.returncode:
-        raise SystemExit(f"{what} on {side} failed:\n{done.stderr[-2000:]}")
-    return json.loads(done.stdout.strip().splitlines()[-1])  # type: ignore[no-any-return]
+        raise SystemExit(f"{' '.join(arguments)} failed:\n{done.stderr[-2000:]}")
+    return json.loads(done.stdout.strip().splitlines()[-1])
 
 
 def in_turns(
-    what: str, threads: int, rounds: int, sides: tuple[str, ...] = ("mindtorch", "torch")
+    what: str,
+    threads: int,
+    rounds: int,
+    sides: tuple[str, ...] = ("mindtorch", "torch"),
+    pythons: dict[str, str] | None = None,
 ) -> dict[str, list[dict[str, Any]]]:
+    """What each side measures, ``rounds`` times, a process each, the sides taking turns.
+
+    Args:
+        what: a workload, "import" or "ops".
+        pythons: the interpreters of the sides that this one cannot run.
+    """
     results: dict[str, list[dict[str, Any]]] = {side: [] for side in sides}
     for _ in range(rounds):
         for side, held in results.items():
-            held.append(run_child(side, what, threads))
+            command = ["--child", what, "--side", side]
+            python = (pythons or {}).get(side)
+            held.append(reported(__file__, command, threads, python, side == "graph"))
     return results
 
 
