@@ -47,8 +47,17 @@ class State(threading.local):
 
 
 state = State()
+
+
 _new = object.__new__
 KERNEL, VIEW, SEVERAL, NOTHING = range(4)
+
+
+def graph_under_way() -> Any:
+    """The capture or replay that the next op goes to; None outside of all and inside of other
+    transformations."""
+    top = state.interpreters[-1] if state.interpreters else None
+    return top if hasattr(top, "host") else None
 
 
 class Plan:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from . import dtypes
-from .core import state
+from .core import graph_under_way
 from .device import cpu
 from .inplace import copy_data
 from .tensor import Tensor, constant
@@ -26,7 +26,7 @@ _TYPES = (dtypes.float32, dtypes.float64)
 def fits(tensors: Sequence[Tensor]) -> bool:
     """Whether a kernel can take them together: one type, on the CPU, without gaps; and now, not
     when a graph that is being captured or replayed comes to it."""
-    if not tensors or (state.interpreters and hasattr(state.interpreters[-1], "host")):
+    if not tensors or graph_under_way() is not None:
         return False
     dtype = tensors[0].aval.dtype
     if dtype not in _TYPES:
@@ -130,8 +130,6 @@ class Fused:
 
     def _rows(self, gradients: Sequence[Tensor], *own: Sequence[Tensor]) -> Any:
         """Addresses of the gradients and of each list; None where no kernel can take them all."""
-        if state.interpreters and hasattr(state.interpreters[-1], "host"):
-            return None
         count = len(gradients)
         avals = [t.aval for many in own for t in many]
         if avals != self._avals:
@@ -169,6 +167,8 @@ class Fused:
         where no kernel can take the tensors: then nothing was done."""
         from .ops.movement import clone
 
+        if graph_under_way() is not None:
+            return None
         pairs = list(zip(buffers, gradients, strict=True)) if buffers else []
         held: list[Tensor] = [g if b is None else b for b, g in pairs]
         on_device = _same_on_device(parameters, gradients, held or parameters)
@@ -207,6 +207,8 @@ class Fused:
         """One step of Adam (decoupled weight decay: AdamW). ``steps`` are the counters, to which
         one is added, or numbers that count from 1. False where no kernel can take the tensors:
         then nothing was done."""
+        if graph_under_way() is not None:
+            return False
         lists = (parameters, first, second, *([largest] if largest else []))
         if _same_on_device(gradients, *lists):
             _cuda_kernels().adam(

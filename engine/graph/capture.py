@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import inplace, tape
-from ..core import Op, state
+from ..core import Op, graph_under_way, state
 from ..tensor import Storage, Tensor, captures, capturing
 from .alive import alive
 from .ir import Graph, Value
@@ -389,7 +389,7 @@ def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
-        capture = current()
+        capture = graph_under_way()
         if capture is not None:
             return capture.host(function, args, kwargs)
         result = function(*args, **kwargs)
@@ -413,9 +413,3 @@ def has_hooks(node: Any) -> bool:
         for placed in hooks.values()
         for hook in placed.values()
     )
-
-
-def current() -> Any:
-    """The capture or replay under way, None outside of all and inside of other transformations."""
-    top = state.interpreters[-1] if state.interpreters else None
-    return top if hasattr(top, "host") else None

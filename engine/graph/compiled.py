@@ -8,10 +8,10 @@ from typing import Any
 from .. import backward_pass, tape
 from ..autodiff import grad_mode, gradients
 from ..aval import aval
-from ..core import state
+from ..core import graph_under_way, state
 from ..device import empty_on
 from ..tensor import Storage, Tensor, full_flat, make
-from .capture import Capture, current, has_hooks
+from .capture import Capture, has_hooks
 from .guards import Watch, changes
 from .ir import DRAW, Graph, Node, Value
 from .segment import ARGUMENT, CAPTURED, MADE, Place, Segment, Source, compiled, lay
@@ -106,7 +106,7 @@ class CompiledNode:
         for tensor, version in zip(self._read(), self.versions, strict=True):
             if tensor._version != version:
                 raise tape._modified(tensor, version, None, 0)
-        if state.grad_enabled or (state.interpreters and current() is None):
+        if state.grad_enabled or (state.interpreters and graph_under_way() is None):
             return self._recorded(gradients)
         given = [
             full_flat(a.shape, a.dtype, 0) if g is None else laid_out(g, a)

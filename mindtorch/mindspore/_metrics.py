@@ -57,10 +57,25 @@ def _two(name: str, inputs: tuple[Any, ...]) -> Any:
     return inputs
 
 
-def _share(name: str, number: float, total: float) -> float:
-    if total == 0:
-        raise RuntimeError(f"'{name}' can not be calculated, because the number of samples is 0.")
-    return float(number / total)
+class _Mean(Metric):
+    """A sum over all batches, by a count."""
+
+    _called = ""  # its name in errors, where that is not the class's
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.clear()
+
+    def clear(self) -> None:
+        self._sum, self._total = 0.0, 0
+
+    def eval(self) -> float:
+        if self._total == 0:
+            raise RuntimeError(
+                f"'{self._called or type(self).__name__}' can not be calculated, because the "
+                "number of samples is 0."
+            )
+        return float(self._sum / self._total)
 
 
 def _classes(labels: Any, predicted: Any) -> Any:
@@ -68,7 +83,7 @@ def _classes(labels: Any, predicted: Any) -> Any:
     return labels.argmax(1) if labels.ndim == predicted.ndim else labels
 
 
-class Accuracy(Metric):
+class Accuracy(_Mean):
     """The share of right answers.
 
     Args:
@@ -81,10 +96,6 @@ class Accuracy(Metric):
         if eval_type not in ("classification", "multilabel"):
             raise TypeError(f"'eval_type' must be classification or multilabel, got {eval_type!r}")
         self._type = eval_type
-        self.clear()
-
-    def clear(self) -> None:
-        self._right = self._total = 0
 
     def update(self, *inputs: Any) -> None:
         predicted, labels = map(self._convert_data, _two("Accuracy", inputs))
@@ -95,22 +106,12 @@ class Accuracy(Metric):
                 raise ValueError("For 'Accuracy.update', multilabel shapes should be the same")
             kept = (predicted == labels).reshape(labels.shape[0], labels.shape[1], -1)
             right = kept.all(axis=1).reshape(-1)
-        self._right += int(right.sum())
+        self._sum += int(right.sum())
         self._total += right.size
 
-    def eval(self) -> float:
-        return _share("Accuracy", self._right, self._total)
 
-
-class Loss(Metric):
+class Loss(_Mean):
     """The mean of the losses of the batches."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.clear()
-
-    def clear(self) -> None:
-        self._sum, self._total = 0.0, 0
 
     def update(self, *inputs: Any) -> None:
         if len(inputs) != 1:
@@ -123,19 +124,9 @@ class Loss(Metric):
         self._sum += float(loss.mean(-1))
         self._total += 1
 
-    def eval(self) -> float:
-        return _share("Loss", self._sum, self._total)
 
-
-class MAE(Metric):
+class MAE(_Mean):
     """The mean over examples of sum |predicted - true|."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.clear()
-
-    def clear(self) -> None:
-        self._sum, self._total = 0.0, 0
 
     def _of(self, difference: Any) -> Any:
         return np.abs(difference)
@@ -144,9 +135,6 @@ class MAE(Metric):
         predicted, labels = map(self._convert_data, _two(type(self).__name__, inputs))
         self._sum += float(self._of(labels.reshape(predicted.shape) - predicted).sum())
         self._total += labels.shape[0]
-
-    def eval(self) -> float:
-        return _share(type(self).__name__, self._sum, self._total)
 
 
 class MSE(MAE):
@@ -215,28 +203,23 @@ class F1(_ByClass):
         return float(found.mean()) if average else found
 
 
-class TopKCategoricalAccuracy(Metric):
+class TopKCategoricalAccuracy(_Mean):
     """The share of labels among the ``k`` most probable classes."""
+
+    _called = "TopKCategoricalAccuracy"
 
     def __init__(self, k: int) -> None:
         super().__init__()
         if not isinstance(k, int) or k < 1:
             raise ValueError(f"For 'TopKCategoricalAccuracy', 'k' must be > 0, but got {k}.")
         self.k = k
-        self.clear()
-
-    def clear(self) -> None:
-        self._right = self._total = 0
 
     def update(self, *inputs: Any) -> None:
         predicted, labels = map(self._convert_data, _two("TopKCategoricalAccuracy", inputs))
         labels = _classes(labels, predicted)
         best = np.argsort(-predicted, axis=1, kind="stable")[:, : self.k]
-        self._right += int((best == labels[:, None]).any(1).sum())
+        self._sum += int((best == labels[:, None]).any(1).sum())
         self._total += labels.shape[0]
-
-    def eval(self) -> float:
-        return _share("TopKCategoricalAccuracy", self._right, self._total)
 
 
 class Top1CategoricalAccuracy(TopKCategoricalAccuracy):
@@ -253,16 +236,12 @@ class Top5CategoricalAccuracy(TopKCategoricalAccuracy):
         super().__init__(5)
 
 
-class Perplexity(Metric):
+class Perplexity(_Mean):
     """exp of the mean of -log of the labels' probabilities."""
 
     def __init__(self, ignore_label: int | None = None) -> None:
         super().__init__()
         self.ignore_label = ignore_label
-        self.clear()
-
-    def clear(self) -> None:
-        self._sum, self._total = 0.0, 0
 
     def update(self, *inputs: Any) -> None:
         predicted, labels = map(self._convert_data, _two("Perplexity", inputs))
@@ -275,7 +254,7 @@ class Perplexity(Metric):
         self._total += len(probabilities)
 
     def eval(self) -> float:
-        return float(np.exp(_share("Perplexity", self._sum, self._total)))
+        return float(np.exp(super().eval()))
 
 
 _NAMES: dict[str, Any] = {

@@ -83,22 +83,13 @@ _cast_whole(METHODS, _AUTOCAST_POLICIES)
 _attach_methods(METHODS | _REMOVED)
 globals().update({name: entry for name, entry in FUNCTIONS.items() if name not in globals()})
 
+from . import _legacy_types  # noqa: E402
 from . import autograd as autograd  # noqa: E402
 from . import cuda as cuda  # noqa: E402
 from . import linalg as linalg  # noqa: E402
 from . import random as random  # noqa: E402
 from . import return_types as return_types  # noqa: E402
 from . import special as special  # noqa: E402
-from ._legacy_types import BFloat16Tensor as BFloat16Tensor  # noqa: E402
-from ._legacy_types import BoolTensor as BoolTensor  # noqa: E402
-from ._legacy_types import ByteTensor as ByteTensor  # noqa: E402
-from ._legacy_types import CharTensor as CharTensor  # noqa: E402
-from ._legacy_types import DoubleTensor as DoubleTensor  # noqa: E402
-from ._legacy_types import FloatTensor as FloatTensor  # noqa: E402
-from ._legacy_types import HalfTensor as HalfTensor  # noqa: E402
-from ._legacy_types import IntTensor as IntTensor  # noqa: E402
-from ._legacy_types import LongTensor as LongTensor  # noqa: E402
-from ._legacy_types import ShortTensor as ShortTensor  # noqa: E402
 from .autograd.anomaly_mode import (  # noqa: E402
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
 )
@@ -111,6 +102,8 @@ from .autograd.grad_mode import is_inference_mode_enabled as is_inference_mode_e
 from .autograd.grad_mode import no_grad as no_grad  # noqa: E402
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled  # noqa: E402
 from .settings import *  # noqa: E402, F403
+
+globals().update(_legacy_types.TYPES)
 
 
 def get_default_dtype() -> dtype:

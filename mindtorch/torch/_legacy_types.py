@@ -38,20 +38,17 @@ class _LegacyType(type):
         return new_empty(aval(as_shape(data) if data else (0,), cls.dtype))
 
 
-def _define(name: str, dtype: DType) -> Any:
-    return _LegacyType(name, (), {"dtype": dtype, "__doc__": f"Tensors of {dtype}."})
-
-
-FloatTensor = _define("FloatTensor", dtypes.float32)
-DoubleTensor = _define("DoubleTensor", dtypes.float64)
-HalfTensor = _define("HalfTensor", dtypes.float16)
-BFloat16Tensor = _define("BFloat16Tensor", dtypes.bfloat16)
-ByteTensor = _define("ByteTensor", dtypes.uint8)
-CharTensor = _define("CharTensor", dtypes.int8)
-ShortTensor = _define("ShortTensor", dtypes.int16)
-IntTensor = _define("IntTensor", dtypes.int32)
-LongTensor = _define("LongTensor", dtypes.int64)
-BoolTensor = _define("BoolTensor", dtypes.bool_)
+DTYPES = {
+    "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
+    "BFloat16Tensor": dtypes.bfloat16, "ByteTensor": dtypes.uint8, "CharTensor": dtypes.int8,
+    "ShortTensor": dtypes.int16, "IntTensor": dtypes.int32, "LongTensor": dtypes.int64,
+    "BoolTensor": dtypes.bool_,
+}  # fmt: skip
+TYPES = {
+    name: _LegacyType(name, (), {"dtype": dtype, "__doc__": f"Tensors of {dtype}."})
+    for name, dtype in DTYPES.items()
+}
+globals().update(TYPES)
 
 
 def dtype_of_type_name(name: str) -> DType:
@@ -61,7 +58,6 @@ def dtype_of_type_name(name: str) -> DType:
         from .cuda import require_cuda
 
         require_cuda()
-    found = globals().get(short)
-    if not isinstance(found, _LegacyType):
+    if short not in DTYPES:
         raise ValueError(f"invalid type: '{name}'")
-    return found.dtype
+    return DTYPES[short]

@@ -14,7 +14,10 @@ from typing import Any
 
 from ._function_switch import DisableTorchFunctionSubclass as Disabled
 from ._function_switch import _disabled_torch_function_impl
-from ._tensor import PARTS, Tensor
+from ._tensor import Tensor
+from ._tensor_conversion import Conversions
+from ._tensor_operators import Operators
+from ._tensor_writing import Writing
 
 __all__ = ["TorchFunctionMode", "handler_of", "install"]
 
@@ -125,9 +128,8 @@ def _wrap_namespaces() -> None:
 def _wrap_methods() -> None:
     torch: Any = importlib.import_module(__package__)
     names = {*torch.METHODS, "detach"}
-    for part in PARTS:
-        if part.__name__ in ("Conversions", "Writing", "Operators"):
-            names |= {n for n, f in vars(part).items() if callable(f)}
+    for part in (Conversions, Writing, Operators):
+        names |= {n for n, f in vars(part).items() if callable(f)}
     for name in names - _LEFT_ALONE | _SPECIAL:
         found = getattr(Tensor, name, None)
         private = name.startswith("_") and not name.startswith("__")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.graph.capture import current
+from mindtorch.engine.core import graph_under_way
 from mindtorch.engine.graph.explain import explain as explain
 from mindtorch.engine.graph.jit import every
 
@@ -34,7 +34,7 @@ def check_backend(backend: Any) -> None:
 
 def is_compiling() -> bool:
     """Whether a call is being captured."""
-    capture = current()
+    capture = graph_under_way()
     return capture is not None and not getattr(capture, "careful", False)
 
 
@@ -46,7 +46,7 @@ def reset() -> None:
 
 def graph_break(msg: str = "") -> None:
     """End the graph here and begin another one."""
-    capture = current()
+    capture = graph_under_way()
     if capture is not None:
         capture.materialise()
 

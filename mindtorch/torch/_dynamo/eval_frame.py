@@ -8,7 +8,7 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.graph.capture import current
+from mindtorch.engine.core import graph_under_way
 from mindtorch.engine.graph.guards import changes
 from mindtorch.engine.graph.jit import Jitted, jit
 
@@ -108,7 +108,7 @@ def eager_function(function: Callable[..., Any]) -> Callable[..., Any]:
 
     @functools.wraps(function)
     def compiled(*args: Any, **kwargs: Any) -> Any:
-        capture = current()
+        capture = graph_under_way()
         if capture is not None:
             capture.leave(f"{getattr(function, '__name__', function)}, which is disabled,")
         return function(*args, **kwargs)

@@ -89,6 +89,11 @@ def script(
     return compiled(obj)
 
 
+def _run(call: Callable[..., Any], given: Any) -> None:
+    """Call on example inputs: a tuple of arguments, or the one argument."""
+    call(*(given if _isinstance(given, tuple) else (given,)))
+
+
 def trace(
     func: Any,
     example_inputs: Any = None,
@@ -120,8 +125,10 @@ def trace(
     if (example_inputs is None) == (example_kwarg_inputs is None):
         raise RuntimeError("example_kwarg_inputs or example_inputs should be given, but not both")
     made = compiled(func)
-    for each in ([] if example_inputs is None else [example_inputs]) + list(check_inputs or ()):
-        made(*(each if _isinstance(each, tuple) else (each,)))
+    if example_inputs is not None:
+        _run(made, example_inputs)
+    for each in check_inputs or ():
+        _run(made, each)
     if example_kwarg_inputs is not None:
         made(**example_kwarg_inputs)
     return made
@@ -150,7 +157,7 @@ def trace_module(
             if example_inputs_is_kwarg:
                 call(**each)
             else:
-                call(*(each if _isinstance(each, tuple) else (each,)))
+                _run(call, each)
     return made
 
 

@@ -9,27 +9,16 @@ import numpy as np
 from mindtorch.engine.tensor import from_array
 
 from .._arguments import normalize_axis
-from . import _products
+from . import _legacy, _products
 from ._dispatch import install as _install
-from ._legacy import (
-    BFloat16Tensor,
-    ByteTensor,
-    CharTensor,
-    DoubleTensor,
-    FloatTensor,
-    HalfTensor,
-    IntTensor,
-    LongTensor,
-    ShortTensor,
-)
 from ._products import sampled_addmm
 from ._tensor import SparseTensor, missing
 
 __all__ = [
-    "BFloat16Tensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
-    "IntTensor", "LongTensor", "ShortTensor", "addmm", "log_softmax", "mm", "sampled_addmm",
-    "softmax", "spdiags", "sum",
+    "addmm", "log_softmax", "mm", "sampled_addmm", "softmax", "spdiags", "sum",
 ]  # fmt: skip
+__all__ += list(_legacy.TYPES)
+globals().update(_legacy.TYPES)
 
 
 def mm(mat1: Any, mat2: Any, reduce: str | None = None) -> Any:

@@ -5,16 +5,12 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from .._legacy_types import DTYPES
 from ._creation import sparse_coo_tensor
 from ._tensor import SparseTensor
 
-__all__ = [
-    "BFloat16Tensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor",
-    "IntTensor", "LongTensor", "ShortTensor",
-]  # fmt: skip
 _told: set[str] = set()
 
 
@@ -47,17 +43,13 @@ class _LegacySparseType(type):
         return sparse_coo_tensor(tuple(size) or (0,), dtype=cls.dtype, device=device)
 
 
-def _define(name: str, dtype: Any) -> Any:
-    about = f"Sparse tensors of {dtype}, by a name that torch deprecates."
-    return _LegacySparseType(name, (), {"dtype": dtype, "__doc__": about})
-
-
-FloatTensor = _define("FloatTensor", dtypes.float32)
-DoubleTensor = _define("DoubleTensor", dtypes.float64)
-HalfTensor = _define("HalfTensor", dtypes.float16)
-BFloat16Tensor = _define("BFloat16Tensor", dtypes.bfloat16)
-ByteTensor = _define("ByteTensor", dtypes.uint8)
-CharTensor = _define("CharTensor", dtypes.int8)
-ShortTensor = _define("ShortTensor", dtypes.int16)
-IntTensor = _define("IntTensor", dtypes.int32)
-LongTensor = _define("LongTensor", dtypes.int64)
+TYPES = {
+    name: _LegacySparseType(
+        name,
+        (),
+        {"dtype": dtype, "__doc__": f"Sparse tensors of {dtype}, by a name that torch deprecates."},
+    )
+    for name, dtype in DTYPES.items()
+    if name != "BoolTensor"
+}
+globals().update(TYPES)

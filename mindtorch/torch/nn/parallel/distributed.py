@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import tape
-from mindtorch.engine.core import state
-from mindtorch.engine.graph.capture import current, host_call
+from mindtorch.engine.core import graph_under_way, state
+from mindtorch.engine.graph.capture import host_call
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ... import distributed as dist
@@ -192,7 +192,7 @@ class DistributedDataParallel(Module, Joinable):
         """A parameter has its gradient; while a call is captured, gradients go all at once."""
         if not (self._reducer.expecting and self.require_backward_grad_sync):
             return
-        if current() is None:
+        if graph_under_way() is None:
             self._reducer.take(parameter)
         elif self._reducer.is_last(parameter):
             self._take_all()
