@@ -135,3 +135,28 @@ def test_wrong_arguments_raise_as_in_torch(name: str) -> None:
     with pytest.raises(expected.type) as found:
         WRONG[name](ours)
     assert str(found.value).splitlines()[0] == str(expected.value).splitlines()[0]
+
+
+PADDINGS: tuple[tuple[tuple[int, ...], tuple[int, ...]], ...] = (
+    ((2, 5), (-3, -2)), ((2, 5), (-3, -4)), ((2, 5), (5, 1)), ((1, 2, 0), (1, 1)),
+    ((0, 2), (1, 1)), ((3, 4, 5), (1, 1, 4, 4)), ((1, 3, 4, 5), (1, 1, 0, 4)),
+    ((1, 3, 4, 5), (-5, 0, 0, 0)), ((1, 3, 4, 5), (0, 0, -3, -1)), ((1, 0, 4, 5), (1,) * 4),
+    ((0, 3, 4, 5), (1,) * 4), ((1, 3, 4, 5), (-2, 3, -2, 1)), ((3, 4, 5, 6), (1, 1, 1, 1, 4, 1)),
+    ((2, 2, 3, 4, 5), (1, 1, -2, -3, 1, 1)), ((2, 0, 3, 4, 5), (1,) * 6),
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["reflect", "replicate", "circular"])
+@pytest.mark.parametrize("kind", ["float32", "bool"])
+def test_paddings_that_leave_nothing_or_take_too_much(mode: str, kind: str) -> None:
+    """Torch's shapes and elements, or its exceptions with their texts."""
+
+    def padded(torch_: Any, shape: Any, pad: Any) -> Any:
+        x = torch_.arange(int(np.prod(shape))).reshape(shape).to(getattr(torch_, kind))
+        try:
+            return torch_.nn.functional.pad(x, pad, mode=mode).tolist()
+        except (RuntimeError, NotImplementedError) as raised:
+            return type(raised), str(raised)
+
+    for shape, pad in PADDINGS:
+        assert padded(ours, shape, pad) == padded(torch, shape, pad), (shape, pad)

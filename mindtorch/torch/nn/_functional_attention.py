@@ -12,7 +12,7 @@ from ..backends.cuda import _attention as kernels
 from ._functional_activation import softmax
 from ._functional_dropout import dropout
 from ._functional_linear import linear
-from ._functional_vision import pad
+from ._functional_padding import pad
 
 __all__ = ["multi_head_attention_forward", "scaled_dot_product_attention"]
 

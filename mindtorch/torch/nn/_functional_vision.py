@@ -1,4 +1,4 @@
-"""Padding, resizing, and moving elements between channels and space."""
+"""Resizing, and moving elements between channels and space."""
 
 from __future__ import annotations
 
@@ -12,87 +12,15 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.indexing import index_select
-from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.tensor import from_array
 
 from ._functional_antialias import cubic, resize_smoothly
 from ._resampling import resample
 
 __all__ = [
-    "channel_shuffle", "interpolate", "pad", "pixel_shuffle",
+    "channel_shuffle", "interpolate", "pixel_shuffle",
     "pixel_unshuffle", "upsample", "upsample_bilinear", "upsample_nearest",
 ]  # fmt: skip
-
-# --- padding ---------------------------------------------------------------------------------
-
-
-def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:  # noqa: A002
-    """``input`` with elements added at both ends of its last axes.
-
-    Args:
-        pad: (before, after) of the last axis, then of the one before it, ...; negative cuts.
-        mode: "constant" (with ``value``), "reflect", "replicate" or "circular".
-    """
-    pad = tuple(int(p) for p in pad)
-    ndim = input.dim()
-    if len(pad) % 2:
-        raise RuntimeError("Padding length must be divisible by 2")
-    if len(pad) > 2 * ndim:
-        raise RuntimeError(
-            "Padding length should be less than or equal to two times the input dimension but got "
-            f"padding length {len(pad)} and input of dimension {ndim}"
-        )
-    pairs = [(pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
-    if mode == "constant":
-        full = [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
-        return movement.pad(input, c(0 if value is None else value), padding=tuple(full))
-    if value is not None and value != 0:
-        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
-    if mode not in ("reflect", "replicate", "circular"):
-        raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    if ndim not in (len(pairs) + 1, len(pairs) + 2) or not 1 <= len(pairs) <= 3:
-        raise NotImplementedError(
-            f"Padding size {len(pad)} is not supported for {ndim}D input tensor.\n"
-            "Supported combinations for non-constant padding:\n"
-            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
-            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
-            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
-        )
-    for i, (before, after) in enumerate(pairs):
-        axis = ndim - 1 - i
-        if before or after:
-            input = _pad_axis(input, axis, before, after, mode)  # noqa: A001
-    return input
-
-
-def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
-    n = x.aval.shape[axis]
-    places = np.arange(-before, n + after)
-    if places.size < 1:
-        raise RuntimeError(
-            f"input (size: {n}) and padding ({before}, {after}) leave nothing along axis {axis}"
-        )
-    if mode == "replicate":
-        places = np.clip(places, 0, n - 1)
-    elif mode == "circular":
-        if before > n or after > n:
-            raise RuntimeError("Padding value causes wrapping around more than once.")
-        # What a negative end cuts off does not come back at the other end.
-        left = np.arange(max(-before, 0), n - max(-after, 0))
-        places = left[np.arange(-max(before, 0), left.size + max(after, 0)) % left.size]
-    else:
-        if before >= n or after >= n:
-            raise RuntimeError(
-                "Argument #4: Padding size should be less than the corresponding input "
-                f"dimension, but got: padding ({before}, {after}) at dimension {axis} of input "
-                f"{list(x.aval.shape)}"
-            )
-        places = np.abs(places)
-        places = np.where(places >= n, 2 * (n - 1) - places, places)
-    return index_select(
-        x, from_array(np.ascontiguousarray(places, np.int64), x.aval.device), axis=axis
-    )
-
 
 # --- channels and space ----------------------------------------------------------------------
 

@@ -1,0 +1,117 @@
+"""Padding the last axes with a constant, or with elements of the input."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.ops import movement
+from mindtorch.engine.ops.indexing import index_select
+from mindtorch.engine.tensor import constant, from_array
+
+__all__ = ["pad"]
+
+_KERNELS = {"reflect": "reflection_pad", "replicate": "replication_pad"}
+
+
+def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:  # noqa: A002
+    """``input`` with elements added at both ends of its last axes.
+
+    Args:
+        pad: (before, after) of the last axis, then of the one before it, ...; negative cuts.
+        mode: "constant" (with ``value``), "reflect", "replicate" or "circular".
+
+    Raises:
+        RuntimeError: an odd number of lengths, more than there are axes, a reflection of more than
+            the axis has, nothing left of an axis.
+        NotImplementedError: an unknown mode, or a number of axes that the mode cannot pad.
+    """
+    pad = tuple(int(p) for p in pad)
+    ndim = input.dim()
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * ndim:
+        raise RuntimeError(
+            "Padding length should be less than or equal to two times the input dimension but got "
+            f"padding length {len(pad)} and input of dimension {ndim}"
+        )
+    pairs = [(pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
+    if mode == "constant":
+        full = [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
+        return movement.pad(input, constant(0 if value is None else value), padding=tuple(full))
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    if ndim not in (len(pairs) + 1, len(pairs) + 2) or not 1 <= len(pairs) <= 3:
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {ndim}D input tensor.\n"
+            "Supported combinations for non-constant padding:\n"
+            "  - 2D or 3D input: padding size = 2 (pads last dimension)\n"
+            "  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n"
+            "  - 4D or 5D input: padding size = 6 (pads last 3 dimensions)"
+        )
+    if mode == "circular":
+        _check_wrapping(input.aval.shape, pairs)
+    else:
+        _check_mirroring(input.aval, pairs, mode)
+    for i, (before, after) in enumerate(pairs):
+        if before or after:
+            input = _pad_axis(input, ndim - 1 - i, before, after, mode)  # noqa: A001
+    return input
+
+
+def _check_wrapping(shape: tuple[int, ...], pairs: list[tuple[int, int]]) -> None:
+    """PyTorch's conditions of circular padding."""
+    for n, (before, after) in zip(shape[::-1], pairs, strict=False):
+        if before > n or after > n:
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if n + before + after < 0:
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
+
+
+def _check_mirroring(aval: Any, pairs: list[tuple[int, int]], mode: str) -> None:
+    """PyTorch's conditions of the two modes that repeat what lies at the ends."""
+    shape, axes = aval.shape, len(pairs)
+    batched = len(shape) == axes + 2
+    if 0 in shape[batched:]:
+        raise RuntimeError(
+            f"Expected {axes + 1}D or {axes + 2}D (batch mode) tensor with possibly 0 batch size "
+            f"and other non-zero dimensions for input, but got: {list(shape)}"
+        )
+    new = list(shape)
+    for i, (before, after) in enumerate(pairs):
+        axis = len(shape) - 1 - i
+        if mode == "reflect" and max(before, after) >= shape[axis]:
+            raise RuntimeError(
+                f"Argument #{4 + 2 * i}: Padding size should be less than the corresponding input "
+                f"dimension, but got: padding ({before}, {after}) at dimension {axis} of input "
+                f"{list(shape)}"
+            )
+        new[axis] += before + after
+    if axes == 1 and new[-1] < 1:
+        raise RuntimeError(f"input (W: {shape[-1]}) is too small. Calculated output W: {new[-1]}")
+    if min(new) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(new)}: {new}")
+    if aval.dtype is dtypes.bool_:
+        raise NotImplementedError(f"\"{_KERNELS[mode]}{axes}d\" not implemented for 'Bool'")
+
+
+def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
+    n = x.aval.shape[axis]
+    places = np.arange(-before, n + after)
+    if mode == "replicate":
+        places = np.clip(places, 0, n - 1)
+    elif mode == "circular":
+        # What a negative end cuts off does not come back at the other end.
+        left = np.arange(max(-before, 0), n - max(-after, 0))
+        if places.size:
+            places = left[np.arange(-max(before, 0), left.size + max(after, 0)) % left.size]
+    else:
+        places = np.abs(places)
+        places = np.where(places >= n, 2 * (n - 1) - places, places)
+    return index_select(
+        x, from_array(np.ascontiguousarray(places, np.int64), x.aval.device), axis=axis
+    )
