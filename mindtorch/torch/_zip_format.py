@@ -216,9 +216,10 @@ class ArchiveReader:
 
     def _bounds(self, name: str, entry: zipfile.ZipInfo) -> tuple[int, int]:
         """The place and length of what is stored for ``entry``, checked against the file."""
-        self._file.seek(entry.header_offset)
+        self._file.seek(max(entry.header_offset, 0))
         header = self._file.read(_LOCAL_HEADER.size)
-        if len(header) < _LOCAL_HEADER.size or header[:4] != b"PK\3\4":
+        inside = entry.header_offset >= self._base and len(header) == _LOCAL_HEADER.size
+        if not inside or header[:4] != b"PK\3\4":
             raise self._damaged(name, "invalid header or archive is corrupted")
         fields = _LOCAL_HEADER.unpack(header)
         start = entry.header_offset + _LOCAL_HEADER.size + fields[9] + fields[10]
@@ -236,17 +237,19 @@ class ArchiveReader:
         return bytes(result)
 
     def read_into(self, name: str, target: memoryview) -> None:
-        """Fill ``target``, which must have the record's size."""
+        """Fill ``target``, which must have the record's size; its checksum must agree, if any."""
         entry = self._entry(name)
         if len(target) != entry.file_size:
             raise self._damaged(name, "sizes disagree")
         start = self.offset(name)
         if start is None:
             self._inflate(name, entry, target)
-            return
-        self._file.seek(start)
-        if not _fill(self._file, target):
-            raise self._damaged(name, "file read failed")
+        else:
+            self._file.seek(start)
+            if not _fill(self._file, target):
+                raise self._damaged(name, "file read failed")
+        if entry.CRC and zlib.crc32(target) != entry.CRC:
+            raise self._damaged(name, "CRC-32 check failed; mmap=True reads it all the same")
 
     def _inflate(self, name: str, entry: zipfile.ZipInfo, target: memoryview) -> None:
         """Decompress a record that some other program has compressed."""
