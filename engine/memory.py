@@ -7,6 +7,7 @@ import sys
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 _LARGEST = 32 << 20
+_library: list[ctypes.CDLL] = []
 
 
 def keep_freed_memory() -> bool:
@@ -18,12 +19,20 @@ def keep_freed_memory() -> bool:
     if not sys.platform.startswith("linux"):
         return False
     try:
-        mallopt = ctypes.CDLL(None).mallopt
+        library = ctypes.CDLL(None)
+        mallopt = library.mallopt
     except (OSError, AttributeError):
         return False
+    _library.append(library)
     results = [
         mallopt(_MMAP_THRESHOLD, _LARGEST),
         mallopt(_TRIM_THRESHOLD, 1 << 30),
         mallopt(_TOP_PAD, 16 << 20),
     ]
     return all(results)
+
+
+def make_room(size: int) -> None:
+    """Return freed blocks to the system before memory is taken that none of them can become."""
+    if size > _LARGEST and _library:
+        _library[-1].malloc_trim(0)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import io
+import tracemalloc
 from collections.abc import Iterator
 from typing import Any
 
@@ -77,6 +78,37 @@ def memory() -> Iterator[Any]:
     yield whole * 2
 
 
+def arrays() -> Iterator[Any]:
+    """Arrays over tensors' memory, written to between an op and the look at its result."""
+    x = torch.zeros(3)
+    array = x.numpy()
+    array[0] = 5
+    doubled = x * 2
+    array[0] = 7
+    yield doubled
+    x.add_(1)
+    yield array.copy()
+    used = x + 1
+    later = x.detach().numpy()
+    later[:] = 9
+    yield used
+    matrix = torch.ones(2, 3, requires_grad=True)
+    turned = matrix.detach().t().numpy()
+    (matrix * matrix).sum().backward()
+    turned[:] = 0
+    yield matrix.grad
+    del turned, array, later
+    bits = np.asarray(torch.tensor([True, False]))
+    yield bits[::-1]
+    table = np.arange(400_000, dtype=np.float32).reshape(-1, 4)
+    rows = torch.from_numpy(table)
+    for i in range(4):
+        part = rows[torch.tensor([i, 2 * i])] * 2
+        window, total = rows[i : i + 2] + 1, rows.sum()
+        table[:9] += 1
+        yield from (part, window, total)
+
+
 def derivatives() -> Iterator[Any]:
     """Second derivatives, transformations, recurrent networks, ops with sizes that data decides."""
     x = torch.randn(4, 4, requires_grad=True)
@@ -98,7 +130,7 @@ def seen(script: Any) -> list[Any]:
     return [plain(x) for x in script()]
 
 
-@pytest.mark.parametrize("script", [training, memory, derivatives])
+@pytest.mark.parametrize("script", [training, memory, arrays, derivatives])
 def test_a_script_gives_what_it_gives_eagerly(script: Any) -> None:
     """Numbers, arrays and texts, bit for bit."""
     expected = seen(script)
@@ -113,6 +145,39 @@ def test_a_script_gives_what_it_gives_eagerly(script: Any) -> None:
         np.testing.assert_array_equal(mine, eager)
     if script is training:
         assert tree.runs > 10
+
+
+def test_counters_of_modules_do_not_end_segments() -> None:
+    """A forward and a backward pass through batch norms are one segment."""
+    net = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)) for _ in range(3)])
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    always.begin()
+    try:
+        for _ in range(4):
+            optimizer.zero_grad()
+            net(torch.ones(5, 4)).sum().backward()
+            optimizer.step()
+        tree = always.tree()
+        assert tree is not None and len(tree.segments()) == 1
+    finally:
+        always.end()
+    assert net[0][1].num_batches_tracked.item() == 4
+
+
+def test_a_segment_met_once_holds_no_more_than_eager_code() -> None:
+    """Ops that run one by one drop what no later one reads."""
+    x = torch.ones(250_000)
+    always.begin()
+    tracemalloc.start()
+    try:
+        made = x
+        for i in range(20):
+            made = made * (i + 2.0)
+        assert made.isinf().sum().item() == 0
+        assert tracemalloc.get_traced_memory()[1] < 4 * x.nbytes
+    finally:
+        tracemalloc.stop()
+        always.end()
 
 
 def test_a_script_that_never_repeats_is_left_alone() -> None:

@@ -37,7 +37,8 @@ class Capture(Trace):
         self.profile = profile
         self.thread = threading.get_ident()
         self.existing = {id(x): x for x in alive(Tensor)}
-        self.existing_storages: set[int] | None = None
+        self.existing_storages: set[int] = set()
+        self.without_storage = list(self.existing.values())
         self.outer = state.interpreters
         self.arguments: list[Tensor] = []
         self.histories: list[tuple[Any, int]] = []
@@ -145,10 +146,11 @@ class Capture(Trace):
         return source
 
     def _existed(self, storage: int) -> bool:
-        if self.existing_storages is None:
-            self.existing_storages = {
-                id(x._storage.memory) for x in self.existing.values() if x._storage is not None
-            }
+        if storage not in self.existing_storages:  # tensors get theirs when somebody asks for it
+            late = [x._storage for x in self.without_storage if x._storage is not None]
+            if late:
+                self.existing_storages.update([id(each.memory) for each in late])
+                self.without_storage = [x for x in self.without_storage if x._storage is None]
         return storage in self.existing_storages
 
     def _holder(self, storage: Storage) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -135,14 +135,33 @@ class Node:
 
 
 def run_nodes(
-    nodes: list[Node], held: dict[int, Any], apply: Callable[[Node, list[Any]], Any]
-) -> None:
-    """Put the results of ``apply(node, operands)`` into ``held``, by the values' numbers."""
-    for node in nodes:
+    nodes: list[Node], held: dict[int, Any], apply: Callable[[Node, list[Any]], Any],
+    dying: Sequence[Sequence[int]] = (),
+) -> None:  # fmt: skip
+    """Put the results of ``apply(node, operands)`` into ``held``, by the values' numbers.
+
+    ``dying``: for each node the numbers that are dropped after it, see :func:`last_uses`.
+    """
+    for place, node in enumerate(nodes):
         made = apply(node, [None if v is None else held[v.number] for v in node.inputs])
         results = made if isinstance(made, tuple) else (made,)
         for value, result in zip(node.outputs, results, strict=True):
             held[value.number] = result
+        if dying:
+            del made, results, result
+            for number in dying[place]:
+                del held[number]
+
+
+def last_uses(nodes: list[Node], kept: set[int]) -> list[list[int]]:
+    """For each node the values that nothing after it needs, but for those that are kept."""
+    seen = set(kept)
+    found = []
+    for node in reversed(nodes):
+        numbers = {v.number for v in (*node.inputs, *node.outputs) if v is not None} - seen
+        seen |= numbers
+        found.append(sorted(numbers))
+    return found[::-1]
 
 
 def _text(value: Any) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from mindtorch.kernels.locks import reentrant_lock
 
 from ..tensor import make
-from .ir import Graph, Value, run_nodes
+from .ir import Graph, Value, last_uses, run_nodes
 
 
 class OpByOp:
@@ -35,12 +35,21 @@ class OpByOp:
         self.arena_bytes = 0
         self.seconds: list[float] = []
         self.reason = reason
+        self.dying = last_uses(graph.nodes, {v.number for v in outputs})
+        self.apart = {v.number for n in graph.nodes if n.op.view is None for v in n.outputs}
 
     def run(self, flats: Sequence[Any], again: Any = (), arguments: Any = ()) -> list[Any]:
         """The outputs' arrays, new at each run, for these inputs' arrays."""
         held = {v.number: make(flat, v.aval) for v, flat in zip(self.inputs, flats, strict=True)}
         held.update((v.number, make(flat, v.aval)) for v, flat in self.constants)
         run_nodes(
-            self.nodes, held, lambda node, given: node.op.evaluate(0, tuple(given), node.params)
-        )
-        return [held[v.number].flat[: v.aval.extent].copy() for v in self.outputs]
+            self.nodes, held, lambda node, given: node.op.evaluate(0, tuple(given), node.params),
+            self.dying,
+        )  # fmt: skip
+        return [self._own(held.pop(v.number).flat, v) for v in self.outputs]
+
+    def _own(self, flat: Any, value: Value) -> Any:
+        """The array of a result, copied unless nothing else can hold it."""
+        if value.number in self.apart and getattr(flat, "base", self) is None:
+            return flat
+        return flat[: value.aval.extent].copy()

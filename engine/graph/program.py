@@ -23,6 +23,7 @@ from mindtorch.kernels.locks import lock
 
 from ..core import VIEW
 from ..device import Device, cpu, empty_on
+from ..memory import make_room
 from .again import HELD_ONCE
 from .ir import Graph, Node, Value
 
@@ -203,6 +204,7 @@ class Program:
             placed.sort(key=lambda entry: entry[0])
             total = max(total, at + need)
         self.arena_bytes += total
+        make_room(total)
         memory = empty_on(device)(total + _ALIGNMENT, np.uint8)
         if device is cpu:
             memory = memory[-memory.ctypes.data % _ALIGNMENT :]

@@ -13,14 +13,19 @@ from __future__ import annotations
 
 import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from sys import getrefcount
 from typing import Any
+
+import numpy as np
 
 from .. import backward_pass, tape
 from ..aval import aval
 from ..core import GRAD, Op, state
 from ..tensor import Storage, Tensor, captures, make, result_types
 from ..vmap import redraw
+from ..windows import is_seen, wanted
 from .ir import DRAW, Graph, Node, Value
 from .seen import Walk, repeat, seen
 from .segment import ARGUMENT, CONSTANT, Segment, Source, compiled
@@ -35,23 +40,31 @@ from .trace import (
 )
 from .tree import MOST_ENTRIES, MOST_SEGMENTS, PATIENCE, Entry, Fill, Tree
 
+wanted.on = True
 _new = object.__new__
 _reference = weakref.ref
 # so many ops wait at most
 MOST_WAITING = 20_000
+# bytes of an array that others see, up to which it is copied when read
+_LARGE, _ANY_SIZE = 1 << 20, 1 << 62
 # how often a script that does not repeat is looked at again
 MOST_RESTS = 8
+
+
+class _LargeError(TracingError):
+    """An op reads a large array that others see."""
 
 
 class Replay(Trace):
     """One run of user code over a tree."""
 
     left = ""
+    large = _LARGE
 
     def __init__(self, tree: Tree, whole_script: bool = False) -> None:
         super().__init__()
         self.tree = tree
-        self.careful = whole_script
+        self.whole_script = whole_script
         self.resting = False
         self.thread = threading.get_ident()
         self.outer = state.interpreters
@@ -121,7 +134,10 @@ class Replay(Trace):
 
     def _widen(self, tensor: Tensor) -> None:
         """Remember that more of the memory is needed than its first tensor shows."""
-        entry, offset = self.firsts[id(tensor._shared.memory)]
+        first = self.firsts.get(id(tensor._shared.memory))
+        if first is None:  # a copy was made
+            return
+        entry, offset = first
         low, high = entry.reach or (0, entry.params.extent)
         start = tensor._offset - offset
         entry.reach = min(low, start), max(high, start + tensor.aval.extent)
@@ -155,7 +171,9 @@ class Replay(Trace):
                 if entry.reach is not None and entry.params is described:
                     first = self._reaching(tensor)
                     break
-            if self.careful and buffer.base is not None and _foreign(tensor):
+            if _foreign(tensor):
+                if tensor.flat.nbytes > self.large:
+                    raise _LargeError
                 first = _copied(first)
                 self.copied.add(id(storage))
             value = self._from_outside(first.aval, first)
@@ -222,7 +240,8 @@ class Replay(Trace):
         return self._grown(entry, len(avals)).outputs
 
     def draw(self, described: Any, fill: Any, inputs: Any) -> Tensor:
-        values = tuple(self.value_of(x) for x in inputs)
+        with self._any_size():
+            values = tuple([self.value_of(x) for x in inputs])
         self.fills.append(fill)
         for entry in self.at.children:
             if entry.op is DRAW and entry.inputs == values and (
@@ -253,6 +272,8 @@ class Replay(Trace):
             return self.outside(op, *inputs, **params)
         try:
             values = tuple([None if x is None else self.value_of(x) for x in inputs])
+        except _LargeError:
+            return self._with_large(op, inputs, params)
         except TracingError:
             return self.outside(op, *inputs, **params)
         outputs = self.emit(op, values, params)
@@ -275,6 +296,26 @@ class Replay(Trace):
                     tape.record(op, plan, inputs, params, results)
                     break
         return results if entry.several else results[0]
+
+    def _with_large(self, op: Op, inputs: Any, params: Any) -> Any:
+        """Apply an op to a large array that others see: at once where it takes a part of it, so
+        that not all is copied."""
+        avals = [None if x is None else x.aval for x in inputs]
+        derived = op.aval(*avals, **params)
+        made = sum(a.size for a in (derived if isinstance(derived, tuple) else (derived,)))
+        if op.view is not None or 2 * made <= max(a.size for a in avals if a is not None):
+            return self.outside(op, *inputs, **params)
+        with self._any_size():
+            return self.apply(op, inputs, params)
+
+    @contextmanager
+    def _any_size(self) -> Iterator[None]:
+        """Copy what others see, however large it is."""
+        self.large, before = _ANY_SIZE, self.large
+        try:
+            yield
+        finally:
+            self.large = before
 
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
         from .. import inplace
@@ -300,12 +341,11 @@ class Replay(Trace):
 
     def _shown(self, target: Tensor) -> bool:
         """Whether what is written must be seen at once, by arrays over the same memory."""
-        return self.careful and (id(target._shared.memory) in self.copied or _foreign(target))
+        return id(target._shared.memory) in self.copied or _foreign(target)
 
     def _written_to(self, target: Tensor) -> Tensor:
         """Memory that others may look at is written at once."""
-        buffer = target._shared.memory.buffer
-        if type(buffer) is not Value and buffer.base is not None:
+        if _is_seen(target._shared.memory):
             self.flush()
         return target
 
@@ -483,7 +523,7 @@ class Replay(Trace):
         tree = self.tree
         if tree.entries > MOST_ENTRIES or tree.compiled > MOST_SEGMENTS:
             tree.clear()
-        if self.careful and tree.hopeless:
+        if self.whole_script and tree.hopeless:
             self.rest()
         self._begin()
 
@@ -545,10 +585,26 @@ def _inside(tensor: Tensor, record: _Written) -> bool:
 
 def _foreign(tensor: Tensor) -> bool:
     """Whether the memory may be written to by others, numpy arrays for example."""
-    buffer = tensor._shared.memory.buffer
-    return type(buffer) is not Value and buffer.base is not None and not (
-        tape.requires_grad(tensor)
-    )
+    return _is_seen(tensor._shared.memory)
+
+
+def _is_seen(storage: Storage) -> bool:
+    """Whether others may look at memory: they hold an array over it, or it belongs to an array
+    that not only the storage's own one holds."""
+    buffer = storage.buffer
+    owner = None if type(buffer) is Value else buffer.base
+    return is_seen(storage) or (owner is not None and (
+        type(owner) is not np.ndarray or owner.base is not None or getrefcount(owner) > OWNED_ONCE
+    ))  # fmt: skip
+
+
+def _held_by_a_view() -> int:
+    view = np.empty((1, 1)).reshape(-1)
+    owner = view.base
+    return getrefcount(owner)
+
+
+OWNED_ONCE = _held_by_a_view()
 
 
 def _copied(tensor: Tensor) -> Tensor:

@@ -14,6 +14,7 @@ from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
+from mindtorch.engine.windows import opened
 
 from ._arguments import as_device, as_dtype
 from ._types import preserve_format
@@ -146,7 +147,7 @@ class Conversions(EngineTensor):
     def numpy(self, *, force: bool = False) -> Any:
         """An array that shares the tensor's memory."""
         if force:
-            return self.detach().cpu().array()
+            return opened(self.detach().cpu())
         if tape.requires_grad(self):
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
@@ -159,7 +160,7 @@ class Conversions(EngineTensor):
                 f"can't convert {self.aval.device} device type tensor to numpy. Use Tensor.cpu() "
                 "to copy the tensor to host memory first."
             )
-        return self.array()
+        return opened(self)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = self.numpy()
