@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from . import backward_pass, dtypes, tape, vmap
@@ -25,7 +25,7 @@ class grad_mode:  # noqa: N801
         state.update(grad=self._previous.pop())
 
 
-def _root_gradient(output: Tensor, gradient: Tensor | None, position: int, batched: bool) -> Tensor:
+def _root_gradient(output: Tensor, gradient: Tensor | None, position: int) -> Tensor:
     if gradient is None:
         if output.aval.size != 1:
             raise RuntimeError("grad can be implicitly created only for scalar outputs")
@@ -68,7 +68,7 @@ def _roots(
                 f"element {position} of tensors does not require grad and does not have a grad_fn"
             )
         roots.append(
-            (node, output._output_index, _root_gradient(output, gradient, position, False))
+            (node, output._output_index, _root_gradient(output, gradient, position))
         )
     return roots
 
@@ -92,7 +92,7 @@ def backward(
     if inputs is not None:
         if not inputs:
             raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-        targets = _targets(inputs, allow_unused=True)
+        targets = _targets(inputs)
     keep = create_graph if retain_graph is None else retain_graph
     run = backward_pass.Pass(create_graph, keep, targets, accumulate=True)
     with grad_mode(create_graph):
@@ -105,7 +105,7 @@ def backward(
                 backward_pass.accumulate(x, captured, create_graph, 99)
 
 
-def _targets(inputs: Sequence[Tensor], allow_unused: bool) -> list[tuple[Any, int]]:
+def _targets(inputs: Sequence[Tensor]) -> list[tuple[Any, int]]:
     targets = []
     for x in inputs:
         node = tape.node_of(x)
@@ -132,7 +132,7 @@ def gradients(
 ) -> list[Tensor | None]:
     """The gradient of the ``outputs``' (weighted) sum for each input, ``grad`` left alone."""
     roots = _roots(outputs, grad_outputs)
-    targets = _targets(inputs, allow_unused)
+    targets = _targets(inputs)
     keep = create_graph if retain_graph is None else retain_graph
     run = backward_pass.Pass(create_graph, keep, targets, accumulate=False)
     with grad_mode(create_graph):
@@ -157,8 +157,3 @@ def track(tensor: Tensor) -> Tensor:
         tensor._node = tape.AccumulateGrad(tensor)
         tensor._output_index = 0
     return tensor
-
-
-def no_grad_call(function: Callable[..., Any], *args: Any) -> Any:
-    with grad_mode(False):
-        return function(*args)

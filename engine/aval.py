@@ -48,9 +48,6 @@ class Aval:
     def __reduce__(self) -> tuple[Any, ...]:
         return (aval, (self.shape, self.dtype, self.strides, self.device, self.weak))
 
-    def with_dtype(self, dtype: DType) -> Aval:
-        return aval(self.shape, dtype, self.strides, self.device)
-
     @property
     def extent(self) -> int:
         """How many places of the flat buffer lie between the first and the last element."""

@@ -112,10 +112,6 @@ def _real_view(array: Array) -> Array:
     )
 
 
-def _to_single(value: float) -> float:
-    return float(np.float32(value))
-
-
 def _state_used() -> None:
     """A capture ends where a generator's state is read or set."""
     capture = capturing()

@@ -252,3 +252,27 @@ def test_a_package_is_compared_by_its_name(tmp_path: Path, monkeypatch: pytest.M
     monkeypatch.chdir(tmp_path)
     command = ["compare", "--sides", "torch,torch", "--threads", "1", "-m", "package.train"]
     assert main([*command, "3"]) == 0
+
+
+@pytest.mark.exhaustive
+@needs_torch
+def test_a_step_that_the_script_compiles_is_seen_op_by_op(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """PyTorch's compiler would trace our wrappers, and what is compiled shows no layers."""
+    script = tmp_path / "script.py"
+    script.write_text(
+        "import torch\n"
+        "model = torch.nn.Linear(4, 2)\n"
+        "optimizer = torch.optim.SGD(model.parameters(), 0.1)\n"
+        "x = torch.randn(16, 4)\n"
+        "@torch.compile\n"
+        "def step():\n"
+        "    optimizer.zero_grad()\n"
+        "    model(x).square().mean().backward()\n"
+        "    optimizer.step()\n"
+        "for _ in range(3):\n"
+        "    step()\n"
+    )
+    assert main(["compare", "--threads", "1", str(script)]) == 0
+    assert "Linear" in capsys.readouterr().out

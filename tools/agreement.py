@@ -157,11 +157,6 @@ class Agreement:
         """What no rounding explains."""
         return [each for each in self.differences if each.is_real]
 
-    def first_of_phase(self, phase: str) -> Difference | None:
-        """The first difference of a phase, a real one before others."""
-        found = [each for each in self.differences if each.phase == phase]
-        return next((each for each in found if each.is_real), found[0] if found else None)
-
 
 def tolerance_at(step: int, tolerance: float) -> float:
     """What is allowed in a step: a tenth in the first, where nothing has had time to grow."""

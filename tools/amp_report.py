@@ -152,7 +152,7 @@ class Observer:
             dtype = getattr(torch, self.dtype)
             lowered = auto_mixed_precision(copy.deepcopy(network), self.level, dtype)
             begin = torch.get_rng_state()
-            reference = self._reference(network, dtype)
+            reference = self._reference(dtype)
             handles = [
                 module.register_forward_hook(reference(name))
                 for name, module in _leaves(network)
@@ -174,7 +174,7 @@ class Observer:
         key = name or type(module).__name__
         return self.layers.setdefault(key, LayerReport(key, type(module).__name__))
 
-    def _reference(self, network: Any, dtype: Any) -> Any:
+    def _reference(self, dtype: Any) -> Any:
         """``hook(name)`` of the network in float32; ``outputs`` are lists of arrays by name."""
         from mindtorch import torch
         from mindtorch.mixed_precision import cast_all

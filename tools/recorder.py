@@ -199,7 +199,7 @@ class Recorder:
             if outermost:
                 self._begin_model(module)
             path = self.name_of(module)
-            event = self._begin("module", path, type(module).__name__, shape, given, "")
+            event = self._begin("module", path, type(module).__name__, given, "")
         if event is None:
             return run(module, *args, **kwargs)
         event.description = self.record.modules.get(path) or describe(module)
@@ -284,7 +284,7 @@ class Recorder:
         shape = template([args, kwargs], self.torch.Tensor, given)
         path = self.stack[-1].path if self.stack else ""
         with self.looker.looking():
-            event = self._begin("op", path, name, shape, given, line)
+            event = self._begin("op", path, name, given, line)
             if event is not None:
                 own = (isinstance(x, self.torch.Generator) for x in (*args, *kwargs.values()))
                 event.atomic = not any(own)  # its state is not known, and would be moved on
@@ -302,7 +302,7 @@ class Recorder:
         return result
 
     def _begin(
-        self, kind: str, path: str, name: str, shape: Any, given: list[Any], line: str
+        self, kind: str, path: str, name: str, given: list[Any], line: str
     ) -> Event | None:
         """A new event; None where it is not to be recorded."""
         if len(self.step.events) >= MOST_EVENTS or self.room <= 0:

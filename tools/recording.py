@@ -25,7 +25,7 @@ from .looking import filled, template
 from .placement import watching
 from .recorder import Options, Recorder, StopRecordingError
 from .records import UNWRITTEN, ArrayWriter, Record, RecordNotWrittenError
-from .script import ScriptNotFoundError, execute, report_failure
+from .script import ScriptNotFoundError, execute, report_failure, run_op_by_op
 from .torchvision_operators import declare_before_import
 
 __all__ = ["main"]
@@ -232,6 +232,8 @@ def main(arguments: list[str] | None = None) -> int:
     )
     recorder = Recorder(torch, record, arrays, options.record, chosen)
     note_files_outside(record, Path.cwd())
+    if not options.graph:
+        run_op_by_op(options.side, torch)
     changed = ModelCalls(torch, options)
     convert = converter(torch, options.dtype)
     try:

@@ -112,7 +112,7 @@ class Player:
                 for held in self.held:
                     self._guarded(held, self._pull_own)
             else:
-                self._play_against(events)
+                self._play_against()
         finally:
             self.torch.set_rng_state(state)
 
@@ -135,7 +135,7 @@ class Player:
         for name, (array, dtype) in pulled.items():
             held.event.pulled[name] = add(array, dtype, True)
 
-    def _play_against(self, events: Sequence[Event]) -> None:
+    def _play_against(self) -> None:
         assert self.against is not None
         first = next((x for x in load_steps(self.against) if x.number == self.number), None)
         if first is None:

@@ -1,12 +1,14 @@
 """Run a user's script as `python script.py` would."""
 
+import functools
 import runpy
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
+from typing import Any
 
-__all__ = ["ScriptNotFoundError", "execute", "report_failure"]
+__all__ = ["ScriptNotFoundError", "execute", "report_failure", "run_op_by_op"]
 
 
 class ScriptNotFoundError(Exception):
@@ -46,6 +48,27 @@ def execute(path: str | Path, arguments: Sequence[str], folder: str | Path | Non
     sys.argv = [str(path), *arguments]
     _put_first(str(path.resolve().parent))
     exec(compile(source, str(path), "exec", dont_inherit=True), main.__dict__)
+
+
+def run_op_by_op(side: str, torch: Any) -> None:
+    """Let compiled functions run as Python from now on, so that every step is seen; results are the
+    same."""
+    if side == "torch":
+        compiled = torch.compile
+
+        @functools.wraps(compiled)
+        def compile_nothing(*args: Any, **kwargs: Any) -> Any:
+            torch.compiler.set_stance("force_eager")  # not before: it imports the whole compiler
+            return compiled(*args, **kwargs)
+
+        torch.compile = compile_nothing
+        return
+    from mindtorch.engine.graph.jit import Jitted
+
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    Jitted.__call__ = call  # type: ignore[method-assign]
 
 
 def _put_first(folder: str) -> None:

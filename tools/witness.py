@@ -17,7 +17,7 @@ import numpy as np
 
 from .certificates import Certificate, StepRecord
 from .recording import prepare
-from .script import ScriptNotFoundError, execute, report_failure
+from .script import ScriptNotFoundError, execute, report_failure, run_op_by_op
 from .steps import Steps
 
 __all__ = ["main"]
@@ -159,19 +159,6 @@ class Witness:
         room = None if self.last is None else max(self.last - len(self.record.steps), 0)
         for loss in left[:room]:
             self.record.steps.append(StepRecord(losses=[loss]))
-
-
-def run_op_by_op(side: str, torch: Any) -> None:
-    """Let compiled functions run as Python, so that every step is seen; results are the same."""
-    if side == "torch":
-        torch.compiler.set_stance("force_eager")
-        return
-    from mindtorch.engine.graph.jit import Jitted
-
-    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
-        return self.function(*args, **kwargs)
-
-    Jitted.__call__ = call  # type: ignore[method-assign]
 
 
 def parse_arguments(arguments: list[str] | None) -> argparse.Namespace:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .ir import Graph, Node, Value
+from .ir import Graph, Node
 
 
 class GraphError(Exception):
@@ -63,8 +63,3 @@ def users(graph: Graph) -> dict[int, list[Node]]:
             if value is not None:
                 found.setdefault(value.number, []).append(node)
     return found
-
-
-def all_values(graph: Graph) -> list[Value]:
-    made = [v for node in graph.nodes for v in node.outputs]
-    return [*graph.inputs, *[v for v, _ in graph.captured], *made]

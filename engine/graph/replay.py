@@ -280,7 +280,7 @@ class Replay(Trace):
         entry = self.at
         plan = entry.plan
         if plan is None:
-            plan = entry.plan = _plan_without_kernel(op, inputs, params, outputs)
+            plan = entry.plan = _plan_without_kernel(inputs, outputs)
             derived = op.aval(*[None if v is None else v.aval for v in values], **params)
             entry.several = isinstance(derived, tuple)
             if op.view is not None:

@@ -165,7 +165,7 @@ class Trace:
         """Write down ``op(*inputs)`` and record it on the tape."""
         values = tuple(None if x is None else self.value_of(x) for x in inputs)
         outputs = self.emit(op, values, params)
-        plan = _plan_without_kernel(op, inputs, params, outputs)
+        plan = _plan_without_kernel(inputs, outputs)
         mode = GRAD if state.grad_enabled else 0
         if op.view is not None:
             return self._apply_view(op, plan, mode, inputs, params, outputs[0])
@@ -292,7 +292,7 @@ def _strong(description: Any) -> Any:
     return aval(description.shape, description.dtype, description.strides, description.device)
 
 
-def _plan_without_kernel(op: Op, inputs: Any, params: Any, outputs: Any) -> Any:
+def _plan_without_kernel(inputs: Any, outputs: Any) -> Any:
     from ..core import Plan
 
     in_avals = tuple(None if x is None else x.aval for x in inputs)

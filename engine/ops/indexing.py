@@ -94,7 +94,7 @@ def check_index(name: str, index: Aval) -> None:
         raise RuntimeError(f"{name}(): Expected dtype {either} for index")
 
 
-def _check_gather(name: str, x: Aval, index: Aval, axis: int, in_x: bool = True) -> None:
+def _check_gather(name: str, x: Aval, index: Aval, axis: int) -> None:
     check_index(name, index)
     if max(x.ndim, 1) != max(index.ndim, 1):
         raise RuntimeError(

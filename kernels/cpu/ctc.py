@@ -137,7 +137,7 @@ _BY_TYPE = {
 }
 
 
-def _common(x: Any, targets: Any, lengths: Any, counts: Any, blank: int) -> tuple[Any, ...]:
+def _common(x: Any, targets: Any, lengths: Any, counts: Any) -> tuple[Any, ...]:
     """Targets one after another, where each sample's begin, and the lengths."""
     counts = flat(counts)
     if targets.ndim == 1:
@@ -159,7 +159,7 @@ def ctc_loss(
 ) -> None:
     """``outs`` = the loss of each sample, alpha ``[sample, step, state]``."""
     loss, alpha = outs
-    arrays = (loss, alpha, np.ascontiguousarray(x), *_common(x, targets, lengths, counts, blank))
+    arrays = (loss, alpha, np.ascontiguousarray(x), *_common(x, targets, lengths, counts))
     forward = _BY_TYPE[x.dtype][0]
     parallel_for(loss.size, lambda first, last: forward(*arrays, blank, first, last))
 
@@ -169,7 +169,7 @@ def ctc_loss_gradient(
     *, blank: int, zero_infinity: bool,
 ) -> None:  # fmt: skip
     """``out`` = g (exp(x) - the share of alignments in each class), the gradient for ``x``."""
-    common = _common(x, targets, lengths, counts, blank)
+    common = _common(x, targets, lengths, counts)
     arrays = (out, flat(g), np.ascontiguousarray(x), *common, loss, np.ascontiguousarray(alpha))
     backward = _BY_TYPE[x.dtype][1]
     parallel_for(

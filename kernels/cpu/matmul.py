@@ -132,7 +132,7 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
     batch = out.shape[:-2]
     own = [_Part(x.shape[:-2], x.strides[:-2]) for x in (a, b)]
     strides = [broadcast_strides(part, batch) for part in own]
-    if m * n * k and _folds(batch, strides, a, m, k, ta, lda):
+    if m * n * k and _folds(batch, strides, m, k, ta, lda):
         rows = m * int(np.prod(batch))
         single = entry_point(_single, f"void({vector}, {vector}, {vector}, {numbers})")
 
@@ -149,7 +149,7 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
     return bound(products, many, m, n, k, ta, lda, tb, ldb, geometry)
 
 
-def _folds(batch: Any, strides: Any, a: Any, m: int, k: int, ta: int, lda: int) -> bool:
+def _folds(batch: Any, strides: Any, m: int, k: int, ta: int, lda: int) -> bool:
     """One matrix on the right and dense matrices on the left: a single tall product."""
     if ta or lda != k or any(strides[1]):
         return False

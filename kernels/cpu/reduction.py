@@ -156,7 +156,6 @@ def _kernel(name: str, kind: str, dtype: Any, out_dtype: Any) -> Callable[..., N
 def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
     accumulator = _accumulator(name, dtype)
     element = arithmetic_type(dtype)
-    wide = name in ("any", "all")
     space: dict[str, Any] = {
         "np": np, "_A": accumulator.type, "_C": accumulator.type, "_F": np.float32,
         "_E": element.type, "_I": np.int64, "load_half": bits.load_half,
@@ -165,8 +164,7 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
         "LANES": _LANES, "BLOCK": _BLOCK,
     }  # fmt: skip
     raw = load(dtype, "{}")
-    kept = wide or name in ("amax", "amin", "sum", "mean")
-    if element != (element if kept else accumulator):
+    if name not in ("any", "all", "amax", "amin", "sum", "mean") and element != accumulator:
         raw = f"_C({raw})"
     combine = (_COMBINE if accumulator.kind == "f" else _COMBINE_INTEGERS)[name]
     summing = name in ("sum", "mean") and accumulator == np.float64
@@ -174,8 +172,8 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
     written = store(out_dtype, final, accumulator)
     if dtype == ml_dtypes.bfloat16 or dtype == np.float16:
         written = written.replace("_F(total / count)", "_F(_F(total) / _F(count))")
-    row = _summed_row(raw, element) if summing else _folded_row(raw, combine, name, accumulator)
-    source = _SHAPES[kind](row, raw, combine, _identity(name, accumulator), written, wide)
+    row = _summed_row(raw) if summing else _folded_row(raw, combine, name)
+    source = _SHAPES[kind](row, raw, combine, _identity(name, accumulator), written)
     adding = accumulator.kind == "f" and name in ("sum", "mean", "prod")
     flags = {"reassoc", "contract"} if adding else False
     dispatcher = from_source(source, "fold", space, fastmath=flags)
@@ -189,7 +187,7 @@ def _indent(text: str, depth: int) -> str:
     return "".join("    " * depth + line + "\n" for line in text.strip("\n").split("\n"))
 
 
-def _summed_row(raw: str, element: Any) -> str:
+def _summed_row(raw: str) -> str:
     """``total += the sum of row``, in blocks."""
     return f"""
 start = 0
@@ -204,7 +202,7 @@ while start < n:
 """
 
 
-def _folded_row(raw: str, combine: str, name: str, accumulator: Any) -> str:
+def _folded_row(raw: str, combine: str, name: str) -> str:
     """``total`` combined with the row, by lanes where it is long."""
     if name in ("amax", "amin", "prod"):  # LLVM makes vectors of these
         return f"""
@@ -239,7 +237,7 @@ for j in range(whole * LANES, n):
 """
 
 
-def _rows(row: str, raw: str, combine: str, identity: str, written: str, wide: bool) -> str:
+def _rows(row: str, raw: str, combine: str, identity: str, written: str) -> str:
     return (
         "def fold(out, source, a_, r_, b_, count):\n"
         f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n    n = r_\n"
@@ -250,7 +248,7 @@ def _rows(row: str, raw: str, combine: str, identity: str, written: str, wide: b
     )
 
 
-def _planes(row: str, raw: str, combine: str, identity: str, written: str, wide: bool) -> str:
+def _planes(row: str, raw: str, combine: str, identity: str, written: str) -> str:
     return (
         "def fold(out, source, planes, kept, n, count):\n"
         f"    identity = {identity}\n    lanes = np.empty(LANES, _A)\n"
@@ -261,7 +259,7 @@ def _planes(row: str, raw: str, combine: str, identity: str, written: str, wide:
     )
 
 
-def _columns(row: str, raw: str, combine: str, identity: str, written: str, wide: bool) -> str:
+def _columns(row: str, raw: str, combine: str, identity: str, written: str) -> str:
     value = raw.format("row[i]")
     return (
         "def fold(out, source, outer, folded, n, count):\n"

@@ -12,15 +12,15 @@ from .threads import parallel_for
 
 def argmax(out: Any, x: Any, *, axis: int | None, keepdims: bool) -> None:
     """The first place of the greatest element; nan counts as the greatest."""
-    _place(out, x, axis, keepdims, np.argmax)
+    _place(out, x, axis, np.argmax)
 
 
 def argmin(out: Any, x: Any, *, axis: int | None, keepdims: bool) -> None:
     """The first place of the least element; nan counts as the least."""
-    _place(out, x, axis, keepdims, np.argmin)
+    _place(out, x, axis, np.argmin)
 
 
-def _place(out: Any, x: Any, axis: int | None, keepdims: bool, find: Any) -> None:
+def _place(out: Any, x: Any, axis: int | None, find: Any) -> None:
     if not x.ndim:
         out[...] = 0
         return

@@ -28,7 +28,6 @@ _FACTS = {
     "little_endian": sys.byteorder == "little",
     "type_sizes": {"short": 2, "int": 4, "long": 4},
 }
-_MAX_ELEMENTS = 2**60
 
 
 def chunks(obj: Any, module: Any, protocol: int) -> list[Any]:

@@ -71,7 +71,7 @@ class ArchiveWriter:
         size, start = len(view), self._position
         flags = _UTF8 | (_SIZES_FOLLOW if size else 0)
         wide = size >= _LIMIT32 or start >= _LIMIT32
-        extra = self._extra(start + _LOCAL_HEADER.size + len(path), size, start, wide)
+        extra = self._extra(start + _LOCAL_HEADER.size + len(path), size, wide)
         shown = _WIDE if wide and size else 0
         header = (b"PK\3\4", 0, flags, 0, 0, 0, 0, shown, shown, len(path), len(extra))
         self._put(_LOCAL_HEADER.pack(*header) + path + extra)
@@ -82,7 +82,7 @@ class ArchiveWriter:
             self._put(descriptor.pack(b"PK\7\10", checksum, size, size))
         self._directory.append((path, flags, checksum, size, start))
 
-    def _extra(self, position: int, size: int, start: int, wide: bool) -> bytes:
+    def _extra(self, position: int, size: int, wide: bool) -> bytes:
         """The extra field of a local header: 64-bit sizes if needed, then padding."""
         sizes = b""
         if wide and size:

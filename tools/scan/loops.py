@@ -104,7 +104,7 @@ class LoopFixer(cst.CSTTransformer):
         if not any(_call_of(s, "backward", arguments=True) for s in body):
             return updated
         try:
-            return self._rewritten(original, updated)
+            return self._rewritten(updated)
         except _LeftError as reason:
             line = self.get_metadata(PositionProvider, original).start.line
             self.told.append(f"line {line}: the loop is left as it is: {reason}")
@@ -112,13 +112,12 @@ class LoopFixer(cst.CSTTransformer):
 
     # -- one loop ---------------------------------------------------------------------------------
 
-    def _rewritten(self, original: Any, updated: Any) -> Any:
+    def _rewritten(self, updated: Any) -> Any:
         body = list(updated.body.body)
         backward, loss, optimizer = self._found(body, updated)
         start = self._start(body, backward, loss)
         block = [s for s in body[start:backward] if _call_of(s, "zero_grad", True) is None]
-        names = self._interface(original, updated, block, loss)
-        parameters, outputs = names
+        parameters, outputs = self._interface(updated, block, loss)
         function, gradient = self._fresh("forward_fn"), self._fresh("grad_fn")
         returned = ", ".join([loss, *outputs])
         made = cst.parse_statement(f"def {function}({', '.join(parameters)}):\n    pass\n")
@@ -187,9 +186,7 @@ class LoopFixer(cst.CSTTransformer):
             raise _LeftError(f"{loss} is not assigned right before backward()")
         return start
 
-    def _interface(
-        self, original: Any, loop: Any, block: list[Any], loss: str
-    ) -> tuple[list[str], list[str]]:
+    def _interface(self, loop: Any, block: list[Any], loss: str) -> tuple[list[str], list[str]]:
         """(what the function takes, what it returns beside the loss)."""
         statements = _tree(block).body
         for node in ast.walk(_tree(block)):

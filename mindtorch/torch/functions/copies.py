@@ -114,7 +114,7 @@ def _sliced(x: Any, dim: int, start: Any, end: Any, step: int) -> Any:
     return ops.slice_(x, axis=axis, start=first, length=length, step=step)
 
 
-def _replaced(name: str, x: Any, src: Any, view_of: Any) -> Any:
+def _replaced(x: Any, src: Any, view_of: Any) -> Any:
     """A copy of ``x`` whose view ``view_of(copy)`` holds ``src``."""
     whole = ops.clone(x)
     view = view_of(whole)
@@ -130,7 +130,7 @@ def _replaced(name: str, x: Any, src: Any, view_of: Any) -> Any:
 @function()
 def select_scatter(input: Any, src: Any, dim: int, index: int) -> Any:  # noqa: A002
     """``input`` with ``src`` in the place of its slice ``index`` along ``dim``."""
-    return _replaced("select_scatter", input, src, lambda x: select(x, dim, index))
+    return _replaced(input, src, lambda x: select(x, dim, index))
 
 
 @function(out=True)
@@ -143,7 +143,7 @@ def slice_scatter(
     step: int = 1,
 ) -> Any:
     """``input`` with ``src`` in the place of ``input[start:end:step]`` along ``dim``."""
-    return _replaced("slice_scatter", input, src, lambda x: _sliced(x, dim, start, end, step))
+    return _replaced(input, src, lambda x: _sliced(x, dim, start, end, step))
 
 
 @function()
@@ -151,7 +151,7 @@ def diagonal_scatter(
     input: Any, src: Any, offset: int = 0, dim1: int = 0, dim2: int = 1  # noqa: A002
 ) -> Any:
     """``input`` with ``src`` in the place of a diagonal."""
-    return _replaced("diagonal_scatter", input, src, lambda x: diagonal(x, offset, dim1, dim2))
+    return _replaced(input, src, lambda x: diagonal(x, offset, dim1, dim2))
 
 
 @function()
@@ -163,7 +163,7 @@ def as_strided_scatter(
     def view_of(x: Any) -> Any:
         return as_strided(x, size, stride, 0 if storage_offset is None else storage_offset)
 
-    return _replaced("as_strided_scatter", input, src, view_of)
+    return _replaced(input, src, view_of)
 
 
 @function()

@@ -429,11 +429,11 @@ def nan_to_num(
 @function(out=True)
 def lerp(input: Any, end: Any, weight: Any) -> Any:  # noqa: A002
     """``input + weight * (end - input)``."""
-    _same_dtype("lerp", input, end, "end")
+    _same_dtype(input, end, "end")
     return ops.lerp(input, end, operand(weight, "lerp", "weight"))
 
 
-def _same_dtype(name: str, first: Any, second: Any, argument: str) -> None:
+def _same_dtype(first: Any, second: Any, argument: str) -> None:
     if second.aval.dtype is not first.aval.dtype:
         raise RuntimeError(
             f"expected dtype {dtypes.c_name(first.aval.dtype)} for `{argument}` but got dtype "

@@ -122,7 +122,7 @@ def _as_float_mask(mask: Any, like: Any, name: str) -> Any:
 
 
 def _projected(
-    query: Any, key: Any, value: Any, weights: Any, bias: Any, width: int
+    query: Any, key: Any, value: Any, weights: Any, bias: Any
 ) -> tuple[Any, Any, Any]:
     """The three inputs through their rows of one weight, or through weights of their own."""
     if not isinstance(weights, tuple):
@@ -168,7 +168,7 @@ def multi_head_attention_forward(
     weights = in_proj_weight
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
-    q, k, v = _projected(query, key, value, weights, in_proj_bias, width)
+    q, k, v = _projected(query, key, value, weights, in_proj_bias)
     if attn_mask is not None:
         _check_mask(attn_mask, (length, key.size(0)), batch * num_heads)
     attn_mask = _as_float_mask(attn_mask, q, "attn_mask")

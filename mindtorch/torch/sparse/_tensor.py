@@ -19,8 +19,6 @@ from .._held import HeldTensor
 from .._tensor import Tensor
 from .._types import layout, sparse_coo, sparse_csc, sparse_csr
 
-_COMPRESSED = {sparse_csr: ("crow", "col"), sparse_csc: ("ccol", "row")}
-
 
 def missing(name: str) -> NoReturn:
     """Raise for an op that sparse tensors do not have here."""

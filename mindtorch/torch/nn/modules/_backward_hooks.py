@@ -51,7 +51,7 @@ class _Passage:
         for hook in self.pre_hooks:
             changed = hook(self.module, full)
             if changed is not None:
-                full = _as_gradients(changed, self.output_count, "Backward pre hook", full)
+                full = _as_gradients(changed, self.output_count, "Backward pre hook")
         self.grad_outputs = full
         if not self.input_places:
             self.run_hooks((None,) * self.input_count)
@@ -73,7 +73,7 @@ class _Passage:
                     "Backward hook for Modules where no input requires gradient should always "
                     "return None or None for all gradients."
                 )
-            grad_inputs = _as_gradients(changed, self.input_count, "Backward hook", grad_inputs)
+            grad_inputs = _as_gradients(changed, self.input_count, "Backward hook")
         return grad_inputs
 
 
@@ -93,7 +93,7 @@ def _spread(gradients: Any, places: list[int], count: int) -> tuple[Any, ...]:
     return tuple(full)
 
 
-def _as_gradients(changed: Any, count: int, kind: str, old: Any) -> tuple[Any, ...]:
+def _as_gradients(changed: Any, count: int, kind: str) -> tuple[Any, ...]:
     if not isinstance(changed, tuple):
         changed = (changed,)
     if len(changed) != count:
