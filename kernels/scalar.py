@@ -226,6 +226,16 @@ def xlogy(x: Number, y: Number) -> Number:
     return y if y != y else kept
 
 
+def binary_cross_entropy(x: Number, y: Number) -> Number:
+    hit = maximum(log(x), -100)
+    missed = maximum(log1p(-x), -100)
+    return (y - 1) * missed - y * hit
+
+
+def logit(x: Number) -> Number:
+    return log(x / (1 - x))
+
+
 def xlog1py(x: Number, y: Number) -> Number:
     product = x * log1p(y)
     kept = 0 if x == 0 else product
@@ -370,8 +380,7 @@ def absolute(x: Number) -> Number:
 
 def sign(x: Number) -> Number:
     up = 1 if x > 0 else 0
-    down = -1 if x < 0 else up
-    return x if x != x else down
+    return -1 if x < 0 else up
 
 
 def sgn(x: Number) -> Number:
@@ -444,7 +453,7 @@ def elu(x: Number, alpha: Number, scale: Number, input_scale: Number) -> Number:
 def elu_gradient(
     g: Number, x: Number, alpha: Number, scale: Number, input_scale: Number
 ) -> Number:
-    return g * scale if x > 0 else g * input_scale * alpha * scale * exp(x * input_scale)
+    return g * input_scale * alpha * scale * exp(x * input_scale) if x <= 0 else g * scale
 
 
 def silu(x: Number) -> Number:
@@ -531,12 +540,12 @@ def hardswish(x: Number) -> Number:
 
 
 def hardswish_gradient(g: Number, x: Number) -> Number:
-    inside = g * (x / 3.0 + 0.5) if x <= 3.0 else g
-    return 0 if x < -3.0 else inside
+    inside = g * (x / 3.0 + 0.5) if x < 3.0 else g
+    return 0 if x <= -3.0 else inside
 
 
 def hardtanh_gradient(g: Number, x: Number, low: Number, high: Number) -> Number:
-    return g if (x > low) and (x < high) else 0
+    return 0 if (x <= low) or (x >= high) else g
 
 
 def threshold(x: Number, limit: Number, value: Number) -> Number:

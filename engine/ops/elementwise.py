@@ -174,17 +174,18 @@ fmod = Elementwise(
 )
 
 
-def _ratio(g: Any, x: Any, out: Any) -> Any:
-    return where(equal(out, c(0)), c(0), multiply(g, divide(x, out)))
-
-
 hypot = Elementwise(
-    "hypot", (lambda g, x, out: _ratio(g, x, out), lambda g, y, out: _ratio(g, y, out))
+    "hypot",
+    (
+        lambda g, x, out: multiply(g, divide(x, out)),
+        lambda g, y, out: multiply(g, divide(y, out)),
+    ),
 )
 
 
 def _atan2_share(g: Any, x: Any, y: Any) -> Any:
-    return divide(g, add(multiply(x, x), multiply(y, y)))
+    square = add(multiply(x, x), multiply(y, y))
+    return where(equal(square, c(0)), c(0), divide(g, square))
 
 
 atan2 = Elementwise(
@@ -379,10 +380,15 @@ atan = _function("atan", lambda g, x: divide(g, _conj(add(multiply(x, x), c(1)))
 sinh = _function("sinh", lambda g, x: _times(g, cosh(x)))
 cosh = _function("cosh", lambda g, x: _times(g, sinh(x)))
 asinh = _function("asinh", lambda g, x: _times(g, rsqrt(add(multiply(x, x), c(1)))))
-acosh = _function(
-    "acosh",
-    lambda g, x: _times(g, multiply(rsqrt(subtract(x, c(1))), rsqrt(add(x, c(1))))),
-)
+
+
+def _acosh_slope(x: Any) -> Any:
+    if x.aval.dtype.is_complex:
+        return multiply(rsqrt(subtract(x, c(1))), rsqrt(add(x, c(1))))
+    return rsqrt(subtract(multiply(x, x), c(1)))
+
+
+acosh = _function("acosh", lambda g, x: _times(g, _acosh_slope(x)))
 atanh = _function("atanh", lambda g, x: divide(g, _conj(_one_minus_square(x))))
 
 

@@ -11,6 +11,7 @@ from ..dtypes import DType
 from ..tensor import constant as c
 from .elementwise import (
     _conj,
+    absolute,
     add,
     cos,
     divide,
@@ -21,6 +22,7 @@ from .elementwise import (
     log,
     log1p,
     logical_and,
+    maximum,
     multiply,
     negative,
     reciprocal,
@@ -254,7 +256,8 @@ def _sinc_slope(g: Any, x: Any) -> Any:
         subtract(multiply(turned, cos(turned)), sin(turned)),
         multiply(turned, x),
     )
-    return where(equal(x, c(0)), c(0), multiply(g, _conj(slope)))
+    # where the square of x is too small for its type as well
+    return where(equal(multiply(turned, x), c(0)), c(0), multiply(g, _conj(slope)))
 
 
 # sin(pi x) / (pi x)
@@ -279,6 +282,35 @@ xlog1py = Elementwise(
             multiply(g, log1p(y)),
         ),
         lambda g, x, y: divide(multiply(g, x), add(y, c(1))),
+    ),
+    result="float",
+)
+
+
+def _cross_entropy_slope(g: Any, x: Any, y: Any) -> Any:
+    """Finite at x = 0 and x = 1, so that saturated predictions are still pushed back."""
+    spread = maximum(multiply(subtract(c(1), x), x), c(1e-12))
+    return divide(multiply(g, subtract(x, y)), spread)
+
+
+# -(y log(x) + (1 - y) log(1 - x)), logarithms not below -100
+binary_cross_entropy = Elementwise(
+    "binary_cross_entropy",
+    (
+        _cross_entropy_slope,
+        lambda g, x: multiply(g, subtract(log1p(negative(x)), log(x))),
+    ),
+    result="float",
+)
+# log(x / (1 - x))
+logit = Elementwise(
+    "logit",
+    (
+        lambda g, x: where(
+            logical_and(less_equal(c(0), x), less_equal(x, c(1))),
+            divide(g, absolute(multiply(x, subtract(c(1), x)))),  # of -0 as of 0
+            c(math.nan),
+        ),
     ),
     result="float",
 )

@@ -58,7 +58,7 @@ def adjoint(x: Any) -> Any:
 
 def _rows(x: Any) -> Any:
     """All rows of all matrices in one matrix."""
-    return reshape(x, (x.aval.size // max(x.aval.shape[-1], 1), x.aval.shape[-1]))
+    return reshape(x, (math.prod(x.aval.shape[:-1]), x.aval.shape[-1]))
 
 
 def _matmul_left(g: Any, y: Any) -> Any:
@@ -94,7 +94,7 @@ def _linear_aval(x: Aval, weight: Aval, bias: Aval | None) -> Aval:
                 f"size mismatch, got input ({weight.shape[0]}), mat "
                 f"({weight.shape[0]}x{weight.shape[1]}), vec ({x.shape[0]})"
             )
-        rows = x.size // x.shape[-1] if x.ndim and x.shape[-1] else 0
+        rows = math.prod(x.shape[:-1]) if x.ndim else 0
         raise RuntimeError(
             f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1] if x.ndim else 1} "
             f"and {weight.shape[1]}x{weight.shape[0]})"

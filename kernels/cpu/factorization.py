@@ -32,8 +32,9 @@ def lu_factor(outs: Any, x: Any, *, check: str) -> None:
     """``x = p @ l @ u`` with ``l`` (below its unit diagonal) and ``u`` in one matrix, the rows
     that were exchanged (counted from 1), and the first zero on the diagonal of ``u``."""
     out, pivots, info = outs
+    info[...] = 0
     factor = lapack("getrf", x)
-    for place, each in places(x.shape[:-2], x):
+    for place, each in places(x.shape[:-2], x) if x.size else ():
         out[place], rows, info[place] = factor(each)
         pivots[place] = rows + 1
     if info.any():

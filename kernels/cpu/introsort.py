@@ -195,3 +195,52 @@ def select_rows(keys: Any, places: Any, k: int, begin: int, end: int) -> None:
         else:
             _select(keys[r], places[r], 0, k - 1, length)
             _sort(keys[r], places[r], 0, k - 1)
+
+
+@kernel
+def _exchange(keys: Any, places: Any, a: int, b: int) -> None:
+    keys[a], keys[b] = keys[b], keys[a]
+    places[a], places[b] = places[b], places[a]
+
+
+@kernel
+def _select_one(keys: Any, places: Any, k: int) -> None:
+    """Hoare's selection with the median of three: the ``k``-th least key comes to place ``k``."""
+    left, right = 0, len(keys) - 1
+    while right > left + 1:
+        _exchange(keys, places, left + (right - left) // 2, left + 1)
+        if keys[left + 1] > keys[right]:
+            _exchange(keys, places, left + 1, right)
+        if keys[left] > keys[right]:
+            _exchange(keys, places, left, right)
+        if keys[left + 1] > keys[left]:
+            _exchange(keys, places, left + 1, left)
+        low, high, pivot = left + 1, right, keys[left]
+        while True:
+            low += 1
+            while pivot > keys[low]:
+                low += 1
+            high -= 1
+            while keys[high] > pivot:
+                high -= 1
+            if high < low:
+                break
+            _exchange(keys, places, low, high)
+        _exchange(keys, places, left, high)
+        if high <= k:
+            left = low
+        if high >= k:
+            right = high - 1
+    if right == left + 1 and keys[left] > keys[right]:
+        _exchange(keys, places, left, right)
+
+
+@kernel
+def kth_places(keys: Any, k: int) -> Any:
+    """Where the ``k``-th least of each row is; of equal ones as PyTorch's selection leaves them."""
+    found = np.empty(len(keys), np.int64)
+    for r in range(len(keys)):
+        places = np.arange(keys.shape[1])
+        _select_one(keys[r], places, k)
+        found[r] = places[k]
+    return found

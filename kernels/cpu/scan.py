@@ -109,6 +109,8 @@ def std(out: Any, x: Any, *, axis: Any, correction: float, keepdims: bool) -> No
 def _variance(x: Any, axis: Any, correction: float, keepdims: bool) -> Any:
     x = _wide(x)
     count = math.prod(x.shape[i] for i in axis)
+    if not count:
+        return np.sum(x.real, axis, keepdims=keepdims) + np.nan
     mean = x.mean(axis, keepdims=True, dtype=np.float64 if x.dtype == np.float32 else None)
     centred = x - mean.astype(x.dtype)
     if centred.dtype.kind == "c":
@@ -146,6 +148,9 @@ def vector_norm(out: Any, x: Any, *, order: float, axis: Any, keepdims: bool) ->
 def logsumexp(out: Any, x: Any, *, axis: Any, keepdims: bool) -> None:
     """``log(sum(exp(x)))`` with the greatest element taken out of the exponent."""
     x = _wide(x)
+    if not x.size:
+        out[...] = -np.inf
+        return
     top = np.max(x.real, axis, keepdims=True)  # a complex one would turn the logarithm's branch
     top = np.where(np.isfinite(top), top, 0)
     with np.errstate(all="ignore"):

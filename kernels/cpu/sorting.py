@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .introsort import keys_of, select_rows, sort_rows
+from .introsort import keys_of, kth_places, select_rows, sort_rows
 from .threads import parallel_for
 
 
@@ -165,7 +165,9 @@ def kthvalue(outs: Any, x: Any, *, k: int, axis: int, keepdims: bool) -> None:
     """The ``k``-th least element along ``axis`` and its place."""
 
     def find(x: Any, axis: int) -> Any:
-        return np.take(np.argsort(x, axis, kind="stable"), k - 1, axis)
+        rows = np.moveaxis(x, axis, -1)
+        keys = np.array(keys_of(rows, False), order="C").reshape(-1, rows.shape[-1])
+        return kth_places(keys, k - 1).reshape(rows.shape[:-1])
 
     _choose(outs, x, axis, find)
 

@@ -140,7 +140,10 @@ def nonzero_static(input: Any, *, size: int, fill_value: int = -1) -> Any:  # no
 @function(out=True)
 def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     """The slices of ``input`` that ``index`` names along ``dim``."""
-    return ops.index_select(input, index, axis=_axis(input, dim))
+    axis = _axis(input, dim)
+    if input.aval.ndim and not input.aval.shape[axis] and index.aval.size:
+        raise RuntimeError("index_select(): self indexing axis dim should be positive")
+    return ops.index_select(input, index, axis=axis)
 
 
 @function(out=True, in_place=True)
@@ -255,6 +258,8 @@ def take(input: Any, index: Any) -> Any:  # noqa: A002
     if index.aval.dtype is not dtypes.int64:
         raise RuntimeError("take(): Expected a long tensor for index, but got "
                            f"{dtypes.scalar_type_name(index.aval.dtype)}")
+    if not input.aval.size and index.aval.size:
+        raise IndexError("take(): tried to take from an empty tensor")
     return ops.take(input, index)
 
 

@@ -376,6 +376,11 @@ def trace(input: Any) -> Any:  # noqa: A002
 @function(out=True)
 def chain_matmul(*matrices: Any) -> Any:
     """The product of several matrices in the cheapest order."""
+    warnings.warn(
+        "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
+        "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than "
+        "multiple parameters.", UserWarning, stacklevel=2,
+    )  # fmt: skip
     return linalg.multi_dot(list(matrices))
 
 

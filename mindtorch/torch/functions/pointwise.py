@@ -511,7 +511,7 @@ def logit(input: Any, eps: float | None = None) -> Any:  # noqa: A002
     x = input
     if eps is not None:
         x = ops.clamp(x, constant(eps), constant(1 - eps))
-    return ops.log(ops.divide(x, ops.subtract(constant(1), x)))
+    return special.logit(x)
 
 
 @function(out=True, in_place=True)

@@ -343,6 +343,8 @@ def multinomial(
         raise RuntimeError(
             "cannot sample n_sample > prob_dist.size(-1) samples without replacement"
         )
+    if input.aval.size == 0 and input.aval.shape[-1] == 0 and 0 not in input.aval.shape[:-1]:
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
     if input.aval.shape[-1] > 2**24:
         raise RuntimeError("number of categories cannot exceed 2^24")
     if out is not None and out.aval.dtype is not dtypes.int64:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.core import state
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import movement, reduction
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -233,8 +235,14 @@ _place("argmin", reduction.argmin)
 # --- spread ----------------------------------------------------------------------------------
 
 
-def _spread(name: str, op: Any) -> Callable[..., Any]:
-    @function(out=True, name=name)
+def _warn_of_freedom(name: str) -> None:
+    warnings.warn(
+        f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
+        "reduction factor (input numel divided by output numel).", UserWarning, stacklevel=3,
+    )  # fmt: skip
+
+
+def _spread(name: str, op: Any, caller: str = "") -> Callable[..., Any]:
     def body(
         input: Any,  # noqa: A002
         dim: Any = None,
@@ -250,17 +258,23 @@ def _spread(name: str, op: Any) -> Callable[..., Any]:
             raise RuntimeError("std and var only support floating point and complex dtypes")
         if correction is None:
             correction = 1 if unbiased is None else int(unbiased)
-        return op(input, axis=_axes(input, dim), correction=correction, keepdims=keepdim)
+        axis = _axes(input, dim)
+        shape = input.aval.shape
+        if correction >= math.prod(shape[i] for i in axis) or 0 in shape:
+            _warn_of_freedom(caller or name)
+        return op(input, axis=axis, correction=correction, keepdims=keepdim)
 
     body.__doc__ = f"The {name} over ``dim``, divided by the count minus ``correction``."
-    return body
+    return body if caller else function(out=True, name=name)(body)
 
 
 var = _spread("var", reduction.var)
 std = _spread("std", reduction.std)
 
 
-def _with_mean(name: str, spread: Callable[..., Any]) -> None:
+def _with_mean(name: str, op: Any) -> None:
+    spread = _spread(name, op, name)
+
     @function(method=False, name=name)
     def body(
         input: Any,  # noqa: A002
@@ -276,8 +290,8 @@ def _with_mean(name: str, spread: Callable[..., Any]) -> None:
         return first, mean(input, dim, keepdim)
 
 
-_with_mean("var_mean", var)
-_with_mean("std_mean", std)
+_with_mean("var_mean", reduction.var)
+_with_mean("std_mean", reduction.std)
 
 
 # --- norms -----------------------------------------------------------------------------------
@@ -304,11 +318,24 @@ def vector_norm(
         ord = float(ord)  # noqa: A001
     axis = _axes(x, dim)
     if x.aval.size == 0 and (ord < 0 or ord == math.inf):
+        _require_identity(x, ord, axis, dim is not None)
+    return reduction.vector_norm(x, order=float(ord), axis=axis, keepdims=keepdim)
+
+
+def _require_identity(x: Any, order: Any, axis: tuple[int, ...], named: bool) -> None:
+    """RuntimeError for the least or greatest of no elements."""
+    order = int(order) if float(order).is_integer() else order
+    for i in axis if named else ():
+        if x.aval.shape[i] == 0:
+            raise RuntimeError(
+                f"linalg.vector_norm cannot compute the {order} norm on the dimension {i}"
+                "because this dimension is empty and the operation does not have an identity"
+            )
+    if not named:
         raise RuntimeError(
-            f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor because the "
+            f"linalg.vector_norm cannot compute the {order} norm on an empty tensor because the "
             "operation does not have an identity"
         )
-    return reduction.vector_norm(x, order=float(ord), axis=axis, keepdims=keepdim)
 
 
 def _check_norm_type(given: Any, asked: Any) -> None:
@@ -389,12 +416,17 @@ def _middle(name: str, op: Any, result: Any) -> None:
         if dim is None:
             flat = movement.reshape(input, (input.aval.size,))
             if not input.aval.size:
-                from .creation import full
-
-                return full((), math.nan, dtype=input.aval.dtype)
-            return op(flat, axis=0, keepdims=False)[0]
+                return reduction.sum_(flat, axis=(0,), keepdims=False) * math.nan
+            found = op(flat, axis=0, keepdims=False)[0]
+            if not (state.grad_enabled and input.requires_grad):
+                return found
+            # the greatest of the elements that are the median: all of them share the gradient
+            hit = el.equal(flat, found.detach())
+            kept = el.where(hit, flat, constant(-math.inf))
+            shared = reduction.amax(kept, axis=(0,), keepdims=False)
+            return el.where(el.is_nan(found), found, shared)
         axis = _single(input, dim)
-        _require_length(name, input, axis)
+        _require_length("median", input, axis)
         return result(*op(input, axis=axis, keepdims=keepdim))
 
 
@@ -406,6 +438,7 @@ _middle("nanmedian", reduction.nanmedian_with_index, return_types.nanmedian)
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The commonest value along ``dim`` and its last place."""
     axis = _single(input, dim)
+    _require_length("mode", input, axis)
     return return_types.mode(*reduction.mode_with_index(input, axis=axis, keepdims=keepdim))
 
 
@@ -422,7 +455,7 @@ def _quantile(
     else:
         axis = _single(x, dim)
     if x.aval.size == 0:
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
+        raise RuntimeError("quantile() input tensor must be non-empty")
     points = q if isinstance(q, EngineTensor) else _as_points(q, x)
     ordered, _ = sorting.sort(
         _last(x, axis), axis=max(x.aval.ndim - 1, 0), descending=False, stable=True

@@ -111,7 +111,8 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     from mindtorch.engine.ops.reduction import sum_
 
     if y.aval.ndim and y.aval.shape[_single(y, dim)] == 0:
-        return sum_(y.to(el.divide(y, y).aval.dtype), axis=(_single(y, dim),), keepdims=False)
+        shape = [n for i, n in enumerate(y.aval.shape) if i != _single(y, dim)]
+        return y.new_zeros(shape)
     areas, axis = _trapezoids(y, x, dx, dim)
     return sum_(areas, axis=(axis,), keepdims=False)
 
@@ -119,5 +120,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
 @function(method=False)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """The integrals of ``y`` from the beginning up to every place along ``dim``."""
+    if y.aval.ndim and y.aval.shape[_single(y, dim)] == 0:
+        return y * 1 if x is None else y * x
     areas, axis = _trapezoids(y, x, dx, dim)
     return areas.cumsum(axis)

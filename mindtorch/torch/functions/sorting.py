@@ -14,7 +14,7 @@ from mindtorch.engine.tensor import from_array
 from .. import return_types
 from .._arguments import require_tensor
 from .._registry import function, store_out
-from .reduction import _single
+from .reduction import _require_length, _single
 
 
 @function(out=True)
@@ -63,6 +63,7 @@ def topk(
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The ``k``-th least element along ``dim`` and its place."""
     axis = _single(input, dim)
+    _require_length("kthvalue", input, axis)
     return return_types.kthvalue(*sorting.kthvalue(input, k=int(k), axis=axis, keepdims=keepdim))
 
 
@@ -80,6 +81,8 @@ def unique(
 ) -> Any:
     """The distinct elements (slices along ``dim``) in ascending order."""
     array, place = _values(input, "_unique2"), input.aval.device
+    if dim is not None:
+        _check_slices(array, dim)
     found = np.unique(
         array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
     )

@@ -54,7 +54,7 @@ def scaled_dot_product_attention(
         )
     if enable_gqa:
         key, value = (_for_each_head(x, query.size(-3)) for x in (key, value))
-    factor = 1 / math.sqrt(query.size(-1)) if scale is None else float(scale)
+    factor = 1 / math.sqrt(query.size(-1) or math.nan) if scale is None else float(scale)
     mask = attn_mask
     if mask is not None and mask.aval.dtype is dtypes.bool_:
         mask = query.new_zeros(mask.shape).masked_fill(mask.logical_not(), -math.inf)

@@ -76,6 +76,8 @@ def ctc_loss(
         zero_infinity: losses that are infinite (too few steps) count 0, as do their gradients.
     """
     reduction = chosen_reduction(None, None, reduction)
+    if not log_probs.numel():
+        raise RuntimeError("log_probs tensor must not be empty")
     single = log_probs.dim() == 2
     x = log_probs.unsqueeze(1) if single else log_probs
     steps, batch, classes = x.aval.shape

@@ -9,6 +9,7 @@ from typing import Any
 from mindtorch.engine import dtypes, vmap
 from mindtorch.engine.core import state
 from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import loss as ops
 from mindtorch.engine.ops import movement
 
@@ -151,8 +152,13 @@ def _soft_cross_entropy(
     if weight is not None:
         product = product * _over_classes(weight, x.dim(), axis)
     if reduction == "mean":
-        return -product.sum() / (x.numel() / classes)
+        return -product.sum() / _count(x.numel(), classes)
     return -product.sum() if reduction == "sum" else -product.sum(axis)
+
+
+def _count(numbers: int, classes: int) -> float:
+    """How many rows ``numbers`` are, nan where there are none and no classes."""
+    return numbers / classes if classes else math.nan
 
 
 def _warn_sizes(input: Any, target: Any) -> None:  # noqa: A002
@@ -277,7 +283,7 @@ def binary_cross_entropy(
     values = vmap.values_of_all(input)
     if values.size and not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
-    loss = (target - 1) * (-input).log1p().clamp(min=-100) - target * input.log().clamp(min=-100)
+    loss = special.binary_cross_entropy(input, target)
     return reduced(loss if weight is None else loss * weight, reduction)
 
 
@@ -380,6 +386,11 @@ def soft_margin_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"  # noqa: A002
 ) -> Any:
     """log(1 + exp(-target * input))."""
+    if state.grad_enabled and target.requires_grad:
+        raise RuntimeError(
+            "The function 'soft_margin_loss' is not differentiable with respect to argument "
+            "'target'. This input cannot have requires_grad True."
+        )
     reduction = chosen_reduction(size_average, reduce, reduction)
     return reduced((input * -target).exp().log1p(), reduction)
 
