@@ -1,6 +1,7 @@
 """What processes do in tests/test_data_parallel.py when one of them fails.
 
-``failing_rank_program.py <how>``: rank 1 raises, is killed, exits or hangs between two sums.
+``failing_rank_program.py <how>``: rank 1 raises, is killed, exits, hangs or is stopped between two
+sums, or raises before the processes have met ("early").
 """
 
 import os
@@ -21,8 +22,12 @@ def fail(how: str) -> None:
         raise KeyError("no such thing")
     if how == "kill":
         os.kill(os.getpid(), signal.SIGKILL)
+    if how == "stop":  # it can tell nothing, as a process that hangs in native code
+        os.kill(os.getpid(), signal.SIGSTOP)
     if how == "exit":
         sys.exit(3)
+    if how == "leave":
+        sys.exit(0)
     while how == "hang":
         time.sleep(0.1)
 
@@ -31,6 +36,11 @@ def main(how: str, rank: int = -1, path: str = "") -> None:
     given: dict[str, Any] = {}
     if path:
         given = {"init_method": f"file://{path}", "rank": rank, "world_size": 2}
+    if how == "early":
+        sys.stdout.write(f"summed at {time.time()}\n")
+        sys.stdout.flush()
+        if "1" in (os.environ.get("RANK"), os.environ.get("PMI_RANK"), str(rank)):
+            raise KeyError("no such thing")
     dist.init_process_group("gloo", timeout=timedelta(seconds=TIMEOUT), **given)
     x = torch.ones(100000)
     dist.all_reduce(x)

@@ -8,6 +8,11 @@ from . import algorithms as algorithms  # isort: skip
 from . import _absent_parts as _absent_parts
 from . import distributed_c10d as distributed_c10d
 from ._bucket import GradBucket as GradBucket
+from ._errors import DistBackendError as DistBackendError
+from ._errors import DistError as DistError
+from ._errors import DistNetworkError as DistNetworkError
+from ._errors import DistStoreError as DistStoreError
+from ._errors import QueueEmptyError as QueueEmptyError
 from ._group import ProcessGroup as ProcessGroup
 from ._objects import all_gather_object as all_gather_object
 from ._objects import broadcast_object_list as broadcast_object_list

@@ -64,6 +64,7 @@ def stack_of_main_thread() -> str:
 def timed_out(mesh: Mesh, peers: list[int], group: int, seconds: float) -> RuntimeError:
     """The error of having waited too long for ``peers``: which are late, and where they are."""
     found = _ask(mesh, peers, group)
+    mesh.silent.update(set(peers) - found.keys())
     own = mesh.calls[group]
     late = [p for p in peers if p not in found or int(found[p].partition("\n")[0]) < own]
     lines = [f"Timed out waiting {int(seconds * 1000)}ms for recv operation to complete"]

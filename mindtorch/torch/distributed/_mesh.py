@@ -48,6 +48,7 @@ class Mesh:
         self.stuck = False
         self.calls: dict[int, int] = defaultdict(int)
         self.answers: dict[int, str] = {}
+        self.silent: set[int] = set()
         if size > 1:
             self._connect_all(store)
 
@@ -175,11 +176,28 @@ class Mesh:
                         connection.shutdown(socket.SHUT_WR)
 
     def wait_until_left(self) -> bool:
-        """Wait for all peers to have ended; whether all of them, and this one, did so in order."""
+        """Wait for all peers to have ended; whether all of them, and this one, did so in order.
+
+        After a failure, peers that can tell their own traceback are waited for, not longer than
+        they are given for it; and mpiexec, which ends the job by the status of who leaves first,
+        has a moment to see that of the process that failed.
+        """
+        end = time.monotonic() + _failure.GRACE + 1
         with self.changed:
-            while any(p not in self.left and p not in self.lost for p in self.peers):
-                self.changed.wait(1.0)
-            return not self.failed and not self.stuck and self.left >= set(self.peers)
+            while not self._ended(self.left | self.lost.keys()):
+                own = self.failed or self.stuck
+                if own and (self._ended(self.left | self.silent) or time.monotonic() > end):
+                    break
+                self.changed.wait(0.2)
+            if self.failed or self.stuck:
+                return False
+            failed = self.lost.keys() - self.left
+        if failed:
+            time.sleep(_failure.GRACE)
+        return not failed
+
+    def _ended(self, known: set[int]) -> bool:
+        return known >= self.peers.keys()
 
 
 def _own_address() -> str:

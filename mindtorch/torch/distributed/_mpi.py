@@ -12,9 +12,15 @@ import importlib.util
 import os
 import secrets
 import socket
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeout
+from datetime import timedelta
 from functools import cache
 from typing import Any
 
+from ._errors import DistStoreError
 from ._process_manager import ProcessManager
 from ._store import Store
 
@@ -71,9 +77,33 @@ def _start() -> Any:
     return mpi
 
 
-def share(value: Any) -> list[Any]:
+def share(value: Any, timeout: timedelta) -> list[Any]:
     """Under mpiexec: the values of all processes, in all of them."""
-    return list(_start().COMM_WORLD.allgather(value))
+    return list(_within(timeout, lambda: _start().COMM_WORLD.allgather(value)))
+
+
+def _within(timeout: timedelta, function: Callable[[], Any]) -> Any:
+    """The result of what MPI cannot give up; the thread stays in it when it does not come back."""
+    done: Future[Any] = Future()
+
+    def work() -> None:
+        try:
+            done.set_result(function())
+        except BaseException as error:
+            done.set_exception(error)
+
+    threading.Thread(target=work, name="start of MPI", daemon=True).start()
+    seconds = timeout.total_seconds()
+    try:
+        return done.result(seconds)
+    except FutureTimeout:
+        if done.done():
+            raise
+    rank, size = launched() or (os.environ.get("RANK", "?"), os.environ.get("WORLD_SIZE", "?"))
+    raise DistStoreError(
+        f"Timed out after {seconds:g} seconds waiting for clients: rank {rank} of {size} is in "
+        "init_process_group, others did not come; they have ended or hang before it"
+    )
 
 
 def _offer(rank: int, size: int) -> str:
@@ -90,7 +120,7 @@ def _offer(rank: int, size: int) -> str:
     return "new"
 
 
-def communicator(store: Store, rank: int, size: int) -> Any:
+def communicator(store: Store, rank: int, size: int, timeout: timedelta) -> Any:
     """A communicator of all processes of the store; None when not all of them can have MPI."""
     global _job
     if size == 1:
@@ -103,9 +133,9 @@ def communicator(store: Store, rank: int, size: int) -> Any:
             store.set("mpi/job", secrets.token_hex(8))
         _job = store.get("mpi/job").decode()
         with ProcessManager(store, _job, rank, size, [host for _, host in offers]):
-            return _world()
+            return _within(timeout, _world)
     if len(kinds) == 1 and "none" not in kinds:
-        return _world()
+        return _within(timeout, _world)
     return None
 
 

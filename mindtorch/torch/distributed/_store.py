@@ -13,6 +13,8 @@ from collections.abc import Callable, Iterator
 from datetime import timedelta
 from typing import Any
 
+from ._errors import DistNetworkError, DistStoreError
+
 __all__ = ["FileStore", "HashStore", "PrefixStore", "Store", "TCPStore", "read_exactly"]
 
 _SET, _GET, _ADD, _CHECK, _DELETE, _COUNT, _SWAP = range(7)
@@ -57,7 +59,7 @@ class Store:
         pause = 0.001
         while not self.check(keys):
             if time.monotonic() > end:
-                raise RuntimeError(
+                raise DistStoreError(
                     f"wait timeout after {int(limit.total_seconds() * 1000)}ms, keys: "
                     f"{', '.join(keys)}"
                 )
@@ -241,13 +243,17 @@ class TCPStore(Store):
         if world_size is not None and wait_for_workers:
             self.add("init/", 1)
             if is_master:
-                self._await(lambda: self.add("init/", 0) >= world_size)
+                self._await_clients(world_size)
 
-    def _await(self, done: Callable[[], bool]) -> None:
-        end = time.monotonic() + self.timeout.total_seconds()
-        while not done():
+    def _await_clients(self, count: int) -> None:
+        seconds = self.timeout.total_seconds()
+        end = time.monotonic() + seconds
+        while (come := self.add("init/", 0)) < count:
             if time.monotonic() > end:
-                raise RuntimeError("Timed out waiting for clients to join the TCPStore")
+                raise DistStoreError(
+                    f"Timed out after {int(seconds) + 1} seconds waiting for clients. "
+                    f"{come}/{count} clients joined."
+                )
             time.sleep(0.005)
 
     @property
@@ -257,8 +263,14 @@ class TCPStore(Store):
 
     def _ask(self, command: int, key: str, *values: bytes) -> bytes:
         with self._lock:
-            _send_parts(self._connection, command, [key.encode(), *values])
-            failed, parts = _read_parts(self._connection)
+            try:
+                _send_parts(self._connection, command, [key.encode(), *values])
+                failed, parts = _read_parts(self._connection)
+            except OSError as error:
+                raise DistNetworkError(
+                    f"the store at ({self.host}, {self.port}), which the first process keeps, "
+                    f"does not answer: {error}"
+                ) from error
         if failed:
             raise RuntimeError(parts[0].decode())
         return parts[0]
@@ -282,14 +294,14 @@ def _connect(host: str, port: int, timeout: timedelta) -> socket.socket:
             connection = socket.create_connection((host, port), timeout=10)
         except OSError as error:
             if time.monotonic() > end:
-                raise RuntimeError(
+                raise DistNetworkError(
                     f"The client socket has timed out after "
                     f"{int(timeout.total_seconds() * 1000)}ms while trying to connect to "
                     f"({host}, {port})."
                 ) from error
             time.sleep(0.05)
             continue
-        connection.settimeout(None)
+        connection.settimeout(max(timeout.total_seconds(), 1.0))
         connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         return connection
 

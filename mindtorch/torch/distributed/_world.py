@@ -217,7 +217,7 @@ def init_process_group(
         raise ValueError(f"rank {rank} is not in [0, {world_size})")
     _world.store = store
     _world.mesh = Mesh(store, rank, world_size, limit)
-    _world.communicator = _mpi.communicator(store, rank, world_size)
+    _world.communicator = _mpi.communicator(store, rank, world_size, limit)
     if name == "mpi" and _world.communicator is None and world_size > 1:
         raise RuntimeError("backend 'mpi': not all processes of the group can use MPI together")
     _world.numbers = itertools.count(1)

@@ -58,12 +58,13 @@ def _by_environment(parsed: Any, rank: int, size: int, timeout: timedelta) -> An
 def _by_mpi(rank: int, size: int, timeout: timedelta) -> Store:
     """Under mpiexec: the first process makes the store, and MPI tells the others where it is."""
     host = socket.gethostname()
-    hosts = _mpi.share(host)
+    hosts = _mpi.share(host, timeout)
     store = None
     if rank == 0:
         host = "127.0.0.1" if len(set(hosts)) == 1 else socket.gethostbyname(host)
         store = TCPStore(host, 0, size, True, timeout, wait_for_workers=False)
-    host, port = _mpi.share((store.host, store.port) if store is not None else None)[0]
+    place = (store.host, store.port) if store is not None else None
+    host, port = _mpi.share(place, timeout)[0]
     return store or TCPStore(host, port, size, False, timeout, wait_for_workers=False)
 
 

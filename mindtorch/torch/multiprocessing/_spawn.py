@@ -99,7 +99,7 @@ class ProcessContext:
             if process.is_alive():
                 process.terminate()
         for process in self.processes:
-            process.join(grace_period if grace_period is not None else 30)
+            process.join(grace_period if grace_period is not None else 5)
             if process.is_alive():
                 process.kill()
                 process.join()
