@@ -160,7 +160,7 @@ def test_a_record_that_cannot_be_written_ends_the_run(
         raise OSError(28, "No space left on device")
 
     writer = ArrayWriter(tmp_path / "arrays.npz", 2**20)
-    monkeypatch.setattr(np.lib.format, "write_array", full)
+    monkeypatch.setattr(np.lib.format, "write_array_header_1_0", full)
     with pytest.raises(RecordNotWrittenError, match="No space left"):
         writer.add(np.ones(3), "float64", store=True)
     assert not issubclass(RecordNotWrittenError, Exception)

@@ -7,12 +7,13 @@ two runs can be compared though neither kept its values.
 """
 
 import base64
-import functools
 import math
 import zlib
 from dataclasses import dataclass
 
 import numpy as np
+
+from .figures_loops import BUCKETS, digest_words, power_sums
 
 __all__ = [
     "ULP_EDGES",
@@ -28,7 +29,6 @@ __all__ = [
     "wide",
 ]
 
-BLOCK, BUCKETS = 2**16, 16
 ULP_EDGES = (0, 1, 2, 4, 8, 16, 64, 256, 1024, 2**14, 2**20)
 
 
@@ -45,45 +45,12 @@ class Figures:
     sketch: str
 
 
-@functools.cache
-def _signs() -> tuple[np.ndarray, np.ndarray]:
-    """Signs within a block, and of the blocks."""
-    generator = np.random.Generator(np.random.PCG64(20))
-    both = np.array([-1.0, 1.0], np.float32)
-    return both[generator.integers(0, 2, BLOCK)], both[generator.integers(0, 2, 2**15)]
-
-
-def _sketch(flat: np.ndarray) -> np.ndarray:
-    inner, outer = _signs()
-    if flat.size <= BLOCK:
-        total = np.zeros(-(-flat.size // BUCKETS) * BUCKETS, flat.dtype)
-        np.multiply(flat, inner[: flat.size], out=total[: flat.size])
-    else:
-        total, product = np.zeros(BLOCK, flat.dtype), np.empty(BLOCK, flat.dtype)
-        for number, start in enumerate(range(0, flat.size, BLOCK)):
-            part = flat[start : start + BLOCK]
-            np.multiply(part, inner[: part.size], out=product[: part.size])
-            add = np.add if outer[number % outer.size] > 0 else np.subtract
-            add(total[: part.size], product[: part.size], out=total[: part.size])
-    return np.asarray(total.reshape(-1, BUCKETS).sum(0, dtype=np.float64))
-
-
 def digest_of(array: np.ndarray, dtype: str) -> str:
     """A name for the dtype, shape and bytes of a C-contiguous array."""
-    head = zlib.crc32(f"{dtype}{array.shape}".encode())
     flat = array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
     whole = flat.size & ~7
-    words = int(np.bitwise_xor.reduce(flat[:whole].view(np.uint64)))
-    words ^= int.from_bytes(flat[whole:].tobytes(), "little")
-    return f"{zlib.crc32(flat.data, head):08x}{words:016x}{array.size:x}"
-
-
-def _mean(flat: np.ndarray) -> float:
-    """The mean, from sums of blocks in the array's own type."""
-    whole = flat.size - flat.size % BLOCK
-    sums = flat[:whole].reshape(-1, BLOCK) @ np.ones(BLOCK, flat.dtype)
-    total = float(sums.sum(dtype=np.float64)) + float(flat[whole:].sum(dtype=np.float64))
-    return total / flat.size
+    head = zlib.crc32(f"{dtype}{array.shape}".encode() + flat[whole:].tobytes())
+    return f"{head:08x}{digest_words(flat[:whole].view(np.uint64)):016x}{array.size:x}"
 
 
 def figures_of(array: np.ndarray, digest: str) -> Figures:
@@ -95,18 +62,17 @@ def figures_of(array: np.ndarray, digest: str) -> Figures:
         flat = flat.astype(np.float64)
     if flat.size == 0:
         return Figures(digest, 0.0, 0.0, 0.0, 0, "")
-    largest, odd = max(float(flat.max()), -float(flat.min())), 0
+    odd, (largest, total, squares, sketch) = 0, power_sums(flat)
     if not math.isfinite(largest):
         finite = np.isfinite(flat)
         odd = int(flat.size - finite.sum())
         flat = np.where(finite, flat, 0).astype(flat.dtype)
-        largest = float(np.abs(flat).max())
-    if flat.dtype == np.float32 and largest > 1e15:  # squares would overflow
-        flat = flat.astype(np.float64)
+        largest, total, squares, sketch = power_sums(flat)
+    if flat.dtype == np.float32 and largest > 1e15:  # sums of squares overflow
+        largest, total, squares, sketch = power_sums(flat.astype(np.float64))
     with np.errstate(over="ignore"):
-        norm = math.sqrt(float(np.dot(flat, flat)))
-        text = base64.b64encode(_sketch(flat).astype(np.float32).tobytes()).decode()
-    return Figures(digest, largest, _mean(flat), norm, odd, text)
+        text = base64.b64encode(sketch.astype(np.float32).tobytes()).decode()
+    return Figures(digest, largest, total / flat.size, math.sqrt(squares), odd, text)
 
 
 def sketch_of(text: str) -> np.ndarray:

@@ -13,7 +13,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -422,7 +422,7 @@ class Recorder:
     def _write(self) -> None:
         """Write the step, and let go of what it held."""
         self.step.full = self.full
-        line = json.dumps(asdict(self.step))
+        line = json.dumps(self.step, default=vars)
         self.room -= len(line)
         if self.room <= 0:
             self.record.steps_without_events += 1

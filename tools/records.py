@@ -36,7 +36,7 @@ __all__ = [
     "write_text_atomically",
 ]
 
-FORMAT = 3
+FORMAT = 4
 ARRAYS = "arrays.npz"
 UNWRITTEN = 74  # a process's exit status: its record cannot be written
 
@@ -286,13 +286,15 @@ class ArrayWriter:
         if store and name not in self.names and array.nbytes <= self.room:
             try:
                 with self.archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    np.lib.format.write_array(file, array, allow_pickle=False)
+                    head = np.lib.format.header_data_from_array_1_0(array)
+                    np.lib.format.write_array_header_1_0(file, head)
+                    file.write(array.reshape(-1).view(np.uint8).data)
             except OSError as error:
                 raise RecordNotWrittenError(error) from None
             self.names.add(name)
             self.room -= array.nbytes
         return Recorded(
-            shape=array.shape, dtype=dtype, stored=name in self.names, **dataclasses.asdict(found)
+            shape=array.shape, dtype=dtype, stored=name in self.names, **vars(found)
         )
 
     def read(self, recorded: Recorded) -> np.ndarray:
