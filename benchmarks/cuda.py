@@ -284,18 +284,6 @@ STAGES: dict[str, Callable[..., Any]] = {
 # --- the whole -----------------------------------------------------------------------------------
 
 
-def find_toolkit() -> None:
-    """Tell numba-cuda where NVVM is, where only an installed toolkit has it."""
-    if any(os.environ.get(name) for name in ("CUDA_HOME", "CUDA_PATH")):
-        return
-    compiler = shutil.which("nvcc")
-    places = [Path(compiler).resolve().parent.parent] if compiler else []
-    for place in (*places, Path("/usr/local/cuda")):
-        if (place / "nvvm").is_dir():
-            os.environ["CUDA_HOME"] = str(place)
-            return
-
-
 class Results:
     """What is known so far, written to the page and beside it after every change."""
 
@@ -342,7 +330,6 @@ def options_of(arguments: list[str] | None) -> argparse.Namespace:
 def main(arguments: list[str] | None = None) -> int:
     options = options_of(arguments)
     simulated = os.environ.get("NUMBA_ENABLE_CUDASIM") == "1"
-    find_toolkit()
     if simulated != options.tiny:
         print("--tiny is for the simulator (NUMBA_ENABLE_CUDASIM=1), the rest for a GPU")
         return 2

@@ -127,6 +127,12 @@ def bad_indices_are_reported_late() -> None:
     table = nn.Embedding(3, 2, device="cuda")
     z = table(torch.tensor([7], device="cuda"))
     raises(RuntimeError, "index is out of range", z.tolist)
+    scores = torch.zeros(2, 3, device="cuda", requires_grad=True)
+    target, weight = torch.tensor([1, 7], device="cuda"), torch.ones(3, device="cuda")
+    loss = nn.functional.cross_entropy(scores, target, weight)
+    loss.backward()  # no class 7 is read here, either
+    raises(torch.AcceleratorError, "index is out of range", loss.item)
+    assert scores.grad is not None and scores.grad[1].tolist() == [0.0, 0.0, 0.0]
     assert x.tolist() == [0.0, 1.0, 2.0, 3.0]
 
 

@@ -1,23 +1,31 @@
 """Translate the CUDA kernels to PTX without a GPU: run as a program where numba-cuda and NVVM are
 installed (``pip install "numba-cuda[cu12]"``; no driver is needed).
 
-    python tests/cuda_translate.py [--all] [--part i/n] [names...]
+    python tests/cuda_translate.py [--all] [--part i/n] [--keep FOLDER] [names...]
 
 The op table's small cases are called as on a GPU, but device memory is host memory of zeros and a
 launch translates its kernel for the types of its arguments and does not run it. So every kernel is
 typed and compiled as it would be on a GPU, which the simulator, where kernels are plain Python,
-cannot show. Prints a JSON object: kernels translated, and what did not translate.
+cannot show. Where NVIDIA's assembler is found (``ptxas``, of the package ``nvidia-cuda-nvcc``) each
+is assembled for the H200's capability. Prints a JSON object: kernels translated, what did not
+translate or assemble, and what kernels need of registers, shared and local memory at most.
 """
 
 from __future__ import annotations
 
 import argparse
 import importlib
+import importlib.util
 import json
+import re
+import shutil
+import subprocess
 import sys
+import tempfile
 import time
 import types
 import warnings
+from pathlib import Path
 from typing import Any
 
 import numba
@@ -28,9 +36,11 @@ from mindtorch.kernels.cuda import faults, gemm, launch, memory, streams
 
 cuda: Any = importlib.import_module("numba.cuda")
 dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
-CAPABILITY = (8, 0)
+CAPABILITY = (9, 0)
 translated: dict[Any, int] = {}
 failed: dict[str, str] = {}
+needs: dict[str, dict[str, int]] = {}
+folder = Path(tempfile.mkdtemp())
 
 
 def _types(arguments: Any) -> tuple[Any, ...]:
@@ -53,12 +63,48 @@ def translate(kernel: Any, arguments: Any) -> None:
     try:
         ptx, _ = cuda.compile_ptx(kernel.py_func, signature, cc=CAPABILITY)
         translated[key] = len(ptx)
+        assemble(f"{kernel.py_func.__name__}_{len(translated)}", ptx)
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
         text = " | ".join([*lines[:3], *lines[-6:]])
         name = f"{kernel.py_func.__module__}.{kernel.py_func.__name__} {signature}"
         failed[name] = f"{type(error).__name__}: {text}"[:1500]
         print(name, failed[name], file=sys.stderr, flush=True)
+
+
+def assembler() -> str | None:
+    """The path of ``ptxas``; None where there is none."""
+    found = shutil.which("ptxas")
+    spec = None if found else importlib.util.find_spec("nvidia")
+    for place in (spec.submodule_search_locations or []) if spec else []:
+        found = next(map(str, Path(place).glob("*/bin/ptxas")), found)
+    return found
+
+
+def assemble(name: str, ptx: str) -> None:
+    """Make machine code of a kernel and note what it needs.
+
+    Raises:
+        RuntimeError: the assembler refuses it.
+    """
+    path = folder / f"{name}.ptx"
+    path.write_text(ptx.rstrip("\0"))
+    if ASSEMBLER is None:
+        return
+    target = "sm_" + "".join(map(str, CAPABILITY))
+    command = [ASSEMBLER, "-v", f"-arch={target}", str(path), "-o", str(path.with_suffix(".bin"))]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(done.stderr)
+    found = {
+        kind: int(number)
+        for kind in ("registers", "bytes stack frame", "bytes spill stores", "bytes smem")
+        for number in re.findall(rf"(\d+) {kind}", done.stderr)
+    }
+    needs[name] = found
+
+
+ASSEMBLER = assembler()
 
 
 class HostMemory(memory.DeviceArray):
@@ -130,12 +176,26 @@ class _Cell:
         self.flat = memory.DeviceArray(memory.Memory(cell.view(np.uint8), 8), 0, 1, cell.dtype)
 
 
+def most() -> dict[str, list[Any]]:
+    """For each thing that kernels need, the kernels that need most of it."""
+    kinds = {kind for found in needs.values() for kind in found}
+    return {
+        kind: sorted(((found.get(kind, 0), name) for name, found in needs.items()))[-5:]
+        for kind in sorted(kinds)
+    }
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--part", default="0/1")
+    parser.add_argument("--keep", type=Path, help="a folder for the kernels' PTX and machine code")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    global folder
+    if options.keep:
+        folder = options.keep
+        folder.mkdir(parents=True, exist_ok=True)
     warnings.simplefilter("ignore")
     importlib.import_module("mindtorch.torch.nn.functional")
     assert not launch.SIMULATED, "translation needs numba's compiler, not its simulator"
@@ -157,6 +217,7 @@ def main() -> None:
     print(json.dumps({
         "kernels": len(kernels), "translations": sum(map(bool, translated.values())),
         "failed": failed, "not reached": errors, "seconds": time.perf_counter() - start,
+        "assembled": len(needs), "most": most(),
     }))  # fmt: skip
 
 

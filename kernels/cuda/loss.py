@@ -133,7 +133,7 @@ def _kernels(dtype: Any) -> tuple[Any, Any]:
             k = (i // inner) % classes
             r = i // (inner * classes) * inner + i % inner
             t = target[r]
-            if t == ignored:
+            if t == ignored or t < 0 or t >= classes:
                 gx[i] = 0
             else:
                 slope = np.float64(g[r * step])
