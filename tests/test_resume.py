@@ -27,7 +27,8 @@ def until_done(folder: Path, repository: Path, kills: int, draw: random.Random) 
     while "done" not in log.read_text():
         before = len(log.read_text().splitlines())
         process = subprocess.Popen(command, env=environment)
-        wanted = before + draw.randint(1, 2 * STEPS // (kills + 1))
+        # so early that what is left suffices for the kills to come, also where this process is slow
+        wanted = before + draw.randint(1, max(1, (STEPS - before) // (2 * (kills - killed + 1))))
         limit = time.monotonic() + 120
         while killed < kills and process.poll() is None and time.monotonic() < limit:
             if len(log.read_text().splitlines()) >= wanted:

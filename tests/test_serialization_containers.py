@@ -27,12 +27,13 @@ def _checkpoint(t: Any) -> Any:
     optimizer.step()
     with quiet():
         sparse = t.sparse_coo_tensor(t.tensor([[0, 0, 1], [2, 2, 0]]), t.tensor([1.0, 2, 3]))
+        rows = base.to_sparse_csr()
     return OrderedDict(
         base=base, strided=base[1:3, ::2], turned=base.t(), repeated=t.ones(1, 3).expand(4, 3),
         overlapping=base.as_strided((3, 3), (1, 1)), tail=base.view(-1)[3:],
         low=base.bfloat16()[1], complex=(base + 1j * base)[::2], empty=base[:0],
         zero=t.tensor(3.0), nested={"list": [base, (base[0], {1: base[:, 1]})], "set": {1, 2}},
-        sparse=sparse, rows=base.to_sparse_csr(), optimizer=optimizer.state_dict(),
+        sparse=sparse, rows=rows, optimizer=optimizer.state_dict(),
         model=table.state_dict(), size=base.shape, dtype=t.float16, device=t.device("cpu"),
         parameter=t.nn.Parameter(base), gradient=table.weight.grad, words=Counter("aab"),
         last=t.zeros(2, 3, 4, 5).to(memory_format=t.channels_last), bytes=bytearray(b"x"),

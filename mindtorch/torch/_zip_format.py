@@ -237,7 +237,7 @@ class ArchiveReader:
         return bytes(result)
 
     def read_into(self, name: str, target: memoryview) -> None:
-        """Fill ``target``, which must have the record's size; its checksum must agree, if any."""
+        """Fill ``target``, which must have the record's size."""
         entry = self._entry(name)
         if len(target) != entry.file_size:
             raise self._damaged(name, "sizes disagree")
@@ -248,7 +248,11 @@ class ArchiveReader:
             self._file.seek(start)
             if not _fill(self._file, target):
                 raise self._damaged(name, "file read failed")
-        if entry.CRC and zlib.crc32(target) != entry.CRC:
+
+    def check(self, name: str, data: Any) -> None:
+        """An error if ``data`` is not what was saved; files may be without these checksums."""
+        checksum = self._entry(name).CRC
+        if checksum and zlib.crc32(data) != checksum:
             raise self._damaged(name, "CRC-32 check failed; mmap=True reads it all the same")
 
     def _inflate(self, name: str, entry: zipfile.ZipInfo, target: memoryview) -> None:
