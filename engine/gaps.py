@@ -47,12 +47,14 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "speed, streams, memory pools and libraries on a GPU", "cuda",
         "kernels are proven in numba's simulator; docs/gpu.md lists what a GPU has to prove"),
     Gap("feature", "symbolic shapes, and fusion into products and reductions, in compiled calls",
-        "all", "chains of elementwise ops are one loop; each shape is compiled by itself"),
+        "all", "chains of elementwise ops are one loop; each shape is compiled by itself, up to 32 "
+        "captures of a function, and replayed beyond them"),
     Gap("feature", "gradients of gradients through a compiled call that draws or writes", "all",
         "raises, as torch.compile does; of other calls they are computed by calling them again"),
     Gap("feature", "errors of indices in compiled calls: where they are raised", "all",
-        "at the end of the compiled part, so the call's own try does not see them; of results that "
-        "nobody uses they are not raised at all"),
+        "at the end of the compiled part, so the call's own try does not see them, and of results "
+        "that nobody uses not at all; replayed code raises at once where the index is no result of "
+        "ops that wait"),
     Gap("feature", "compiled calls: library functions that are replaced after the capture", "all",
         "torch.nn.functional.relu = mine is not seen; torch.compiler.reset() forgets captures"),
     Gap("feature", "torch.autograd.forward_ad", "all",

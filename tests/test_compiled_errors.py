@@ -126,3 +126,22 @@ def _code(child: int) -> int:
     os.kill(child, 9)
     os.waitpid(child, 0)
     return -1
+
+
+def test_an_argument_may_be_a_part_of_what_the_function_writes() -> None:
+    """The function's own tensor reaches beyond the argument in the memory that they share."""
+    found = []
+    for wrap in (lambda f: f, torch.compile):
+        whole = torch.arange(6.0).view(2, 3)
+
+        def step(x: Any, whole: Any = whole) -> Any:
+            doubled = whole * 2
+            x.add_(1)
+            whole.mul_(2)
+            return x + doubled[0], whole.sum()
+
+        call = wrap(step)
+        for part in (torch.ones(3), whole[0], torch.ones(3), whole[1], whole.view(-1)[1:4]):
+            found.append([each.tolist() for each in call(part)])
+        found.append(whole.tolist())
+    assert found[:6] == found[6:]

@@ -151,3 +151,32 @@ def test_a_gradient_may_be_a_tensor_from_outside() -> None:
         step()
         assert a.grad.tolist() == [0, 1, 2] and b.grad.tolist() == [1, 2, 3]
         assert a.grad.data_ptr() == given.data_ptr()
+
+
+def gradients_of(function: Callable[..., Any], results: list[int]) -> list[Any]:
+    """The gradients of two leaves, from a backward pass through some of a call's results."""
+    a = torch.tensor([0.0, 1.0, 4.0], requires_grad=True)
+    b = torch.ones(3, requires_grad=True)
+    made = function(a, b)
+    torch.autograd.backward([made[i].sum() * (i + 1) for i in results])
+    return [None if x.grad is None else x.grad.tolist() for x in (a, b)]
+
+
+@pytest.mark.parametrize("results", [[0], [1], [2], [0, 1], [1, 2], [0, 1, 2]], ids=str)
+def test_results_without_a_gradient_take_no_part(results: list[int]) -> None:
+    """A gradient that does not arrive is no zero: it makes no NaN of a root at 0, and leaves that
+    nothing leads to keep none."""
+    function = lambda a, b: (a.sqrt().sum(), b * 3, (a * b).sum())  # noqa: E731
+    call = jit(function)
+    for _ in range(3):
+        assert gradients_of(call, results) == gradients_of(function, results)
+    assert not call.eager and call.traces == 1
+
+
+def test_backward_passes_that_may_fail_are_left_to_the_tape() -> None:
+    """The gradient of a determinant asks whether a matrix has an inverse."""
+    call = jit(lambda x: torch.linalg.slogdet(x)[1])
+    for factor in (1.0, 2.0, 4.0):
+        x = torch.eye(2).mul_(factor).requires_grad_()
+        call(x).backward()
+        assert x.grad.tolist() == [[1 / factor, 0], [0, 1 / factor]]

@@ -109,6 +109,29 @@ def arrays() -> Iterator[Any]:
         yield from (part, window, total)
 
 
+def mistakes() -> Iterator[Any]:
+    """Indices out of range are caught where they are used, and what came before has happened."""
+    table, state = torch.randn(4, 3, requires_grad=True), torch.zeros(2)
+    uses = [
+        lambda i: F.embedding(i, table).sum(), lambda i: table[i].sum(),
+        lambda i: F.cross_entropy(table[:2], i), lambda i: table.gather(0, i.view(2, 1)).sum(),
+        lambda i: torch.zeros(4).scatter_add(0, i, table[0, :2]).sum(),
+        lambda i: table.index_select(0, i).sum(), lambda i: table[0].take(i).sum(),
+    ]  # fmt: skip
+    for use in uses:
+        for places in ([0, 2], [1, 4], [1, -1], [2, 1]):
+            try:
+                state.add_(1)
+                value = use(torch.tensor(places))
+                state.mul_(2)
+                value.backward()
+                yield value
+            except (IndexError, RuntimeError) as error:
+                yield f"{type(error).__name__}: {error}"
+            yield state
+    yield table.grad
+
+
 def derivatives() -> Iterator[Any]:
     """Second derivatives, transformations, recurrent networks, ops with sizes that data decides."""
     x = torch.randn(4, 4, requires_grad=True)
@@ -130,7 +153,7 @@ def seen(script: Any) -> list[Any]:
     return [plain(x) for x in script()]
 
 
-@pytest.mark.parametrize("script", [training, memory, arrays, derivatives])
+@pytest.mark.parametrize("script", [training, memory, arrays, mistakes, derivatives])
 def test_a_script_gives_what_it_gives_eagerly(script: Any) -> None:
     """Numbers, arrays and texts, bit for bit."""
     expected = seen(script)

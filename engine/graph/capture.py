@@ -49,6 +49,7 @@ class Capture(Trace):
         self.alive: list[weakref.ref[Tensor]] = []
         self.steps: list[Any] = []
         self.left = ""
+        self.whole = False  # whether what is traced cannot go on op by op
         self.hooked = False
         self.started = next(tape._sequence)
         self.saved: list[tuple[int, Value]] = []
@@ -96,6 +97,10 @@ class Capture(Trace):
             place = self.argument_of.get(id(tensor._storage.memory))
             if place is not None and self.arguments[place] is not tensor:
                 self.found_argument = True
+                argument = self.arguments[place]
+                start = tensor._offset - argument._offset
+                if start < 0 or start + tensor.aval.extent > argument.aval.extent:
+                    raise TracingError("more of an argument's memory than the argument shows")
         return super().value_of(tensor)
 
     def _capture(self, tensor: Tensor) -> _Written:
@@ -209,7 +214,7 @@ class Capture(Trace):
 
     def leave(self, reason: str) -> None:
         """Run what was traced; from here on the call runs op by op."""
-        if state.interpreters[-1] is not self:
+        if self.whole or state.interpreters[-1] is not self:
             refuse_data(reason)
         if not self.left:
             self.left = f"{user_line()} needs {reason}"

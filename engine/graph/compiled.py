@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
+
+from mindtorch.kernels.locks import lock
 
 from .. import backward_pass, tape
 from ..autodiff import grad_mode, gradients
@@ -17,13 +20,57 @@ from .ir import DRAW, Graph, Node, Value
 from .segment import ARGUMENT, CAPTURED, MADE, Place, Segment, Source, compiled, lay
 from .trace import TracingError, _strong
 
+# of so many results at most each has a backward pass of its own
+_MOST_PARTS = 8
+
+
+class Part:
+    """The gradients of the targets, computed from those of some results.
+
+    Attributes:
+        saved: the memory of the call that it reads.
+    """
+
+    def __init__(
+        self, graph: Graph, sources: list[tuple[Value, Source]], gradients: list[Value | None]
+    ) -> None:
+        self.saved = [s.key for _, s in sources if s.kind == MADE]
+        self._lock = lock()
+        self._graph = graph
+        self._sources = sources
+        self._gradients = gradients
+        self._segment: Segment | None = None
+        self._results: list[Any] = []
+
+    @property
+    def segment(self) -> Segment:
+        """The graph bound to memory, which happens when it is first asked for."""
+        with self._lock:
+            if self._segment is None:
+                keys = [None if v is None else ("gradient", i)
+                        for i, v in enumerate(self._gradients)]  # fmt: skip
+                outputs = [(k, v) for k, v in zip(keys, self._gradients, strict=True) if k]
+                made = compiled(self._graph, self._sources, outputs, [], [])  # type: ignore[arg-type]
+                avals = dict(zip(made.numbers, made.avals, strict=True))
+                self._results = [(k, avals.get(k)) for k in keys]
+                self._segment = made
+        return self._segment
+
+    def run(self, made: dict[Any, Any], arguments: list[Any]) -> list[Tensor | None]:
+        """The gradients, None where there are none."""
+        segment = self.segment
+        made = dict(made)
+        segment.run(made, arguments)
+        return [None if key is None else make(made[key], a) for key, a in self._results]
+
 
 class Backward:
     """The gradients of a compiled call's results with respect to what it was given.
 
     Attributes:
         targets: where the gradients go: arguments and captured tensors.
-        segment: computes them from the results' gradients, which follow the arguments.
+        whole: computes them from the results' gradients, which follow the arguments.
+        parts: each computes them from the gradient of one result.
         error: raised instead, for results whose graph was already freed.
     """
 
@@ -31,12 +78,19 @@ class Backward:
         self.roots = roots
         self.targets = targets
         self.error = error
-        self.segment: Segment | None = None
+        self.whole: Part | None = None
+        self.parts: list[Part] = []
         # the call's results that have gradients, computed again eagerly from its arguments
         self.again: Callable[[Any], list[Tensor] | None] | None = None
         self.order: list[int] = []
-        self.numbers: list[Any] = []
-        self.saved: list[int] = []
+
+    @functools.cached_property
+    def saved(self) -> list[Any]:
+        """The memory of the call that passes read."""
+        keys = [key for part in self.parts for key in part.saved]
+        if self.whole is not None:
+            keys += [s.key for s in self.whole.segment.sources if s.kind == MADE]
+        return list(dict.fromkeys(keys))
 
 
 class _Avals:
@@ -61,7 +115,7 @@ class CompiledNode:
         self.out_avals = backward.roots
         self.metadata: dict[Any, Any] = {}
         self.sequence = next(tape._sequence)
-        if backward.segment is None:
+        if backward.whole is None:
             self.made: dict[int, Any] = {}
             self.arguments: Any = ()
             return
@@ -73,12 +127,12 @@ class CompiledNode:
         self.versions = [x._version for x in self._read()]
 
     def _read(self) -> list[Tensor]:
-        if self.backward.segment is None:
+        if self.backward.whole is None:
             return []
         count = len(self.arguments)
         return [
             self.arguments[s.key] if s.kind == ARGUMENT else s.key
-            for s in self.backward.segment.sources
+            for s in self.backward.whole.segment.sources
             if s.kind == CAPTURED or (s.kind == ARGUMENT and s.key < count)
         ]
 
@@ -108,17 +162,26 @@ class CompiledNode:
                 raise tape._modified(tensor, version, None, 0)
         if state.grad_enabled or (state.interpreters and graph_under_way() is None):
             return self._recorded(gradients)
+        backward = self.backward
+        here = [i for i, g in enumerate(gradients) if g is not None]
+        if len(here) == len(gradients) or not (backward.parts or backward.again):
+            return self._run(backward.whole, gradients)
+        if not backward.parts:
+            return self._recorded(gradients)
+        found: list[Any] = [None] * len(backward.targets)
+        for i in here:
+            for place, more in enumerate(self._run(backward.parts[i], gradients)):
+                if more is not None:
+                    before = found[place]
+                    found[place] = more if before is None else before + more
+        return found
+
+    def _run(self, part: Any, gradients: Any) -> list[Tensor | None]:
         given = [
             full_flat(a.shape, a.dtype, 0) if g is None else laid_out(g, a)
             for g, a in zip(gradients, self.out_avals, strict=True)
         ]
-        made = dict(self.made)
-        segment = self.backward.segment
-        segment.run(made, [*self.arguments, *given])  # type: ignore[union-attr]
-        return [
-            make(made[number], described) if number is not None else None
-            for number, described in self.backward.numbers
-        ]
+        return part.run(self.made, [*self.arguments, *given])
 
     def _recorded(self, given: Any) -> Any:
         """The gradients of the targets with a history, or inside of vmap: the call is made again,
@@ -311,20 +374,35 @@ def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
         source = Source(ARGUMENT, len(capture.arguments) + i, False, described)
         capture.sources.append((value, source))
         cotangents.append(capture._tensor(value))
-    walk = backward_pass.Pass(False, True, leaves, False)
+    backward = Backward(avals, sources, "")
+    roots_of = [(tape.node_of(x), x._output_index) for x in roots]
+    starts = [(*root, g) for root, g in zip(roots_of, cotangents, strict=True)]
+    alone = starts if 1 < len(starts) <= _MOST_PARTS else []
+    capture.whole = True
     try:
         with grad_mode(False):
-            walk.run([
-                (tape.node_of(x), x._output_index, g)
-                for x, g in zip(roots, cotangents, strict=True)
-            ])  # fmt: skip
+            for some in (starts, *[[each] for each in alone]):
+                walk = backward_pass.Pass(False, True, leaves, False)
+                walk.run(some)
+                found = [walk.captured.get((id(node), index)) for node, index in leaves]
+                values = [None if g is None else capture.value_of(g) for g in found]
+                part = cut(capture, forward, values)
+                if backward.whole is None:
+                    backward.whole = part
+                else:
+                    backward.parts.append(part)
+    except TracingError:
+        del graph.nodes[forward:]
+        count = len(capture.arguments)
+        capture.sources = [
+            (v, s) for v, s in capture.sources if s.kind != ARGUMENT or s.key < count
+        ]
+        raise
     except RuntimeError as error:
         del graph.nodes[forward:]
         return Backward(avals, [], str(error))
-    backward = Backward(avals, sources, "")
-    found = [walk.captured.get((id(node), index)) for node, index in leaves]
-    values = [None if g is None else capture.value_of(g) for g in found]
-    cut(capture, backward, forward, values)
+    finally:
+        capture.whole = False
     return backward
 
 
@@ -362,9 +440,7 @@ def _leaves(capture: Capture, roots: list[Tensor]) -> tuple[list[Any], list[Sour
     return list(ends.values()), [owners[key] for key in ends]
 
 
-def cut(
-    capture: Capture, backward: Backward, forward: int, values: list[Value | None]
-) -> None:
+def cut(capture: Capture, forward: int, values: list[Value | None]) -> Part:
     """Move the nodes from ``forward`` on into the graph of the backward pass."""
     graph = capture.graph
     nodes = graph.nodes[forward:]
@@ -390,7 +466,8 @@ def cut(
         else:
             key = -1 - value.number
             sources[value.number] = (value, Source(MADE, key, True, value.aval))
-            capture.saved.append((key, value))
+            if all(key != other for other, _ in capture.saved):
+                capture.saved.append((key, value))
 
     for value in [*[v for n in nodes for v in n.inputs], *values]:
         if value is not None:
@@ -398,14 +475,4 @@ def cut(
     apart = Graph()
     apart._count = graph._count
     apart.nodes = [*repeated, *nodes]
-    outputs = [(("gradient", i), v) for i, v in enumerate(values) if v is not None]
-    capture.exit()
-    segment = compiled(apart, list(sources.values()), outputs, [], [])
-    capture.enter()
-    backward.segment = segment
-    avals = dict(zip([n for n, _ in outputs], segment.avals, strict=True))
-    backward.numbers = [
-        (("gradient", i), avals["gradient", i]) if v is not None else (None, None)
-        for i, v in enumerate(values)
-    ]
-    backward.saved = [s.key for s in segment.sources if s.kind == MADE]
+    return Part(apart, list(sources.values()), values)

@@ -111,8 +111,8 @@ def explanation(jitted: Jitted, seconds: float) -> Explanation:
     for compiled in captures:
         segments += [s for s in compiled.steps if isinstance(s, Segment)]
         hosts += sum(isinstance(s, HostCall) for s in compiled.steps)
-        if compiled.backward is not None and compiled.backward.segment is not None:
-            segments.append(compiled.backward.segment)
+        if compiled.backward is not None and compiled.backward.whole is not None:
+            segments.append(compiled.backward.whole.segment)
         guards += [g.name for g in compiled.watch.guards.values()]
         guards += [type(m).__name__ for m, _ in compiled.watch.modules.values()]
     segments += jitted.tree.segments()

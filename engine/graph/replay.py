@@ -26,6 +26,7 @@ from ..core import GRAD, Op, state
 from ..tensor import Storage, Tensor, captures, make, result_types
 from ..vmap import redraw
 from ..windows import is_seen, wanted
+from .bounds import may_fail
 from .ir import DRAW, Graph, Node, Value
 from .seen import Walk, repeat, seen
 from .segment import ARGUMENT, CONSTANT, Segment, Source, compiled
@@ -268,7 +269,8 @@ class Replay(Trace):
     # --- ops ------------------------------------------------------------------------------------
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
-        if params.get("check"):  # it may raise, and whoever called it may wait for that
+        # it may raise, and whoever called it may wait for that
+        if params.get("check") or may_fail(op, inputs, params, self._elements):
             return self.outside(op, *inputs, **params)
         try:
             values = tuple([None if x is None else self.value_of(x) for x in inputs])
@@ -429,6 +431,19 @@ class Replay(Trace):
             return False
         record = self.storages.get(id(tensor._storage.memory))
         return record is not None and record.count > 0
+
+    def _elements(self, tensor: Tensor) -> Any:
+        """The flat elements of a tensor; None where they are still to be computed or written."""
+        storage = tensor._storage
+        if storage is None:
+            return None if type(tensor.flat) is Value else tensor.flat
+        memory = storage.memory
+        buffer, record = memory.buffer, self.storages.get(id(memory))
+        if type(buffer) is Value or (record is not None and record.count > 0) or (
+            buffer.dtype != tensor.aval.dtype.np
+        ):
+            return None
+        return buffer[tensor._offset : tensor._offset + tensor.aval.extent]
 
     def data_needed(self, tensor: Tensor) -> None:
         if self in state.interpreters and self._waits(tensor):

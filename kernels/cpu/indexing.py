@@ -11,14 +11,14 @@ from mindtorch.kernels.chains import Step
 from . import elementwise
 
 
-def _checked(index: Any, size: int, axis: int, error: type[Exception] = IndexError) -> Any:
+def _checked(index: Any, size: int, axis: int) -> Any:
     """``index`` counted from the front."""
     if index.size == 0:
         return index
     low, high = index.min(), index.max()
     if high >= size or low < -size:
         wrong = index[(index >= size) | (index < -size)][0]
-        raise error(f"index {wrong} is out of bounds for dimension {axis} with size {size}")
+        raise IndexError(f"index {wrong} is out of bounds for dimension {axis} with size {size}")
     return index if low >= 0 else np.where(index < 0, index + size, index)
 
 
@@ -77,9 +77,19 @@ def add_rows(out: Any, rows: Any, value: Any, shape: Any) -> None:
     target[places] = adding(target[places], adding.reduceat(value[order], starts, 0))
 
 
-def _open(x: Any, index: Any, axis: int, error: type[Exception] = RuntimeError) -> Any:
+def _counted(
+    index: Any, size: int, axis: int, error: type[Exception] = RuntimeError, prefix: str = ""
+) -> Any:
+    """``index``, all of whose numbers count from the front."""
+    if index.size and (index.min() < 0 or index.max() >= size):
+        wrong = index[(index >= size) | (index < 0)][0]
+        raise error(f"{prefix}index {wrong} is out of bounds for dimension {axis} with size {size}")
+    return index
+
+
+def _open(x: Any, index: Any, axis: int) -> Any:
     """A tuple of index arrays that reads ``x`` at ``index`` along ``axis``."""
-    index = _checked(index, x.shape[axis], axis, error)
+    index = _counted(index, x.shape[axis], axis)
     places = []
     for i, n in enumerate(index.shape):
         if i == axis:
@@ -171,22 +181,24 @@ def index_select(out: Any, x: Any, index: Any, *, axis: int) -> None:
         return
     rows = index.reshape(-1)
     if rows.size and (rows.min() < 0 or rows.max() >= x.shape[axis]):
-        raise IndexError("index out of range in self")
+        if axis != 1:
+            raise IndexError("index out of range in self")
+        wrong = rows[(rows < 0) | (rows >= x.shape[axis])][0]
+        raise RuntimeError(
+            f"INDICES element is out of DATA bounds, id={wrong} axis_dim={x.shape[axis]}"
+        )
     np.take(x, rows, axis, out=out, mode="clip")
-
-
-def _rows(index: Any, size: int) -> Any:
-    rows = index.reshape(-1)
-    if rows.size and (rows.min() < 0 or rows.max() >= size):
-        raise RuntimeError("index out of range in self")
-    return rows
 
 
 def index_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     """``out = x`` with ``source``'s slices added to those that ``index`` names."""
     out[...] = x
     target, source = _at_least_1d(out, source)
-    rows = _rows(index, target.shape[axis])
+    rows = index.reshape(-1)
+    if axis == 0 and target.ndim > 1:  # torch reads whole rows by other means
+        _counted(rows, target.shape[axis], axis)
+    elif rows.size and (rows.min() < 0 or rows.max() >= target.shape[axis]):
+        raise IndexError("index out of range in self")
     moved = np.moveaxis(target, axis, 0)
     value = np.moveaxis(source, axis, 0).astype(out.dtype, copy=False)
     if axis == 0:
@@ -199,17 +211,15 @@ def index_copy(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     """``out = x`` with ``source``'s slices in place of those that ``index`` names."""
     out[...] = x
     target, source = _at_least_1d(out, source)
-    np.moveaxis(target, axis, 0)[_rows(index, target.shape[axis])] = np.moveaxis(source, axis, 0)
+    rows = _counted(index.reshape(-1), target.shape[axis], axis, IndexError, "index_copy_(): ")
+    np.moveaxis(target, axis, 0)[rows] = np.moveaxis(source, axis, 0)
 
 
 def index_fill(out: Any, x: Any, index: Any, value: Any, *, axis: int) -> None:
     """``out = x`` with ``value`` in the slices that ``index`` names."""
     out[...] = x
     (target,) = _at_least_1d(out)
-    rows = index.reshape(-1)
-    size = target.shape[axis]
-    if rows.size and (rows.min() < -size or rows.max() >= size):
-        raise IndexError("index out of range in self")
+    rows = _checked(index.reshape(-1), target.shape[axis], axis)
     np.moveaxis(target, axis, 0)[rows] = value.astype(out.dtype)
 
 

@@ -271,7 +271,7 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  
 
 @function(out=True)
 def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:  # noqa: A002
-    """:func:`gather` with broadcasting of the other axes."""
+    """:func:`gather` with broadcasting of the other axes; with ``dim`` from the end, too."""
     if dim is None:
         flat = movement.reshape(input, (input.aval.size,))
         return ops.gather(flat, movement.reshape(indices, (indices.aval.size,)), axis=0)
@@ -284,6 +284,7 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:  # 
     wide = [*shape]
     shape[axis], wide[axis] = indices.aval.shape[axis], input.aval.shape[axis]
     x = movement.expand(input, shape=tuple(wide))
+    indices = FUNCTIONS["where"](indices < 0, indices + wide[axis], indices)
     return ops.gather(x, movement.expand(indices, shape=tuple(shape)), axis=axis)
 
 

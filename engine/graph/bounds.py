@@ -1,0 +1,79 @@
+"""Indices out of range: found where eager code finds them, before their op waits.
+
+Kernels of waiting ops run when somebody looks, which is too late for ``except IndexError`` around
+the op. Indices whose elements are there are compared with the sizes that they index; what may fail
+runs at once and raises what it raises eagerly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from ..ops import embedding, indexing, loss
+from ..tensor import Tensor
+
+# (index tensor, the smallest index that is allowed, the first one that is not, one that is ignored)
+_Bound = tuple[Any, int, int, Any]
+
+
+def _along(inputs: Any, params: Any) -> Iterator[_Bound]:
+    shape = inputs[0].aval.shape
+    yield inputs[1], 0, shape[params["axis"]] if shape else 1, None
+
+
+def _each(first: int) -> Callable[..., Iterator[_Bound]]:
+    def bounds(inputs: Any, params: Any) -> Iterator[_Bound]:
+        for size, each in zip(inputs[0].aval.shape, inputs[first:], strict=False):
+            if each is not None:
+                yield each, -size, size, None
+
+    return bounds
+
+
+def _rows(inputs: Any, params: Any) -> Iterator[_Bound]:
+    for rows in inputs[0].aval.shape[:1]:
+        yield inputs[1], 0, rows, None
+
+
+def _classes(inputs: Any, params: Any) -> Iterator[_Bound]:
+    for classes in inputs[0].aval.shape[1:2]:
+        yield inputs[1], 0, classes, params["ignore_index"]
+
+
+def _flat(inputs: Any, params: Any) -> Iterator[_Bound]:
+    size = inputs[0].aval.size
+    yield inputs[1], -size, size, None
+
+
+_BOUNDS: dict[Any, Callable[[Any, Any], Iterator[_Bound]]] = {
+    **dict.fromkeys(
+        (
+            indexing.gather, indexing.scatter, indexing.scatter_add, indexing.scatter_reduce,
+            indexing.index_select, indexing.index_add, indexing.index_copy, indexing.index_fill,
+        ),
+        _along,
+    ),
+    **dict.fromkeys((indexing.take, indexing.put), _flat),
+    **dict.fromkeys((embedding.embedding, embedding.embedding_sparse), _rows),
+    **dict.fromkeys((loss.nll, loss.cross_entropy), _classes),
+    indexing.index: _each(1),
+    indexing.index_put: _each(2),
+}  # fmt: skip
+
+
+def may_fail(op: Any, inputs: Any, params: Any, elements: Callable[[Tensor], Any]) -> bool:
+    """Whether an index is out of range, of those whose ``elements`` are there (not None)."""
+    bounds = _BOUNDS.get(op)
+    if bounds is None:
+        return False
+    for index, low, stop, ignored in bounds(inputs, params):
+        flat = elements(index)
+        if flat is None or flat.dtype.kind not in "iu" or not flat.size:
+            continue
+        least, most = flat.min(), flat.max()
+        if least < low or most >= stop:
+            known = flat[flat != ignored] if ignored is not None else flat
+            if known.size and (known.min() < low or known.max() >= stop):
+                return True
+    return False
