@@ -365,52 +365,6 @@ def test_an_exception_leaves_tracing() -> None:
         jit(lambda a, b: a @ b)(torch.ones(2, 3), torch.ones(2, 3))
 
 
-def test_second_backward_and_double_backward_of_draws_raise() -> None:
-    """As eager graphs and torch's compiled ones do."""
-    x = torch.ones(2, requires_grad=True)
-    y = jit(lambda v: (v * v).sum())
-    made = [y(x) for _ in range(2)][-1]
-    made.backward()
-    with pytest.raises(RuntimeError, match="second time"):
-        made.backward()
-    noisy = jit(lambda v: (v * v * torch.rand(2)).sum())
-    with pytest.raises(RuntimeError, match="double backward"):
-        [torch.autograd.grad(noisy(x), x, create_graph=True) for _ in range(2)]
-
-
-def test_gradients_of_gradients_and_jacobians() -> None:
-    """A call that only computes is called again where its gradients need a history, or are
-    taken for many cotangents at once; what it read must be as it was."""
-    w = torch.tensor([2.0, 3.0], requires_grad=True)
-    scale = [1.0]
-    call = jit(lambda v: (v**3 * w).sum() * scale[0])
-    for value in (1.0, 2.0):
-        x = torch.full((2,), value, requires_grad=True)
-        first = torch.autograd.grad(call(x), x, create_graph=True)[0]
-        assert first.tolist() == [3 * value**2 * 2, 3 * value**2 * 3]
-        second, mixed = torch.autograd.grad(first.sum(), (x, w))
-        assert second.tolist() == [6 * value * 2, 6 * value * 3]
-        assert mixed.tolist() == [3 * value**2] * 2
-    squares = jit(lambda v: v**2)
-    assert torch.func.jacrev(squares)(torch.ones(2)).tolist() == [[2, 0], [0, 2]]
-    made = call(x)
-    scale[0] = 2.0
-    with pytest.raises(RuntimeError, match="has changed since"):
-        torch.autograd.grad(made, x, create_graph=True)
-
-
-def test_a_saved_argument_that_was_written_to_is_found() -> None:
-    """The version counters of eager mode hold for compiled calls."""
-    w = torch.ones(2, requires_grad=True)
-    call = jit(lambda v: (v * w).sum())
-    for _ in range(2):
-        x = torch.ones(2)
-        made = call(x)
-    x.add_(1)
-    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
-        made.backward()
-
-
 def test_accumulated_gradients() -> None:
     """Without zero_grad the gradients add up."""
 

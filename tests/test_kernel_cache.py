@@ -1,6 +1,7 @@
 """The cache of compiled kernels on disk: a second process compiles nothing."""
 
 import json
+import math
 import os
 import subprocess
 import sys
@@ -25,8 +26,17 @@ json.dump([statistics.compiled, statistics.loaded, loss.item()], sys.stdout)
 """
 
 
-def run(directory: Path, seed: int = 0) -> Any:
-    """Kernels compiled, kernels loaded, and the loss, of a process with this cache.
+ONE_OP = """
+import json, sys
+import mindtorch.torch as torch
+from mindtorch.kernels.compile import statistics
+total = torch.ones(3).exp().sum()
+json.dump([statistics.compiled, statistics.loaded, total.item()], sys.stdout)
+"""
+
+
+def run(directory: Path, seed: int = 0, program: str = STEP) -> Any:
+    """Kernels compiled, kernels loaded, and what comes out, of a process with this cache.
 
     The seed decides in which order the process meets the members of a set of strings.
     """
@@ -34,7 +44,7 @@ def run(directory: Path, seed: int = 0) -> Any:
         **os.environ, "MINDTORCH_CACHE_DIR": str(directory), "PYTHONHASHSEED": str(seed)
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", STEP], env=environment, capture_output=True, text=True, check=True
+        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
     return json.loads(done.stdout)
 
@@ -76,8 +86,9 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     """A file stands where the directory should be."""
     place = tmp_path / "taken"
     place.write_text("")
-    compiled, _, _ = run(place)
-    assert compiled > 0
+    compiled, loaded, total = run(place, program=ONE_OP)
+    assert compiled > 0 and loaded == 0
+    assert total == pytest.approx(3 * math.e, rel=1e-6)
 
 
 def test_a_kernels_name_depends_on_what_it_calls_in_modules(

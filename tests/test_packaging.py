@@ -3,6 +3,7 @@
 import ast
 import configparser
 import email
+import functools
 import json
 import os
 import re
@@ -225,6 +226,7 @@ print(json.dumps([sys.version_info[:2], sorted(sys.stdlib_module_names)]))
 """
 
 
+@functools.cache
 def imported_modules(path: Path) -> set[str]:
     """The first parts of the names of the modules that a file imports absolutely."""
     names = set()
@@ -236,6 +238,21 @@ def imported_modules(path: Path) -> set[str]:
     return {name.partition(".")[0] for name in names}
 
 
+@functools.cache
+def compiled_by(executable: str) -> tuple[list[int], list[str]]:
+    """The version of an interpreter that compiles every source, and its standard modules."""
+    result = subprocess.run(
+        [executable, "-W", "error", "-c", COMPILE],
+        input="\n".join(map(str, sources(*SOURCE_FOLDERS, "tests"))),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    running, standard = json.loads(result.stdout)
+    return running, standard
+
+
 @pytest.mark.parametrize("version", PYTHONS)
 def test_sources_suit_python(version: str) -> None:
     """Every source compiles without a warning and imports no module that this version lacks.
@@ -244,16 +261,7 @@ def test_sources_suit_python(version: str) -> None:
     accepts stays valid) and the list of removed modules decides.
     """
     files = sources(*SOURCE_FOLDERS, "tests")
-    executable = interpreter(version) or sys.executable
-    result = subprocess.run(
-        [executable, "-W", "error", "-c", COMPILE],
-        input="\n".join(map(str, files)),
-        capture_output=True,
-        text=True,
-        timeout=300,
-    )
-    assert result.returncode == 0, result.stderr
-    running, standard = json.loads(result.stdout)
+    running, standard = compiled_by(interpreter(version) or sys.executable)
     if interpreter(version):
         assert running == [int(part) for part in version.split(".")]
     imported = set().union(*map(imported_modules, files))

@@ -24,3 +24,10 @@ in_float32 = through_float32(is_half, np.empty, lambda x: x.astype(np.float32), 
 def flat(array: Any) -> Any:
     """The elements in C order as a 1-d array."""
     return np.ascontiguousarray(array).reshape(-1)
+
+
+def optional(array: Any, dtype: Any) -> Any:
+    """An array's elements in one row, as ``dtype``; an empty array for None."""
+    if array is None:
+        return np.empty(0, dtype)
+    return np.ascontiguousarray(array, dtype).reshape(-1)

@@ -10,11 +10,10 @@ import numpy as np
 from mindtorch.kernels.compile import entry_point, kernel
 
 from .bits import add_any_order, greater
-from .half import flat, in_float32
+from .half import flat, in_float32, optional
 from .math import exp_falling, log32
 from .math_double import exp64, log64
 from .movement import dense
-from .normalization import _optional
 from .softmax import _maximum
 from .threads import parallel_for
 
@@ -97,7 +96,7 @@ def checked_targets(target: Any, classes: int, ignore_index: int) -> Any:
 def nll(out: Any, x: Any, target: Any, weight: Any = None, *, ignore_index: int = -100) -> None:
     """``out[n, ...] = -weight[t] * x[n, t, ...]``; 0 where the target is ignored."""
     wanted = checked_targets(target, x.shape[1], ignore_index)
-    _pick(out.reshape(-1), flat(x), wanted, _optional(weight, x.dtype), *_sizes(x), ignore_index)
+    _pick(out.reshape(-1), flat(x), wanted, optional(weight, x.dtype), *_sizes(x), ignore_index)
 
 
 @in_float32
@@ -105,7 +104,7 @@ def nll_gradient(
     out: Any, g: Any, target: Any, weight: Any = None, *, ignore_index: int = -100
 ) -> None:
     """The gradient of :func:`nll` for ``x`` (shape of ``out``)."""
-    _spread(out.reshape(-1), flat(g), flat(target), _optional(weight, out.dtype), *_sizes(out),
+    _spread(out.reshape(-1), flat(g), flat(target), optional(weight, out.dtype), *_sizes(out),
             ignore_index)  # fmt: skip
 
 
@@ -284,7 +283,7 @@ def cross_entropy(
     """``outs`` = loss, maxima, log(sum(exp(x - maximum))), the sum of the targets' weights."""
     loss, shifts, logs, count = outs
     wanted = checked_targets(target, x.shape[1], ignore_index)
-    factors = _optional(weight, x.dtype)
+    factors = optional(weight, x.dtype)
     losses = loss.reshape(-1) if reduction == "none" else np.empty(wanted.size, x.dtype)
     arrays = (losses, shifts.reshape(-1), logs.reshape(-1), flat(x), wanted, factors)
     _over_rows(_BY_TYPE[x.dtype][0], arrays, x, ignore_index, float(smoothing))
@@ -331,7 +330,7 @@ def cross_entropy_gradient(
     if reduction == "mean":
         scale = 1.0 / float(count) if count else np.nan
     wanted = flat(target).astype(np.int64, copy=False)
-    factors = _optional(weight, x.dtype)
+    factors = optional(weight, x.dtype)
     arrays = (out.reshape(-1), flat(g), flat(x), flat(shifts), flat(logs), wanted, factors)
     _over_rows(_BY_TYPE[x.dtype][1], arrays, x, ignore_index, float(smoothing), step, scale)
 

@@ -1,0 +1,299 @@
+"""Batch normalisation of x [N, C, S] over N and S, with its gradient.
+
+Sums are added in blocks, blocks in float64, and rounded as PyTorch rounds them, so that results
+have the same bits. An absent weight or bias is an empty array to the loops.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mindtorch.kernels.compile import kernel
+
+from .bits import fma
+from .half import flat, in_float32, optional
+from .threads import get_num_threads, parallel_for
+from .vectors import lane_sums_of, lanes
+
+_SERIAL = 65536  # elements that one thread reads sooner than two
+_LANES = lanes(np.float32)
+_lane_sums = lane_sums_of(_LANES)
+
+
+@kernel(fastmath={"reassoc"})
+def _wide_sum(row: Any) -> Any:
+    total = 0.0
+    for i in range(row.size):
+        total += row[i]
+    return total
+
+
+@kernel(fastmath={"reassoc"})
+def _wide_deviation(row: Any, mean: Any) -> Any:
+    """The sum of squared deviations, each rounded to the type of ``row``."""
+    total = 0.0
+    for i in range(row.size):
+        d = row[i] - mean
+        total += d * d
+    return total
+
+
+@kernel
+def _lanes_total(sums: Any) -> Any:
+    """The sum of as many lanes as a vector has, by halves."""
+    half = _LANES // 2
+    while half:
+        for i in range(half):
+            sums[i] += sums[i + half]
+        half //= 2
+    return sums[0]
+
+
+@kernel
+def _gradient_sums(sums: Any, g: Any, x: Any, mean: Any) -> Any:
+    """The sums of ``g`` and of ``(x - mean) * g`` over a row, lane by lane."""
+    kind = g.dtype.type
+    size, first = g.size, 0
+    total, product = kind(0), kind(0)
+    if size >= _LANES:
+        _lane_sums(sums, x, g, 0, size // _LANES, mean)
+        first = size // _LANES * _LANES
+        for i in range(first, size):
+            sums[i - first] += g[i]
+            at = _LANES + i - first
+            sums[at] = fma(x[i] - mean, g[i], sums[at])
+        return _lanes_total(sums), _lanes_total(sums[_LANES:])
+    for i in range(size):
+        total += g[i]
+        product += (x[i] - mean) * g[i]
+    return total, product
+
+
+@kernel
+def _statistics(
+    mean: Any, spread: Any, x: Any, n: int, c: int, first: int, last: int
+) -> None:
+    """Means of channels, and sums of squared deviations, over images of several elements."""
+    size = x.size // (n * c)
+    kind = x.dtype.type
+    for k in range(first, last):
+        total, deviation = 0.0, 0.0
+        for i in range(n):
+            total += _wide_sum(x[(i * c + k) * size : (i * c + k + 1) * size])
+        center = kind(total / (n * size))
+        for i in range(n):
+            deviation += _wide_deviation(x[(i * c + k) * size : (i * c + k + 1) * size], center)
+        mean[k], spread[k] = center, kind(deviation)
+
+
+@kernel
+def _column_statistics(mean: Any, spread: Any, x: Any, n: int, c: int, share: int) -> None:
+    """The same for images of one element: ``share`` rows at a time are added in their own type."""
+    kind = x.dtype.type
+    totals = np.zeros(c, np.float64)
+    partial = np.zeros(c, x.dtype)
+    for step in range(2):
+        totals[:] = 0
+        for start in range(0, n, share):
+            partial[:] = 0
+            for i in range(start, min(start + share, n)):
+                row = x[i * c : (i + 1) * c]
+                if step == 0:
+                    for k in range(c):
+                        partial[k] += row[k]
+                else:
+                    for k in range(c):
+                        d = row[k] - mean[k]
+                        partial[k] = fma(d, d, partial[k])
+            for k in range(c):
+                totals[k] += partial[k]
+        for k in range(c):
+            if step == 0:
+                mean[k] = kind(totals[k] / n)
+            else:
+                spread[k] = kind(totals[k])
+
+
+@kernel
+def _batch_training(
+    y: Any, mean: Any, invstd: Any, spread: Any, x: Any, weight: Any, bias: Any, n: int, c: int,
+    eps: float, share: int, first: int, last: int,
+) -> None:  # fmt: skip
+    """Channels ``first`` to ``last``; all of them where images have one element."""
+    size = x.size // (n * c)
+    kind = x.dtype.type
+    if size == 1:
+        _column_statistics(mean, spread, x, n, c, share)
+    else:
+        _statistics(mean, spread, x, n, c, first, last)
+    for k in range(first, last):
+        variance = np.float64(spread[k] / kind(n * size))
+        invstd[k] = kind(1.0 / np.sqrt(variance + eps))
+    _scale(y, x, weight, bias, mean, invstd, n, c, first, last)
+
+
+@kernel
+def _scale(
+    y: Any, x: Any, weight: Any, bias: Any, mean: Any, invstd: Any, n: int, c: int, first: int,
+    last: int,
+) -> None:  # fmt: skip
+    """``y = (x - mean) * invstd * weight + bias``, as a factor and an addend."""
+    size = x.size // (n * c)
+    kind = x.dtype.type
+    factor, addend = np.empty(c, x.dtype), np.empty(c, x.dtype)
+    for k in range(first, last):
+        factor[k] = invstd[k] * (weight[k] if weight.size else kind(1))
+        addend[k] = fma(-mean[k], factor[k], bias[k] if bias.size else kind(0))
+    if size == 1:
+        for i in range(n):
+            row, out = x[i * c : (i + 1) * c], y[i * c : (i + 1) * c]
+            for k in range(c):
+                out[k] = fma(row[k], factor[k], addend[k])
+        return
+    for image in range(n):
+        for k in range(first, last):
+            at = (image * c + k) * size
+            row, out = x[at : at + size], y[at : at + size]
+            w, b = factor[k], addend[k]
+            for j in range(size):
+                out[j] = fma(row[j], w, b)
+
+
+@kernel
+def _batch_inference(
+    y: Any, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, n: int, c: int, eps: float
+) -> None:
+    kind = x.dtype.type
+    invstd = np.empty(c, x.dtype)
+    for k in range(c):
+        invstd[k] = kind(1) / np.sqrt(variance[k] + kind(eps))
+    _scale(y, x, weight, bias, mean, invstd, n, c, 0, c)
+
+
+@kernel
+def _batch_gradient(
+    gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, invstd: Any, n: int, c: int,
+    share: int, first: int, last: int,
+) -> None:  # fmt: skip
+    """Channels ``first`` to ``last``; all of them where images have one element."""
+    size = x.size // (n * c)
+    kind = x.dtype.type
+    totals, products = np.zeros(c, np.float64), np.zeros(c, np.float64)
+    if size == 1:
+        _column_gradient_sums(totals, products, g, x, mean, n, c, share)
+    else:
+        sums = np.zeros(2 * _LANES, x.dtype)
+        for i in range(n):
+            for k in range(first, last):
+                here = slice((i * c + k) * size, (i * c + k + 1) * size)
+                total, product = _gradient_sums(sums, g[here], x[here], mean[k])
+                totals[k] += total
+                products[k] += product
+    offset, pull = np.empty(c, x.dtype), np.empty(c, x.dtype)
+    w = np.ones(c, x.dtype)
+    for k in range(first, last):
+        gw[k] = kind(products[k] * invstd[k])
+        gb[k] = kind(totals[k])
+        offset[k] = kind(totals[k] / (n * size))
+        pull[k] = kind(products[k]) * invstd[k] * invstd[k] / kind(n * size)
+        if weight.size:
+            w[k] = weight[k]
+    if size == 1:
+        for i in range(n):
+            slope, row, out = g[i * c : (i + 1) * c], x[i * c : (i + 1) * c], gx[i * c : i * c + c]
+            for k in range(c):
+                d = row[k] - mean[k]
+                out[k] = fma(-d, pull[k], slope[k] - offset[k]) * invstd[k] * w[k]
+        return
+    for i in range(n):
+        for k in range(first, last):
+            here = slice((i * c + k) * size, (i * c + k + 1) * size)
+            slope, row, out = g[here], x[here], gx[here]
+            center, shift, slant, scale, factor = mean[k], offset[k], pull[k], invstd[k], w[k]
+            for j in range(size):
+                out[j] = fma(-(row[j] - center), slant, slope[j] - shift) * scale * factor
+
+
+@kernel
+def _column_gradient_sums(
+    totals: Any, products: Any, g: Any, x: Any, mean: Any, n: int, c: int, share: int
+) -> None:
+    """The gradient's sums for images of one element."""
+    total, product = np.zeros(c, x.dtype), np.zeros(c, x.dtype)
+    for start in range(0, n, share):
+        total[:] = 0
+        product[:] = 0
+        for i in range(start, min(start + share, n)):
+            slope, row = g[i * c : (i + 1) * c], x[i * c : (i + 1) * c]
+            for k in range(c):
+                total[k] += slope[k]
+                product[k] = fma(row[k] - mean[k], slope[k], product[k])
+        for k in range(c):
+            totals[k] += total[k]
+            products[k] += product[k]
+
+
+def _share(n: int) -> int:
+    """How many rows are added before the sums are: a thread's, or one where rows are few."""
+    threads = get_num_threads()
+    return -(-n // threads) if n > threads else 1
+
+
+def _over_channels(loop: Any, shape: Any, *arguments: Any) -> None:
+    """The loop over the channels of ``shape``, shared out to the threads."""
+    images, channels = shape[:2]
+    each = math.prod(shape) // max(channels, 1)
+    share = _share(images)
+    whole = each == images  # a row holds all channels
+    parallel_for(
+        channels,
+        lambda first, last: loop(*arguments, share, first, last),
+        channels if whole else 1 + _SERIAL // max(each, 1),
+    )
+
+
+@in_float32
+def batch_norm_training(outs: Any, x: Any, weight: Any, bias: Any, *, eps: float) -> None:
+    """``outs`` = (normalised by the batch's own statistics, means, inverse deviations, spreads)."""
+    y, *statistics = outs
+    arrays = (
+        y.reshape(-1), *statistics, flat(x), optional(weight, x.dtype), optional(bias, x.dtype),
+    )  # fmt: skip
+    _over_channels(_batch_training, x.shape, *arrays, x.shape[0], x.shape[1], eps)
+
+
+@in_float32
+def move_average(out: Any, old: Any, new: Any, *, momentum: float, divisor: int) -> None:
+    """``out = momentum * new / divisor + (1 - momentum) * old``.
+
+    As compiled in PyTorch: a variance's product (divisor above 1) is not rounded before the sum.
+    """
+    kind = new.dtype.type
+    with np.errstate(all="ignore"):
+        share = np.float64(kind(momentum)) * (new / kind(divisor))
+        out[...] = (share if divisor > 1 else share.astype(kind)) + kind(1 - momentum) * old
+
+
+@in_float32
+def batch_norm_inference(
+    out: Any, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, *, eps: float
+) -> None:
+    """``out`` = ``x`` normalised by the statistics given."""
+    _batch_inference(
+        out.reshape(-1), flat(x), optional(weight, x.dtype), optional(bias, x.dtype),
+        optional(mean, x.dtype), optional(variance, x.dtype), x.shape[0], x.shape[1], eps,
+    )  # fmt: skip
+
+
+@in_float32
+def batch_norm_gradient(outs: Any, g: Any, x: Any, weight: Any, mean: Any, invstd: Any) -> None:
+    """``outs`` = gradients for (x, weight, bias) of :func:`batch_norm_training`."""
+    gx, gw, gb = outs
+    arrays = (
+        gx.reshape(-1), gw, gb, flat(g), flat(x), optional(weight, x.dtype), flat(mean),
+        flat(invstd),
+    )  # fmt: skip
+    _over_channels(_batch_gradient, x.shape, *arrays, x.shape[0], x.shape[1])
