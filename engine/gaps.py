@@ -138,6 +138,8 @@ GAPS: tuple[Gap, ...] = (
         "_C._disabled_torch_function_impl, utils._foreach_utils, which are not here yet"),
     Gap("feature", "torchvision: quantized operators (qnms, qroi_align), io.decode_* and encode_*",
         "all", "no quantized tensors; images are read by Pillow, as torchvision's data sets do"),
+    Gap("argument", "interpolate(antialias=True) of floats to one column as in PyTorch", "all",
+        "PyTorch 2.13 gives every row of the result the first row's values; ours are resized"),
     Gap("argument", "EmbeddingBag(scale_grad_by_freq=True) as in PyTorch's CPU kernel", "all",
         "divides by the frequency of the row itself, as documented; that kernel takes another's"),
     Gap("argument", "optimizer(differentiable=True)", "all",

@@ -160,3 +160,27 @@ def test_paddings_that_leave_nothing_or_take_too_much(mode: str, kind: str) -> N
 
     for shape, pad in PADDINGS:
         assert padded(ours, shape, pad) == padded(torch, shape, pad), (shape, pad)
+
+
+@pytest.mark.parametrize("kinds", [("float64", "float32"), ("float32", "float64"),
+                                   ("bfloat16", "float32"), ("float32", "float16")])  # fmt: skip
+def test_losses_of_two_types_have_the_type_that_torch_stores_them_in(kinds: Any) -> None:
+    """The target's for logits, whose sums are rounded to it at each step; else the input's."""
+
+    def losses(t: Any) -> list[Any]:
+        functional = t.nn.functional
+        x = t.linspace(-2, 2, 64, dtype=t.float64).to(getattr(t, kinds[0]))
+        y = (t.arange(64) % 3 == 0).to(getattr(t, kinds[1]))
+        weights = {"weight": t.linspace(1, 2, 64), "pos_weight": t.linspace(2, 3, 64)}
+        found = [
+            functional.binary_cross_entropy_with_logits(x, y, reduction="none"),
+            functional.binary_cross_entropy_with_logits(x, y, reduction="none", **weights),
+            functional.huber_loss(x, y, reduction="none"),
+            functional.soft_margin_loss(x, y, reduction="none"),
+        ]
+        return [(loss.dtype.itemsize, loss.double().numpy()) for loss in found]
+
+    for found, expected in zip(losses(ours), losses(torch), strict=True):
+        assert found[0] == expected[0]
+        step = {2: 2**-7, 4: 2**-22, 8: 2**-22}[found[0]]  # float64 of float32 logarithms
+        np.testing.assert_allclose(found[1], expected[1], rtol=step, atol=step)

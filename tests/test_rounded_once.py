@@ -40,3 +40,19 @@ def test_short_types_take_alpha_in_their_type(call: str) -> None:
     rows = (t.from_numpy(arrays).to(t.bfloat16).unbind() for t in (torch, ours))
     expected, found = (CALLS[call](t, *r) for t, r in zip((torch, ours), rows, strict=True))
     assert found.tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64", "bfloat16", "int64"])
+def test_a_number_over_a_tensor_is_rounded_twice(dtype: str) -> None:
+    """PyTorch multiplies the number by the reciprocal, and its derivative is that of a product."""
+    arrays = np.random.default_rng(0).uniform(1, 90, 1000)
+
+    def quotient(t: Any) -> Any:
+        x = t.from_numpy(arrays).to(getattr(t, dtype))
+        if dtype != "int64":
+            x.requires_grad_()
+        y = 320.0 / x
+        gradient = t.autograd.grad(y.sum(), x)[0].tolist() if x.requires_grad else None
+        return y.dtype.itemsize, y.tolist(), gradient, y.grad_fn and y.grad_fn.name()
+
+    assert quotient(ours) == quotient(torch)

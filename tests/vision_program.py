@@ -33,6 +33,7 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     **{name: {"image_size": _IMAGE_SIDES[name]} for name in _IMAGE_SIDES if name[:3] == "vit"},
     "maxvit_t": {"input_size": (224, 224)},
     "googlenet": {"init_weights": True, "aux_logits": False},
+    "quantized_googlenet": {"init_weights": True, "aux_logits": False},
     "inception_v3": {"init_weights": True},
 }
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import inplace
-from mindtorch.engine.core import fast_binary
+from mindtorch.engine.core import fast_binary, fast_unary
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
@@ -54,6 +54,14 @@ def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
     return method
 
 
+_reciprocal, _product = fast_unary(pointwise.reciprocal), _operator(pointwise.multiply)
+
+
+def _divided_by(self: Any, other: Any) -> Any:
+    """``other / self`` with torch's two roundings."""
+    return _product(_reciprocal(self), other)
+
+
 class Operators(EngineTensor):
     """Arithmetic and comparison."""
 
@@ -64,7 +72,7 @@ class Operators(EngineTensor):
     __rsub__ = _operator(pointwise.subtract, reflected=True)
     __mul__ = __rmul__ = _operator(pointwise.multiply)
     __truediv__ = _operator(pointwise.divide)
-    __rtruediv__ = _operator(pointwise.divide, reflected=True)
+    __rdiv__ = __rtruediv__ = _divided_by
     _power = _operator(pointwise.power)
 
     def __pow__(self, other: Any) -> Any:

@@ -327,14 +327,6 @@ def _float_power_(self: Any, exponent: Any) -> Any:
 METHODS["float_power_"] = _float_power_
 
 
-def _reflected_div(self: Any, other: Any) -> Any:
-    """``other / self``."""
-    return ops.multiply(ops.reciprocal(self), operand(other, "__rdiv__", "other"))
-
-
-METHODS["__rdiv__"] = _reflected_div
-
-
 @function()
 def frexp(input: Any, *, out: Any = None) -> Any:  # noqa: A002
     """``input`` as ``mantissa * 2 ** exponent`` with the mantissa's size in [1/2, 1)."""

@@ -230,7 +230,7 @@ def huber_loss(
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     d = (input - target).abs()
     loss = _either(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta))
-    return _weighed(loss, weight, reduction)
+    return _weighed(loss.to(input.dtype), weight, reduction)
 
 
 def kl_div(
@@ -292,7 +292,10 @@ def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", pos_weight: Any = None,
 ) -> Any:  # fmt: skip
-    """:func:`binary_cross_entropy` of sigmoid(input), without its loss of precision."""
+    """:func:`binary_cross_entropy` of sigmoid(input), without its loss of precision.
+
+    The result has the target's type, to which PyTorch rounds at each step.
+    """
     reduction = chosen_reduction(size_average, reduce, reduction)
     if target.aval.shape != input.aval.shape:
         raise ValueError(
@@ -306,11 +309,11 @@ def binary_cross_entropy_with_logits(
             f"result type {dtypes.scalar_type_name(input.aval.dtype)} can't be cast to the "
             f"desired output type {dtypes.scalar_type_name(target.aval.dtype)}"
         )
-    if pos_weight is None:
-        loss = (1 - target) * input - logs
-    else:
-        loss = (1 - target) * input - ((pos_weight - 1) * target + 1) * logs
-    return reduced(loss if weight is None else loss * weight, reduction)
+    kind = target.dtype
+    if pos_weight is not None:
+        logs = (logs * ((pos_weight - 1) * target + 1)).to(logs.dtype)
+    loss = (((1 - target) * input).to(kind) - logs).to(kind)
+    return reduced(loss if weight is None else (loss * weight).to(kind), reduction)
 
 
 @in_float32
@@ -392,7 +395,7 @@ def soft_margin_loss(
             "'target'. This input cannot have requires_grad True."
         )
     reduction = chosen_reduction(size_average, reduce, reduction)
-    return reduced((input * -target).exp().log1p(), reduction)
+    return reduced((input * -target.to(input.dtype)).exp().log1p(), reduction)
 
 
 def cosine_embedding_loss(
