@@ -142,6 +142,8 @@ GAPS: tuple[Gap, ...] = (
         "PyTorch 2.13 gives every row of the result the first row's values; ours are resized"),
     Gap("argument", "EmbeddingBag(scale_grad_by_freq=True) as in PyTorch's CPU kernel", "all",
         "divides by the frequency of the row itself, as documented; that kernel takes another's"),
+    Gap("argument", "torch.gather(sparse_grad=True)", "all",
+        "warns: the gradient's values are the same, but it is a dense tensor"),
     Gap("argument", "optimizer(differentiable=True)", "all",
         "write the update as a function and differentiate that"),
     Gap("feature", "torch.fx: replace_pattern, passes and pickles of graphs", "all",

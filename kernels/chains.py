@@ -54,7 +54,8 @@ def store(dtype: np.dtype[Any], value: str, compute: np.dtype[Any]) -> str:
     if dtype == _BOOL:
         return f"({value}) != 0"
     if dtype.kind in "iu" and compute.kind == "f":
-        return f"_I({value})"
+        # as processors do: to 32 bits, and what is out of their range to the least; then cut
+        return f"_I({value})" if dtype.itemsize == 8 or dtype == np.uint32 else f"_I4({value})"
     return value
 
 
@@ -87,7 +88,7 @@ def statements(
         kept: a function of a type: what makes a step's value one of it that no compiler merges with
             the arithmetic after it; the type itself when None.
     """
-    space.update({"_F": np.float32, "_I": np.int64, "np": np})
+    space.update({"_F": np.float32, "_I": np.int64, "_I4": np.int32, "np": np})
     values = [*in_types, *[step.stored for step in steps]]
     again = {j for step in steps for j in step.operands}
     lines: list[str] = []

@@ -96,3 +96,63 @@ def test_kthvalue_finds_the_place_that_torch_finds_of_equal_elements() -> None:
     for k in (1, 7, 20, 40):
         agree(f"x.kthvalue({k}, 1)", rows)
     agree("x.kthvalue(3, 0)", rows)
+
+
+@pytest.mark.parametrize("kind", ["float32", "float64", "float16", "bfloat16"])
+def test_numbers_out_of_an_integer_type_are_cut_as_processors_do(kind: str) -> None:
+    """To the least of 32 bits, and then cut; a way over 64 bits gives other numbers."""
+    numbers = [3e9, -3e9, np.nan, np.inf, 1e20, 2.0**31, 300.0, -1.0, -300.7, 65536.5] * 3
+    for target in ("int8", "uint8", "int16", "int32", "int64"):
+        found = ours.tensor(numbers, dtype=getattr(ours, kind)).to(getattr(ours, target))
+        expected = torch.tensor(numbers, dtype=getattr(torch, kind)).to(getattr(torch, target))
+        assert found.tolist() == expected.tolist(), target
+
+
+def test_numbers_of_numpy_keep_their_type_in_lists() -> None:
+    """Rewards of an environment are such lists: Python's float is no float64 among them."""
+    single, double = np.float32(1), np.float64(1)
+    lists: list[Any] = [
+        [single, 2], [single, 2.0], [double, 2], [double], [[double], [3]], [np.int32(1), single],
+        [np.int64(1), 2.5], [np.float16(1), 2.0], [np.uint8(3)], [2, True], [True, 2.5], [1, 2j],
+        [np.array([1.0, 2.0], np.float32), np.array([3.0, 4.0])], [[], []],
+    ]  # fmt: skip
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of lists of arrays
+        for numbers in lists:
+            assert str(ours.tensor(numbers).dtype) == str(torch.tensor(numbers).dtype), numbers
+            assert ours.tensor(numbers).tolist() == torch.tensor(numbers).tolist()
+    with pytest.raises(ValueError, match="Overflow when unpacking"):
+        ours.tensor([2**63])
+
+
+def test_arguments_are_taken_by_the_names_of_methods() -> None:
+    """Each of these was refused, or accepted and ignored."""
+    for expression in (
+        "x.view(size=(6,))", "x.repeat(repeats=(2, 1))", "x.split(split_size=2, dim=0)",
+        "x.new_full((2,), 1, layout=t.strided, pin_memory=False)",
+        "t.repeat_interleave(x, 2, output_size=3)",
+        "t.repeat_interleave(x, t.tensor([1, 2, 3]), 0, output_size=7)",
+        "t.heaviside(x, x).detach()", "t.heaviside(x, x)",
+    ):  # fmt: skip
+        agree(expression, np.arange(6, dtype=np.float32).reshape(3, 2))
+    for call in ("float", "double", "half", "cpu", "long"):
+        for library in (ours, torch):
+            x = library.ones(2, 3, 4, 5)
+            moved = getattr(x, call)(memory_format=library.channels_last)
+            assert moved.stride() == (60, 1, 15, 3)
+            assert x.resize_(1, 3, 4, 5, memory_format=library.channels_last).stride()[1] == 1
+
+
+def test_attention_with_keys_and_values_given_by_head() -> None:
+    """``static_k`` and ``static_v`` take the place of what is projected."""
+    numbers = np.random.default_rng(0).standard_normal
+    given = [numbers(shape).astype(np.float32) for shape in ((2, 3, 4), (6, 5, 2), (12, 4), (4, 4))]
+    found = []
+    for library in (torch, ours):
+        q, static, inner, outer = (library.from_numpy(a) for a in given)
+        found.append(library.nn.functional.multi_head_attention_forward(
+            q, q, q, 4, 2, inner, None, None, None, False, 0.0, outer, None,
+            static_k=static, static_v=static * 2,
+        ))  # fmt: skip
+    for expected, mine in zip(*found, strict=True):
+        np.testing.assert_allclose(mine.numpy(), expected.numpy(), 1e-5, 1e-6)

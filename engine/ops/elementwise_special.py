@@ -330,7 +330,13 @@ logaddexp2 = Elementwise(
     ),
     refuses=lacks("logaddexp2_cpu", half=True, whole=False),
 )
-heaviside = Elementwise("heaviside", arity=2)
+
+
+def _no_step(g: Any) -> Any:
+    raise RuntimeError("derivative for aten::heaviside is not implemented")
+
+
+heaviside = Elementwise("heaviside", (_no_step, _no_step))
 
 
 def _nan_to_num_rule(g: Any, x: Any) -> Any:

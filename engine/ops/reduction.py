@@ -57,8 +57,8 @@ def _extreme_vjp(g: Any, out: Any, x: Any, axis: Any, keepdims: bool) -> Any:
         g = restore_axes(g, x.aval.shape, axis)
         out = restore_axes(out, x.aval.shape, axis)
     hit = equal(x, out)
-    share = divide(g, sum_(hit, axis=axis, keepdims=True))
-    return where(hit, share, constant(0))
+    kept = where(hit, g, constant(0))
+    return divide(kept, sum_(hit, axis=axis, keepdims=True))  # nan where nan is the extreme
 
 
 amax = Reduction("amax", _extreme_vjp)

@@ -158,7 +158,7 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
     element = arithmetic_type(dtype)
     space: dict[str, Any] = {
         "np": np, "_A": accumulator.type, "_C": accumulator.type, "_F": np.float32,
-        "_E": element.type, "_I": np.int64, "load_half": bits.load_half,
+        "_E": element.type, "_I": np.int64, "_I4": np.int32, "load_half": bits.load_half,
         "load_bfloat16": bits.load_bfloat16, "store_half": bits.store_half,
         "store_bfloat16": bits.store_bfloat16, "greater": bits.greater, "lesser": bits.lesser,
         "LANES": _LANES, "BLOCK": _BLOCK,

@@ -111,8 +111,10 @@ def _variance(x: Any, axis: Any, correction: float, keepdims: bool) -> Any:
     count = math.prod(x.shape[i] for i in axis)
     if not count:
         return np.sum(x.real, axis, keepdims=keepdims) + np.nan
-    mean = x.mean(axis, keepdims=True, dtype=np.float64 if x.dtype == np.float32 else None)
-    centred = x - mean.astype(x.dtype)
+    wide: Any = np.float64 if x.dtype == np.float32 else None
+    with np.errstate(all="ignore"):
+        mean = x.mean(axis, keepdims=True, dtype=wide)
+        centred = x - mean.astype(x.dtype)
     if centred.dtype.kind == "c":
         centred = np.abs(centred)
     np.multiply(centred, centred, out=centred)

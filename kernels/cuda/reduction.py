@@ -125,7 +125,7 @@ def _kernel(
         )
     space = {
         **NAMESPACE, "_A": accumulator.type, "_C": accumulator.type, "_F": np.float32,
-        "_E": element.type, "_I": np.int64, "FOLDING": launch.FOLDING,
+        "_E": element.type, "_I": np.int64, "_I4": np.int32, "FOLDING": launch.FOLDING,
         "KIND": _KINDS.get(accumulator.name) or _numba_type(accumulator),
     }  # fmt: skip
     return launch.from_source(source, "fold", space)

@@ -114,18 +114,22 @@ class Conversions(EngineTensor):
     def type_as(self, other: Any) -> Any:
         return self.to(other.aval.dtype)
 
-    def cpu(self, memory_format: Any = preserve_format) -> Any:
-        return self.to(cpu)
+    def cpu(self, *, memory_format: Any = preserve_format) -> Any:
+        return self.to(cpu, memory_format=memory_format)
 
     def cuda(
-        self, device: Any = None, non_blocking: bool = False, memory_format: Any = None
+        self,
+        device: Any = None,
+        non_blocking: bool = False,
+        *,
+        memory_format: Any = preserve_format,
     ) -> Any:
         if device is None or isinstance(device, int):
             device = Device("cuda", device)
         place = as_device(device)
         if place.type != "cuda":
             raise RuntimeError(f"Invalid device, must be cuda device but got {place.type}")
-        return self.to(place)
+        return self.to(place, non_blocking=non_blocking, memory_format=memory_format)
 
     def item(self) -> Any:
         """The only element, as a Python number."""
@@ -230,13 +234,15 @@ def _define_casts() -> None:
     }  # fmt: skip
     for name, dtype in names.items():
 
-        def method(self: Any, memory_format: Any = None, _dtype: DType = dtype) -> Any:
+        def method(self: Any, *, memory_format: Any = None, _dtype: DType = dtype) -> Any:
+            if memory_format is not None:
+                return self.to(_dtype, memory_format=memory_format)
             if self.aval.dtype is _dtype:
                 return self
             return movement.cast(self, dtype=_dtype)
 
         method.__name__ = name
-        method.__doc__ = f"The tensor as {dtype}."
+        method.__doc__ = f"The tensor as {dtype}, laid out in ``memory_format``."
         setattr(Conversions, name, method)
 
 

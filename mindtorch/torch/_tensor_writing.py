@@ -101,8 +101,11 @@ class Writing(EngineTensor):
 
     def resize_(self, *sizes: Any, memory_format: Any = contiguous_format) -> Any:
         """Another shape over the same storage, made larger where it must be."""
+        from .functions.shape import format_strides
+
         shape = as_shape(sizes)
-        described = aval(shape, self.aval.dtype, None, self.aval.device)
+        strides = format_strides(shape, memory_format)
+        described = aval(shape, self.aval.dtype, strides, self.aval.device)
         memory = typed_buffer(self._shared, self.aval.dtype)[self._offset :]
         if described.size > memory.size:
             if self.requires_grad:

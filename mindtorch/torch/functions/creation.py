@@ -292,11 +292,14 @@ def new_full(
     *,
     dtype: Any = None,
     device: Any = None,
+    layout: Any = None,
+    pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Any:
     place = self.aval.device if device is None else device
     described = _described((size,), self.aval.dtype if dtype is None else dtype, place)
-    return finish(for_each_example(filled(described, fill_value), self), requires_grad)
+    made = for_each_example(filled(described, fill_value), self)
+    return finish(made, requires_grad, layout, pin_memory)
 
 
 def type_for(dtype: Any, out: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from typing import Any
 
@@ -72,10 +73,10 @@ def infer_array(data: Any, dtype: Any) -> Any:
         if isinstance(data, str):
             raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
+    given = dtype
+    if dtype is None:
+        dtype = _common_type(data)
     if isinstance(data, (list, tuple)) and _contains_tensor(data):
-        kinds = {x.aval.dtype for x in data if isinstance(x, EngineTensor)}
-        if dtype is None and len(kinds) == 1:
-            dtype = next(iter(kinds))
         data = _plain(data)
     if isinstance(data, (list, tuple)):
         _check_nesting(data)
@@ -85,23 +86,50 @@ def infer_array(data: Any, dtype: Any) -> Any:
         raise ValueError("Overflow when unpacking long long") from error
     if array.dtype == object or array.dtype.kind in "USV":
         raise _invalid_element(data)
+    if given is None and dtype is dtypes.int64 and array.dtype == np.uint64:
+        raise ValueError("Overflow when unpacking long long")
     if dtype is None:
-        if array.size == 0 or (array.dtype.kind == "f" and not _only_numpy(data)):
-            dtype = dtypes.default
-        elif array.dtype.kind == "c" and not _only_numpy(data):
-            dtype = dtypes.default.to_complex()
-        else:
-            dtype = dtypes.from_numpy(array.dtype)
+        dtype = dtypes.from_numpy(array.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         if array.dtype.kind == "c" and dtype.category < dtypes.COMPLEX:
             array = array.real
         return array.astype(dtype.np)
 
 
-def _only_numpy(data: Any) -> bool:
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, float)
+def _common_type(data: Any) -> Any:
+    """The type that holds all elements: numpy's numbers and tensors keep theirs.
+
+    None where elements are of other kinds.
+    """
+    if not isinstance(data, (list, tuple)):
+        return _type_of(data)
+    if not data:
+        return dtypes.default
+    kinds = set(map(type, data))
+    if kinds <= _PYTHON_NUMBERS:
+        found = [_type_of(kind(0)) for kind in kinds]
+    else:
+        found = list({_common_type(x) for x in data})
+    if None in found:
+        return None
+    return functools.reduce(dtypes.promote, found)
+
+
+_PYTHON_NUMBERS = {bool, int, float, complex}
+
+
+def _type_of(value: Any) -> Any:
+    if isinstance(value, EngineTensor):
+        return value.aval.dtype
+    if isinstance(value, (np.ndarray, np.generic)):
+        return None if value.dtype.kind in "OUSV" else dtypes.from_numpy(value.dtype)
+    if isinstance(value, bool):
+        return dtypes.bool_
+    if isinstance(value, int):
+        return dtypes.int64
+    if isinstance(value, float):
+        return dtypes.default
+    return dtypes.default.to_complex() if isinstance(value, complex) else None
 
 
 def _invalid_element(data: Any) -> Exception:

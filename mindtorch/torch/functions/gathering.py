@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -26,6 +27,11 @@ def _axis(x: Any, dim: Any) -> int:
 @function(out=True)
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:  # noqa: A002
     """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0."""
+    if sparse_grad and input.requires_grad:
+        warnings.warn(
+            "torch.gather(sparse_grad=True): the gradient is the same, but a dense tensor",
+            UserWarning, stacklevel=2,
+        )  # fmt: skip
     if index.aval.dtype is not dtypes.int64 and index.aval.dtype is not dtypes.int32:
         if index.aval.size:
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")

@@ -71,8 +71,12 @@ def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
 
 
 @function()
-def split(tensor: Any, split_size_or_sections: Any, dim: int = 0) -> Any:
+def split(
+    tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
+) -> Any:
     """Pieces along ``dim`` of one size (the last may be smaller), or of the sizes given."""
+    if split_size_or_sections is None:  # the method's name for it is split_size
+        split_size_or_sections = split_size
     if not tensor.aval.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
     axis = normalize_axis(dim, tensor.aval.ndim)
@@ -277,6 +281,7 @@ def repeat_interleave(
         input, dim = ops.reshape(input, (input.aval.size,)), 0  # noqa: A001
     axis = normalize_axis(dim, input.aval.ndim)
     length = input.aval.shape[axis]
+    counted = isinstance(repeats, EngineTensor)
     counts = repeats.detach().array() if isinstance(repeats, EngineTensor) else np.array(repeats)
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
@@ -286,6 +291,11 @@ def repeat_interleave(
             f"{counts.size} and input.size({axis}) = {length}"
         )
     places = np.repeat(np.arange(length), counts)
+    if output_size is not None and output_size != places.size:
+        raise RuntimeError(
+            "allocated size does not match required size" if counted else
+            f"repeat_interleave: Invalid output_size, expected {places.size} but got {output_size}"
+        )
     return input.index_select(axis, from_array(places, input.aval.device))
 
 

@@ -359,15 +359,22 @@ def to_sparse_coo(self: Any) -> Any:
     return to_sparse(self)
 
 
+def _refuse_dense(dense_dim: Any) -> None:
+    if dense_dim:
+        raise NotImplementedError("mindtorch has no compressed tensors whose values have axes")
+
+
 @function(namespace=False)
 def to_sparse_csr(self: Any, dense_dim: Any = None) -> Any:
     """:meth:`to_sparse` with CSR's layout."""
+    _refuse_dense(dense_dim)
     return to_sparse(self, layout=sparse_csr)
 
 
 @function(namespace=False)
 def to_sparse_csc(self: Any, dense_dim: Any = None) -> Any:
     """:meth:`to_sparse` with CSC's layout."""
+    _refuse_dense(dense_dim)
     return to_sparse(self, layout=sparse_csc)
 
 

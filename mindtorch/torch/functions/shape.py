@@ -18,12 +18,14 @@ from .._types import channels_last, channels_last_3d, contiguous_format, preserv
 
 
 @function(namespace=False)
-def view(self: Any, *shape: Any, dtype: Any = None) -> Any:
+def view(self: Any, *shape: Any, dtype: Any = None, size: Any = None) -> Any:
     """The same elements seen with another shape, or (``view(dtype)``) as another type."""
     if dtype is None and len(shape) == 1 and isinstance(shape[0], dtypes.DType):
         dtype = shape[0]
     if dtype is not None:
         return view_as_dtype(self, dtype)
+    if size is not None:
+        shape = (size,)
     if not shape:
         raise TypeError("view() received an invalid combination of arguments - got ()")
     listed = len(shape) > 1 and isinstance(shape[0], float)
@@ -201,9 +203,9 @@ def broadcast_tensors(*tensors: Any) -> Any:
 
 
 @function(namespace=False)
-def repeat(self: Any, *repeats: Any) -> Any:
+def repeat(self: Any, *sizes: Any, repeats: Any = None) -> Any:
     """``self`` laid ``repeats`` times along each axis."""
-    counts = as_shape(repeats, "repeat", "repeats")
+    counts = as_shape(sizes if repeats is None else (repeats,), "repeat", "repeats")
     ndim = self.aval.ndim
     if len(counts) < ndim:
         raise RuntimeError(
@@ -346,7 +348,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:  # noqa: A002
     if k == 2:
         return ops.flip(input, axes=(first, second))
     turned = ops.flip(input, axes=((second if k == 1 else first),))
-    return ops.contiguous(ops.transpose(turned, first, second))
+    return ops.transpose(turned, first, second)
 
 
 @function()
@@ -426,15 +428,20 @@ def clone(input: Any, *, memory_format: Any = preserve_format) -> Any:  # noqa: 
 
 def strides_for(x: Any, memory_format: Any) -> Any:
     """The strides that a memory format means for ``x``; None keeps the layout."""
+    return format_strides(x.aval.shape, memory_format)
+
+
+def format_strides(shape: tuple[int, ...], memory_format: Any) -> Any:
+    """The strides that a memory format means for ``shape``; None for one that keeps them."""
     if memory_format is None or memory_format is preserve_format:
         return None
     if memory_format is contiguous_format:
-        return contiguous_strides(x.aval.shape)
+        return contiguous_strides(shape)
     if memory_format in (channels_last, channels_last_3d):
         ndim = 4 if memory_format is channels_last else 5
-        if x.aval.ndim != ndim:
+        if len(shape) != ndim:
             raise RuntimeError(f"required rank {ndim} tensor to use {memory_format._name} format")
-        return channels_last_strides(x.aval.shape)
+        return channels_last_strides(shape)
     raise RuntimeError(f"unsupported memory format: {memory_format}")
 
 

@@ -174,6 +174,9 @@ def multi_head_attention_forward(
     attn_mask = _as_float_mask(attn_mask, q, "attn_mask")
     padding = _as_float_mask(key_padding_mask, q, "key_padding_mask")
     if bias_k is not None:
+        for name, static in (("key", static_k), ("value", static_v)):
+            if static is not None:
+                raise AssertionError(f"bias cannot be added to static {name}.")
         from .. import cat
 
         k = cat([k, bias_k.repeat(1, batch, 1)])
@@ -182,8 +185,8 @@ def multi_head_attention_forward(
         padding = None if padding is None else pad(padding, (0, 1))
     size = width // num_heads
     q = q.reshape(length, batch, num_heads, size).permute(1, 2, 0, 3)
-    k = k.reshape(k.size(0), batch, num_heads, size).permute(1, 2, 0, 3)
-    v = v.reshape(v.size(0), batch, num_heads, size).permute(1, 2, 0, 3)
+    k = _heads("static_k", static_k, k, (batch, num_heads, size))
+    v = _heads("static_v", static_v, v, (batch, num_heads, size))
     if add_zero_attn:
         k, v = pad(k, (0, 0, 0, 1)), pad(v, (0, 0, 0, 1))
         attn_mask = None if attn_mask is None else pad(attn_mask, (0, 1))
@@ -206,6 +209,19 @@ def multi_head_attention_forward(
         out = out.squeeze(1)
         attention = None if attention is None else attention.squeeze(0)
     return out, attention
+
+
+def _heads(name: str, static: Any, x: Any, sizes: tuple[int, int, int]) -> Any:
+    """``x`` of (S, N, E), or the static one of (N * heads, S, size), as (N, heads, S, size)."""
+    batch, heads, size = sizes
+    if static is None:
+        return x.reshape(x.size(0), batch, heads, size).permute(1, 2, 0, 3)
+    for place, wanted in ((0, batch * heads), (2, size)):
+        if static.size(place) != wanted:
+            raise AssertionError(
+                f"expecting {name}.size({place}) of {wanted}, but got {static.size(place)}"
+            )
+    return static.reshape(batch, heads, static.size(1), size)
 
 
 def _scores(q: Any, k: Any, mask: Any) -> Any:
