@@ -182,7 +182,7 @@ class Linearised:
             of = {id(p): g for p, g in zip(targets, found, strict=True)}
             return [
                 None if not isinstance(o, Tensor) else _zeros(o) if of.get(id(p)) is None
-                else of[id(p)]
+                else _akin(of[id(p)], o)
                 for o, p in zip(outputs, probes, strict=True)
             ]  # fmt: skip
 
@@ -347,8 +347,8 @@ def vjp(
 ) -> Any:
     """``(fn(*inputs), pull)``: ``pull(*cotangents)`` is the cotangents times the Jacobian.
 
-    ``pull`` takes one cotangent for each output and returns a gradient for each input, bare when
-    there is one. With ``has_aux`` the result is ``(value, pull, aux)``.
+    ``pull`` takes one cotangent for each output and returns a tuple of gradients, one for each
+    input. With ``has_aux`` the result is ``(value, pull, aux)``.
 
     Args:
         weights: a parameter or a sequence of them, by which ``fn`` is differentiated as well:
@@ -363,8 +363,7 @@ def vjp(
         given = tree_flatten(cotangents)[0]
         if len(given) != len(outputs):
             raise ValueError(f"expected {len(outputs)} cotangents, got {len(given)}")
-        gradients, of_weights = run.pull(outputs, given, retain=True)
-        of_inputs = gradients[0] if len(inputs) == 1 else gradients
+        of_inputs, of_weights = run.pull(outputs, given, retain=True)
         if weights is None:
             return of_inputs
         return of_inputs, of_weights[0] if single else of_weights

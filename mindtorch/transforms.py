@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine.tensor import Tensor, alias
-from mindtorch.torch.utils._pytree import tree_map
+from mindtorch.torch.utils._pytree import tree_flatten, tree_map
 
-from .functional import Linearised, _cotangents_apart, _sensitivities, _split
+from .functional import Linearised, _akin, _cotangents_apart, _sensitivities, _split
 
 __all__ = ["GradOperation", "jacfwd", "jacrev", "recompute", "stop_gradient", "vmap"]
 
@@ -22,7 +22,7 @@ def jacrev(
     """
     from mindtorch.torch.func import jacrev as rows
 
-    return rows(fn, grad_position, has_aux=has_aux)
+    return _like_arguments(rows(fn, _bare(grad_position), has_aux=has_aux))
 
 
 def jacfwd(
@@ -31,7 +31,26 @@ def jacfwd(
     """:func:`jacrev`'s result, column by column: for more outputs than inputs."""
     from mindtorch.torch.func import jacfwd as columns
 
-    return columns(fn, grad_position, has_aux=has_aux)
+    return _like_arguments(columns(fn, _bare(grad_position), has_aux=has_aux))
+
+
+def _bare(position: int | tuple[int, ...]) -> int | tuple[int, ...]:
+    """``(p,)`` is ``p``: one Jacobian comes without a tuple."""
+    return position[0] if isinstance(position, tuple) and len(position) == 1 else position
+
+
+def _like_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function`` whose tensors have the class of the first tensor among its arguments."""
+
+    def called(*args: Any, **kwargs: Any) -> Any:
+        result = function(*args, **kwargs)
+        given = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)]
+        return tree_map(
+            lambda leaf: _akin(leaf, given[0]) if given and isinstance(leaf, Tensor) else leaf,
+            result,
+        )
+
+    return called
 
 
 def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:

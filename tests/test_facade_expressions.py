@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import mindtorch.mindspore as ms
+import mindtorch.mindspore.numpy as mnp
 from mindtorch.mindspore import Parameter, Tensor, mint, nn, ops
 
 GOLDEN = Path(__file__).parent / "golden" / "mindspore_expressions.json.gz"
@@ -22,7 +23,8 @@ def _names():
     eye, draw = np.eye(3, dtype=np.float32), _draw(3, 3)
     arrays = {
         "x": _draw(3, 4), "y": _draw(3, 4, seed=9), "p": np.abs(_draw(3, 4)) + 0.1, "v": _draw(4),
-        "w": _draw(4, seed=3), "sq": draw + 3 * eye, "spd": (draw @ draw.T + 3 * eye),
+        "w": _draw(4, seed=3), "sq": draw + 3 * eye, "sq2": _draw(4, 2),
+        "spd": (draw @ draw.T + 3 * eye),
         "i": np.array([[0, 2, 1, 1], [2, 0, 1, 2], [1, 1, 0, 0]], np.int32),
         "j": np.array([2, 0, 1], np.int32), "l": np.array([1, 0, 3, 2]), "b": _draw(3, 4) > 0,
         "x1": _draw(2, 3, 8), "x2": _draw(2, 3, 8, 8), "x3": _draw(2, 3, 4, 6, 6),
@@ -33,7 +35,7 @@ def _names():
         "q": np.array([[1, -1, 1, -1]] * 3, np.float32),
     }  # fmt: skip
     tensors = {name: Tensor(array) for name, array in arrays.items()}
-    return {"ms": ms, "nn": nn, "ops": ops, "mint": mint, "Tensor": Tensor,
+    return {"ms": ms, "nn": nn, "ops": ops, "mint": mint, "mnp": mnp, "Tensor": Tensor,
             "Parameter": Parameter, "np": np, **tensors}  # fmt: skip
 
 

@@ -254,12 +254,15 @@ def test_gradients_of_gradients():
     np.testing.assert_allclose(second.asnumpy(), 6 * x.asnumpy())
     w = Parameter(Tensor([2.0, 3.0]), "w")
     _, pull = ms.vjp(lambda v: v * w, x, weights=[w])
-    of_x, (of_w,) = pull(Tensor([1.0, 10.0]))
+    (of_x,), (of_w,) = pull(Tensor([1.0, 10.0]))
     assert of_x.asnumpy().tolist() == [2.0, 30.0] and of_w.asnumpy().tolist() == [0.5, -10.0]
     _, product, aux = ms.jvp(lambda v: (v * v, v + 1), x, Tensor([1.0, 1.0]), has_aux=True)
+    assert type(product) is Tensor
     assert product.asnumpy().tolist() == [1.0, -2.0] and aux.asnumpy().tolist() == [1.5, 0.0]
     for jacobian in (ms.jacrev, ms.jacfwd):
-        assert jacobian(lambda v: v * v)(x).asnumpy().tolist() == [[1.0, 0.0], [0.0, -2.0]]
+        found = jacobian(lambda v: v * v, (0,))(x)
+        assert type(found) is Tensor
+        assert found.asnumpy().tolist() == [[1.0, 0.0], [0.0, -2.0]]
     both = ops.GradOperation(get_all=True, get_by_list=True, sens_param=True)
     inputs, weights = both(lambda v: v * w, [w])(x, Tensor([1.0, 1.0]))
     assert inputs[0].asnumpy().tolist() == [2.0, 3.0]

@@ -27,6 +27,8 @@ def _long(value: Any) -> Any:
 
 def adopted(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """A function of torch's whose results are MindSpore's tensors."""
+    if name == "meshgrid":  # torch warns of the default that it has
+        function = functools.partial(function, indexing="ij")
     call = adopting(function)
     if name not in _INDEXED:
         return call

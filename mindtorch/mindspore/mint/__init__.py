@@ -5,6 +5,7 @@ from typing import Any
 from mindtorch import torch
 
 from .._names import Names
+from ..ops.mathematics import cross as cross
 from . import linalg as linalg
 from . import nn as nn
 from . import optim as optim

@@ -14,7 +14,7 @@ from ..common.tensor import F, Tensor, adopting, as_tensor, t
 _SAME = """
     abs acos acosh add addbmm addcdiv addcmul addmm addmv addr amax amin arange argwhere asin
     asinh atan atan2 atanh baddbmm bernoulli bitwise_and bitwise_or bitwise_xor block_diag bmm
-    broadcast_to cdist ceil celu cholesky clamp clip conj cos cosh cross cummax cumprod deg2rad
+    broadcast_to cdist ceil celu cholesky clamp clip conj cos cosh cummax cumprod deg2rad
     diag diagonal diff digamma dot einsum erf erfc erfinv exp exp2 expm1 eye flip fliplr flipud
     floor floor_divide fmod frac gcd geqrf heaviside histc hypot i0 imag inner inverse isclose
     isfinite isinf isnan kron lcm lerp lgamma log log10 log1p log2 logaddexp logaddexp2 logdet

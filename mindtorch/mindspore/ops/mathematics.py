@@ -48,6 +48,12 @@ for _name, (_space, _theirs) in _OTHER.items():
     globals()[_name] = named(getattr(_space, _theirs))
 
 
+def cross(input: Any, other: Any, dim: int | None = None) -> Any:
+    """Vector products along ``dim``, the first axis of length 3 where it is None."""
+    axis = as_tensor(input).aval.shape.index(3) if dim is None else dim
+    return t.cross(input, other, dim=axis)
+
+
 def addn(x: Any) -> Any:
     """The sum of several tensors."""
     total = x[0]

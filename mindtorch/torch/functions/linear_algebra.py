@@ -408,10 +408,22 @@ def cdist(
     many = x1.aval.shape[-2] > _PRODUCTS_FROM or x2.aval.shape[-2] > _PRODUCTS_FROM
     by_products = _MODES[compute_mode]
     if p == 2 and (many if by_products is None else by_products):
-        return ops.euclidean_distance(x1, x2)
+        return _by_products(x1, x2)
+    if x1.aval.dtype.itemsize < 4:
+        name = scalar_type_name(x1.aval.dtype)
+        raise NotImplementedError(f"\"cdist\" not implemented for '{name}'")
     left = movement.unsqueeze(x1, axis=x1.aval.ndim - 1)
     right = movement.unsqueeze(x2, axis=x2.aval.ndim - 2)
     return vector_norm(el.subtract(left, right), p, -1)
+
+
+def _by_products(x1: Any, x2: Any) -> Any:
+    """Distances from |x|^2 - 2 x y + |y|^2; those of 16-bit types are rounded once, at the end."""
+    dtype = x1.aval.dtype
+    if dtype.itemsize >= 4:
+        return ops.euclidean_distance(x1, x2)
+    wide = [movement.cast(x, dtype=float32) for x in (x1, x2)]
+    return movement.cast(ops.euclidean_distance(*wide), dtype=dtype)
 
 
 def _check_rows(x: Any, y: Any, p: float) -> None:
@@ -430,8 +442,6 @@ def _check_rows(x: Any, y: Any, p: float) -> None:
                 f"cdist only supports floating-point dtypes, {name} got: "
                 f"{scalar_type_name(each.dtype)}"
             )
-    if x.dtype.itemsize < 4:
-        raise NotImplementedError(f"\"cdist\" not implemented for '{scalar_type_name(x.dtype)}'")
     if p < 0:
         raise RuntimeError("cdist only supports non-negative p values")
 

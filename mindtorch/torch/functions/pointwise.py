@@ -348,6 +348,9 @@ def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
         return ops.round_(input)
     if input.aval.dtype.category < dtypes.FLOAT:
         raise RuntimeError("round_cpu not implemented for integers with decimals")
+    if input.aval.dtype.itemsize < 4:  # rounded to the type once, at the end
+        wide = round(movement.cast(input, dtype=dtypes.float32), decimals=decimals)
+        return movement.cast(wide, dtype=input.aval.dtype)
     factor = constant(10.0 ** abs(decimals))
     if decimals > 0:
         return ops.divide(ops.round_(ops.multiply(input, factor)), factor)
