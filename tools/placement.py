@@ -87,7 +87,7 @@ class _Watch:
         self.wrap(torch.optim.Optimizer, "__init__", self._optimizer)
         self.wrap(torch.Tensor, "backward", self._backward)
         self.wrap(torch.autograd, "backward", self._quietly)
-        self.wrap(torch.autograd, "grad", self._quietly)
+        self.wrap(torch.autograd, "grad", self._gradients)
         self.wrap(torch.utils.data.DataLoader, "__iter__", self._loader)
 
     def remove(self) -> None:
@@ -173,13 +173,26 @@ class _Watch:
             finally:
                 self.backward_depth -= 1
                 recorder.quiet -= 1
-            recorder.seen_backward()
-            if recorder.optimized is None and self.backward_depth == 0:  # updates made by hand
-                recorder.before_step()
-                recorder.after_step()
+            if self.backward_depth == 0:
+                recorder.seen_backward()
             return result
 
         return backward
+
+    def _gradients(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Without an optimizer, gradients are asked for to make an update by hand: a step."""
+        recorder, quietly = self.recorder, self._quietly(original)
+
+        def grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            result = quietly(outputs, *args, **kwargs)
+            loss = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
+            further = kwargs.get("create_graph") or (len(args) > 3 and args[3])
+            if recorder.optimized is None and not (recorder.quiet or further):
+                recorder.seen_loss(loss)
+                recorder.seen_backward(tuple(result))
+            return result
+
+        return grad
 
     def _quietly(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:

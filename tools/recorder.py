@@ -13,6 +13,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -96,6 +97,9 @@ class Recorder:
         self.strangers: list[Any] = []
         self.optimized: set[int] | None = None
         self.phase = "data"
+        self.by_hand = -1  # without an optimizer, after `backward`: the last event of the update
+        self.updating = False
+        self.returned: tuple[Any, ...] = ()
         self.rehearsal: list[Event] | None = None
         self.rehearsing = False
         self.epochs: dict[int, int] = {}
@@ -172,6 +176,7 @@ class Recorder:
         within = self.options.shallow and self.stack
         if not self.active or self.quiet or within:
             return run(module, *args, **kwargs)
+        self.end_by_hand()
         if self.torch.is_grad_enabled() or self.stack:
             return self._watch_module(run, module, args, kwargs)
         first = self.step.number == 0 and self.rehearsal is None
@@ -271,7 +276,7 @@ class Recorder:
         within = self.options.shallow and self.stack
         if self.looker.inside or self.quiet or within or f"{caller}.".startswith(TORCH_LIKE):
             return False
-        if not (self.torch.is_grad_enabled() or self.stack or self.rehearsing):
+        if not (self.torch.is_grad_enabled() or self.stack or self.rehearsing or self.updating):
             return False
         return self.active
 
@@ -283,6 +288,7 @@ class Recorder:
         given: list[Any] = []
         shape = template([args, kwargs], self.torch.Tensor, given)
         path = self.stack[-1].path if self.stack else ""
+        self._note_phase(name, given)
         with self.looker.looking():
             event = self._begin("op", path, name, given, line)
             if event is not None:
@@ -300,6 +306,22 @@ class Recorder:
             with self.looker.looking():
                 self._end(event, given[0] if result is None and given else result)
         return result
+
+    def _note_phase(self, name: str, given: list[Any]) -> None:
+        """The phase of scripts and parts of scripts that have no modules: what uses values that
+        are trained is the forward pass, up to a loss function."""
+        if self.stack or not self.torch.is_grad_enabled():
+            self.by_hand = len(self.step.events) if self.updating else -1
+        elif any(tensor.requires_grad for tensor in given):
+            self.end_by_hand()
+            if self.phase in ("data", "update"):
+                self.phase = "forward"
+            if self.phase == "forward" and ("loss" in name or "cross_entropy" in name):
+                self.phase = "loss"
+        elif self.updating:
+            in_place = name.endswith("_") and (name[:3] == "__i" or name[:2] != "__")
+            if in_place or any(x is each for x in given for each in self.returned):
+                self.by_hand = len(self.step.events)
 
     def _begin(
         self, kind: str, path: str, name: str, given: list[Any], line: str
@@ -364,6 +386,7 @@ class Recorder:
 
     def seen_batch(self, loader_pass: int, batch: Any) -> None:
         if self.active:
+            self.end_by_hand()
             with self.looker.looking():
                 self.step.batches.append(self.looker.look_all(batch, self.full))
 
@@ -374,19 +397,39 @@ class Recorder:
 
     def seen_loss(self, loss: Any) -> None:
         if self.active:
+            self.end_by_hand()
             with self.looker.looking():
                 values = self.looker.array_of(loss)[0]
                 self.step.losses.append(float(values.mean(dtype=np.float64)))
 
-    def seen_backward(self) -> None:
-        """What comes after `backward` is about the update, until a model is called again."""
-        if self.active:
-            self.phase = "update"
+    def seen_backward(self, returned: tuple[Any, ...] = ()) -> None:
+        """What comes after `backward` (which gave back `returned`) is about the update, until a
+        model is called again.
+
+        Of a script without an optimizer it is the update itself: a step ends where the next begins.
+        """
+        if not self.active:
+            return
+        self.phase = "update"
+        if self.optimized is None:
+            self.before_step()
+            self.updating, self.by_hand = True, len(self.step.events) - 1
+            self.returned = returned
+
+    def end_by_hand(self) -> None:
+        """The end of a step whose update was made without an optimizer, if there is one."""
+        if self.updating:
+            self.updating, self.returned = False, ()
+            for event in self.step.events[self.by_hand + 1 :]:
+                event.phase = "data"  # it is the next step's
+            self.after_step()
 
     def before_step(self, optimizer: Any = None) -> None:
         """What backward left, before the optimizer uses it."""
         if not self.active:
             return
+        if optimizer is not None:
+            self.end_by_hand()
         with self.looker.looking():
             for name, parameter in self._parameters():
                 if parameter.grad is not None:
@@ -463,6 +506,8 @@ class Recorder:
 
     def finish(self) -> None:
         """What the run ends with; a step that was begun and has a model's call is one too."""
+        with suppress(StopRecordingError):
+            self.end_by_hand()
         with self.looker.looking():
             if self.record.steps == 0:
                 if not any(event.kind == "module" for event in self.step.events):
