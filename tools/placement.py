@@ -83,6 +83,11 @@ class _Watch:
             for name in names_of(space):
                 if inspect.isroutine(getattr(owner, name, None)):
                     self.wrap(owner, name, functools.partial(self._function, space, name))
+        self.wrap(torch, "vmap", functools.partial(self._transform, "vmap"))
+        for name in names_of("transforms"):
+            self.wrap(torch.func, name, functools.partial(self._transform, name))
+        for name in names_of("func"):
+            self.wrap(torch.func, name, functools.partial(self._function, "func", name))
         self._install_apply(torch.autograd.Function)
         self.wrap(torch.optim.Optimizer, "__init__", self._optimizer)
         self.wrap(torch.Tensor, "backward", self._backward)
@@ -115,6 +120,16 @@ class _Watch:
             return recorder.call_function((space, name), original, args, kwargs, line)
 
         return call
+
+    def _transform(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A call of what a transform of `torch.func` made is one event: within it tensors stand
+        for others, and cannot be looked at."""
+
+        def make(function: Any, *args: Any, **kwargs: Any) -> Any:
+            made = original(function, *args, **kwargs)
+            return functools.wraps(function, updated=())(self._function("func", name, made))
+
+        return make
 
     def _install_apply(self, function: Any) -> None:
         """A user's own autograd.Function is one event, under its class's name."""

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .figures import digest_of
-from .looking import Looker, plain, template, tensors_in
+from .looking import UNINITIALIZED, Looker, plain, template, tensors_in
 from .records import (
     ArrayWriter,
     Event,
@@ -164,6 +164,14 @@ class Recorder:
         for name, buffer in module.named_buffers():
             self.record.buffers[prefix + name] = self.looker.look_afresh(buffer, True)
 
+    def _adopt_late(self) -> None:
+        """What a lazy module starts from is known when it was called once."""
+        known = self.record.parameters
+        for name in [x for x, each in known.items() if each.digest == UNINITIALIZED]:
+            found = {x: each for x, each in self._parameters() if x == name}
+            for parameter in found.values():
+                known[name] = self.step.before[name] = self.looker.look_afresh(parameter, True)
+
     def name_of(self, module: Any) -> str:
         name = self.names.get(id(module))
         if name is None:  # a loss, or a module that no model holds
@@ -223,6 +231,8 @@ class Recorder:
             event.trained = bool(getattr(module, "training", False))
             event.atomic = self._is_atomic(event, module)
             self._end(event, result)
+            if outermost:
+                self._adopt_late()
             if outermost and id(module) in {id(root) for root in self.roots}:
                 self.phase = "loss"
         return result
@@ -288,10 +298,11 @@ class Recorder:
         given: list[Any] = []
         shape = template([args, kwargs], self.torch.Tensor, given)
         path = self.stack[-1].path if self.stack else ""
-        self._note_phase(name, given)
+        phase = self._phase_of(space, name, given)
         with self.looker.looking():
             event = self._begin("op", path, name, given, line)
             if event is not None:
+                event.phase = phase
                 own = (isinstance(x, self.torch.Generator) for x in (*args, *kwargs.values()))
                 event.atomic = not any(own)  # its state is not known, and would be moved on
                 event.description = space
@@ -307,21 +318,30 @@ class Recorder:
                 self._end(event, given[0] if result is None and given else result)
         return result
 
-    def _note_phase(self, name: str, given: list[Any]) -> None:
-        """The phase of scripts and parts of scripts that have no modules: what uses values that
-        are trained is the forward pass, up to a loss function."""
+    def _phase_of(self, space: str, name: str, given: list[Any]) -> str:
+        """The phase of a function's call. In scripts and parts of scripts without modules, what
+        uses values that are trained is the forward pass, up to a loss function."""
         if self.stack or not self.torch.is_grad_enabled():
             self.by_hand = len(self.step.events) if self.updating else -1
-        elif any(tensor.requires_grad for tensor in given):
+            return self.phase
+        early = self.phase in ("data", "update")
+        if space == "func":  # gives gradients, so what follows without an optimizer is an update
             self.end_by_hand()
-            if self.phase in ("data", "update"):
-                self.phase = "forward"
-            if self.phase == "forward" and ("loss" in name or "cross_entropy" in name):
+            if self.optimized is None and early:
+                self.phase = "update"
+            return "forward" if early else self.phase
+        if any(tensor.requires_grad for tensor in given):
+            self.end_by_hand()
+            if "loss" in name or "cross_entropy" in name:
                 self.phase = "loss"
-        elif self.updating:
+            return "forward" if self.phase in ("data", "update") else self.phase
+        if self.updating:
             in_place = name.endswith("_") and (name[:3] == "__i" or name[:2] != "__")
             if in_place or any(x is each for x in given for each in self.returned):
                 self.by_hand = len(self.step.events)
+        elif self.phase == "update" and self.optimized is None and not given:
+            self.phase = "data"
+        return self.phase
 
     def _begin(
         self, kind: str, path: str, name: str, given: list[Any], line: str
