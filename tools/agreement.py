@@ -144,7 +144,7 @@ class Agreement:
     @property
     def is_empty(self) -> bool:
         """Whether nothing was seen that could differ."""
-        called = any(row.kind == "module" for row in self.rows)
+        called = any(row.kind == "module" or row.phase != "data" for row in self.rows)
         seen = (self.parameters.total, called, self.losses, self.accuracies)
         return not (any(seen) or self.differences)
 

@@ -15,9 +15,19 @@ from mindtorch.engine.bounded import Bounded
 
 from .records import ArrayWriter, Recorded
 
-__all__ = ["Looker", "Named", "Slot", "filled", "plain", "template", "tensors_in"]
+__all__ = [
+    "UNINITIALIZED",
+    "Looker",
+    "Named",
+    "Slot",
+    "filled",
+    "plain",
+    "template",
+    "tensors_in",
+]
 
 MOST_ITEMS = 16
+UNINITIALIZED = "uninitialized"
 
 
 @dataclass(frozen=True)
@@ -175,6 +185,8 @@ class Looker:
 
     def look_afresh(self, tensor: Any, store: bool) -> Recorded:
         """The record of a tensor that may have changed behind its version counter."""
+        if self.torch.nn.parameter.is_lazy(tensor):
+            return Recorded(UNINITIALIZED, (), "", 0.0, 0.0, 0.0, 0, "", False)
         try:
             array, dtype = self.array_of(tensor)
         except (RuntimeError, TypeError, NotImplementedError, ValueError):

@@ -83,11 +83,16 @@ class _Watch:
             for name in names_of(space):
                 if inspect.isroutine(getattr(owner, name, None)):
                     self.wrap(owner, name, functools.partial(self._function, space, name))
+        self.wrap(torch, "vmap", functools.partial(self._transform, "vmap"))
+        for name in names_of("transforms"):
+            self.wrap(torch.func, name, functools.partial(self._transform, name))
+        for name in names_of("func"):
+            self.wrap(torch.func, name, functools.partial(self._function, "func", name))
         self._install_apply(torch.autograd.Function)
         self.wrap(torch.optim.Optimizer, "__init__", self._optimizer)
         self.wrap(torch.Tensor, "backward", self._backward)
         self.wrap(torch.autograd, "backward", self._quietly)
-        self.wrap(torch.autograd, "grad", self._quietly)
+        self.wrap(torch.autograd, "grad", self._gradients)
         self.wrap(torch.utils.data.DataLoader, "__iter__", self._loader)
 
     def remove(self) -> None:
@@ -115,6 +120,16 @@ class _Watch:
             return recorder.call_function((space, name), original, args, kwargs, line)
 
         return call
+
+    def _transform(self, name: str, original: Callable[..., Any]) -> Callable[..., Any]:
+        """A call of what a transform of `torch.func` made is one event: within it tensors stand
+        for others, and cannot be looked at."""
+
+        def make(function: Any, *args: Any, **kwargs: Any) -> Any:
+            made = original(function, *args, **kwargs)
+            return functools.wraps(function, updated=())(self._function("func", name, made))
+
+        return make
 
     def _install_apply(self, function: Any) -> None:
         """A user's own autograd.Function is one event, under its class's name."""
@@ -173,13 +188,26 @@ class _Watch:
             finally:
                 self.backward_depth -= 1
                 recorder.quiet -= 1
-            recorder.seen_backward()
-            if recorder.optimized is None and self.backward_depth == 0:  # updates made by hand
-                recorder.before_step()
-                recorder.after_step()
+            if self.backward_depth == 0:
+                recorder.seen_backward()
             return result
 
         return backward
+
+    def _gradients(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Without an optimizer, gradients are asked for to make an update by hand: a step."""
+        recorder, quietly = self.recorder, self._quietly(original)
+
+        def grad(outputs: Any, *args: Any, **kwargs: Any) -> Any:
+            result = quietly(outputs, *args, **kwargs)
+            loss = outputs[0] if isinstance(outputs, (tuple, list)) else outputs
+            further = kwargs.get("create_graph") or (len(args) > 3 and args[3])
+            if recorder.optimized is None and not (recorder.quiet or further):
+                recorder.seen_loss(loss)
+                recorder.seen_backward(tuple(result))
+            return result
+
+        return grad
 
     def _quietly(self, original: Callable[..., Any]) -> Callable[..., Any]:
         def call(*args: Any, **kwargs: Any) -> Any:

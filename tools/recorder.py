@@ -13,6 +13,7 @@ import json
 import random
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,7 +21,7 @@ from typing import Any
 import numpy as np
 
 from .figures import digest_of
-from .looking import Looker, plain, template, tensors_in
+from .looking import UNINITIALIZED, Looker, plain, template, tensors_in
 from .records import (
     ArrayWriter,
     Event,
@@ -96,6 +97,9 @@ class Recorder:
         self.strangers: list[Any] = []
         self.optimized: set[int] | None = None
         self.phase = "data"
+        self.by_hand = -1  # without an optimizer, after `backward`: the last event of the update
+        self.updating = False
+        self.returned: tuple[Any, ...] = ()
         self.rehearsal: list[Event] | None = None
         self.rehearsing = False
         self.epochs: dict[int, int] = {}
@@ -160,6 +164,14 @@ class Recorder:
         for name, buffer in module.named_buffers():
             self.record.buffers[prefix + name] = self.looker.look_afresh(buffer, True)
 
+    def _adopt_late(self) -> None:
+        """What a lazy module starts from is known when it was called once."""
+        known = self.record.parameters
+        for name in [x for x, each in known.items() if each.digest == UNINITIALIZED]:
+            found = {x: each for x, each in self._parameters() if x == name}
+            for parameter in found.values():
+                known[name] = self.step.before[name] = self.looker.look_afresh(parameter, True)
+
     def name_of(self, module: Any) -> str:
         name = self.names.get(id(module))
         if name is None:  # a loss, or a module that no model holds
@@ -172,6 +184,7 @@ class Recorder:
         within = self.options.shallow and self.stack
         if not self.active or self.quiet or within:
             return run(module, *args, **kwargs)
+        self.end_by_hand()
         if self.torch.is_grad_enabled() or self.stack:
             return self._watch_module(run, module, args, kwargs)
         first = self.step.number == 0 and self.rehearsal is None
@@ -218,6 +231,8 @@ class Recorder:
             event.trained = bool(getattr(module, "training", False))
             event.atomic = self._is_atomic(event, module)
             self._end(event, result)
+            if outermost:
+                self._adopt_late()
             if outermost and id(module) in {id(root) for root in self.roots}:
                 self.phase = "loss"
         return result
@@ -271,7 +286,7 @@ class Recorder:
         within = self.options.shallow and self.stack
         if self.looker.inside or self.quiet or within or f"{caller}.".startswith(TORCH_LIKE):
             return False
-        if not (self.torch.is_grad_enabled() or self.stack or self.rehearsing):
+        if not (self.torch.is_grad_enabled() or self.stack or self.rehearsing or self.updating):
             return False
         return self.active
 
@@ -283,9 +298,11 @@ class Recorder:
         given: list[Any] = []
         shape = template([args, kwargs], self.torch.Tensor, given)
         path = self.stack[-1].path if self.stack else ""
+        phase = self._phase_of(space, name, given)
         with self.looker.looking():
             event = self._begin("op", path, name, given, line)
             if event is not None:
+                event.phase = phase
                 own = (isinstance(x, self.torch.Generator) for x in (*args, *kwargs.values()))
                 event.atomic = not any(own)  # its state is not known, and would be moved on
                 event.description = space
@@ -300,6 +317,31 @@ class Recorder:
             with self.looker.looking():
                 self._end(event, given[0] if result is None and given else result)
         return result
+
+    def _phase_of(self, space: str, name: str, given: list[Any]) -> str:
+        """The phase of a function's call. In scripts and parts of scripts without modules, what
+        uses values that are trained is the forward pass, up to a loss function."""
+        if self.stack or not self.torch.is_grad_enabled():
+            self.by_hand = len(self.step.events) if self.updating else -1
+            return self.phase
+        early = self.phase in ("data", "update")
+        if space == "func":  # gives gradients, so what follows without an optimizer is an update
+            self.end_by_hand()
+            if self.optimized is None and early:
+                self.phase = "update"
+            return "forward" if early else self.phase
+        if any(tensor.requires_grad for tensor in given):
+            self.end_by_hand()
+            if "loss" in name or "cross_entropy" in name:
+                self.phase = "loss"
+            return "forward" if self.phase in ("data", "update") else self.phase
+        if self.updating:
+            in_place = name.endswith("_") and (name[:3] == "__i" or name[:2] != "__")
+            if in_place or any(x is each for x in given for each in self.returned):
+                self.by_hand = len(self.step.events)
+        elif self.phase == "update" and self.optimized is None and not given:
+            self.phase = "data"
+        return self.phase
 
     def _begin(
         self, kind: str, path: str, name: str, given: list[Any], line: str
@@ -364,6 +406,7 @@ class Recorder:
 
     def seen_batch(self, loader_pass: int, batch: Any) -> None:
         if self.active:
+            self.end_by_hand()
             with self.looker.looking():
                 self.step.batches.append(self.looker.look_all(batch, self.full))
 
@@ -374,19 +417,39 @@ class Recorder:
 
     def seen_loss(self, loss: Any) -> None:
         if self.active:
+            self.end_by_hand()
             with self.looker.looking():
                 values = self.looker.array_of(loss)[0]
                 self.step.losses.append(float(values.mean(dtype=np.float64)))
 
-    def seen_backward(self) -> None:
-        """What comes after `backward` is about the update, until a model is called again."""
-        if self.active:
-            self.phase = "update"
+    def seen_backward(self, returned: tuple[Any, ...] = ()) -> None:
+        """What comes after `backward` (which gave back `returned`) is about the update, until a
+        model is called again.
+
+        Of a script without an optimizer it is the update itself: a step ends where the next begins.
+        """
+        if not self.active:
+            return
+        self.phase = "update"
+        if self.optimized is None:
+            self.before_step()
+            self.updating, self.by_hand = True, len(self.step.events) - 1
+            self.returned = returned
+
+    def end_by_hand(self) -> None:
+        """The end of a step whose update was made without an optimizer, if there is one."""
+        if self.updating:
+            self.updating, self.returned = False, ()
+            for event in self.step.events[self.by_hand + 1 :]:
+                event.phase = "data"  # it is the next step's
+            self.after_step()
 
     def before_step(self, optimizer: Any = None) -> None:
         """What backward left, before the optimizer uses it."""
         if not self.active:
             return
+        if optimizer is not None:
+            self.end_by_hand()
         with self.looker.looking():
             for name, parameter in self._parameters():
                 if parameter.grad is not None:
@@ -463,6 +526,8 @@ class Recorder:
 
     def finish(self) -> None:
         """What the run ends with; a step that was begun and has a model's call is one too."""
+        with suppress(StopRecordingError):
+            self.end_by_hand()
         with self.looker.looking():
             if self.record.steps == 0:
                 if not any(event.kind == "module" for event in self.step.events):

@@ -166,6 +166,7 @@ class StepComparison:
                 told = True
                 self._parting(parting)
             if not ended:
+                self._changed_values(pair)
                 self.inputs[pair.number] = self._inputs(pair, wirings)
                 self._arguments(pair)
                 continue
@@ -175,6 +176,19 @@ class StepComparison:
             wirings[1].made(pair.number, pair.second.outputs)
         if not told and parting is not None:
             self._parting(parting)
+
+    def _changed_values(self, pair: Pair) -> None:
+        """Whether a module's parameters are still as near to each other as when the step began."""
+        a, b = pair.first, pair.second
+        for name in a.state.keys() & b.state.keys():
+            whole = name if a.path == self.model else f"{a.path}.{name}"
+            apart = self.distance(a.state[name], b.state[name])
+            near = NEAR * max(self.drift.get(whole, 0.0), FLOOR)
+            if whole in self.a.gradients and apart > max(near, self.strict):
+                self.drift[whole] = apart
+                path, phase = owner(whole, self.model), "update" if self.number else "start"
+                note = f"before the call of {a.label}, not when the step began"
+                self.differs(phase, "value", whole, path, apart, note, EXACT, (a, b))
 
     @staticmethod
     def _is_past(pair: Pair, parting: tuple[Event | None, Event | None]) -> bool:

@@ -1,0 +1,132 @@
+"""`mindtorch compare` on scripts without an optimizer, or without any module: what is written by
+hand has phases too."""
+
+import importlib.util
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.compare_in_process import compared
+
+pytestmark = pytest.mark.skipif(
+    importlib.util.find_spec("torch") is None, reason="the comparison is with real torch"
+)
+
+
+def module(torch: Any, fault: str, steps: int) -> None:
+    """A module whose parameters are moved under `no_grad`, or through `.data`."""
+    net = torch.nn.Sequential(torch.nn.Linear(5, 8), torch.nn.Tanh(), torch.nn.Linear(8, 2))
+    x, y = torch.randn(40, 5), torch.randint(0, 2, (40,))
+    rate = 0.2 if fault == "rate" else 0.1
+    for step in range(steps):
+        at = slice(10 * step, 10 * step + 10)
+        torch.nn.functional.cross_entropy(net(x[at]), y[at]).backward()
+        with torch.no_grad():
+            for each in net.parameters():
+                each -= rate * each.grad
+        net.zero_grad()
+
+
+def data(torch: Any, fault: str, steps: int) -> None:
+    """The same through `.data`, where gradients stay enabled."""
+    net, x = torch.nn.Linear(5, 3), torch.randn(40, 5)
+    rate = 0.2 if fault == "rate" else 0.1
+    for step in range(steps):
+        net.zero_grad()
+        net(x[10 * step : 10 * step + 10]).square().mean().backward()
+        for each in net.parameters():
+            each.data.sub_(rate * each.grad.data)
+
+
+def leaves(torch: Any, fault: str, steps: int) -> None:
+    """No module at all; gradients are asked for and the parameters made anew."""
+    weights = [(torch.randn(8, 5) / 3).requires_grad_(), (torch.randn(2, 8) / 3).requires_grad_()]
+    x, y = torch.randn(40, 5), torch.randint(0, 2, (40,))
+    rate, reduction = (0.2 if fault == "rate" else 0.1), ("sum" if fault == "loss" else "mean")
+    for step in range(steps):
+        at = slice(10 * step, 10 * step + 10)
+        hidden = x[at] @ weights[0].T
+        hidden = hidden.relu() if fault == "relu" else hidden.tanh()
+        found = hidden @ weights[1].T
+        loss = torch.nn.functional.cross_entropy(found, y[at], reduction=reduction)
+        gradients = torch.autograd.grad(loss, weights)
+        weights = [
+            (a - rate * b).detach().requires_grad_(True)
+            for a, b in zip(weights, gradients, strict=True)
+        ]
+
+
+def transforms(torch: Any, fault: str, steps: int) -> None:
+    """Gradients of each example by `torch.func`: no `backward`, no loss that is seen."""
+    net = torch.nn.Linear(4, 2)
+    values = {name: each.detach() for name, each in net.named_parameters()}
+    rate, factor = (0.2 if fault == "rate" else 0.1), (1.1 if fault == "factor" else 1.0)
+
+    def loss(values: Any, x: Any, y: Any) -> Any:
+        found = torch.func.functional_call(net, values, (x.unsqueeze(0),)) * factor
+        return torch.nn.functional.cross_entropy(found, y.unsqueeze(0))
+
+    for _ in range(steps):
+        x, y = torch.randn(6, 4), torch.randint(0, 2, (6,))
+        x = x + 0.1 if fault == "batch" else x
+        found = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0, 0))(values, x, y)
+        values = {name: each - rate * found[name].mean(0) for name, each in values.items()}
+
+
+def lazy(torch: Any, fault: str, steps: int) -> None:
+    """A module that has its shape from its first call; its values are changed after that."""
+    net = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.LazyLinear(3))
+    net(torch.zeros(1, 2, 2))
+    if fault == "value":
+        with torch.no_grad():
+            net[1].weight[0, 0] += 1
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    for _ in range(steps):
+        optimizer.zero_grad()
+        net(torch.randn(5, 2, 2)).square().mean().backward()
+        optimizer.step()
+
+
+CASES = [
+    (transforms, "rate", "update"),
+    (transforms, "factor", "forward"),
+    (transforms, "batch", "data"),
+    (module, "rate", "update"),
+    (data, "rate", "update"),
+    (leaves, "rate", "update"),
+    (leaves, "relu", "forward"),
+    (leaves, "loss", "loss"),
+]
+
+
+@pytest.mark.parametrize(
+    ("program", "fault", "phase"), CASES, ids=lambda x: getattr(x, "__name__", x)
+)
+def test_the_phase_of_a_fault_is_named(
+    program: Any, fault: str, phase: str, tmp_path: Path
+) -> None:
+    """An update by hand that is wrong was once taken for rounding: no optimizer told of it."""
+    outcome = compared(program, fault, tmp_path, steps=2)
+    assert outcome.kind == "differ" and outcome.real is not None, outcome.words()
+    assert (outcome.real.phase, outcome.real.path) == (phase, "")
+
+
+@pytest.mark.parametrize(
+    "program", [module, data, leaves, transforms, lazy], ids=lambda x: x.__name__
+)
+def test_a_faithful_update_by_hand_agrees(program: Any, tmp_path: Path) -> None:
+    """Each `backward` (or `autograd.grad`) is a step, and the update belongs to it; transforms of
+    functions can be looked at from outside alone."""
+    outcome = compared(program, "", tmp_path, steps=3)
+    assert outcome.status == 0, outcome.words()
+    assert outcome.agreement is not None
+    assert len(outcome.agreement.steps) == (1 if program is transforms else 3)
+
+
+def test_a_value_changed_after_the_first_call_is_found(tmp_path: Path) -> None:
+    """Once taken for rounding: the step's values had been read before, and a second look gives
+    each call the first side's."""
+    outcome = compared(lazy, "value", tmp_path, steps=1)
+    assert outcome.real is not None, outcome.words()
+    assert (outcome.real.phase, outcome.real.what, outcome.real.path) == ("start", "value", "1")
