@@ -83,25 +83,36 @@ class Memory:
 
 @functools.cache
 def _cupy() -> Any:
-    """cupy, or None where it is not installed (or in the simulator)."""
+    """cupy, or None where it is not installed, does not work here, or in the simulator."""
     if SIMULATED:
         return None
     try:
         import cupy
     except ImportError:
         return None
+    try:
+        _of_pool(cupy, _ALIGNMENT)
+    except Exception as error:  # wheels for another CUDA, libraries that are not found
+        if not _is_full(error):
+            warnings.warn(
+                f"cupy does not work here, memory and products do without it: {error}",
+                stacklevel=2,
+            )
+            return None
     return cupy
+
+
+def _of_pool(cupy: Any, size: int) -> Any:
+    with streams.of_cupy(cupy):
+        block = cuda.as_cuda_array(cupy.empty(size, cupy.uint8), sync=False)
+    block.stream = 0  # copies name theirs; cupy's would make those of the host asynchronous
+    return block
 
 
 def _take(size: int) -> Any:
     """A 1-d array of ``size`` bytes of the device, as numba's."""
     cupy = _cupy()
-    if cupy is None:
-        return cuda.device_array(size, np.uint8)
-    with streams.of_cupy(cupy):
-        block = cuda.as_cuda_array(cupy.empty(size, cupy.uint8), sync=False)
-    block.stream = 0  # copies name theirs; cupy's would make those of the host asynchronous
-    return block
+    return cuda.device_array(size, np.uint8) if cupy is None else _of_pool(cupy, size)
 
 
 def _is_full(error: Exception) -> bool:

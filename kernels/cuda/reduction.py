@@ -1,12 +1,14 @@
 """Folds over axes for CUDA: sum, mean, prod, amax, amin, any, all.
 
     picture   one block for each element of the result; thread t folds the elements t, t + threads,
-              ... of its set into a register. Sets of few elements (and many of them) are folded
-              by one thread each
-    memory    one value a thread in shared memory
-    sync      after the registers are stored, and after each halving of the tree
+              ... of its set into a register. Sets of few elements, and sets whose neighbours lie
+              side by side (columns), are folded by one thread each. Where that makes too few
+              blocks, sets are cut into parts, whose results a second launch folds
+    memory    one value a thread in shared memory; the parts' results in global memory
+    sync      after the registers are stored, and after each halving of the tree; between the two
+              launches
     sizes     any; the set's axes and the kept axes are walked by division
-Sums are added in float64 (whole numbers in int64) in an order that depends on the lengths alone, so
+Sums are added in float64 (whole numbers in int64) in an order that depends on the layout alone, so
 a result never changes from run to run.
 """
 
@@ -15,7 +17,7 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
@@ -25,16 +27,38 @@ from mindtorch.kernels.chains import load, store
 from mindtorch.kernels.cpu.reduction import _accumulator, _identity
 from mindtorch.kernels.typed_scalar import arithmetic_type
 
-from . import launch
+from . import launch, memory
 from .bits import NAMESPACE
 
 _SHORT = 64
+# elements that a part has at least, and parts and sets together that are enough: by a block, by a
+# thread each
+_LEAST = (32, 32) if launch.SIMULATED else (2048, 64)
+_WANTED = (4, 64) if launch.SIMULATED else (1056, 1 << 17)
+_MOST_PARTS = 1024
 _COMBINE = {
     "sum": "a + x", "mean": "a + x", "prod": "a * x", "amax": "greater(x, a)",
     "amin": "lesser(x, a)", "any": "a | _A(x != 0)", "all": "a & _A(x != 0)",
 }  # fmt: skip
 _TWO = {**_COMBINE, "any": "a | x", "all": "a & x"}
 _KINDS = {"float32": float32, "float64": float64, "int64": int64, "uint8": uint8}
+
+
+class _Cut(NamedTuple):
+    """How sets are folded: by a thread each or by a block each, in how many parts."""
+
+    by_thread: bool
+    parts: int
+    length: int
+
+
+def _cut(kept: Any, folded: Any, rows: int, count: int) -> _Cut:
+    columns = kept[-1][1] == 1 and folded[-1][1] != 1 and rows >= _SHORT // 2
+    by_thread = count <= _SHORT or columns
+    least, wanted = _LEAST[by_thread], _WANTED[by_thread]
+    parts = max(min(wanted // max(rows, 1), count // least, _MOST_PARTS), 1)
+    length = max(-(-count // parts), 1)
+    return _Cut(by_thread, max(-(-count // length), 1), length)
 
 
 def plan(
@@ -48,15 +72,38 @@ def plan(
     folded = _merged(x, [i for i in range(len(x.shape)) if i in axis])
     rows = math.prod(n for n, _ in kept)
     count = math.prod(n for n, _ in folded)
-    short = count <= _SHORT
-    kernel = _kernel(name, x.dtype, out.dtype, len(kept), len(folded), short)
+    cut = _cut(kept, folded, rows, count)
+    if cut.parts == 1:
+        return _launch(name, x.dtype, out.dtype, kept, folded, cut, count)
+    between = _accumulator(name, x.dtype)
+    first = _launch(name, x.dtype, None, kept, folded, cut, count)
+    lie = (1, rows) if cut.by_thread else (cut.parts, 1)  # where parts' results are
+    again = [[(rows, lie[0])], [(cut.parts, lie[1])]]
+    whole = _Cut(cut.by_thread or cut.parts <= _SHORT, 1, cut.parts)
+    second = _launch(name, between, out.dtype, again[0], again[1], whole, count)
+
+    def run(target: Any, source: Any) -> None:
+        partial = memory.empty(rows * cut.parts, between)
+        first(partial, source)
+        second(target, partial)
+
+    return run
+
+
+def _launch(
+    name: str, dtype: Any, out_dtype: Any, kept: Any, folded: Any, cut: _Cut, divisor: int
+) -> Callable[..., None]:
+    """One launch; without ``out_dtype`` the parts' accumulators are what is written."""
+    kernel = _kernel(name, dtype, out_dtype, len(kept), len(folded), cut.by_thread)
+    rows, count = (math.prod(n for n, _ in each) for each in (kept, folded))
+    sizes = (rows, cut.parts, cut.length, count, divisor)
     geometry = [v for pair in (*kept, *folded) for v in pair]
 
     def run(target: Any, source: Any) -> None:
-        if short:
-            launch.each(kernel, rows, target, source, count, *geometry)
+        if cut.by_thread:
+            launch.each(kernel, rows * cut.parts, target, source, *sizes, *geometry)
         else:
-            launch.rows(kernel, rows, rows, target, source, count, *geometry)
+            launch.rows(kernel, rows * cut.parts, target, source, *sizes, *geometry)
 
     return run
 
@@ -85,43 +132,45 @@ def _walk(names: str, rank: int, number: str, place: str, depth: int) -> str:
 
 @functools.cache
 def _kernel(
-    name: str, dtype: Any, out_dtype: Any, kept: int, folded: int, short: bool
+    name: str, dtype: Any, out_dtype: Any, kept: int, folded: int, by_thread: bool
 ) -> Any:
     accumulator, element = _accumulator(name, dtype), arithmetic_type(dtype)
     wide = name in ("any", "all", "amax", "amin", "sum", "mean")
     value = load(dtype, "source[place]")
     if not wide and element != accumulator:
         value = f"_C({value})"
-    final = "a / count" if name == "mean" else "a"
-    written = store(out_dtype, final, accumulator)
-    if dtype == ml_dtypes.bfloat16 or dtype == np.float16:
-        written = written.replace("_F(a / count)", "_F(_F(a) / _F(count))")
     if not wide or name in ("sum", "mean"):
         value = f"_A({value})"
     geometry = [f"{p}{v}{k}" for p, r in (("k", kept), ("f", folded)) for k in range(r)
                 for v in "ns"]  # fmt: skip
-    head = "count_, target, source, count" if short else "rows, target, source, count"
-    step = "1" if short else "FOLDING"
+    head = "target, source, rows, parts, length, count, divisor"
     fold = (
         f"        base = 0\n{_walk('k', kept, 'r', 'base', 2)}"
         f"        a = {_identity(name, accumulator)}\n"
-        f"        for j in range({'0' if short else 't'}, count, {step}):\n"
+        "        start = part * length\n        stop = min(start + length, count)\n"
+        f"        for j in range(start{'' if by_thread else ' + t'}, stop, "
+        f"{'1' if by_thread else 'FOLDING'}):\n"
         f"            place = base\n{_walk('f', folded, 'j', 'place', 3)}"
         f"            x = {value}\n            a = {_COMBINE[name]}\n"
     )
-    source = f"def fold({head}, {', '.join(geometry)}):\n"
-    if short:
-        source += "    for r in range(cuda.grid(1), count_, cuda.gridsize(1)):\n" + fold
-        source += f"        target[r] = {written}\n"
+    written = _written(name, out_dtype, accumulator)
+    if by_thread:
+        source = (
+            f"def fold(items, {head}, {', '.join(geometry)}):\n"
+            "    for i in range(cuda.grid(1), items, cuda.gridsize(1)):\n"
+            f"        r = i % rows\n        part = i // rows\n{fold}        target[i] = {written}\n"
+        )
     else:
-        source += (
+        source = (
+            f"def fold({head}, {', '.join(geometry)}):\n"
             "    lanes = cuda.shared.array(FOLDING, KIND)\n    t = cuda.threadIdx.x\n"
-            "    r = cuda.blockIdx.x\n    if r < rows:\n" + fold + "        lanes[t] = a\n"
+            "    r = cuda.blockIdx.x // parts\n    part = cuda.blockIdx.x % parts\n"
+            "    if r < rows:\n" + fold + "        lanes[t] = a\n"
             "    cuda.syncthreads()\n    half = FOLDING // 2\n    while half > 0:\n"
             "        if t < half:\n            a = lanes[t]\n            x = lanes[t + half]\n"
             f"            lanes[t] = {_TWO[name]}\n        cuda.syncthreads()\n"
             "        half = half // 2\n    if t == 0:\n        a = lanes[0]\n"
-            f"        target[r] = {written}\n"
+            f"        target[cuda.blockIdx.x] = {written}\n"
         )
     space = {
         **NAMESPACE, "_A": accumulator.type, "_C": accumulator.type, "_F": np.float32,
@@ -129,6 +178,16 @@ def _kernel(
         "KIND": _KINDS.get(accumulator.name) or _numba_type(accumulator),
     }  # fmt: skip
     return launch.from_source(source, "fold", space)
+
+
+def _written(name: str, out_dtype: Any, accumulator: Any) -> str:
+    """Source of the result from the accumulator ``a``; itself for a part's."""
+    if out_dtype is None:
+        return "a"
+    text = store(out_dtype, "a / divisor" if name == "mean" else "a", accumulator)
+    if out_dtype == ml_dtypes.bfloat16 or out_dtype == np.float16:
+        text = text.replace("_F(a / divisor)", "_F(_F(a) / _F(divisor))")
+    return text
 
 
 def _numba_type(dtype: Any) -> Any:

@@ -73,10 +73,24 @@ def handle(stream: Any) -> int:
     return int(getattr(value, "value", value) or 0)
 
 
+class _Address:
+    """A stream by NVIDIA's protocol for libraries."""
+
+    def __init__(self, address: int) -> None:
+        self.address = address
+
+    def __cuda_stream__(self) -> tuple[int, int]:
+        return 0, self.address
+
+
 def of_cupy(cupy: Any) -> Any:
     """A block in which cupy works on this thread's stream."""
     address = handle(current())
-    return cupy.cuda.ExternalStream(address) if address else cupy.cuda.Stream.null
+    if not address:
+        return cupy.cuda.Stream.null
+    if hasattr(cupy.cuda.Stream, "from_external"):
+        return cupy.cuda.Stream.from_external(_Address(address))
+    return cupy.cuda.ExternalStream(address)  # before cupy 14
 
 
 def synchronize(stream: Any = None) -> None:

@@ -7,11 +7,13 @@ and strides as they are. Everything here answers None or False without it.
 from __future__ import annotations
 
 import functools
+import warnings
 from typing import Any
 
+import ml_dtypes
 import numpy as np
 
-from . import graphs, memory, streams
+from . import arrays, graphs, memory, streams
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64")
 
@@ -24,18 +26,17 @@ def library() -> Any:
 
 @functools.cache
 def _takes(name: str) -> bool:
-    """Whether cupy multiplies matrices of this type."""
-    cupy = library()
-    if cupy is None or name not in _FLOATS:
+    """Whether cupy multiplies matrices of this type, which it is asked to once."""
+    if library() is None or name not in _FLOATS:
         return False
-    if name != "bfloat16":
-        return True
+    dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
     try:
-        import ml_dtypes
-
-        one = cupy.ones((2, 2), np.dtype(ml_dtypes.bfloat16))
-        cupy.matmul(one, one)
-    except Exception:
+        _multiply(*[view(arrays.empty((2, 2), dtype)) for _ in range(3)])
+    except Exception as error:
+        if name != "bfloat16":  # which cupy knows from version 14 on
+            warnings.warn(
+                f"cupy multiplies no {name} here, our own product does: {error}", stacklevel=2
+            )
         return False
     return True
 
