@@ -184,3 +184,21 @@ def test_losses_of_two_types_have_the_type_that_torch_stores_them_in(kinds: Any)
         assert found[0] == expected[0]
         step = {2: 2**-7, 4: 2**-22, 8: 2**-22}[found[0]]  # float64 of float32 logarithms
         np.testing.assert_allclose(found[1], expected[1], rtol=step, atol=step)
+
+
+OF_FLOATS = """elu selu celu gelu silu mish softplus hardswish hardsigmoid leaky_relu logsigmoid
+hardshrink softshrink glu rrelu relu6 hardtanh""".split()
+
+
+@pytest.mark.parametrize("kind", ["int64", "uint8", "bool"])
+def test_activations_of_whole_numbers_are_torchs_or_refused_with_its_text(kind: str) -> None:
+    """Most have kernels for floating-point numbers alone; a script must not get others here."""
+
+    def activated(t: Any, name: str) -> Any:
+        try:
+            return getattr(t.nn.functional, name)(t.arange(6).to(getattr(t, kind))).tolist()
+        except (RuntimeError, NotImplementedError) as raised:
+            return type(raised), str(raised)
+
+    for name in OF_FLOATS:
+        assert activated(ours, name) == activated(torch, name), name

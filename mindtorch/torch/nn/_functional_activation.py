@@ -32,9 +32,26 @@ __all__ = [
 ]  # fmt: skip
 
 
+# PyTorch's names of the kernels that floating-point numbers alone have.
+_OF_FLOATS = {
+    "elu": "elu_cpu", "gelu": "GeluKernelImpl", "gelu_tanh": "GeluKernelImpl", "silu": "silu_cpu",
+    "mish": "mish_cpu", "softplus": "softplus_cpu", "hardswish": "hardswish_cpu",
+    "hardsigmoid": "hardsigmoid_cpu", "leaky_relu": "leaky_relu_cpu",
+    "log_sigmoid": "log_sigmoid_cpu", "hardshrink": "hardshrink_cpu",
+    "softshrink": "softshrink_check", "glu": "glu_cpu",
+}  # fmt: skip
+
+
+def _require_floats(x: Any, name: str) -> None:
+    if x.aval.dtype.category < dtypes.FLOAT and name in _OF_FLOATS:
+        kind = dtypes.scalar_type_name(x.aval.dtype)
+        raise NotImplementedError(f"\"{_OF_FLOATS[name]}\" not implemented for '{kind}'")
+
+
 def _run(op: Any, in_place: bool, x: Any, *numbers: Any, name: str | None = None) -> Any:
     """``op`` of a tensor and numbers, written over the tensor when ``in_place``."""
     require_tensor(x, name or op.name, "input", 1)
+    _require_floats(x, op.name)
     constants = [c(n) for n in numbers]
     if in_place:
         return writing.apply_in_place(op, x, x, *constants)
@@ -82,9 +99,13 @@ def hardtanh(
     """min(max(x, min_val), max_val)."""
     if min_val > max_val:
         raise ValueError("min_val cannot be greater than max_val")
-    if not input.is_floating_point() and input.aval.dtype is not dtypes.bool_:
+    if input.aval.dtype is dtypes.bool_:
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if not input.is_floating_point():
         # The bounds are converted to the integers' type, as torch does.
         min_val, max_val = int(min_val), int(max_val)
+        if input.aval.dtype is dtypes.uint8 and min(min_val, max_val) < 0:
+            raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
     return _run(activations.hardtanh, inplace, input, min_val, max_val)
 
 
@@ -246,6 +267,7 @@ def glu(input: Any, dim: int = -1) -> Any:  # noqa: A002
     n = input.aval.shape[axis]
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {n}")
+    _require_floats(input, "glu")
     a = movement.slice_(input, axis=axis, start=0, length=n // 2, step=1)
     b = movement.slice_(input, axis=axis, start=n // 2, length=n // 2, step=1)
     return pointwise.multiply(a, pointwise.sigmoid(b))
