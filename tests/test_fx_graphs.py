@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from typing import Any
 
 import pytest
@@ -185,3 +187,32 @@ def test_functions_are_themselves_again_after_tracing(spaces: Any) -> None:
     with pytest.raises(ZeroDivisionError):
         names["fx"].symbolic_trace(failing)
     assert before == (ours.relu, ours.nn.functional.relu, ours.nn.Module.__call__)
+
+
+_BY_HAND = """
+import operator
+graph = torch.fx.Graph()
+tracer = torch.fx.proxy.GraphAppendingTracer(graph)
+x, y = (torch.fx.Proxy(graph.placeholder(name), tracer) for name in ("x", "y"))
+x = torch.maximum(x[..., :1], y)
+made = torch.cat([torch.relu(x), y.sum(0, keepdim=True)], dim=0) * 2
+graph.output(torch.softmax(made, -1).node)
+module = torch.fx.GraphModule(torch.nn.Module(), graph)
+print(module.code)
+print(module(torch.tensor([[1.0, 5], [-2, 5]]), torch.arange(6.0).view(2, 3)))
+"""
+
+
+def test_graphs_made_of_proxies_without_a_trace() -> None:
+    """Libraries that write their own code (e3nn) call torch's functions with proxies so.
+
+    In a process of its own: functions ask their arguments' classes from then on.
+    """
+    found = []
+    for name in ("torch", "mindtorch.torch"):
+        code = f"import {name} as torch, {name}.fx\n{_BY_HAND}"
+        run = subprocess.run(
+            [sys.executable, "-c", code], capture_output=True, text=True, check=True
+        )
+        found.append(run.stdout)
+    assert found[0] == found[1]

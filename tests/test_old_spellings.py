@@ -17,6 +17,8 @@ EXPRESSIONS = [
     "torch.nn.Hardtanh(min_value=-.5, max_value=.5)(x)",
     "torch.sparse.FloatTensor(torch.tensor([[0], [1]]), torch.ones(1), (2, 2)).to_dense()",
     "torch._foreach_mul([x, v], scalar=3.)", "torch._foreach_div([x, v], scalars=[1., 2.])",
+    "torch._convolution(x[None, None], torch.ones(1, 1, 2, 2), None, (1, 1), (0, 0), (1, 1), "
+    "False, (0, 0), 1, False, False, True, True)",
     "torch.exp(x=x)", "torch.add(x1=x, x2=x)", "torch.det(input=x[:, :3])",
     "torch.linalg.norm(x, keepdims=True)", "torch.vander(v, 3, True)",
     "torch.embedding_bag(x, torch.tensor([0, 1, 2]), torch.tensor([0, 2]))[0]",

@@ -172,7 +172,8 @@ _LAZY_NAMES |= dict.fromkeys((
     "norm_except_dim", "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss",
 ), "_neural")  # fmt: skip
 _LAZY_NAMES |= dict.fromkeys((
-    "binomial", "conv_tbc", "convolution", "dsmm", "embedding_bag", "embedding_renorm_",
+    "_convolution", "binomial", "conv_tbc", "convolution", "dsmm", "embedding_bag",
+    "embedding_renorm_",
     "frobenius_norm", "from_file", "gru", "hsmm", "hspmm", "init_num_threads",
     "is_vulkan_available", "lstm", "native_channel_shuffle", "nuclear_norm", "rnn_relu",
     "rnn_tanh", "saddmm", "smm", "spmm", "sspaddmm", "vander",

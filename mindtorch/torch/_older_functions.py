@@ -14,7 +14,8 @@ from .functions.creation import new_empty
 from .nn import functional as F  # noqa: N812
 
 __all__ = [
-    "binomial", "conv_tbc", "convolution", "dsmm", "embedding_bag", "embedding_renorm_",
+    "_convolution", "binomial", "conv_tbc", "convolution", "dsmm", "embedding_bag",
+    "embedding_renorm_",
     "frobenius_norm", "from_file", "gru", "hsmm", "hspmm", "init_num_threads",
     "is_vulkan_available", "lstm", "native_channel_shuffle", "nuclear_norm", "rnn_relu",
     "rnn_tanh", "saddmm", "smm", "spmm", "sspaddmm", "vander",
@@ -164,6 +165,19 @@ def convolution(
             input, weight, bias, stride, padding, output_padding, groups, dilation
         )
     return getattr(F, f"conv{axes}d")(input, weight, bias, stride, padding, dilation, groups)
+
+
+def _convolution(
+    input: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,  # noqa: A002
+    transposed: bool, output_padding: Any, groups: int, *choices: bool, **named: bool,
+) -> Any:  # fmt: skip
+    """:func:`convolution`; ``choices`` of kernels (deterministic, cudnn, ...) change nothing."""
+    names = ("benchmark", "deterministic", "cudnn_enabled", "allow_tf32")
+    if len(choices) > len(names) or not set(named) <= set(names[len(choices) :]):
+        raise TypeError("_convolution() received an invalid combination of arguments")
+    return convolution(
+        input, weight, bias, stride, padding, dilation, transposed, output_padding, groups
+    )
 
 
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:  # noqa: A002

@@ -151,6 +151,13 @@ def install() -> None:
         _wrap_namespaces()
 
 
+def answer_for(*kinds: Any) -> None:
+    """Ask these classes of ours as well, from now on."""
+    for kind in kinds:
+        _handlers[kind] = kind.__torch_function__
+    install()
+
+
 class TorchFunctionMode:
     """In a ``with`` block every call of a function of torch goes to ``__torch_function__``.
 

@@ -7,11 +7,13 @@ from mindtorch.torch._absent import absent_function
 from .data_parallel import DataParallel as DataParallel
 from .data_parallel import data_parallel as data_parallel
 from .distributed import DistributedDataParallel as DistributedDataParallel
+from .scatter_gather import ONE_DEVICE
+from .scatter_gather import gather as gather
+from .scatter_gather import scatter as scatter
 
-_ONE = "the parts of DataParallel move tensors between the GPUs of one process; there is one"
-gather, parallel_apply, replicate, scatter = (
-    absent_function("torch.nn.parallel", name, _ONE)
-    for name in ("gather", "parallel_apply", "replicate", "scatter")
+parallel_apply, replicate = (
+    absent_function("torch.nn.parallel", name, ONE_DEVICE)
+    for name in ("parallel_apply", "replicate")
 )
 
 __all__ = ["DataParallel", "DistributedDataParallel", "data_parallel", "gather",
