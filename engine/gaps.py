@@ -107,6 +107,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "__torch_function__ of objects that are no tensors", "all",
         "asked once a program defines a class of tensors or a TorchFunctionMode; until then our "
         "functions are called directly, for speed, and refuse them"),
+    Gap("feature", "mpiexec: a rank that calls os._exit(0) before the others end", "all",
+        "the others are ended at once, but mpiexec's own status is 0; torchrun and spawn fail"),
     Gap("feature", "backends of torch.distributed other than gloo and mpi", "all",
         "both go through MPI where it is installed, gloo also over sockets; nccl and ucc raise"),
     Gap("feature", "DistributedDataParallel: mixed_precision, delay_all_reduce_named_params, "
@@ -178,7 +180,7 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "amp level O1: ops of the white list outside of cells", "all",
         "MatMul, BatchMatMul and Ger are lowered inside of the listed cells only"),
     Gap("argument", "mindspore.dataset: num_parallel_workers, python_multiprocessing", "all",
-        "warns once: rows are made in turn, in the calling thread"),
+        "warns once: rows are made in turn, so that random operations follow the seed"),
     Gap("module", "mindspore.scipy, mindspore.profiler", "all",
         "not written yet; torch.linalg, scipy itself and torch.profiler are there"),
     Gap("argument", "mindspore.numpy: pad by statistics or ramps, gradient(edge_order=2)", "all",

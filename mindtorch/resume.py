@@ -11,6 +11,9 @@
 
 The file is one of ``torch.save``, with checksums. It takes the old one's place when it is whole and
 on the disk, so there is always one that can be read.
+
+In a process group of several processes each has a file of its own, ``run.pt.rank0`` and so on, and
+the one before it: all go on from the last state that all of them have.
 """
 
 from __future__ import annotations
@@ -150,19 +153,32 @@ class TrainingState:
                     f"{name}: {type(part).__name__} has no state_dict and load_state_dict"
                 )
         self.path, self.parts = Path(path), parts
+        self._count = 0  # of states saved in this run, from its first beginning on
 
     def save(self, progress: Any = None) -> None:
         """Replace the file by one of the present state and ``progress``, numbers and text."""
+        file, several = self._place()
+        self._count += 1
         content = {
             "format": FORMAT,
             "parts": {name: part.state_dict() for name, part in self.parts.items()},
             "random": random_states(),
             "progress": progress,
+            "count": self._count,
         }
-        with _replacing(str(self.path)) as file:
-            torch.save(content, file)
-            file.flush()
-            os.fsync(file.fileno())
+        if several and file.exists():
+            os.replace(file, _before(file))
+        with _replacing(str(file)) as opened:
+            torch.save(content, opened)
+            opened.flush()
+            os.fsync(opened.fileno())
+
+    def _place(self) -> tuple[Path, bool]:
+        """This process's file, and whether there are several processes."""
+        distributed = torch.distributed
+        if not distributed.is_initialized() or distributed.get_world_size() == 1:
+            return self.path, False
+        return self.path.with_name(f"{self.path.name}.rank{distributed.get_rank()}"), True
 
     def load(self, default: Any = None) -> Any:
         """Restore all parts and generators; the ``progress`` that was saved, or ``default`` where
@@ -171,13 +187,16 @@ class TrainingState:
         Raises:
             CorruptStateError: the file is cut off, or its bytes are not those that were written.
             ValueError: it was saved with other parts.
+            RuntimeError: there is no state that all processes have.
         """
-        for rest in self.path.parent.glob(f"{self.path.name}.*.tmp"):
+        file, several = self._place()
+        for rest in file.parent.glob(f"{file.name}.*.tmp"):
             with contextlib.suppress(FileNotFoundError):
                 rest.unlink()
-        if not self.path.exists():
+        content = _common(file) if several else _read(file) if file.exists() else None
+        if content is None:
             return default
-        content = self._read()
+        self._count = content.get("count", 0)
         saved = content["parts"]
         if set(saved) != set(self.parts):
             raise ValueError(
@@ -188,18 +207,50 @@ class TrainingState:
         restore_random_states(content["random"])
         return content["progress"]
 
-    def _read(self) -> dict[str, Any]:
-        try:
-            with zipfile.ZipFile(self.path) as archive:
-                damaged = archive.testzip()
-            content = None if damaged else torch.load(self.path)
-        except (zipfile.BadZipFile, EOFError, RuntimeError, OSError, pickle.UnpicklingError,
-                NotImplementedError, UnicodeDecodeError) as error:  # fmt: skip
-            raise CorruptStateError(
-                f"{self.path} is damaged or was not written to its end: {error}"
-            ) from error
-        if damaged:
-            raise CorruptStateError(f"{self.path} is damaged: {damaged} has another checksum")
-        if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise CorruptStateError(f"{self.path} was not written by TrainingState.save")
-        return content
+
+def _before(file: Path) -> Path:
+    return file.with_name(f"{file.name}.before")
+
+
+def _common(file: Path) -> dict[str, Any] | None:
+    """The last state that all processes have; None where one was killed in its first save.
+
+    Processes that train together are never more than one state apart.
+    """
+    found = {}
+    for each in (_before(file), file):
+        if each.exists():
+            content = _read(each)
+            found[content["count"]] = content, each
+    counts = {*found, 0} if max(found, default=0) <= 1 else set(found)
+    every: list[Any] = [None] * torch.distributed.get_world_size()
+    torch.distributed.all_gather_object(every, sorted(counts))
+    common = set.intersection(*map(set, every))
+    if not common:
+        raise RuntimeError(f"{file}: processes hold the states {every}, of which none is in all")
+    last = max(common)
+    if last == 0:
+        for _, each in found.values():
+            each.unlink()
+        return None
+    content, each = found[last]
+    if each != file:  # what this process alone has must not come before what it saves next
+        os.replace(each, file)
+    return content
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        with zipfile.ZipFile(path) as archive:
+            damaged = archive.testzip()
+        content = None if damaged else torch.load(path)
+    except (zipfile.BadZipFile, EOFError, RuntimeError, OSError, pickle.UnpicklingError,
+            NotImplementedError, UnicodeDecodeError) as error:  # fmt: skip
+        raise CorruptStateError(
+            f"{path} is damaged or was not written to its end: {error}"
+        ) from error
+    if damaged:
+        raise CorruptStateError(f"{path} is damaged: {damaged} has another checksum")
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise CorruptStateError(f"{path} was not written by TrainingState.save")
+    return content

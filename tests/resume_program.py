@@ -1,11 +1,13 @@
 """Trains a small network and saves after each step, in tests/test_resume.py.
 
 ``python resume_program.py <file> <log>`` starts, or goes on where the file says, and adds a line
-"step loss" (of bits) to the log for each step made; at the end "done".
+"step loss" (of bits) to the log for each step made; at the end "done". Under torchrun the processes
+train together, and each has a log of its own, <log>.<rank>.
 """
 
 from __future__ import annotations
 
+import os
 import sys
 from typing import Any
 
@@ -19,16 +21,21 @@ STEPS = 30
 
 def train(path: str, tell: Any) -> None:
     nn = torch.nn
+    rank, together = int(os.environ.get("RANK", 0)), "RANK" in os.environ
     torch.manual_seed(0)
     np.random.seed(7)  # noqa: NPY002  what a user's transforms draw from
     draw = np.random.default_rng(0)
     data = torch.tensor(draw.standard_normal((50, 6)).astype(np.float32))
     dataset = torch.utils.data.TensorDataset(data, data[:, :3].argmax(1))
     model = nn.Sequential(nn.Linear(6, 16), nn.BatchNorm1d(16), nn.Dropout(0.3), nn.Linear(16, 3))
+    if together:
+        torch.distributed.init_process_group("gloo")
+        model = nn.parallel.DistributedDataParallel(model)
+        torch.manual_seed(rank)
     optimizer = torch.optim.AdamW(model.parameters(), lr=0.05)
     scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, STEPS)
     scaler = torch.amp.GradScaler("cpu", init_scale=2.0**4, growth_interval=7)
-    sampler = ResumableSampler(dataset, seed=5)
+    sampler = ResumableSampler(dataset, seed=5 + rank)
     loader = torch.utils.data.DataLoader(
         dataset, batch_size=8, sampler=sampler, generator=torch.Generator()
     )
@@ -57,6 +64,9 @@ def train(path: str, tell: Any) -> None:
 
 
 if __name__ == "__main__":
-    with open(sys.argv[2], "a", buffering=1) as log:
+    path = f"{sys.argv[2]}.{os.environ['RANK']}" if "RANK" in os.environ else sys.argv[2]
+    with open(path + ".pid", "w") as own:
+        print(os.getpid(), file=own)
+    with open(path, "a", buffering=1) as log:
         train(sys.argv[1], lambda text: print(text, file=log, flush=True))
         print("done", file=log)

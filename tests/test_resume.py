@@ -66,6 +66,47 @@ def test_a_run_killed_many_times_goes_on_bit_for_bit(
     assert_curve_of_one_run(tmp_path, repository, kills=5, seed=seed)
 
 
+def curves_of_two(folder: Path, repository: Path, kills: int, draw: random.Random) -> list[Any]:
+    """What two processes under torchrun told, one of them killed ``kills`` times."""
+    logs = [folder / f"log.{rank}" for rank in range(2)]
+    for log in logs:
+        log.touch()
+    command = [sys.executable, "-m", "mindtorch.torch.distributed.run", "--nproc-per-node=2",
+               str(repository / "tests" / "resume_program.py"),
+               str(folder / "state.pt"), str(folder / "log")]  # fmt: skip
+    environment = {**os.environ, "PYTHONPATH": str(repository), "OMP_NUM_THREADS": "1"}
+    for _ in range(60):
+        before = [len(log.read_text().splitlines()) for log in logs]
+        process = subprocess.Popen(command, env=environment, stderr=subprocess.DEVNULL)
+        victim = draw.randrange(2)
+        wanted = before[victim] + draw.randint(1, STEPS // 6)
+        while kills and process.poll() is None:
+            if len(logs[victim].read_text().splitlines()) >= wanted:
+                time.sleep(draw.random() * 0.01)
+                kills -= 1
+                os.kill(int((folder / f"log.{victim}.pid").read_text()), signal.SIGKILL)
+                break
+            time.sleep(0.0005)
+        if process.wait(timeout=300) == 0:
+            break
+    assert not kills
+    return [log.read_text().splitlines() for log in logs]
+
+
+@pytest.mark.exhaustive
+def test_two_processes_go_on_bit_for_bit(tmp_path: Path, repository: Path) -> None:
+    """One of two is killed four times; they may be a step apart, and go on from the same one."""
+    folders = [tmp_path / "whole", tmp_path / "killed"]
+    for folder in folders:
+        folder.mkdir()
+    whole = curves_of_two(folders[0], repository, 0, random.Random(0))
+    killed = curves_of_two(folders[1], repository, 4, random.Random(1))
+    for one, other in zip(whole, killed, strict=True):
+        steps = {line.split()[0]: line for line in one}
+        assert len(steps) == STEPS + 1 and {line.split()[0] for line in other} == set(steps)
+        assert all(line == steps[line.split()[0]] for line in other)
+
+
 def saved(folder: Path) -> tuple[Path, TrainingState, Any]:
     model = torch.nn.Linear(20, 30)
     state = TrainingState(folder / "state.pt", model=model)
