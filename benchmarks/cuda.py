@@ -1,6 +1,6 @@
 """Prove and measure CUDA on a machine that has a GPU; writes docs/gpu.md.
 
-    python benchmarks/cuda.py [--quick] [--out docs/gpu.md] [--only NAMES] [--budget SECONDS]
+    python benchmarks/cuda.py [--full] [--out docs/gpu.md] [--only NAMES] [--budget SECONDS]
 
 One command for a machine with numba, numba-cuda, and, where they are there, cupy and a CUDA build
 of torch; no network. Its stages, by name:
@@ -17,7 +17,8 @@ of torch; no network. Its stages, by name:
 Every stage runs in processes of its own, with a limit; what fails, hangs or kills its process is
 written down and the rest goes on. The page, and the raw results beside it (``.json``), are written
 anew after each stage, and a run of ``--only`` some stages keeps what the file says of the others.
-``--quick`` ends within nine minutes. ``--tiny`` is for numba's simulator: it proves this program.
+It ends within nine minutes; ``--full`` takes every case and type of the table, larger sizes and
+more turns, and hours. ``--tiny`` is for numba's simulator: it proves this program.
 """
 
 from __future__ import annotations
@@ -57,8 +58,8 @@ class Context:
     """What the stages share: the options, and when they must end."""
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.size = "tiny" if options.tiny else "quick" if options.quick else "full"
-        budget = options.budget or (540 if options.quick else 0)
+        self.size = "tiny" if options.tiny else "full" if options.full else "quick"
+        budget = options.budget or (540 if self.size == "quick" else 0)
         self.deadline = time.monotonic() + (budget or 1e9)
         self.ends = self.deadline
 
@@ -113,7 +114,7 @@ class Table:
 
     def _from(self, part: int, after: int) -> tuple[Any, int]:
         """Run the rows after ``after``: (the row to go on after, how many rows are left)."""
-        rows = {"tiny": ["--kernels", "--every", "60"], "quick": ["--kernels"]}
+        rows: dict[str, list[str]] = {"tiny": ["--kernels", "--every", "60"], "quick": []}
         program = Program(
             "tests/cuda_table.py", "--lines", "--float64", "--part", f"{part}/{self.parts}",
             "--after", str(after), *rows.get(self.context.size, ["--all"]),
@@ -284,6 +285,13 @@ STAGES: dict[str, Callable[..., Any]] = {
 # --- the whole -----------------------------------------------------------------------------------
 
 
+def replace(path: Path, text: str) -> None:
+    """Write a file that is whole at any moment."""
+    beside = path.with_name(f"{path.name}.{os.getpid()}")
+    beside.write_text(text)
+    beside.replace(path)
+
+
 class Results:
     """What is known so far, written to the page and beside it after every change."""
 
@@ -300,8 +308,8 @@ class Results:
 
     def take(self, stage: str, result: Any) -> None:
         self.found[stage] = result
-        self.raw.write_text(json.dumps(self.found, indent=1))
-        self.place.write_text(gpu_page.page(self.found))
+        replace(self.raw, json.dumps(self.found, indent=1))
+        replace(self.place, gpu_page.page(self.found))
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -314,7 +322,7 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--quick", action="store_true", help="smaller sizes, within nine minutes")
+    parser.add_argument("--full", action="store_true", help="all cases and sizes; takes hours")
     parser.add_argument("--tiny", action="store_true", help="for numba's simulator")
     parser.add_argument("--only", default=",".join(STAGES), help="stages, separated by commas")
     parser.add_argument("--budget", type=float, default=0, help="seconds for everything")

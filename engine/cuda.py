@@ -161,6 +161,7 @@ def _copy_through_host(arrays: Any, target: Any, out: Aval, source: Any, x: Aval
     same_bytes = out.dtype is x.dtype and out.contiguous and x.shape == out.shape
     if same_bytes:
         target[: out.size].set(given)
+        kernels("streams").settle()  # pinned memory is read by the device itself
         return
     converted = np.broadcast_to(given, out.shape)
     if out.dtype.np.kind != "c" and converted.dtype.kind == "c":

@@ -1,7 +1,8 @@
 """One number of each row for CUDA: variance, norms, logsumexp.
 
     picture   one block for each row of a dense [rows, count] array; two passes where a mean or a
-              maximum comes first
+              maximum comes first. Norms of few long rows are sums of parts, a block each, that a
+              second launch adds up
     memory    one float64 a thread in shared memory
     sync      of the folds (see ``fold``)
     sizes     any
@@ -16,10 +17,12 @@ from typing import Any
 import numpy as np
 from numba import float64
 
-from . import launch
+from . import launch, memory
 from .fold import largest, total
 from .mathematics import mathematics
 
+# elements that a part has at least, and blocks that are enough
+_LEAST, _ENOUGH = (16, 4) if launch.SIMULATED else (2048, 1056)
 # the first pass's result m, what the second pass adds up of a value v, and what becomes of the sum
 _KINDS = {
     "var": ("mean", "(v - m) * (v - m)", "s / max(count - number, 0.0) if count > number else "
@@ -31,6 +34,7 @@ _KINDS = {
     "norm1": ("", "abs(v)", "s"),
     "norm2": ("", "v * v", "sqrt(s)"),
     "norm": ("", "pow(abs(v), number)", "pow(s, 1.0 / number)"),
+    "sum": ("", "v", "s"),
     "largest": ("top", "0.0", "m"),
     "smallest": ("bottom", "0.0", "-m"),
 }  # fmt: skip
@@ -49,11 +53,15 @@ def finite(x: Any) -> Any:
 
 
 @functools.cache
-def _kernel(kind: str) -> Any:
-    first, value, final = _KINDS[kind]
+def _kernel(kind: str, ending: str) -> Any:
+    """What ``kind`` adds up in each row, and what ``ending`` makes of the sum."""
+    first, value, _ = _KINDS[kind]
+    final = _KINDS[ending][2]
     source = (
-        "def fold(out, x, count, number, zero):\n    lanes = cuda.shared.array(FOLDING, float64)\n"
-        "    r = cuda.blockIdx.x\n    t = cuda.threadIdx.x\n    base = r * count\n    m = 0.0\n"
+        "def fold(out, x, row, count, parts, number, zero):\n"
+        "    lanes = cuda.shared.array(FOLDING, float64)\n    r = cuda.blockIdx.x\n"
+        "    t = cuda.threadIdx.x\n    base = (r // parts) * row + (r % parts) * count\n"
+        "    count = min(count, row - (r % parts) * count)\n    m = 0.0\n"
     )
     if first:
         begin, step, end = _FIRST[first]
@@ -77,6 +85,14 @@ def _kernel(kind: str) -> Any:
 
 def fold_rows(kind: str, out: Any, x: Any, rows: int, count: int, number: float) -> None:
     """``out[r]`` = the ``kind`` of ``x[r * count : (r + 1) * count]``, flat arrays."""
-    launch.rows(_kernel(kind), rows, out, x, count, number, 0.0)
-
-
+    parts = 1
+    if not _KINDS[kind][0]:
+        parts = max(min(_ENOUGH // max(rows, 1), count // _LEAST), 1)
+    length = -(-count // parts)
+    parts = max(-(-count // max(length, 1)), 1)
+    if parts == 1:
+        launch.rows(_kernel(kind, kind), rows, out, x, count, count, 1, number, 0.0)
+        return
+    sums = memory.empty(rows * parts, np.float64)
+    launch.rows(_kernel(kind, "sum"), rows * parts, sums, x, count, length, parts, number, 0.0)
+    launch.rows(_kernel("sum", kind), rows, out, sums, parts, parts, 1, number, 0.0)

@@ -102,6 +102,13 @@ def synchronize(stream: Any = None) -> None:
         stream.synchronize()
 
 
+def settle() -> None:
+    """Wait for the current stream where copies from the host may still be under way: on others
+    than the default one."""
+    if current() != 0 and graphs.active() is None:
+        synchronize(current())
+
+
 def device_count() -> int:
     """How many CUDA devices this process can use; 0 without a driver. The simulator is one."""
     if SIMULATED:
