@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 import sys
 import threading
+import types
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -27,6 +28,8 @@ from .alive import alive
 from .ir import Graph, Value
 from .segment import ARGUMENT, CAPTURED, CONSTANT, MADE, HostCall, Place, Segment, Source, compiled
 from .trace import Trace, TracingError, _Written, check_type, refuse_data, user_line
+
+_CALLED = (types.FunctionType, types.MethodType, functools.partial)
 
 
 class Capture(Trace):
@@ -221,13 +224,16 @@ class Capture(Trace):
             self.materialise()
         self.exit()
 
-    def outside(self, function: Callable[..., Any], *args: Any) -> Any:
+    def outside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function on real tensors, and leave."""
         self.leave(f"real memory for {function.__name__}()")
-        return function(*args)
+        return function(*args, **kwargs)
 
     def host(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """A call that works on real tensors, made at each run at this place."""
+        if any(isinstance(v, _CALLED) for v in (*args, *kwargs.values())):
+            # what it calls belongs to this call of the user's function alone
+            return self.outside(function, *args, **kwargs)
         self.materialise()
         given = self._placed(args), {k: self._placed(v) for k, v in kwargs.items()}
         self.exit()
