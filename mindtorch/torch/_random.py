@@ -74,6 +74,7 @@ def get_rng_state() -> Any:
 
 
 def set_rng_state(new_state: Any) -> None:
+    """Put the default generator into a state that ``get_rng_state`` gave: a uint8 tensor."""
     default_generator.set_state(new_state)
 
 

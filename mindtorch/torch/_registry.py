@@ -38,6 +38,7 @@ def function(
     out: bool = False,
     aliases: tuple[str, ...] = (),
     name: str | None = None,
+    about: str | None = None,
 ) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register a function under its name.
 
@@ -47,9 +48,12 @@ def function(
         in_place: ``<name>_`` computes it and writes the result over the first argument.
         out: it takes ``out=`` and writes the result (or the tuple of results) there.
         aliases: further names for it.
+        name: its name, where that is not the body's.
+        about: its docstring, where one body is made for several names.
     """
 
     def register(body: Callable[..., Any]) -> Callable[..., Any]:
+        body.__doc__ = about or body.__doc__
         own = name or body.__name__.rstrip("_")
         synonyms = synonyms_of(body, own, out)
         plain = with_synonyms(body, synonyms) if synonyms else body
@@ -137,8 +141,35 @@ def _given(name: str, word: str, value: Any, by_numpys_name: Any) -> Any:
     return by_numpys_name
 
 
-def unary_function(name: str, op: Op) -> Callable[..., Any]:
-    """``name(input, *, out=None)`` for a one-input elementwise op."""
+_UNARY_TEXT = """Of each element x: {0}.
+
+Args:
+    input: a tensor.
+    out: a tensor for the result.
+
+Raises:
+    TypeError: ``input`` is no tensor.
+"""
+_BINARY_TEXT = """Of elements x of ``input`` and y of ``other``: {0}.
+
+Shapes are broadcast together, types promoted.
+
+Args:
+    input, other: {1}.
+    out: a tensor for the result.
+
+Raises:
+    TypeError: one of them is something else.
+    RuntimeError: the shapes cannot be broadcast.
+"""
+_MAY_BE_NUMBERS = {
+    "none": "tensors", "other": "a tensor, and a tensor or a number",
+    "one": "tensors, or a tensor and a number", "both": "tensors or numbers",
+}  # fmt: skip
+
+
+def unary_function(name: str, op: Op, formula: str) -> Callable[..., Any]:
+    """``name(input, *, out=None)`` for a one-input elementwise op; see ``elementwise``."""
     call = fast_unary(op)
 
     def body(input: Any = _NOT_GIVEN, *, out: Any = None, x: Any = _NOT_GIVEN) -> Any:  # noqa: A002
@@ -153,14 +184,25 @@ def unary_function(name: str, op: Op) -> Callable[..., Any]:
         return result if out is None else store_out(result, out, name, (input,))
 
     body.__name__ = body.__qualname__ = name
+    body.__doc__ = _UNARY_TEXT.format(formula)
     return body
 
 
 def elementwise(
-    name: str, op: Op, *, aliases: tuple[str, ...] = (), in_place: bool = True, method: bool = True
+    name: str,
+    op: Op,
+    formula: str,
+    *,
+    aliases: tuple[str, ...] = (),
+    in_place: bool = True,
+    method: bool = True,
 ) -> Callable[..., Any]:
-    """Register a one-input elementwise op as ``torch.<name>``, ``Tensor.<name>``, ``<name>_``."""
-    body = unary_function(name, op)
+    """Register a one-input elementwise op as ``torch.<name>``, ``Tensor.<name>``, ``<name>_``.
+
+    Args:
+        formula: what is computed of an element x, for the docstring.
+    """
+    body = unary_function(name, op, formula)
 
     def variant(self: Any) -> Any:
         return inplace.apply_in_place(op, self, self)
@@ -214,7 +256,7 @@ def check_numbers(
 
 
 def binary_function(
-    name: str, op: Op, numbers: str = "both", left_out: bool = False
+    name: str, op: Op, formula: str, numbers: str = "both", left_out: bool = False
 ) -> Callable[..., Any]:
     """``name(input, other, *, out=None)`` for a two-input elementwise op; see ``binary``."""
     call = fast_binary(op)
@@ -233,12 +275,14 @@ def binary_function(
         return result if out is None else store_out(result, out, name, (input, other))
 
     body.__name__ = body.__qualname__ = name
+    body.__doc__ = _BINARY_TEXT.format(formula, _MAY_BE_NUMBERS[numbers])
     return body
 
 
 def binary(
     name: str,
     op: Op,
+    formula: str,
     *,
     aliases: tuple[str, ...] = (),
     in_place: bool = True,
@@ -248,10 +292,11 @@ def binary(
     """Register a two-input elementwise op.
 
     Args:
+        formula: what is computed of elements x and y, for the docstring.
         numbers: which input may be a number: "none", "other", "one" of them, or "both".
         left_out: as :func:`check_numbers` has it.
     """
-    body = binary_function(name, op, numbers, left_out)
+    body = binary_function(name, op, formula, numbers, left_out)
 
     def variant(self: Any, other: Any) -> Any:
         return inplace.apply_in_place(op, self, self, operand(other, name + "_", "other"))
@@ -264,6 +309,7 @@ def _publish(
     body: Any, variant: Any, name: str, aliases: tuple[str, ...], in_place: bool, method: bool
 ) -> None:
     variant.__name__ = variant.__qualname__ = name + "_"
+    variant.__doc__ = f":func:`{name}`, written over the tensor; its type stays."
     for each in (name, *aliases):
         FUNCTIONS[each] = body
         if method:

@@ -112,9 +112,11 @@ class Conversions(EngineTensor):
         return self.to(as_dtype(dtype))
 
     def type_as(self, other: Any) -> Any:
+        """The tensor in the type of ``other``."""
         return self.to(other.aval.dtype)
 
     def cpu(self, *, memory_format: Any = preserve_format) -> Any:
+        """The tensor on the CPU; itself if it is there."""
         return self.to(cpu, memory_format=memory_format)
 
     def cuda(
@@ -124,6 +126,7 @@ class Conversions(EngineTensor):
         *,
         memory_format: Any = preserve_format,
     ) -> Any:
+        """The tensor on a CUDA device: the one given, or the current one."""
         if device is None or isinstance(device, int):
             device = Device("cuda", device)
         place = as_device(device)
@@ -209,16 +212,19 @@ class Conversions(EngineTensor):
         return self
 
     def untyped_storage(self) -> Any:
+        """The memory that the tensor is a view of, in bytes."""
         from .storage import UntypedStorage
 
         return UntypedStorage._wrap(self._shared)
 
     def storage(self) -> Any:
+        """The memory that the tensor is a view of, with its type."""
         from .storage import typed_storage_of
 
         return typed_storage_of(self)
 
     def storage_type(self) -> Any:
+        """The class of :meth:`storage`."""
         return type(self.storage())
 
     def _typed_storage(self) -> Any:

@@ -52,11 +52,13 @@ class Description(EngineTensor):
         return self.aval.ndim
 
     def dim(self) -> int:
+        """The number of axes."""
         return self.aval.ndim
 
     ndimension = dim
 
     def numel(self) -> int:
+        """The number of elements."""
         return self.aval.size
 
     nelement = numel
@@ -70,6 +72,7 @@ class Description(EngineTensor):
         return self.aval.size * self.aval.dtype.itemsize
 
     def element_size(self) -> int:
+        """Bytes of an element."""
         return self.aval.dtype.itemsize
 
     def stride(self, dim: int | None = None) -> Any:
@@ -79,6 +82,7 @@ class Description(EngineTensor):
         return self.aval.strides[normalize_axis(dim, self.aval.ndim)]
 
     def storage_offset(self) -> int:
+        """Where in the storage the first element is, in elements."""
         return self._offset
 
     def data_ptr(self) -> int:
@@ -95,24 +99,31 @@ class Description(EngineTensor):
         return self.aval.contiguous
 
     def is_floating_point(self) -> bool:
+        """Whether the type is a real floating-point one."""
         return self.aval.dtype.is_floating_point
 
     def is_complex(self) -> bool:
+        """Whether the type is complex."""
         return self.aval.dtype.is_complex
 
     def is_signed(self) -> bool:
+        """Whether the type has negative numbers."""
         return self.aval.dtype.is_signed
 
     def is_conj(self) -> bool:
+        """False: conjugates are computed at once."""
         return False
 
     def is_neg(self) -> bool:
+        """False: negatives are computed at once."""
         return False
 
     def is_inference(self) -> bool:
+        """False: tensors of inference mode are ordinary ones."""
         return False
 
     def is_shared(self) -> bool:
+        """Whether the memory is shared with other processes."""
         from .multiprocessing import is_shared
 
         return is_shared(self)
@@ -182,6 +193,7 @@ class Description(EngineTensor):
         return self.aval.device.type == "meta"
 
     def get_device(self) -> int:
+        """The device's number; -1 for the CPU."""
         index = self.aval.device.index
         return -1 if self.aval.device.type == "cpu" else (index or 0)
 

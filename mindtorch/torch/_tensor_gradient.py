@@ -175,6 +175,7 @@ class Gradients(EngineTensor):
         return vmap.detach(self) if state.interpreters else alias(self)
 
     def detach_(self) -> Any:
+        """Cut the tensor off from what it was computed from."""
         if type(self._node) is tape.ViewHistory and tape.requires_grad(self):
             raise RuntimeError(
                 "Can't detach views in-place. Use detach() instead. If you are using "

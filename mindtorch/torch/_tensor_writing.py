@@ -51,6 +51,7 @@ class Writing(EngineTensor):
         return self
 
     def zero_(self) -> Any:
+        """Fill with zeros."""
         inplace.fill_(self, 0)
         return self
 
@@ -120,6 +121,7 @@ class Writing(EngineTensor):
         return self
 
     def resize_as_(self, other: Any) -> Any:
+        """Resize to the shape of ``other``."""
         return self.resize_(other.aval.shape)
 
     def apply_(self, function: Callable[[Any], Any]) -> Any:

@@ -62,6 +62,7 @@ def set_num_threads(count: int) -> None:
 
 
 def get_num_interop_threads() -> int:
+    """1: ops run one after another."""
     return 1
 
 
@@ -81,10 +82,12 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
 
 
 def are_deterministic_algorithms_enabled() -> bool:
+    """Whether :func:`use_deterministic_algorithms` was asked for."""
     return bool(_settings["deterministic"])
 
 
 def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """Whether it was asked for with ``warn_only``."""
     return bool(_settings["warn_only"])
 
 
@@ -99,14 +102,17 @@ def set_float32_matmul_precision(precision: str) -> None:
 
 
 def get_float32_matmul_precision() -> str:
+    """What :func:`set_float32_matmul_precision` was given; "highest" at first."""
     return str(_settings["matmul"])
 
 
 def set_warn_always(b: bool) -> None:
+    """Remember whether warnings that come once are wanted each time."""
     _settings["warn_always"] = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
+    """What :func:`set_warn_always` was given."""
     return bool(_settings["warn_always"])
 
 
@@ -144,6 +150,7 @@ def set_flush_denormal(mode: bool) -> bool:
 
 
 def compiled_with_cxx11_abi() -> bool:
+    """True, as for builds of PyTorch."""
     return True
 
 

@@ -50,10 +50,12 @@ class detect_anomaly(set_detect_anomaly):  # noqa: N801
 
 
 def is_anomaly_enabled() -> Any:
+    """Whether errors in backward passes name the forward call."""
     return tape.anomaly.enabled
 
 
 def is_anomaly_check_nan_enabled() -> Any:
+    """Whether a nan in a backward pass is an error while they do."""
     return tape.anomaly.check_nan
 
 

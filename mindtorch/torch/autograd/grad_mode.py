@@ -145,8 +145,10 @@ class inference_mode(_Mode):  # noqa: N801
 
 
 def is_grad_enabled() -> bool:
+    """Whether ops on tensors that require gradients are recorded, in this thread."""
     return state.grad_enabled
 
 
 def is_inference_mode_enabled() -> bool:
+    """Whether this thread is in a block of :class:`inference_mode`."""
     return state.inference

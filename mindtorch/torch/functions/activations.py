@@ -77,6 +77,7 @@ def _in_place_activation(name: str) -> None:
         return write_result(input, body(input, *args))
 
     variant.__name__ = variant.__qualname__ = name + "_"
+    variant.__doc__ = f":func:`{name}`, written over ``input``; its type stays."
     FUNCTIONS[name + "_"] = variant
 
 

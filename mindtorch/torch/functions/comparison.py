@@ -15,29 +15,33 @@ from mindtorch.engine.tensor import constant, full_flat
 from .._arguments import require_tensor
 from .._registry import binary, elementwise, function, operand
 
-for _name, _op, _aliases in (
-    ("eq", ops.equal, ()),
-    ("ne", ops.not_equal, ("not_equal",)),
-    ("lt", ops.less, ("less",)),
-    ("le", ops.less_equal, ("less_equal",)),
-    ("gt", ops.greater, ("greater",)),
-    ("ge", ops.greater_equal, ("greater_equal",)),
-    ("logical_and", ops.logical_and, ()),
-    ("logical_or", ops.logical_or, ()),
-    ("logical_xor", ops.logical_xor, ()),
-    ("bitwise_and", ops.bitwise_and, ()),
-    ("bitwise_or", ops.bitwise_or, ()),
-    ("bitwise_xor", ops.bitwise_xor, ()),
-    ("bitwise_left_shift", ops.shift_left, ()),
-    ("bitwise_right_shift", ops.shift_right, ()),
+for _name, _op, _aliases, _formula in (
+    ("eq", ops.equal, (), "x == y"),
+    ("ne", ops.not_equal, ("not_equal",), "x != y"),
+    ("lt", ops.less, ("less",), "x < y"),
+    ("le", ops.less_equal, ("less_equal",), "x <= y"),
+    ("gt", ops.greater, ("greater",), "x > y"),
+    ("ge", ops.greater_equal, ("greater_equal",), "x >= y"),
+    ("logical_and", ops.logical_and, (), "whether both are not 0"),
+    ("logical_or", ops.logical_or, (), "whether one is not 0"),
+    ("logical_xor", ops.logical_xor, (), "whether just one is not 0"),
+    ("bitwise_and", ops.bitwise_and, (), "x & y"),
+    ("bitwise_or", ops.bitwise_or, (), "x | y"),
+    ("bitwise_xor", ops.bitwise_xor, (), "x ^ y"),
+    ("bitwise_left_shift", ops.shift_left, (), "x << y"),
+    ("bitwise_right_shift", ops.shift_right, (), "x >> y"),
 ):
     _numbers = "none" if _name.startswith("logical") else "one" if "bitwise" in _name else "other"
-    binary(_name, _op, aliases=_aliases, numbers=_numbers)
+    binary(_name, _op, _formula, aliases=_aliases, numbers=_numbers)
 
-elementwise("logical_not", ops.logical_not)
-elementwise("bitwise_not", ops.bitwise_not)
-for _name, _op in (("isnan", ops.is_nan), ("isinf", ops.is_infinite), ("isfinite", ops.is_finite)):
-    elementwise(_name, _op, in_place=False)
+elementwise("logical_not", ops.logical_not, "whether x is 0")
+elementwise("bitwise_not", ops.bitwise_not, "~x")
+for _name, _op, _formula in (
+    ("isnan", ops.is_nan, "whether x is nan"),
+    ("isinf", ops.is_infinite, "whether x is inf or -inf"),
+    ("isfinite", ops.is_finite, "whether x is neither nan nor infinite"),
+):
+    elementwise(_name, _op, _formula, in_place=False)
 
 
 @function(out=True)

@@ -82,6 +82,9 @@ def _sizes(size: Any, kwargs: dict[str, Any]) -> Any:
     return size
 
 
+_FILLED = {0: "Zeros", 1: "Ones", None: "Uninitialised memory"}
+
+
 def _define_filled(name: str, value: Any) -> None:
     def body(
         *size: Any,
@@ -95,7 +98,8 @@ def _define_filled(name: str, value: Any) -> None:
         **kwargs: Any,
     ) -> Any:
         size = _sizes(size, kwargs)
-        kwargs.pop("names", None) if kwargs.get("names") is None else None
+        if kwargs.get("names") is None:
+            kwargs.pop("names", None)
         if kwargs:
             raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
         if out is not None:
@@ -106,7 +110,8 @@ def _define_filled(name: str, value: Any) -> None:
         made = new_empty(described) if value is None else filled(described, value)
         return finish(made, requires_grad, layout, pin_memory)
 
-    function(method=False, name=name)(body)
+    about = f"{_FILLED[value]} in the shape ``size``, of the default type unless given."
+    function(method=False, name=name, about=about)(body)
 
 
 for _name, _value in (("zeros", 0), ("ones", 1), ("empty", None)):
@@ -179,7 +184,8 @@ def _define_like(name: str, value: Any) -> None:
         made = new_empty(described) if value is None else filled(described, value)
         return finish(for_each_example(made, input), requires_grad, layout, pin_memory)
 
-    function(method=False, name=name)(body)
+    about = f"{_FILLED[value]} in the shape, and unless given the type and layout, of ``input``."
+    function(method=False, name=name, about=about)(body)
 
 
 for _name, _value in (("zeros_like", 0), ("ones_like", 1), ("empty_like", None)):
@@ -197,6 +203,7 @@ def full_like(
     requires_grad: bool = False,
     memory_format: Any = preserve_format,
 ) -> Any:
+    """``fill_value`` in the shape, and unless given the type, layout and device, of ``input``."""
     if isinstance(fill_value, EngineTensor):
         fill_value = fill_value.item()
     made = filled(_like(input, dtype, device, memory_format), fill_value)
@@ -277,7 +284,8 @@ def _define_new(name: str, value: Any) -> None:
         made = new_empty(described) if value is None else filled(described, value)
         return finish(for_each_example(made, self), requires_grad, layout, pin_memory)
 
-    function(namespace=False, name=name)(body)
+    about = f"{_FILLED[value]} in the shape ``size``, in the tensor's type and on its device."
+    function(namespace=False, name=name, about=about)(body)
 
 
 for _name, _value in (("new_zeros", 0), ("new_ones", 1), ("new_empty", None)):
@@ -296,6 +304,7 @@ def new_full(
     pin_memory: bool = False,
     requires_grad: bool = False,
 ) -> Any:
+    """``fill_value`` in the shape ``size``, in the tensor's type and on its device unless given."""
     place = self.aval.device if device is None else device
     described = _described((size,), self.aval.dtype if dtype is None else dtype, place)
     made = for_each_example(filled(described, fill_value), self)
@@ -353,4 +362,5 @@ def complex_(real: Any, imag: Any, *, out: Any = None) -> Any:
 
 @function(method=False)
 def is_tensor(obj: Any) -> bool:
+    """Whether ``obj`` is a tensor."""
     return isinstance(obj, EngineTensor)

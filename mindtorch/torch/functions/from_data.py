@@ -251,6 +251,7 @@ def _over_storage(storage: Any, chosen: Any) -> Any:
 
 @function(method=False)
 def scalar_tensor(s: Any, *, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+    """A number as a tensor without axes, of the default type unless given."""
     return tensor(s, dtype=dtypes.default if dtype is None else dtype, device=device, **options)
 
 
@@ -286,6 +287,7 @@ def frombuffer(
 def new_tensor(
     self: Any, data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False
 ) -> Any:
+    """A copy of ``data``, in the tensor's type and on its device unless given."""
     return tensor(
         data,
         dtype=self.aval.dtype if dtype is None else dtype,

@@ -125,6 +125,11 @@ def _slices(x: Any, axis: int, sizes: list[int]) -> tuple[Any, ...]:
 
 @function()
 def split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:  # noqa: A002
+    """Parts of these lengths along ``dim``; views.
+
+    Raises:
+        RuntimeError: the lengths do not add up to that of ``dim``.
+    """
     return split(input, list(split_sizes), dim)
 
 
@@ -254,7 +259,8 @@ def _define_at_least(ndim: int) -> None:
         many = tensors[0] if len(tensors) == 1 else tensors
         return tuple(_at_least(x, ndim) for x in many)
 
-    function(method=False, name=f"atleast_{ndim}d")(body)
+    about = f"Tensors with axes of length 1 added until they have {ndim}; views."
+    function(method=False, name=f"atleast_{ndim}d", about=about)(body)
 
 
 for _ndim in (1, 2, 3):

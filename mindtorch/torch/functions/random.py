@@ -81,8 +81,11 @@ def _define_factory(name: str, sampler: str, *arguments: float) -> None:
         made = draw(described, lambda array: draws(array, *arguments))
         return finish(made, requires_grad, layout)
 
-    function(method=False, name=name)(body)
-    function(method=False, name=name + "_like")(like)
+    numbers = {"rand": "Numbers spread evenly over [0, 1)", "randn": "Normal numbers"}[name]
+    about = f"{numbers}, in the shape ``size``."
+    function(method=False, name=name, about=about)(body)
+    about = f"{numbers}, in the shape, and unless given the type and device, of ``input``."
+    function(method=False, name=name + "_like", about=about)(like)
 
 
 _KERNEL_NAMES = {"uniform": "check_uniform_bounds", "normal": "normal_kernel_cpu"}
@@ -128,6 +131,7 @@ def randint(
 
 @function(method=False)
 def randint_like(input: Any, low: Any, high: Any = None, **options: Any) -> Any:  # noqa: A002
+    """Integers from ``low`` (0) up to, not including, ``high``, in ``input``'s shape and type."""
     options.setdefault("dtype", input.aval.dtype)
     if high is None:
         low, high = 0, low

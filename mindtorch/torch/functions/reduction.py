@@ -92,7 +92,9 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 
 
 def _truth(name: str, op: Any) -> None:
-    @function(out=True, name=name)
+    about = f"Whether {name} of the elements along ``dim`` (of all by default) is not 0; bool."
+
+    @function(out=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
         return op(input, axis=_axes(input, dim), keepdims=keepdim)
@@ -207,7 +209,16 @@ def aminmax(input: Any, *, dim: Any = None, keepdim: bool = False) -> Any:  # no
 
 
 def _place(name: str, op: Any) -> None:
-    @function(out=True, name=name)
+    about = f"""The first place of the {name[3:]}imum along ``dim``, int64; a nan counts as it.
+
+Without ``dim`` places are counted over all elements in C order.
+
+Raises:
+    IndexError: there is nothing to choose from.
+    RuntimeError: ``input`` is bool or complex.
+"""
+
+    @function(out=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
         for category, kind in ((dtypes.BOOL, "bool"), (dtypes.COMPLEX, "complex")):
@@ -275,7 +286,9 @@ std = _spread("std", reduction.std)
 def _with_mean(name: str, op: Any) -> None:
     spread = _spread(name, op, name)
 
-    @function(method=False, name=name)
+    about = f"(:func:`{name[:3]}`, :func:`mean`) over ``dim``, or all axes."
+
+    @function(method=False, name=name, about=about)
     def body(
         input: Any,  # noqa: A002
         dim: Any = None,
@@ -411,7 +424,14 @@ def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int =
 
 
 def _middle(name: str, op: Any, result: Any) -> None:
-    @function(out=True, name=name)
+    ignored = " that are numbers" if name == "nanmedian" else ""
+    about = f"""The lower median of the elements{ignored}: of all, or along ``dim`` with its place.
+
+Raises:
+    IndexError: ``dim`` has no elements.
+"""
+
+    @function(out=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         if dim is None:
             flat = movement.reshape(input, (input.aval.size,))

@@ -62,11 +62,13 @@ def reshape(input: Any, *shape: Any, **kwargs: Any) -> Any:  # noqa: A002
 
 @function(namespace=False)
 def view_as(self: Any, other: Any) -> Any:
+    """A view in the shape of ``other``."""
     return ops.view(self, shape=infer_shape(other.aval.shape, self.aval.size))
 
 
 @function(namespace=False)
 def reshape_as(self: Any, other: Any) -> Any:
+    """The tensor in the shape of ``other``; a view where the layout allows."""
     return ops.reshape(self, infer_shape(other.aval.shape, self.aval.size))
 
 
@@ -185,11 +187,13 @@ def _legacy(x: Any) -> str:
 
 @function()
 def broadcast_to(input: Any, *size: Any, **kwargs: Any) -> Any:  # noqa: A002
+    """``input`` with axes of length 1, and new ones in front, repeated to ``size``; a view."""
     return expand(input, *(size or (kwargs["size"],)))
 
 
 @function(namespace=False)
 def expand_as(self: Any, other: Any) -> Any:
+    """The tensor expanded to the shape of ``other``; a view."""
     return expand(self, other.aval.shape)
 
 
@@ -251,6 +255,7 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:  # noqa: 
 
 @function()
 def ravel(input: Any) -> Any:  # noqa: A002
+    """The elements in C order along one axis; a view where the layout allows."""
     return ops.reshape(input, (input.aval.size,))
 
 
@@ -292,6 +297,11 @@ def flip(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
 
 @function()
 def fliplr(input: Any) -> Any:  # noqa: A002
+    """``input`` with axis 1 reversed.
+
+    Raises:
+        RuntimeError: it has fewer than two axes.
+    """
     if input.aval.ndim < 2:
         raise RuntimeError("Input must be >= 2-d.")
     return ops.flip(input, axes=(1,))
@@ -299,6 +309,11 @@ def fliplr(input: Any) -> Any:  # noqa: A002
 
 @function()
 def flipud(input: Any) -> Any:  # noqa: A002
+    """``input`` with axis 0 reversed.
+
+    Raises:
+        RuntimeError: it has no axes.
+    """
     if input.aval.ndim < 1:
         raise RuntimeError("Input must be >= 1-d.")
     return ops.flip(input, axes=(0,))
@@ -477,6 +492,7 @@ def _define_in_place(name: str) -> None:
         return become(self, body(self, *args, **kwargs))
 
     variant.__name__ = name + "_"
+    variant.__doc__ = f"Make the tensor what :func:`{name}` gives of it."
     METHODS[name + "_"] = variant
 
 
