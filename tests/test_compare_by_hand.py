@@ -1,5 +1,5 @@
-"""`mindtorch compare` on scripts without an optimizer or without any module (what is written by hand
-has phases too), on lazy modules, and on means that are nothing but rounding."""
+"""`mindtorch compare` on scripts without an optimizer or without any module (what is written by
+hand has phases too), on lazy modules, and on means that are nothing but rounding."""
 
 import importlib.util
 from pathlib import Path
