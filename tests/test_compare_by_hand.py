@@ -1,5 +1,5 @@
-"""`mindtorch compare` on scripts without an optimizer, or without any module: what is written by
-hand has phases too."""
+"""`mindtorch compare` on scripts without an optimizer or without any module (what is written by
+hand has phases too), on lazy modules, and on means that are nothing but rounding."""
 
 import importlib.util
 from pathlib import Path
@@ -130,3 +130,30 @@ def test_a_value_changed_after_the_first_call_is_found(tmp_path: Path) -> None:
     outcome = compared(lazy, "value", tmp_path, steps=1)
     assert outcome.real is not None, outcome.words()
     assert (outcome.real.phase, outcome.real.what, outcome.real.path) == ("start", "value", "1")
+
+
+@pytest.mark.parametrize("fault", ["", "momentum"])
+def test_a_running_mean_that_is_nothing_but_rounding_is_no_alarm(
+    fault: str, tmp_path: Path
+) -> None:
+    """What a layer before has centred has a mean of zero, as in every MobileNet; another momentum
+    still shows, in the variance."""
+
+    def centred(torch: Any, fault: str, steps: int) -> None:
+        nn: Any = torch.nn
+        momentum = 0.2 if fault else 0.1
+        layers = [nn.Conv2d(3, 8, 3), nn.BatchNorm2d(8), nn.Conv2d(8, 16, 1, bias=False)]
+        net = nn.Sequential(*layers, nn.BatchNorm2d(16, momentum=momentum), nn.Flatten())
+        optimizer = torch.optim.SGD(net.parameters(), 0.01)
+        for _ in range(steps):
+            optimizer.zero_grad()
+            found = net(torch.randn(8, 3, 8, 8))
+            nn.functional.cross_entropy(found, torch.randint(0, 2, (8,))).backward()
+            optimizer.step()
+
+    outcome = compared(centred, fault, tmp_path, steps=3)
+    if not fault:
+        assert outcome.status == 0, outcome.words()
+    else:
+        assert outcome.real is not None
+        assert (outcome.real.phase, outcome.real.name) == ("update", "3.running_var")

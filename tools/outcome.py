@@ -150,7 +150,7 @@ class Outcome:
                 lines.append(f"{self.names[0]} has {a}")
                 lines.append(f"{self.names[1]} has {b}")
             else:
-                lines.append(f"first layer that differs: {first.path}: {a}")
+                lines.append(f"first layer that differs: {event.path}: {a}")
         later = [x.difference for x in self.phases() if x.difference and x.difference is not first]
         reals = [each for each in later if each.is_real]
         if reals:

@@ -248,7 +248,9 @@ class StepComparison:
             made = max((self._origin(each) for each in known), default=self._all_before())
             if apart > (NEAR if known else JUMP) * max(made, FLOOR):
                 note = self._origin_note(origins)
-                phase, path = ("data", "") if self._is_first_call(pair) else (a.phase, a.path)
+                caller = self.a.events[a.parent].path if a.parent >= 0 else ""
+                path = caller if a.kind == "module" and not known else a.path
+                phase, path = ("data", "") if self._is_first_call(pair) else (a.phase, path)
                 self.differs(phase, f"input {at}", a.label, path, apart, note, EXACT, (a, b))
                 self.blamed.add(pair.number)
                 break
