@@ -13,9 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .figures_loops import BUCKETS, digest_words, power_sums
-
 __all__ = [
+    "BUCKETS",
     "ULP_EDGES",
     "Figures",
     "Spread",
@@ -29,6 +28,7 @@ __all__ = [
     "wide",
 ]
 
+BUCKETS = 16  # of a sketch
 ULP_EDGES = (0, 1, 2, 4, 8, 16, 64, 256, 1024, 2**14, 2**20)
 
 
@@ -47,6 +47,8 @@ class Figures:
 
 def digest_of(array: np.ndarray, dtype: str) -> str:
     """A name for the dtype, shape and bytes of a C-contiguous array."""
+    from .figures_loops import digest_words  # here, so that importing the tools loads no numba
+
     flat = array.reshape(-1).view(np.uint8) if array.size else np.empty(0, np.uint8)
     whole = flat.size & ~7
     head = zlib.crc32(f"{dtype}{array.shape}".encode() + flat[whole:].tobytes())
@@ -55,6 +57,8 @@ def digest_of(array: np.ndarray, dtype: str) -> str:
 
 def figures_of(array: np.ndarray, digest: str) -> Figures:
     """The figures of a C-contiguous array, with its digest."""
+    from .figures_loops import power_sums
+
     flat = array.reshape(-1)
     if np.iscomplexobj(flat):
         flat = flat.view(flat.real.dtype)

@@ -11,9 +11,11 @@ import numpy as np
 
 from mindtorch.kernels.compile import kernel
 
-__all__ = ["BUCKETS", "digest_words", "power_sums"]
+from .figures import BUCKETS
 
-BUCKETS, LONGEST = 16, 256
+__all__ = ["digest_words", "power_sums"]
+
+LONGEST = 256
 WORDS = 2048  # in a block of the digest
 
 
