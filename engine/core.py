@@ -16,7 +16,7 @@ from typing import Any
 from . import dtypes, gaps, memory, tape
 from .aval import Aval
 from .bounded import Bounded
-from .device import cpu, empty_on
+from .device import cpu, empty_on, meta
 from .tensor import Tensor, make, result_types, typed_buffer
 from .tensor import as_array as host_view
 
@@ -223,7 +223,7 @@ class Op:
             return plan
         if several:
             plan.kind = SEVERAL
-        if all(a.size == 0 for a in plan.avals):
+        if all(a.size == 0 or a.device is meta for a in plan.avals):
             plan.run = _run_nothing
         else:
             plan.run = self.bound(plan.avals, in_avals, params)

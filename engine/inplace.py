@@ -28,6 +28,8 @@ def copy_data(target: Tensor, source: Tensor) -> None:
     if run is None:
         if where.device.type == "meta":
             return  # there are no elements
+        if what.device.type == "meta":
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         run = _copies.keep(key, cast.bound((where,), (what,), {"dtype": where.dtype}))
     if target._storage is not None and target._storage is source._storage:
         if target.aval is source.aval and target._offset == source._offset:

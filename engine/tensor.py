@@ -12,7 +12,7 @@ import numpy as np
 from . import dtypes
 from .aval import Aval, Shape, aval
 from .bounded import Bounded
-from .device import Device, cpu, empty_on
+from .device import Device, cpu, empty_on, meta
 
 if TYPE_CHECKING:
     from .tape import AccumulateGrad, Node, ViewHistory
@@ -161,10 +161,13 @@ class Tensor:
         capture = capturing()
         if capture is not None:
             capture.data_needed(self)
-        if self.aval.device.type == "cuda":
+        device = self.aval.device
+        if device.type == "cuda":
             from . import cuda
 
             return cuda.host_array(self.flat, self.aval)
+        if device is meta:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         return as_array(self.flat, self.aval)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from mindtorch.engine import autodiff, cuda, dtypes, inplace, tape
 from mindtorch.engine.aval import aval
 from mindtorch.engine.core import state
-from mindtorch.engine.device import Device, cpu
+from mindtorch.engine.device import Device, cpu, meta
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -69,10 +69,7 @@ def _move(tensor: Any, device: Device) -> Any:
             tensor.aval.shape, tensor.aval.dtype, None, device
         ))
     if tensor.aval.device.type == "meta":
-        raise NotImplementedError(
-            "Cannot copy out of meta tensor; no data! Please use torch.nn.Module.to_empty() "
-            "instead of torch.nn.Module.to() when moving module from meta to a different device."
-        )
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
     return movement.to_device(tensor, device=device)
 
 
@@ -140,6 +137,8 @@ class Conversions(EngineTensor):
             raise RuntimeError(
                 f"a Tensor with {self.aval.size} elements cannot be converted to Scalar"
             )
+        if self.aval.device is meta:
+            raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if state.interpreters:
             return state.interpreters[-1].item(self)
         return python_number(self.flat[0])

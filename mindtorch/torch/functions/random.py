@@ -298,7 +298,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
         if isinstance(out, EngineTensor):
             inplace.check_overlap(out)
         return redraw(prepare_out(out, "bernoulli", input.aval.shape), fill, *inputs)
-    return _derived(draw(aval(input.aval.shape, input.aval.dtype), fill, *inputs), input)
+    return _derived(draw(_dense(input.aval), fill, *inputs), input)
 
 
 def _check_weights(weights: Any, one_by_one: bool) -> None:
@@ -361,7 +361,8 @@ def multinomial(
         every = np.broadcast_to(weights, (*array.shape[:-1], weights.shape[-1]))
         draws.multinomial(array.reshape(-1, num_samples), every, replacement)
 
-    described = aval((*input.aval.shape[:-1], num_samples), dtypes.int64)
+    shape = (*input.aval.shape[:-1], num_samples)
+    described = aval(shape, dtypes.int64, None, input.aval.device)
     drawn = draw(described, fill, input)
     return drawn if out is None else store_out(drawn, out, "multinomial")
 
@@ -386,7 +387,7 @@ def normal(
         made = draw(described, lambda array: draws.normal(array, float(mean), float(std)))
         return finish(made, **options) if options else made
     shape = broadcast_shapes(*[x.aval.shape for x in tensors])
-    described = aval(shape, tensors[0].aval.dtype)
+    described = aval(shape, tensors[0].aval.dtype, None, tensors[0].aval.device)
     if isinstance(std, EngineTensor):
 
         def fill(array: Any, deviations: Any) -> None:
@@ -423,6 +424,11 @@ def _derived(made: Any, *sources: Any) -> Any:
     return made
 
 
+def _dense(like: Aval) -> Aval:
+    """That of a dense tensor of the same shape, type and device."""
+    return aval(like.shape, like.dtype, None, like.device)
+
+
 def _described_for(size: Any, options: dict[str, Any]) -> Aval:
     dtype = options.pop("dtype", None)
     return aval(
@@ -442,4 +448,4 @@ def poisson(input: Any, generator: Any = None) -> Any:  # noqa: A002
         draws.poisson(array, np.ascontiguousarray(np.broadcast_to(rates, array.shape)))
 
     own = input.aval
-    return _derived(draw(own if own.dense else aval(own.shape, own.dtype), fill, input), input)
+    return _derived(draw(own if own.dense else _dense(own), fill, input), input)

@@ -246,7 +246,7 @@ def rrelu(
     def fill(array: Any, values: Any) -> None:
         default_generator.rrelu_noise(array, values, lower, upper)
 
-    noise = draw(aval(input.aval.shape, input.aval.dtype), fill, input)
+    noise = draw(aval(input.aval.shape, input.aval.dtype, None, input.aval.device), fill, input)
     if inplace:
         return writing.apply_in_place(pointwise.multiply, input, input, noise)
     return pointwise.multiply(input, noise)

@@ -9,11 +9,12 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.device import meta
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import embedding as embedding_ops
 from mindtorch.engine.ops import linear_algebra, movement
 from mindtorch.engine.tensor import constant as c
-from mindtorch.engine.tensor import from_array
+from mindtorch.engine.tensor import from_array, full_flat
 
 from .._arguments import require_tensor
 from .._out import store_out
@@ -70,6 +71,8 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     """Zeros with a 1 at the place that each element names, along a new last axis."""
     if tensor.aval.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if tensor.aval.device is meta and num_classes > 0:
+        return full_flat((*tensor.aval.shape, num_classes), dtypes.int64, 0, meta)
     values = tensor.array()
     if values.size == 0:
         if num_classes <= 0:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from mindtorch.engine import dtypes, tape
+from mindtorch.engine.device import meta
 
 from ..._arguments import as_device
 from ..._tensor_conversion import parse_to
@@ -71,6 +72,12 @@ class ChangesMixin(TreeMixin):
                 options["device"] = device
             if memory_format is not None and not is_lazy(t) and t.aval.ndim in (4, 5):
                 options["memory_format"] = memory_format
+            if options.get("device") not in (None, meta) and t.aval.device is meta:
+                raise NotImplementedError(
+                    "Cannot copy out of meta tensor; no data! Please use "
+                    "torch.nn.Module.to_empty() instead of torch.nn.Module.to() when moving "
+                    "module from meta to a different device."
+                )
             return t.to(**options) if options else t
 
         return self._apply(convert)
