@@ -23,6 +23,7 @@ import numpy as np
 from .. import backward_pass, tape
 from ..aval import aval
 from ..core import GRAD, Op, state
+from ..device import cpu
 from ..tensor import Storage, Tensor, captures, make, result_types
 from ..vmap import redraw
 from ..windows import is_seen, wanted
@@ -433,7 +434,10 @@ class Replay(Trace):
         return record is not None and record.count > 0
 
     def _elements(self, tensor: Tensor) -> Any:
-        """The flat elements of a tensor; None where they are still to be computed or written."""
+        """The flat elements of a tensor; None where they are still to be computed or written, or on
+        another device, whose work a look at them would have to wait for."""
+        if tensor.aval.device is not cpu:
+            return None
         storage = tensor._storage
         if storage is None:
             return None if type(tensor.flat) is Value else tensor.flat
