@@ -121,9 +121,15 @@ ROWS: list[Row] = [
     binary("heaviside", gradient=False, second=False),
     call("nan_to_num", lambda t, x: t.nan_to_num(x / (x - x), 1.0, 2.0, 3.0), *layouts(),
          gradient=False, second=False),
-    call("log", lambda t, x: t.logit(x), *layouts("probability"), label="logit", tolerance=64),
-    call("log", lambda t, x: t.logit(x, 0.3), *layouts("probability"), label="logit_eps",
+    unary("logit", domain="probability", tolerance=64),
+    call("logit clamp", lambda t, x: t.logit(x, 0.3), *layouts("probability"), label="logit_eps",
          tolerance=64),
+    # torch's second derivative adds 1e-12 to x and to 1 - x
+    call("binary_cross_entropy",
+         lambda t, x, y: t.nn.functional.binary_cross_entropy(x, y, reduction="none"),
+         (numbers(3, 4, domain="probability"), numbers(3, 4, domain="probability", seed=2)),
+         (numbers(5, 6, domain="probability").T, numbers(6, 5, domain="probability", seed=2)),
+         tolerance=64, second_tolerance=2.0**19),
     unary("multiply", "deg2rad"),
     # activations
     unary("relu threshold_gradient", "relu", dtypes=FLOATS),
