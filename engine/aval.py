@@ -99,6 +99,11 @@ def aval(
     return found
 
 
+def dense_like(x: Aval) -> Aval:
+    """That of a tensor of the same shape, type and device, in C order."""
+    return aval(x.shape, x.dtype, None, x.device)
+
+
 def _new(
     shape: Shape, dtype: DType, strides: Shape, device: devices.Device, weak: bool
 ) -> Aval:

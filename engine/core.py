@@ -47,8 +47,6 @@ class State(threading.local):
 
 
 state = State()
-
-
 _new = object.__new__
 KERNEL, VIEW, SEVERAL, NOTHING = range(4)
 

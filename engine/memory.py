@@ -3,11 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import functools
 import sys
 
 _TRIM_THRESHOLD, _TOP_PAD, _MMAP_THRESHOLD = -1, -2, -3
 _LARGEST = 32 << 20
-_library: list[ctypes.CDLL] = []
+
+
+@functools.cache
+def _glibc() -> ctypes.CDLL | None:
+    """The C library, where it is one that has these settings."""
+    if not sys.platform.startswith("linux"):
+        return None
+    try:
+        library = ctypes.CDLL(None)
+    except OSError:
+        return None
+    return library if hasattr(library, "mallopt") else None
 
 
 def keep_freed_memory() -> bool:
@@ -16,23 +28,19 @@ def keep_freed_memory() -> bool:
     A training step frees and takes the same sizes again and again; without this each one is
     mapped anew and cleared page by page. Returns whether it took effect (glibc only).
     """
-    if not sys.platform.startswith("linux"):
+    library = _glibc()
+    if library is None:
         return False
-    try:
-        library = ctypes.CDLL(None)
-        mallopt = library.mallopt
-    except (OSError, AttributeError):
-        return False
-    _library.append(library)
     results = [
-        mallopt(_MMAP_THRESHOLD, _LARGEST),
-        mallopt(_TRIM_THRESHOLD, 1 << 30),
-        mallopt(_TOP_PAD, 16 << 20),
+        library.mallopt(_MMAP_THRESHOLD, _LARGEST),
+        library.mallopt(_TRIM_THRESHOLD, 1 << 30),
+        library.mallopt(_TOP_PAD, 16 << 20),
     ]
     return all(results)
 
 
 def make_room(size: int) -> None:
     """Return freed blocks to the system before memory is taken that none of them can become."""
-    if size > _LARGEST and _library:
-        _library[-1].malloc_trim(0)
+    library = _glibc() if size > _LARGEST else None
+    if library is not None:
+        library.malloc_trim(0)

@@ -167,9 +167,9 @@ class Recorder:
     def _adopt_late(self) -> None:
         """What a lazy module starts from is known when it was called once."""
         known = self.record.parameters
-        for name in [x for x, each in known.items() if each.digest == UNINITIALIZED]:
-            found = {x: each for x, each in self._parameters() if x == name}
-            for parameter in found.values():
+        late = {name for name, each in known.items() if each.digest == UNINITIALIZED}
+        for name, parameter in self._parameters() if late else ():
+            if name in late:
                 known[name] = self.step.before[name] = self.looker.look_afresh(parameter, True)
 
     def name_of(self, module: Any) -> str:

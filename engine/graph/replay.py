@@ -173,7 +173,7 @@ class Replay(Trace):
                 if entry.reach is not None and entry.params is described:
                     first = self._reaching(tensor)
                     break
-            if _foreign(tensor):
+            if _may_be_seen(tensor._shared.memory):
                 if tensor.flat.nbytes > self.large:
                     raise _LargeError
                 first = _copied(first)
@@ -344,11 +344,12 @@ class Replay(Trace):
 
     def _shown(self, target: Tensor) -> bool:
         """Whether what is written must be seen at once, by arrays over the same memory."""
-        return id(target._shared.memory) in self.copied or _foreign(target)
+        memory = target._shared.memory
+        return id(memory) in self.copied or _may_be_seen(memory)
 
     def _written_to(self, target: Tensor) -> Tensor:
         """Memory that others may look at is written at once."""
-        if _is_seen(target._shared.memory):
+        if _may_be_seen(target._shared.memory):
             self.flush()
         return target
 
@@ -602,12 +603,7 @@ def _inside(tensor: Tensor, record: _Written) -> bool:
     return start >= 0 and start + tensor.aval.extent <= record.base_aval.extent
 
 
-def _foreign(tensor: Tensor) -> bool:
-    """Whether the memory may be written to by others, numpy arrays for example."""
-    return _is_seen(tensor._shared.memory)
-
-
-def _is_seen(storage: Storage) -> bool:
+def _may_be_seen(storage: Storage) -> bool:
     """Whether others may look at memory: they hold an array over it, or it belongs to an array
     that not only the storage's own one holds."""
     buffer = storage.buffer

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..aval import Aval, aval, broadcast_two
+from ..aval import Aval, aval, broadcast_two, dense_like
 from ..core import Op
 from ..dtypes import scalar_type_name
 from ..tensor import Tensor, constant, from_array
@@ -319,7 +319,7 @@ def _eigh_aval(x: Aval, *, lower: bool, name: str) -> Any:
             f"\"linalg_eigh_cpu\" not implemented for '{scalar_type_name(x.dtype)}'"
         )
     values = aval(x.shape[:-1], x.dtype.to_real(), None, x.device)
-    return values, aval(x.shape, x.dtype, None, x.device)
+    return values, dense_like(x)
 
 
 def _differences(values: Any) -> Any:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ..aval import Aval, aval
+from ..aval import Aval, aval, dense_like
 from ..core import Op
 from ..tensor import constant, full_flat
 from .complex import real
@@ -15,7 +15,7 @@ Axes = tuple[int, ...]
 
 
 def _complex_aval(x: Aval, *, axes: Axes, norm: str, forward: bool) -> Aval:
-    return aval(x.shape, x.dtype, None, x.device)
+    return dense_like(x)
 
 
 # the transform of complex numbers over ``axes``

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import dtypes
-from ..aval import Aval, Shape, aval, broadcast_two
+from ..aval import Aval, Shape, aval, broadcast_two, dense_like
 from ..core import Op
 from ..dtypes import c_name, scalar_type_name
 from ..tensor import Tensor, constant, full_flat
@@ -197,7 +197,7 @@ def info_aval(x: Aval) -> Aval:
 
 def _inverse_aval(x: Aval, *, check: str) -> Any:
     check_square("linalg.inv", x)
-    return aval(x.shape, x.dtype, None, x.device), info_aval(x)
+    return dense_like(x), info_aval(x)
 
 
 def _inverse_vjp(g: Any, out: Any) -> Any:
@@ -219,7 +219,7 @@ def inverse(x: Any, check: str = "linalg.inv") -> Any:
 def _square_aval(name: str) -> Any:
     def rule(x: Aval) -> Aval:
         check_square(name, x)
-        return aval(x.shape, x.dtype, None, x.device)
+        return dense_like(x)
 
     return rule
 
@@ -357,7 +357,7 @@ def _cholesky_vjp(g: Any, out: Any) -> Any:
 
 def _cholesky_aval(x: Aval, *, check: str, upper: bool = False) -> Any:
     check_square("linalg.cholesky", x)
-    return aval(x.shape, x.dtype, None, x.device), info_aval(x)
+    return dense_like(x), info_aval(x)
 
 
 # (the lower triangular factor, info); ``upper`` reads the conjugates of the upper triangle, and

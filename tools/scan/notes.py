@@ -146,7 +146,6 @@ NOTES: tuple[Note, ...] = (
     Note("torchtext*", "", "no longer developed"),
     # MindSpore
     Note("mindspore.jit", "different", "gap:mindspore.jit(jit_level, dynamic, backend, ...)"),
-    Note("mindspore.numpy*", "", "use numpy, or mindspore.ops"),
     Note("mindspore.scipy*", "", "use scipy, or torch.linalg"),
     Note("mindspore.[pP]rofiler*", "", "use torch.profiler"),
     Note("mindspore.dataset*", "", "gap:mindspore.dataset: TFRecord"),

@@ -44,7 +44,7 @@ def _beside(value: Any, other: Any) -> Any:
 
 
 _UNARY = (
-    "cbrt", "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "sin", "cos", "tan",
+    "exp", "exp2", "expm1", "log", "log10", "log1p", "log2", "sin", "cos", "tan",
     "arcsin", "arccos", "arctan", "arcsinh", "arccosh", "arctanh", "sinh", "cosh", "tanh",
     "deg2rad", "rad2deg", "sqrt", "ceil", "floor", "trunc", "reciprocal",
 )  # fmt: skip
@@ -65,7 +65,6 @@ _BINARY = {
     "equal": "eq", "not_equal": "ne", "greater": "gt", "greater_equal": "ge", "less": "lt",
     "less_equal": "le", "logical_and": "logical_and", "logical_or": "logical_or",
     "logical_xor": "logical_xor", "heaviside": "heaviside", "inner": "inner", "matmul": "matmul",
-    "outer": "outer",
 }  # fmt: skip
 
 
@@ -76,8 +75,7 @@ def _cube_root(x: Any) -> Any:
 def _made() -> dict[str, Any]:
     made: dict[str, Any] = {}
     for name in _UNARY:
-        if name != "cbrt":
-            made[name] = _unary(name)
+        made[name] = _unary(name)
     for name, theirs in _RENAMED.items():
         made[name] = _unary(name, theirs)
     for name, theirs in _SAME_TYPE.items():

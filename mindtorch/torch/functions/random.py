@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes, inplace, tape
-from mindtorch.engine.aval import Aval, aval, broadcast_shapes
+from mindtorch.engine.aval import Aval, aval, broadcast_shapes, dense_like
 from mindtorch.engine.generator import default_generator
 from mindtorch.engine.ops import elementwise
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -298,7 +298,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
         if isinstance(out, EngineTensor):
             inplace.check_overlap(out)
         return redraw(prepare_out(out, "bernoulli", input.aval.shape), fill, *inputs)
-    return _derived(draw(_dense(input.aval), fill, *inputs), input)
+    return _derived(draw(dense_like(input.aval), fill, *inputs), input)
 
 
 def _check_weights(weights: Any, one_by_one: bool) -> None:
@@ -424,11 +424,6 @@ def _derived(made: Any, *sources: Any) -> Any:
     return made
 
 
-def _dense(like: Aval) -> Aval:
-    """That of a dense tensor of the same shape, type and device."""
-    return aval(like.shape, like.dtype, None, like.device)
-
-
 def _described_for(size: Any, options: dict[str, Any]) -> Aval:
     dtype = options.pop("dtype", None)
     return aval(
@@ -448,4 +443,4 @@ def poisson(input: Any, generator: Any = None) -> Any:  # noqa: A002
         draws.poisson(array, np.ascontiguousarray(np.broadcast_to(rates, array.shape)))
 
     own = input.aval
-    return _derived(draw(own if own.dense else _dense(own), fill, input), input)
+    return _derived(draw(own if own.dense else dense_like(own), fill, input), input)

@@ -10,7 +10,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine import inplace as writing
-from mindtorch.engine.aval import aval
+from mindtorch.engine.aval import dense_like
 from mindtorch.engine.generator import default_generator
 from mindtorch.engine.ops import activations, movement
 from mindtorch.engine.ops import elementwise as pointwise
@@ -246,7 +246,7 @@ def rrelu(
     def fill(array: Any, values: Any) -> None:
         default_generator.rrelu_noise(array, values, lower, upper)
 
-    noise = draw(aval(input.aval.shape, input.aval.dtype, None, input.aval.device), fill, input)
+    noise = draw(dense_like(input.aval), fill, input)
     if inplace:
         return writing.apply_in_place(pointwise.multiply, input, input, noise)
     return pointwise.multiply(input, noise)

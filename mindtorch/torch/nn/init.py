@@ -219,11 +219,11 @@ def trunc_normal_(
 
 
 def _fresh(tensor: Any) -> Any:
-    from mindtorch.engine.aval import aval
+    from mindtorch.engine.aval import dense_like
 
     from ..functions.creation import new_empty
 
-    return new_empty(aval(tensor.aval.shape, tensor.aval.dtype, None, tensor.aval.device))
+    return new_empty(dense_like(tensor.aval))
 
 
 def _on_host(function: Any) -> Any:
