@@ -15,6 +15,9 @@ PYTEST_ARGS ?= -n 2 --dist worksteal
 COMPARE_ARGS ?=
 BENCH_ARGS ?=
 
+# modules are compiled to byte code once, not in each of the processes that tests start
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: setup demo test lint bench clean
 .DELETE_ON_ERROR:
 

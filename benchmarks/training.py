@@ -175,6 +175,7 @@ def reported(
         os.environ, PYTHONPATH=str(ROOT), OMP_NUM_THREADS=str(threads),
         MINDTORCH_GRAPH=str(int(graph)),
     )  # fmt: skip
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # byte code is kept, as with users
     command = [python or sys.executable, script, *arguments, "--threads", str(threads)]
     done = subprocess.run(
         command, env=environment, capture_output=True, text=True, cwd=ROOT, check=False

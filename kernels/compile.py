@@ -25,9 +25,10 @@ import llvmlite
 import llvmlite.binding
 import numba
 import numpy as np
-from numba.core import caching, compiler, compiler_lock, errors, serialize
+from numba.core import caching, compiler_lock, errors, serialize
 from numba.core.runtime import rtsys
 
+from .loading import rebuild
 from .locks import known, lock
 
 logger = logging.getLogger("mindtorch.kernels")
@@ -202,7 +203,7 @@ class _DiskCache(caching._Cache):
             checksum, payload = data[:32], data[32:]
             if hashlib.sha256(payload).digest() != checksum:
                 return None
-            result = compiler.CompileResult._rebuild(target_context, *pickle.loads(payload))
+            result = rebuild(target_context, *pickle.loads(payload))
         except (OSError, EOFError, pickle.UnpicklingError):
             return None
         statistics.loaded += 1

@@ -35,7 +35,29 @@ json.dump([statistics.compiled, statistics.loaded, total.item()], sys.stdout)
 """
 
 
-def run(directory: Path, seed: int = 0, program: str = STEP) -> Any:
+LINKED = """
+import json, sys
+import numpy as np
+from mindtorch.kernels.compile import kernel, statistics
+
+@kernel
+def twice(x):
+    return np.exp(x) * 2
+
+@kernel
+def more(x):
+    return twice(x) + 1
+
+twice(1.0)
+if sys.argv[1:] == ["caller"]:
+    more(1.0)
+    json.dump([statistics.compiled, statistics.loaded, more(1.0), twice(2.0)], sys.stdout)
+else:
+    json.dump([statistics.compiled, statistics.loaded, twice(1.0)], sys.stdout)
+"""
+
+
+def run(directory: Path, seed: int = 0, program: str = STEP, *arguments: str) -> Any:
     """Kernels compiled, kernels loaded, and what comes out, of a process with this cache.
 
     The seed decides in which order the process meets the members of a set of strings.
@@ -44,8 +66,9 @@ def run(directory: Path, seed: int = 0, program: str = STEP) -> Any:
         **os.environ, "MINDTORCH_CACHE_DIR": str(directory), "PYTHONHASHSEED": str(seed)
     }  # fmt: skip
     done = subprocess.run(
-        [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
-    )
+        [sys.executable, "-c", program, *arguments], env=environment, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
     return json.loads(done.stdout)
 
 
@@ -64,6 +87,13 @@ def test_a_second_process_compiles_nothing(filled: Any) -> None:
         assert again[0] == 0
         assert again[1] > 0
         assert again[2] == loss
+
+
+def test_a_kernel_from_the_cache_is_linked_with_one_compiled_now(tmp_path: Path) -> None:
+    """What is loaded is machine code; its intermediate code is there for those that call it."""
+    assert run(tmp_path, 0, LINKED) == [1, 0, 2 * math.e]
+    assert run(tmp_path, 0, LINKED, "caller") == [1, 1, 2 * math.e + 1, 2 * math.exp(2)]
+    assert run(tmp_path, 0, LINKED, "caller")[:2] == [0, 2]
 
 
 def test_damaged_files_are_compiled_again(filled: Any) -> None:

@@ -172,11 +172,15 @@ class Capture(Trace):
         if params.get("check"):
             self.leave(f"to know whether {op.name} fails")
             return op(*inputs, **params)
+        sys.setprofile(None)  # no code of the user's runs in there
         try:
             return super().apply(op, inputs, params)
         except TracingError as error:
-            self.leave(str(error))
-            return op(*inputs, **params)
+            reason = str(error)
+        finally:
+            sys.setprofile(self.profile)
+        self.leave(reason)
+        return op(*inputs, **params)
 
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
         try:

@@ -29,9 +29,11 @@ from .purity import (
     foreign_random_state,
     impure_builtin,
     impure_function,
+    is_own,
     of_library,
     of_user,
     of_user_module,
+    own_code,
     unseeded,
 )
 
@@ -47,6 +49,8 @@ _UNCHANGING = (
 # classes of the standard library whose objects hold what users put into them
 _HOLDERS = {"argparse", "types", "collections"}
 _MADE_IN_PYTHON = 0x200  # a flag of classes
+# names of the library's functions through which a call reaches modules
+_ENTRIES = frozenset({"forward", "__call__", "_call_with_hooks"})
 
 
 class Changes:
@@ -166,6 +170,11 @@ class Watch:
         self._kept: list[Any] = []  # so that the ids in the keys stay theirs
 
     def profile(self, frame: types.FrameType, event: str, argument: Any) -> None:
+        code = frame.f_code
+        if (
+            id(code) in own_code or is_own(code, frame.f_globals)
+        ) and code.co_name not in _ENTRIES:
+            return
         if event == "call":
             self._call(frame)
         elif event == "c_call" and not self.impure and of_user(frame):
@@ -173,7 +182,7 @@ class Watch:
 
     def _call(self, frame: types.FrameType) -> None:
         code = frame.f_code
-        if code.co_name in ("forward", "__call__") and code.co_argcount:
+        if code.co_name in _ENTRIES and code.co_argcount:
             first = frame.f_locals.get(code.co_varnames[0])
             if isinstance(first, changes.module_type):
                 self._module(first)

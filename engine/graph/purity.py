@@ -110,6 +110,22 @@ def foreign_random_state() -> Any:
     )  # fmt: skip
 
 
+own_code: dict[int, types.CodeType] = {}
+
+
+def is_own(code: types.CodeType, scope: dict[str, Any]) -> bool:
+    """Whether a function's code is this library's; ``own_code`` has those seen before.
+
+    Args:
+        code: what the function runs.
+        scope: its globals.
+    """
+    if str(scope.get("__name__")).split(".")[0] != "mindtorch":
+        return False
+    own_code[id(code)] = code
+    return True
+
+
 def of_library(name: str) -> bool:
     """Whether a module is ours, or one whose functions are known."""
     return name.split(".")[0] in SKIPPED

@@ -9,6 +9,7 @@ captured inputs; those it writes to are written back at the end of a run.
 from __future__ import annotations
 
 import sys
+import types
 from collections.abc import Callable
 from typing import Any, NoReturn
 
@@ -17,6 +18,7 @@ from ..aval import aval
 from ..core import GRAD, Op, state
 from ..tensor import Storage, Tensor, make
 from .ir import DRAW, Graph, Node, Value
+from .purity import is_own, own_code
 
 
 class TracingError(RuntimeError):
@@ -34,9 +36,11 @@ class TracingError(RuntimeError):
 
 def user_line() -> str:
     """The innermost line outside of the library."""
-    frame = sys._getframe(1)
-    while frame is not None and "mindtorch" in frame.f_globals.get("__name__", "").split(".")[0]:
-        frame = frame.f_back  # type: ignore[assignment]
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and (
+        id(frame.f_code) in own_code or is_own(frame.f_code, frame.f_globals)
+    ):
+        frame = frame.f_back
     if frame is None:
         return "an unknown line"
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
@@ -154,8 +158,13 @@ class Trace:
     def emit(self, op: Op, inputs: Any, params: dict[str, Any]) -> tuple[Value, ...]:
         """Append an application; its results' values."""
         derived = op.aval(*[None if v is None else v.aval for v in inputs], **params)
+        return self._append(op, inputs, params, derived)
+
+    def _append(
+        self, op: Op, inputs: Any, params: dict[str, Any], derived: Any
+    ) -> tuple[Value, ...]:
         avals = derived if isinstance(derived, tuple) else (derived,)
-        outputs = tuple(self.graph.value(a) for a in avals)
+        outputs = tuple([self.graph.value(a) for a in avals])
         self.graph.nodes.append(Node(op, tuple(inputs), params, outputs, user_line()))
         return outputs
 
@@ -163,19 +172,18 @@ class Trace:
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
         """Write down ``op(*inputs)`` and record it on the tape."""
-        values = tuple(None if x is None else self.value_of(x) for x in inputs)
-        outputs = self.emit(op, values, params)
+        values = tuple([None if x is None else self.value_of(x) for x in inputs])
+        derived = op.aval(*[None if v is None else v.aval for v in values], **params)
+        outputs = self._append(op, values, params, derived)
         plan = _plan_without_kernel(inputs, outputs)
         mode = GRAD if state.grad_enabled else 0
         if op.view is not None:
             return self._apply_view(op, plan, mode, inputs, params, outputs[0])
-        results = tuple(self._tensor(v) for v in outputs)
+        results = tuple([self._tensor(v) for v in outputs])
         if mode and any(x is not None and x._node is not None for x in inputs):
             self._remember_leaves(inputs)
             tape.record(op, plan, inputs, params, results)
-        return results if len(results) > 1 or isinstance(
-            op.aval(*[None if v is None else v.aval for v in values], **params), tuple
-        ) else results[0]
+        return results if isinstance(derived, tuple) else results[0]
 
     def _apply_view(
         self, op: Op, plan: Any, mode: int, inputs: Any, params: Any, value: Value
