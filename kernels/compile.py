@@ -260,6 +260,13 @@ def entry_point(dispatcher: Any, signature: Any) -> Callable[..., Any]:
     It costs 0.13 us for three arrays. The caller guarantees positional arguments of exactly these
     types: a wrong number of dimensions is undefined behaviour.
     """
+    known: dict[Any, Callable[..., Any]] = vars(dispatcher).setdefault("_entry_points", {})
+    if signature not in known:
+        known[signature] = _compiled(dispatcher, signature)
+    return known[signature]
+
+
+def _compiled(dispatcher: Any, signature: Any) -> Callable[..., Any]:
     with _compile_lock:
         try:
             dispatcher.compile(signature)

@@ -116,8 +116,22 @@ def test_jit_traces_anew_for_other_arguments() -> None:
     call(torch.ones(2), 2)
     assert call.traces == 1
     assert call(torch.ones(3), 2).tolist() == [2, 2, 2]
+    assert call(torch.ones(2), 2).tolist() == [2, 2]
+    assert call.traces == 2
     assert call(torch.ones(2), 3).tolist() == [3, 3]
-    assert call.traces == 3
+
+
+def test_further_sizes_are_traced_when_they_have_come_often() -> None:
+    """Two sizes are traced at once; of many that come once each, none would earn its trace."""
+    call = jit(lambda x: x * 2 + 1)
+    for size in range(1, 20):
+        assert call(torch.ones(size)).tolist() == [3] * size
+    assert call.traces == 2
+    for _ in range(10**6):
+        assert call(torch.ones(7)).tolist() == [3] * 7
+        if call.traces == 3:
+            break
+    assert call.traces == 3 and not call.misses
 
 
 def test_a_captured_tensor_is_read_at_each_run() -> None:

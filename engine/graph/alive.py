@@ -7,15 +7,21 @@ from itertools import compress
 from typing import Any
 
 
-def alive(kind: type) -> list[Any]:
-    """All objects of a class and of those derived from it that the garbage collector knows.
+def alive(*kinds: type) -> list[list[Any]]:
+    """All objects of each class and of those derived from it that the garbage collector knows.
 
-    A process may hold millions of objects, so the loop over them is one of built-in functions.
+    A process may hold millions of objects, so the loops over them are of built-in functions.
     """
+    every = gc.get_objects()
+    types = list(map(id, map(type, every)))
+    return [list(compress(every, map(_with_derived(kind).__contains__, types))) for kind in kinds]
+
+
+def _with_derived(kind: type) -> set[int]:
+    """The ids of a class and of those derived from it."""
     kinds, known = [kind], {id(kind)}
     for each in kinds:
         more: list[type] = [] if each is type else each.__subclasses__()
         kinds += [x for x in more if id(x) not in known]
         known.update(map(id, more))
-    every = gc.get_objects()
-    return list(compress(every, map(known.__contains__, map(id, map(type, every)))))
+    return known

@@ -39,7 +39,8 @@ class Capture(Trace):
         super().__init__()
         self.profile = profile
         self.thread = threading.get_ident()
-        self.existing = {id(x): x for x in alive(Tensor)}
+        tensors, self.functions = alive(Tensor, types.FunctionType)
+        self.existing = {id(x): x for x in tensors}
         self.existing_storages: set[int] = set()
         self.without_storage = list(self.existing.values())
         self.outer = state.interpreters

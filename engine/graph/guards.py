@@ -24,7 +24,6 @@ from typing import Any
 import numpy as np
 
 from ..tensor import Tensor, own_attributes
-from .alive import alive
 from .purity import (
     foreign_random_state,
     impure_builtin,
@@ -151,9 +150,13 @@ def _attributes(module: Any) -> tuple[Any, ...]:
 
 
 class Watch:
-    """Notes what the functions of a call depend on, while it is traced."""
+    """Notes what the functions of a call depend on, while it is traced.
 
-    def __init__(self) -> None:
+    Args:
+        functions: those that were made before the call.
+    """
+
+    def __init__(self, functions: list[types.FunctionType]) -> None:
         self.guards: dict[Any, Guard] = {}
         self.modules: dict[int, tuple[Any, tuple[Any, ...]]] = {}
         self.impure = ""
@@ -163,7 +166,10 @@ class Watch:
         self._names: set[str] = set()
         self._marked: list[tuple[Tensor, str]] = []
         self._holding: dict[int, Any] = {}
-        self._functions: dict[int, list[types.FunctionType]] | None = None
+        self._functions = functions
+        codes = [id(each.__code__) for each in functions]
+        self._made = dict(zip(codes, functions, strict=True))
+        self._times = collections.Counter(codes)
         self._checked = -1
         self._identities: list[tuple[Callable[[Any], Any], Any, Any, Guard]] = []
         self._others: list[Guard] = []
@@ -252,11 +258,10 @@ class Watch:
 
     def _defined(self, code: types.CodeType) -> list[types.FunctionType]:
         """The functions that were made from this code before the call."""
-        if self._functions is None:
-            self._functions = {}
-            for each in alive(types.FunctionType):
-                self._functions.setdefault(id(each.__code__), []).append(each)
-        return self._functions.get(id(code), [])
+        times = self._times[id(code)]
+        if times > 1:
+            return [each for each in self._functions if each.__code__ is code]
+        return [self._made[id(code)]] if times else []
 
     def _function(self, function: types.FunctionType, frame: types.FrameType) -> None:
         """Note what a function carries, if it is the one that runs in the frame."""
@@ -351,6 +356,7 @@ class Watch:
 
     def finish(self) -> None:
         """Look at what could not be known before the call had ended."""
+        self._functions, self._made, self._times = [], {}, collections.Counter()
         if foreign_random_state() != self._random:
             self._refuse("random numbers of another library are drawn")
         for tensor, name in self._marked:

@@ -7,7 +7,9 @@ import dataclasses
 import enum
 import functools
 import logging
+import math
 import sys
+import time
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -192,12 +194,15 @@ class Jitted:
         self.misses: list[str] = []
         self._running = False
         self._called = False
+        self._price = math.inf  # seconds of the quickest capture
+        self._spent: dict[Any, float] = {}  # seconds op by op, by structure of arguments
         # whether a call has changed its state once, as a first call does that makes buffers
         self._spared = False
 
     def forget(self) -> None:
         """Drop what was captured."""
         self.compiled.clear()
+        self._spent.clear()
         self.eager = ""
         self.tree = Tree()
         self.misses.clear()
@@ -247,18 +252,36 @@ class Jitted:
         if policy.recompiled is not None and self.traces:
             raise policy.recompiled(f"{self._place()} was compiled for {self.misses or 'other'}")
         limit = policy.limit if self.limit is None else self.limit
-        if len(found) >= limit or sum(map(len, self.compiled.values())) > 4 * limit:
+        met = sum(map(len, self.compiled.values())) + len(self._spent.keys() - {key})
+        if len(found) >= limit or met > 4 * limit:
             causes = [each for each in self.misses if not each.startswith(_TOO_OFTEN)]
             self._complain(_TOO_OFTEN + (causes[-1] if causes else "its arguments"))
             return self._replay(args, kwargs)  # what is compiled stays
         if _entangled(flattened.leaves) or sys.getprofile() is not None:
             return self.function(*args, **kwargs)
+        began = time.perf_counter()
+        if self._waits(key):
+            result = self.function(*args, **kwargs)
+            self._spent[key] = self._spent.get(key, 0.0) + time.perf_counter() - began
+            return result
+        self._spent.pop(key, None)
         self._running = True
         try:
             with cuda_graph.wanting(self.recorded):
                 return self._capture(key, flattened, found, args, kwargs)
         finally:
             self._running = False
+            self._price = min(self._price, time.perf_counter() - began)
+
+    def _waits(self, key: Any) -> bool:
+        """Whether arguments of further sizes run op by op until that took as long as a capture.
+
+        With many sizes, each rarely met, captures would take more time than they save.
+        """
+        others = sum(1 for _, modes in self.compiled if modes == key[1])
+        return others >= 2 and key not in self.compiled and (
+            self._spent.get(key, 0.0) < self._price
+        )
 
     def _stands_back(self) -> bool:
         """Whether a call that nothing compiled fits runs eagerly, as the stance has it."""
@@ -334,8 +357,9 @@ class Jitted:
         """Trace the call, run it, and keep how."""
         self.traces += 1
         modes = _modes()
-        watch = Watch()
-        capture = Capture(watch.profile)
+        capture = Capture()
+        watch = Watch(capture.functions)
+        capture.profile = watch.profile
         for each in flattened.leaves:
             capture.take(each)
         for each in (self.function, *flattened.objects):
