@@ -9,6 +9,7 @@ cannot be written, kernels are compiled in memory.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import os
@@ -51,7 +52,7 @@ statistics = Statistics()
 def cache_directory() -> Path:
     """The directory of compiled kernels for this version of Python, numba and this processor."""
     root = os.environ.get("MINDTORCH_CACHE_DIR")
-    if root is None:
+    if not root:
         base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
         root = os.path.join(base, "mindtorch")
     processor = hashlib.sha256(
@@ -198,13 +199,18 @@ class _DiskCache(caching._Cache):
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         # not target_context.refresh(), which loads what only compiling needs: 0.6 s
         rtsys.initialize(target_context)
+        path = self._path(sig)
         try:
-            data = self._path(sig).read_bytes()
-            checksum, payload = data[:32], data[32:]
-            if hashlib.sha256(payload).digest() != checksum:
-                return None
+            data = path.read_bytes()
+        except OSError:
+            return None
+        checksum, payload = data[:32], data[32:]
+        if hashlib.sha256(payload).digest() != checksum:
+            return None
+        try:
             result = rebuild(target_context, *pickle.loads(payload))
-        except (OSError, EOFError, pickle.UnpicklingError):
+        except Exception as error:  # whole, but written by something else: as if it were not there
+            logger.info("%s is compiled anew, %s cannot be used: %r", path.stem, path, error)
             return None
         statistics.loaded += 1
         return result
@@ -228,7 +234,7 @@ class _DiskCache(caching._Cache):
                 file.write(hashlib.sha256(payload).digest() + payload)
             os.replace(temporary, path)
         except OSError:
-            if os.path.exists(temporary):
+            with contextlib.suppress(OSError):
                 os.unlink(temporary)
 
 

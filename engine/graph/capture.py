@@ -27,6 +27,7 @@ from ..tensor import Storage, Tensor, captures, capturing
 from .alive import alive
 from .ir import Graph, Value
 from .segment import ARGUMENT, CAPTURED, CONSTANT, MADE, HostCall, Place, Segment, Source, compiled
+from .threads import watch_starts
 from .trace import Trace, TracingError, _Written, check_type, refuse_data, user_line
 
 _CALLED = (types.FunctionType, types.MethodType, functools.partial)
@@ -37,6 +38,7 @@ class Capture(Trace):
 
     def __init__(self, profile: Any = None) -> None:
         super().__init__()
+        watch_starts()
         self.profile = profile
         self.thread = threading.get_ident()
         tensors, self.functions = alive(Tensor, types.FunctionType)
@@ -219,6 +221,10 @@ class Capture(Trace):
         """Leave, unless a host call or the rest of the body runs op by op."""
         if self in state.interpreters:
             self.leave(what)
+
+    def make_way(self, thread: threading.Thread) -> None:
+        """A thread is about to start, which may read what was computed."""
+        self.needed("what another thread may read")
 
     def leave(self, reason: str) -> None:
         """Run what was traced; from here on the call runs op by op."""

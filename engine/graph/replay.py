@@ -31,6 +31,7 @@ from .bounds import may_fail
 from .ir import DRAW, Graph, Node, Value
 from .seen import Walk, repeat, seen
 from .segment import ARGUMENT, CONSTANT, Segment, Source, compiled
+from .threads import watch_starts
 from .trace import (
     Trace,
     TracingError,
@@ -68,11 +69,13 @@ class Replay(Trace):
         self.tree = tree
         self.whole_script = whole_script
         self.resting = False
+        self.beside: list[threading.Thread] = []
         self.thread = threading.get_ident()
         self.outer = state.interpreters
         self.alive: list[weakref.ref[Tensor]] = []
         self.first_grads: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.started = next(tape._sequence)
+        watch_starts()
         self._begin()
 
     def _begin(self) -> None:
@@ -98,9 +101,22 @@ class Replay(Trace):
         self.exit()
         self.tree.clear()
 
+    def make_way(self, thread: threading.Thread) -> None:
+        """Let ops run one by one beside a thread that is about to start."""
+        if self in state.interpreters:
+            self.needed("what another thread may read")
+            self.exit()
+        self.resting = True
+        self.beside.append(thread)
+
     def resume(self) -> None:
         """Let ops wait again, less patiently each time."""
-        if self.resting and self.tree.rests < MOST_RESTS and not state.interpreters:
+        if self.beside:
+            self.beside = [each for each in self.beside if each.is_alive()]
+            if not self.beside and not self.tree.hopeless and not state.interpreters:
+                self.resting = False
+                self.enter()
+        elif self.resting and self.tree.rests < MOST_RESTS and not state.interpreters:
             self.tree.rests += 1
             self.tree.fresh = PATIENCE * self.tree.rests // MOST_RESTS
             self.resting = False
