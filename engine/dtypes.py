@@ -33,7 +33,7 @@ class DType:
 
     @property
     def is_signed(self) -> bool:
-        return self.category >= FLOAT or self.np.kind == "i"
+        return self.category >= FLOAT or self.name.startswith(("int", "qint"))
 
     def to_real(self) -> DType:
         """The type of the real part."""
@@ -77,10 +77,20 @@ ALL = (
     float16, bfloat16, float32, float64, complex64, complex128,
 )  # fmt: skip
 # Known by name, for libraries that mention them; there are no tensors of these types.
-NAMES_ONLY = tuple(
-    DType(name, getattr(ml_dtypes, name), FLOAT)
-    for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
-                 "float8_e8m0fnu")
+NAMES_ONLY = (
+    *(
+        DType(name, getattr(ml_dtypes, name), FLOAT)
+        for name in ("float8_e4m3fn", "float8_e4m3fnuz", "float8_e5m2", "float8_e5m2fnuz",
+                     "float8_e8m0fnu")
+    ),
+    DType("complex32", "V4", COMPLEX),
+    DType("qint32", "V4", INTEGER),
+    DType("bits16", "V2", INTEGER),
+    *(
+        DType(name, "V1", INTEGER)
+        for name in ("qint8", "quint8", "quint4x2", "quint2x4", "bits1x8", "bits2x4", "bits4x2",
+                     "bits8", *(f"{kind}{n}" for kind in ("int", "uint") for n in range(1, 8)))
+    ),
 )  # fmt: skip
 _BY_NAME = {dtype.name: dtype for dtype in (*ALL, *NAMES_ONLY)}
 _BY_NUMPY = {dtype.np: dtype for dtype in ALL}

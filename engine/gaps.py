@@ -133,11 +133,8 @@ GAPS: tuple[Gap, ...] = (
         "PyTorch sums over other channels than in its forward; ours is the derivative"),
     Gap("feature", "SummaryWriter.add_onnx_graph", "all",
         "models are not exported to ONNX; add_graph draws our own graphs"),
-    Gap("feature", "importing kornia, pyro, fvcore, sentence_transformers, "
-        "torch_geometric, pytorch_optimizer", "all",
-        "they import torch._subclasses.fake_tensor, patch modules by torch's name, or take "
-        "ao.quantization.FakeQuantizeBase, checkpoint.get_device_states, "
-        "_C._disabled_torch_function_impl, utils._foreach_utils, which are not here yet"),
+    Gap("feature", "fvcore.nn.FlopCountAnalysis, thop and others that read TorchScript's graphs",
+        "all", "torch.jit._get_trace_graph raises; torch.utils.flop_counter counts"),
     Gap("feature", "torchvision: quantized operators (qnms, qroi_align), io.decode_* and encode_*",
         "all", "no quantized tensors; images are read by Pillow, as torchvision's data sets do"),
     Gap("argument", "interpolate(antialias=True) of floats to one column as in PyTorch", "all",

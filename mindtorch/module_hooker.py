@@ -75,6 +75,14 @@ class _AliasLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         # The import system has written the alias's spec into the module: the module keeps its own.
         module.__spec__ = self.spec
+        _name_root()
+
+
+def _name_root() -> None:
+    """torch's own module says "torch" while it stands for it: array libraries look at that."""
+    root = sys.modules.get(_ALIASES["torch"])
+    if root is not None:
+        root.__name__ = "torch" if _active == OURS else _ALIASES["torch"]
 
 
 def _exists(name: str) -> bool:
@@ -187,6 +195,7 @@ def _switch(side: str) -> None:
         sys.meta_path.remove(_inside_finder)
         sys.meta_path.remove(_fallback_finder)
     _active = side
+    _name_root()
 
 
 def torch_disable() -> None:

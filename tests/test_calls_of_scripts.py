@@ -236,6 +236,7 @@ y = x.requires_grad_() @ (w := torch.ones(4, 4, requires_grad=True)) * 1 + (
         "torch.softmax(x, axis=0)", "torch.chunk(x, 2, axis=1)",
         "x.narrow(axis=0, start=0, length=1)",
         "torch.select(x, axis=1, index=0)", "torch.amax(a=x, axis=1)",
+        "torch.nn.functional.pad(input=x, pad=(1, 1), mode='constant', value=3.0)",
     ],
 )  # fmt: skip
 def test_numpys_names_of_arguments_are_taken(code: str) -> None:

@@ -79,6 +79,14 @@ def test_a_module_keeps_its_own_name_and_spec() -> None:
         assert module.__spec__ is not None and module.__spec__.name == module.__name__
 
 
+def test_the_root_says_torch_while_it_stands_for_it() -> None:
+    """Array libraries and pyro look at `torch.__name__`."""
+    assert mindtorch.torch.__name__ == "mindtorch.torch"
+    with torch_as_mindtorch():
+        assert imported("torch").__name__ == "torch"
+    assert mindtorch.torch.__name__ == "mindtorch.torch"
+
+
 def test_switching_imports_nothing(repository: Path) -> None:
     """`mstorch_enable` stands at the head of scripts that may never use torch."""
     code = "from mindtorch.tools import mstorch_enable; import sys; print('torch' in sys.modules)"

@@ -58,3 +58,28 @@ def test_extensions_and_remote_calls_can_be_named_but_not_used() -> None:
     with pytest.raises(RuntimeError, match="NVTX functions not installed"):
         importlib.import_module("mindtorch.torch.cuda.nvtx").range_push("block")
     assert "numba" in importlib.import_module("mindtorch.torch.__config__").show()
+
+
+def test_types_without_tensors_have_names() -> None:
+    """Libraries keep tables of all types; a tensor of such a type raises."""
+    for name in ("complex32", "chalf", "qint8", "quint8", "qint32", "uint4", "int3", "bits8"):
+        mine, theirs = getattr(ours, name), getattr(torch, name)
+        assert (str(mine), mine.itemsize) == (str(theirs), theirs.itemsize)
+        assert (mine.is_complex, mine.is_floating_point) == (
+            theirs.is_complex, theirs.is_floating_point,
+        )  # fmt: skip
+        with pytest.raises(NotImplementedError, match=f"{mine} are not available"):
+            ours.zeros(2).to(mine)
+
+
+def test_optimizers_of_libraries_split_their_parameters_as_torchs() -> None:
+    """By device and type of the first list; pytorch_optimizer calls it."""
+    shown = []
+    for t in (ours, torch):
+        module = importlib.import_module(f"{t.__name__}.utils._foreach_utils")
+        a, b = t.ones(2), t.ones(2, dtype=t.float64)
+        groups = module._group_tensors_by_device_and_dtype([[a, b, a], [b, None, None], []], True)
+        shown.append(sorted((str(key), str(made)) for key, made in groups.items()))
+        with pytest.raises(RuntimeError, match=r"Expected !nested_tensorlist\[0\]\.empty"):
+            module._group_tensors_by_device_and_dtype([[], [a]])
+    assert shown[0] == shown[1]

@@ -87,6 +87,31 @@ def test_an_aten_operator_is_our_function() -> None:
         ours.ops.aten.no_such_operator
 
 
+@pytest.mark.parametrize(
+    "call",
+    [
+        "A._to_copy.default(x, dtype=t.int64)", "A.alias.default(x)[0]", "A.view(x, [3, 2])",
+        "A.index.Tensor(x, [None, t.tensor([1])])", "A._local_scalar_dense.default(x[0, 1])",
+        "A.add_.Tensor(x.clone(), 1)", "A.sub_.Tensor(x.clone(), x, alpha=2)",
+        "A.expand(x, [2, 2, 3]).shape", "A.copy_(x.clone(), x + 1)", "A.sym_size.int(x, 1)",
+        "A.to.dtype(x, t.float64)", "A.sort.stable is A.sort.default", "A.sort.stable",
+        "A._sparse_addmm(x[:, :2], x[:, 1:].to_sparse(), x.mT @ x[:, 1:])[:1]",
+    ],
+)  # fmt: skip
+def test_what_aten_keeps_for_methods_and_indexing_is_torchs(call: str) -> None:
+    """Libraries that write their own dispatch hold a table by these overloads."""
+    shown = []
+    for t in (ours, torch):
+        x = t.arange(6.0).view(2, 3)
+        try:
+            shown.append(str(eval(call, {"t": t, "A": t.ops.aten, "x": x})))
+        except RuntimeError as error:
+            shown.append(str(error))
+    assert shown[0] == shown[1]
+    with pytest.raises(AttributeError, match="has no overload name 'nothing'"):
+        ours.ops.aten.add.nothing
+
+
 def test_a_view_that_begins_before_its_input_has_a_gradient() -> None:
     """``as_strided`` counts from the storage's beginning; what lies outside has no gradient."""
     results = []

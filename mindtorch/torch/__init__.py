@@ -67,6 +67,7 @@ from .functions import load as _load_functions
 __version__ = version.__version__
 
 globals().update({each.name: each for each in _dtypes.NAMES_ONLY})
+chalf = _dtypes.by_name("complex32")
 half = float16
 float = float32  # noqa: A001
 double = float64
@@ -121,12 +122,12 @@ def set_default_dtype(d: dtype) -> None:
 
 _LAZY = (
     "_C", "__config__", "_custom_ops", "_dynamo", "_higher_order_ops", "_jit_internal", "_ops",
-    "_tensor", "_tensor_str", "_utils", "accelerator", "amp", "ao", "backends", "classes",
-    "compiler", "cpu", "distributed", "distributions", "export", "fft", "func", "functional",
-    "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "mtia",
-    "multiprocessing", "nested", "nn", "onnx", "ops", "optim", "overrides", "package",
-    "profiler", "quantization", "quasirandom", "serialization", "signal", "sparse", "special",
-    "storage", "testing", "torch_version", "types", "utils", "xpu",
+    "_subclasses", "_tensor", "_tensor_str", "_utils", "accelerator", "amp", "ao", "backends",
+    "classes", "compiler", "cpu", "distributed", "distributions", "export", "fft", "func",
+    "functional", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "mtia",
+    "multiprocessing", "nested", "nn", "onnx", "ops", "optim", "overrides", "package", "profiler",
+    "quantization", "quasirandom", "serialization", "signal", "sparse", "special", "storage",
+    "testing", "torch_version", "types", "utils", "xpu",
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "compile": "compiler._compile",
@@ -198,18 +199,18 @@ def __getattr__(name: str) -> Any:
 
     if name in _LAZY:
         try:
-            return importlib.import_module(f"{__name__}.{name}")
+            return importlib.import_module(f"{__package__}.{name}")
         except ModuleNotFoundError as error:
-            if error.name != f"{__name__}.{name}":
+            if error.name != f"{__package__}.{name}":
                 raise
     elif name in _LAZY_NAMES:
-        module = importlib.import_module(f"{__name__}.{_LAZY_NAMES[name]}")
+        module = importlib.import_module(f"{__package__}.{_LAZY_NAMES[name]}")
         value = globals()[name] = getattr(module, name)
         return value
     elif name == "torch":  # PyTorch's namespace holds itself, and annotations name it so
-        return importlib.import_module(__name__)
+        return importlib.import_module(__package__)
     elif name.endswith("Storage"):
-        module = importlib.import_module(f"{__name__}.storage")
+        module = importlib.import_module(f"{__package__}.storage")
         if hasattr(module, name):
             return getattr(module, name)
     raise AttributeError(f"module 'torch' has no attribute '{name}'")

@@ -108,13 +108,13 @@ def full_precision(function: Any) -> Any:
     return whole(FULL, function, LOWER)
 
 
-def cast_pad(pad: Any) -> Any:
+def cast_pad(function: Any) -> Any:
     """``F.pad``, which reflects and replicates in full precision, as torch's kernels do."""
 
-    @functools.wraps(pad)
-    def wrapped(input: Any, pad_: Any, mode: str = "constant", value: Any = None) -> Any:  # noqa: A002
-        if state.cpu.enabled and (mode == "replicate" or (mode == "reflect" and len(pad_) < 6)):
+    @functools.wraps(function)
+    def wrapped(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:  # noqa: A002
+        if state.cpu.enabled and (mode == "replicate" or (mode == "reflect" and len(pad) < 6)):
             (input,) = cast_inputs(FULL, (input,), state.cpu)  # noqa: A001
-        return pad(input, pad_, mode, value)
+        return function(input, pad, mode, value)
 
     return wrapped

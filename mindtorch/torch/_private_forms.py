@@ -19,18 +19,26 @@ from ._native import native_batch_norm
 from ._registry import FUNCTIONS, with_out
 from .nn._functional_antialias import output_size as output_size_of
 from .nn._functional_antialias import resize_smoothly
+from .sparse import addmm as sparse_addmm
 
 __all__ = [
     "_batch_norm_with_update",
     "_chunk_cat",
+    "_local_scalar_dense",
     "_native_batch_norm_legit",
+    "_pin_memory",
     "_softmax_backward_data",
+    "_sparse_addmm",
+    "_to_copy",
     "_unsafe_masked_index",
     "_unsafe_masked_index_put_accumulate",
     "_upsample_bicubic2d_aa",
     "_upsample_bilinear2d_aa",
+    "alias",
     "convolution_backward",
+    "index",
     "max_pool2d_with_indices_backward",
+    "sym_size",
 ]  # fmt: skip
 
 
@@ -210,3 +218,51 @@ def convolution_backward(
         next(gradients) if need and x is not None else None
         for x, need in zip(leaves, output_mask, strict=True)
     )
+
+
+# --- what methods and indexing are made of ------------------------------------------------------
+
+
+def _to_copy(
+    self: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+    pin_memory: bool | None = None, non_blocking: bool = False, memory_format: Any = None,
+) -> Any:  # fmt: skip
+    """``self.to(...)`` that copies also where nothing changes; a pinned copy is an ordinary one."""
+    if layout is not None and layout != self.layout:
+        raise NotImplementedError(f"_to_copy(layout={layout}) of a tensor that is {self.layout}")
+    chosen = {} if memory_format is None else {"memory_format": memory_format}
+    return self.to(
+        device=self.device if device is None else device,
+        dtype=self.dtype if dtype is None else dtype,
+        non_blocking=non_blocking, copy=True, **chosen,
+    )  # fmt: skip
+
+
+def _pin_memory(self: Any, device: Any = None) -> Any:
+    """``self.pin_memory()``."""
+    return self.pin_memory() if device is None else self.pin_memory(device)
+
+
+def alias(self: Any) -> Any:
+    """A view of all of ``self``."""
+    return self.view_as(self)
+
+
+def index(self: Any, indices: Any) -> Any:
+    """``self[indices]``; None stands for all of an axis."""
+    return self[tuple(slice(None) if each is None else each for each in indices)]
+
+
+def sym_size(self: Any, dim: int) -> int:
+    """``self.size(dim)``."""
+    return int(self.size(dim))
+
+
+def _local_scalar_dense(self: Any) -> Any:
+    """``self.item()``."""
+    return self.item()
+
+
+def _sparse_addmm(self: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """``beta * self + alpha * mat1 @ mat2``, of a sparse ``mat1``."""
+    return sparse_addmm(self, mat1, mat2, beta=beta, alpha=alpha)

@@ -286,3 +286,11 @@ def with_suffixes(
             parts.append(", " + suffix)
             column += len(suffix) + 2
     return "".join(parts) + ")"
+
+
+def _tensor_str(self: Any, indent: int) -> str:
+    """The bracketed values of a tensor, for libraries that print their own."""
+    return format_array(self.detach().cpu().numpy(), indent)
+
+
+_add_suffixes = with_suffixes

@@ -87,6 +87,18 @@ class _Packet:
         return f"<OpOverloadPacket(op='{self}')>"
 
 
+# Names of torch's overloads: by the types of what they take. Some operators have others.
+_OVERLOADS = frozenset(
+    "default out grad_input Tensor Scalar Tensor_out Scalar_out Scalar_Tensor Tensor_Scalar "
+    "Tensor_Tensor Tensor_mode Scalar_mode List ScalarList int float vec dim dims dim_int "
+    "dim_IntList int_dim IntList correction names_dim self stable values values_stable two src "
+    "value reduce value_reduce device dtype dtype_layout other input output low start start_step "
+    "generator self_int self_Tensor sections indices tensor_indices_or_sections".split()
+)
+# Methods that no row of the op table declares.
+_PLAIN_METHODS = ("copy_", "to")
+
+
 class _Native:
     """`torch.ops.aten.name` where it is one of our own functions: called with its arguments."""
 
@@ -95,10 +107,12 @@ class _Native:
         self._qualified_op_name = f"aten::{name}"
         self._function = function
 
-    @property
-    def default(self) -> _Native:
-        """Our functions tell torch's overloads from the arguments."""
-        return self
+    def __getattr__(self, name: str) -> _Native:
+        """An overload; our functions tell torch's overloads from the arguments."""
+        if name not in _OVERLOADS or "." in self.__name__:
+            raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
+        made = self.__dict__[name] = _Native(f"{self.__name__}.{name}", self._function)
+        return made
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self._function(*args, **kwargs)
@@ -107,6 +121,9 @@ class _Native:
         return f"aten.{self.__name__}"
 
     def __repr__(self) -> str:
+        op, _, overload = str(self).removeprefix("aten.").partition(".")
+        if overload:
+            return f"<OpOverload(op='aten.{op}', overload='{overload}')>"
         return f"<OpOverloadPacket(op='{self}')>"
 
 
@@ -115,14 +132,16 @@ def _native(name: str) -> _Native | None:
     from mindtorch import torch
 
     from . import _private_forms as forms
-    from ._registry import FUNCTIONS
+    from ._registry import FUNCTIONS, METHODS
 
     if name in forms.__all__:
         found = getattr(forms, name)
     elif torch._LAZY_NAMES.get(name) in ("_neural", "_native", "_older_functions", "nn.functional"):
         found = getattr(torch, name)
     else:
-        found = FUNCTIONS.get(name)
+        found = FUNCTIONS.get(name) or METHODS.get(name)
+        if name in _PLAIN_METHODS:
+            found = getattr(torch.Tensor, name)
     return None if found is None else _Native(name, found)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 
 def _unsupported(*args: Any, **kwargs: Any) -> NoReturn:
@@ -11,4 +11,16 @@ def _unsupported(*args: Any, **kwargs: Any) -> NoReturn:
     )
 
 
-dual_level = make_dual = unpack_dual = enter_dual_level = exit_dual_level = _unsupported
+class UnpackedDualTensor(NamedTuple):
+    """A tensor and its tangent."""
+
+    primal: Any
+    tangent: Any
+
+
+def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
+    """(``tensor``, None): without a level, where torch answers so too, none has a tangent."""
+    return UnpackedDualTensor(tensor, None)
+
+
+dual_level = make_dual = enter_dual_level = exit_dual_level = _unsupported

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from mindtorch.torch._absent import absent_module
+from mindtorch.torch._absent import absent_function, absent_module
 
 from . import _default_hooks, _placements
 
@@ -28,7 +28,10 @@ _rpc = absent_module(
     "get_worker_info init_rpc remote rpc_async rpc_sync shutdown",
 )
 _rpc.is_available = lambda: False  # type: ignore[attr-defined]
-absent_module("distributed.rpc.api", _REMOTE, "", "_all_gather _require_initialized")
+_api = absent_module("distributed.rpc.api", _REMOTE, "", "_all_gather")
+_api.__dict__["_require_initialized"] = lambda function: absent_function(
+    "torch.distributed.rpc", function.__name__, _REMOTE
+)
 absent_module("distributed.rpc.functions", _REMOTE, "", "async_execution")
 absent_module("distributed.autograd", _REMOTE, "context", "backward get_gradients")
 absent_module("distributed.device_mesh", _MESH, "DeviceMesh", "init_device_mesh")

@@ -25,6 +25,11 @@ _EXPORT = "sizes are Python's integers, and models are not exported"
 
 replace_pattern = absent_function("torch.fx", "replace_pattern", _WHY)
 absent_module("fx.experimental", _EXPORT)
+_tracing = absent_module(
+    "fx.experimental.proxy_tensor", "no dispatcher sees the calls; torch.fx.symbolic_trace traces",
+    "ProxyTorchDispatchMode", "make_fx",
+)
+_tracing.__dict__["get_proxy_mode"] = lambda: None  # no program is being traced so
 absent_module(
     "fx.experimental.symbolic_shapes", _EXPORT, "GuardOnDataDependentSymNode",
     "free_symbols free_unbacked_symbols guard_or_false guard_or_true statically_known_true",

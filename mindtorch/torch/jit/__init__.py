@@ -11,7 +11,7 @@ import typing
 from collections.abc import Callable
 from typing import Any, Final, NamedTuple, TypeVar
 
-from mindtorch.torch._absent import absent_class
+from mindtorch.torch._absent import absent_class, absent_function
 from mindtorch.torch.nn import Module
 
 from ._archives import load, save
@@ -284,3 +284,4 @@ class ScriptModule(Module):
 
 RecursiveScriptModule = absent_class("torch.jit", "RecursiveScriptModule", _WHY)
 CompilationUnit = absent_class("torch.jit", "CompilationUnit", _WHY)
+_get_trace_graph = absent_function("torch.jit", "_get_trace_graph", _WHY)

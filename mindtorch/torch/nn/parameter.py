@@ -75,7 +75,7 @@ def _type_name(data: Any) -> str:
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
-class _Uninitialized:
+class UninitializedTensorMixin:
     """What the two kinds of uninitialised tensors share."""
 
     def materialize(self: Any, shape: Any, device: Any = None, dtype: Any = None) -> None:
@@ -105,7 +105,7 @@ class _Uninitialized:
         )
 
 
-class UninitializedParameter(_Uninitialized, Parameter):  # type: ignore[misc]
+class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: ignore[misc]
     """A parameter whose shape the first forward call decides."""
 
     __slots__ = ()
@@ -127,7 +127,7 @@ class UninitializedParameter(_Uninitialized, Parameter):  # type: ignore[misc]
         return UninitializedParameter, (self.requires_grad,)
 
 
-class UninitializedBuffer(_Uninitialized, Tensor):  # type: ignore[misc]
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[misc]
     """A buffer whose shape the first forward call decides."""
 
     __slots__ = ()
@@ -159,4 +159,4 @@ class UninitializedBuffer(_Uninitialized, Tensor):  # type: ignore[misc]
 
 def is_lazy(value: Any) -> bool:
     """Whether a tensor has no shape yet."""
-    return isinstance(value, _Uninitialized)
+    return isinstance(value, UninitializedTensorMixin)

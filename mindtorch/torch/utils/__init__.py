@@ -17,8 +17,9 @@ absent_module(
 )
 absent_module("utils.mobile_optimizer", _NO_SCRIPT, "", "optimize_for_mobile")
 _MODULES = (
-    "_python_dispatch", "_pytree", "benchmark", "checkpoint", "collect_env", "data",
-    "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "module_tracker", "weak",
+    "_foreach_utils", "_python_dispatch", "_pytree", "benchmark", "checkpoint", "collect_env",
+    "data", "deterministic", "dlpack", "flop_counter", "hooks", "model_zoo", "module_tracker",
+    "weak",
 )  # fmt: skip
 
 

@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mindtorch.engine import backward_pass
-from mindtorch.torch import autograd
+from mindtorch.torch import autograd, cuda
 from mindtorch.torch._random import fork_rng, get_rng_state, set_rng_state
 from mindtorch.torch._tensor import Tensor
 from mindtorch.torch.autograd.function import Function
 from mindtorch.torch.autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
 from mindtorch.torch.autograd.graph import saved_tensors_hooks
+from mindtorch.torch.utils import _pytree
 
 __all__ = [
     "CheckpointError",
@@ -23,9 +24,11 @@ __all__ = [
     "checkpoint_sequential",
     "create_selective_checkpoint_contexts",
     "detach_variable",
+    "get_device_states",
     "noop_context_fn",
     "set_checkpoint_debug_enabled",
     "set_checkpoint_early_stop",
+    "set_device_states",
 ]
 
 _early_stop: list[bool] = []
@@ -106,6 +109,27 @@ def detach_variable(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(
         x.detach().requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x for x in inputs
     )
+
+
+def get_device_states(*args: Any) -> tuple[list[int], list[Tensor]]:
+    """(numbers, random states) of the devices that hold tensors among ``args``, the CPU aside."""
+    found = (each for each in _pytree.tree_leaves(args) if isinstance(each, Tensor))
+    devices = [each.get_device() for each in found if each.device.type not in ("cpu", "meta")]
+    return devices, [cuda.get_rng_state(device) for device in devices]
+
+
+def set_device_states(
+    devices: list[int], states: list[Tensor], *, device_type: str | None = None
+) -> None:
+    """Give the devices back the random states of :func:`get_device_states`.
+
+    Args:
+        device_type: "cuda", or "meta", which has no random numbers.
+    """
+    if device_type == "meta":
+        return
+    for device, state in zip(devices, states, strict=False):
+        cuda.set_rng_state(state, device)
 
 
 @contextlib.contextmanager

@@ -42,6 +42,8 @@ class DeQuantStub(_Stub):
     """
 
 
+FakeQuantizeBase = absent_class(_MODULE, "FakeQuantizeBase", _WHY)
+ObserverBase = absent_class(_MODULE, "ObserverBase", _WHY)
 QConfig = absent_class(_MODULE, "QConfig", _WHY)
 
 

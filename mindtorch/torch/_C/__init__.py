@@ -5,10 +5,16 @@ from __future__ import annotations
 import enum
 from typing import Any
 
-from ._function_switch import DisableTorchFunctionSubclass as DisableTorchFunctionSubclass
-from ._function_switch import _disabled_torch_function_impl as _disabled_torch_function_impl
-from ._tensor import Tensor
-from ._tensor_conversion import parse_to as _parse_options
+from mindtorch.engine.core import state
+from mindtorch.torch._absent import absent_class
+from mindtorch.torch._function_switch import (
+    DisableTorchFunctionSubclass as DisableTorchFunctionSubclass,
+)
+from mindtorch.torch._function_switch import (
+    _disabled_torch_function_impl as _disabled_torch_function_impl,
+)
+from mindtorch.torch._tensor import Tensor
+from mindtorch.torch._tensor_conversion import parse_to as _parse_options
 
 __all__ = [
     "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard",
@@ -45,13 +51,24 @@ class _ExcludeDispatchKeyGuard:
         self._keys = [key.name for key in DispatchKey if keys.has(key) and key.name]
 
     def __enter__(self) -> None:
-        from ._operators import excluded
+        from mindtorch.torch._operators import excluded
 
         self._block = excluded(self._keys)
         self._block.__enter__()
 
     def __exit__(self, *exception: Any) -> None:
         self._block.__exit__(*exception)
+
+
+_NO_SCRIPT = "there is no TorchScript; torch.fx has graphs of functions and modules"
+Graph = absent_class("torch._C", "Graph", _NO_SCRIPT)
+Node = absent_class("torch._C", "Node", _NO_SCRIPT)
+Value = absent_class("torch._C", "Value", _NO_SCRIPT)
+
+
+def _are_functorch_transforms_active() -> bool:
+    """Whether the calls of this thread are those of a mapped or captured function."""
+    return bool(state.interpreters)
 
 
 def _get_tracing_state() -> None:
@@ -64,7 +81,7 @@ def _log_api_usage_once(event: str) -> None:
 
 def _get_default_device() -> str:
     """The type of device that new tensors go to."""
-    from ._defaults import default_device
+    from mindtorch.torch._defaults import default_device
 
     return default_device().type
 
