@@ -11,18 +11,19 @@ from .tensor import Tensor, full_flat
 
 
 class grad_mode:  # noqa: N801
-    """Set whether ops are recorded, for a block or (as a decorator) a function."""
+    """Set whether ops are recorded, for a block; recording leaves inference mode."""
 
     def __init__(self, enabled: bool) -> None:
         self.enabled = enabled
-        self._previous: list[bool] = []
+        self._previous: list[tuple[bool, bool]] = []
 
     def __enter__(self) -> None:
-        self._previous.append(state.grad_enabled)
-        state.update(grad=self.enabled)
+        self._previous.append((state.grad_enabled, state.inference))
+        state.update(grad=self.enabled, inference=state.inference and not self.enabled)
 
     def __exit__(self, *exception: object) -> None:
-        state.update(grad=self._previous.pop())
+        grad, inference = self._previous.pop()
+        state.update(grad=grad, inference=inference)
 
 
 def _root_gradient(output: Tensor, gradient: Tensor | None, position: int) -> Tensor:

@@ -17,19 +17,20 @@ from . import dtypes, gaps, memory, tape
 from .aval import Aval
 from .bounded import Bounded
 from .device import cpu, empty_on, meta
-from .tensor import Tensor, make, result_types, typed_buffer
+from .tensor import InferenceStorage, Tensor, inferring, make, result_types, typed_buffer
 from .tensor import as_array as host_view
 
 memory.keep_freed_memory()
-NO_GRAD, GRAD, INTERPRETED = 0, 1, 2
+NO_GRAD, GRAD, INTERPRETED, INFERENCE = 0, 1, 2, 3
 
 
 class State(threading.local):
     """What the current thread does with ops.
 
     Attributes:
-        mode: NO_GRAD, GRAD, or INTERPRETED while ``interpreters`` is not empty.
+        mode: NO_GRAD, GRAD, or INTERPRETED while ``interpreters`` is not empty, or INFERENCE.
         grad_enabled: whether tracked inputs are recorded.
+        inference: whether nothing is recorded, and results are marked as made so.
         interpreters: the active transformations, innermost last.
     """
 
@@ -38,12 +39,20 @@ class State(threading.local):
     inference = False
     interpreters: tuple[Any, ...] = ()
 
-    def update(self, *, grad: bool | None = None, interpreters: Any = None) -> None:
+    def update(
+        self, *, grad: bool | None = None, interpreters: Any = None, inference: bool | None = None
+    ) -> None:
         if grad is not None:
             self.grad_enabled = grad
         if interpreters is not None:
             self.interpreters = interpreters
-        self.mode = INTERPRETED if self.interpreters else int(self.grad_enabled)
+        if inference is not None:
+            self.inference = inference
+            (inferring.add if inference else inferring.discard)(threading.get_ident())
+        if self.interpreters:
+            self.mode = INTERPRETED
+        else:
+            self.mode = INFERENCE if self.inference else int(self.grad_enabled)
 
 
 state = State()
@@ -164,9 +173,18 @@ class Op:
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         mode = state.mode
-        if mode == INTERPRETED:
+        if mode >= INTERPRETED:
+            if mode == INFERENCE:
+                return self._inferred(inputs, params)
             return state.interpreters[-1].apply(self, inputs, params)
         return self.evaluate(mode, inputs, params)
+
+    def _inferred(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run in inference mode; several results are marked by :func:`make`."""
+        result = self.evaluate(NO_GRAD, inputs, params)
+        if result.__class__ is not tuple and result._storage is None:
+            result._storage = InferenceStorage(result.flat, result.aval.device)
+        return result
 
     def evaluate(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on real data; record on the tape when ``mode`` is GRAD and an input is tracked."""
@@ -289,7 +307,7 @@ def fast_binary(op: Op) -> Callable[[Any, Any], Any]:
     def call(x: Any, y: Any) -> Any:
         mode = local.mode
         plan = plans.get((x.aval, y.aval))
-        if plan is None or mode == INTERPRETED:
+        if plan is None or mode >= INTERPRETED:
             return op(x, y)
         result = new(types[0])
         result.flat = data = plan.empty(plan.size, plan.dtype)
@@ -310,7 +328,7 @@ def fast_unary(op: Op) -> Callable[[Any], Any]:
     def call(x: Any) -> Any:
         mode = local.mode
         plan = plans.get((x.aval,))
-        if plan is None or mode == INTERPRETED:
+        if plan is None or mode >= INTERPRETED:
             return op(x)
         result = new(types[0])
         result.flat = data = plan.empty(plan.size, plan.dtype)

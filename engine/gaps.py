@@ -119,8 +119,6 @@ GAPS: tuple[Gap, ...] = (
         "torch draws valid samples anew where it means the singular ones"),
     Gap("feature", "views made under no_grad as new leaves", "all",
         "torch says that they require gradients; here they do not"),
-    Gap("feature", "inference tensors' restrictions", "all",
-        "torch forbids to change or differentiate them later; here they are ordinary tensors"),
     Gap("feature", "view(dtype) in a graph", "all",
         "raises; a graph's tensors have one type each"),
     Gap("feature", "order of exact ties in multinomial without replacement", "all",

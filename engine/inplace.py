@@ -7,8 +7,8 @@ from typing import Any
 from . import dtypes, tape
 from .aval import aval
 from .bounded import Bounded
-from .core import GRAD, Op, state
-from .tensor import Storage, Tensor, Twin, capturing, constant, make, note_shared
+from .core import GRAD, INFERENCE, INTERPRETED, NO_GRAD, Op, state
+from .tensor import Storage, Tensor, Twin, capturing, check_made_here, constant, make, note_shared
 
 
 def copy_data(target: Tensor, source: Tensor) -> None:
@@ -65,6 +65,7 @@ _NO_GRAD_VIEW = (
 def check_writable(target: Tensor) -> None:
     """torch's errors for writing to a leaf, or to a tensor that was expanded."""
     history = target._node
+    check_made_here(target)
     if not state.grad_enabled or history is None:
         return
     if type(history) is tape.ViewHistory and not history.in_grad_mode:
@@ -163,7 +164,9 @@ def check_result(target: Tensor, shape: Any, dtype: dtypes.DType) -> None:
 def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tensor:
     """``target[...] = op(*inputs)``, as torch's ``op_`` methods do; ``target`` may be an input."""
     mode = state.mode
-    if mode != GRAD and mode != 0:
+    if mode == INFERENCE:
+        mode = NO_GRAD
+    elif mode == INTERPRETED:
         return state.interpreters[-1].apply_in_place(op, target, inputs, params)
     try:
         plan = op.plan_for(inputs, params)
@@ -174,8 +177,8 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
         target._node is not None or any(x is not None and x._node is not None for x in inputs)
     )
     if plan.aval is target.aval and op.in_place_safe and not tracked and _aligned(target, inputs):
-        plan.run(target.flat, *[x.flat for x in inputs])
         target._shared.version += 1
+        plan.run(target.flat, *[x.flat for x in inputs])
         return target
     result_aval = plan.aval
     _check_target(target, inputs)

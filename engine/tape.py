@@ -452,7 +452,8 @@ def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node |
             saved = [None if t is None else PackedTensor(t, hooks) for t in saved]
         else:
             node.versions = tuple([
-                -1 if t is None else 0 if t._storage is None else t._storage.version for t in saved
+                -1 if t is None else 0 if t._storage is None else t._storage.kept_version
+                for t in saved
             ])  # fmt: skip
         node.saved = saved
     if len(results) == 1:

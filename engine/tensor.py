@@ -18,6 +18,9 @@ if TYPE_CHECKING:
     from .tape import AccumulateGrad, Node, ViewHistory
 
 
+# threads in inference mode, whose new tensors have a storage without versions
+inferring: set[int] = set()
+
 # captures under way, which are told of new views and when elements are asked for
 captures: list[Any] = []
 
@@ -49,12 +52,16 @@ class Storage:
 
     Attributes:
         buffer: a 1-D typed array, from the storage's first element.
+        inference: whether the memory was made in inference mode.
+        kept_version: ``version``, read in order to keep the elements for backward.
         version: counts the writes in place, for autodiff's check of saved tensors.
         history: counts how often a write changed the derivation of the base, so that its views
             know when theirs is out of date.
     """
 
     __slots__ = ("__weakref__", "buffer", "device", "history", "resizable", "version")
+    inference = False
+    kept_version: int
 
     def __init__(self, buffer: Any, device: Device = cpu) -> None:
         self.buffer = buffer
@@ -67,6 +74,56 @@ class Storage:
     def memory(self) -> Storage:
         """What tells whether two tensors share memory: the same object for twins of a storage."""
         return self
+
+
+Storage.kept_version = vars(Storage)["version"]  # the same slot
+
+
+_WRITTEN = (
+    "Inplace update to inference tensor outside InferenceMode is not allowed.You can make a clone "
+    "to get a normal tensor before doing inplace update.See "
+    "https://github.com/pytorch/rfcs/pull/17 for more details."
+)
+NEW_LEAF = "Setting requires_grad=True on inference tensor outside InferenceMode is not allowed."
+_KEPT = (
+    "Inference tensors cannot be saved for backward. Please do not use Tensors created in "
+    "inference mode in computation tracked by autograd. To work around this, you can make a clone "
+    "to get a normal tensor and use it in autograd, or use `torch.no_grad()` instead of "
+    "`torch.inference_mode()`."
+)
+
+
+class InferenceStorage(Storage):
+    """Memory made in inference mode: no writes outside of it, and nothing kept for backward."""
+
+    __slots__ = ()
+    inference = True
+
+    @property
+    def version(self) -> int:
+        return 0
+
+    @version.setter
+    def version(self, value: int) -> None:
+        if value and threading.get_ident() not in inferring:
+            raise RuntimeError(_WRITTEN)
+
+    @property
+    def kept_version(self) -> int:  # type: ignore[override]
+        raise RuntimeError(_KEPT)
+
+
+def check_made_here(tensor: Tensor, text: str = _WRITTEN) -> None:
+    """torch's error for changing, outside of inference mode, what was made in it."""
+    storage = tensor._storage
+    if storage is not None and storage.inference and threading.get_ident() not in inferring:
+        raise RuntimeError(text)
+
+
+def note_inference(tensor: Tensor) -> None:
+    """Mark a new tensor as made in inference mode, where this thread is in it."""
+    if threading.get_ident() in inferring:
+        tensor._storage = InferenceStorage(tensor.flat, tensor.aval.device)
 
 
 class Twin(Storage):
@@ -95,6 +152,10 @@ class Twin(Storage):
     @property
     def device(self) -> Device:  # type: ignore[override]
         return self._memory.device
+
+    @property
+    def inference(self) -> bool:  # type: ignore[override]
+        return self._memory.inference
 
     @property
     def resizable(self) -> bool:
@@ -213,6 +274,8 @@ def make(data: Any, description: Aval, storage: Storage | None = None, offset: i
         result._storage = storage
         if offset:
             result._offset = offset
+    elif inferring:
+        note_inference(result)
     if captures:
         note_shared(result)
     return result
@@ -283,6 +346,7 @@ def constant(number: Any) -> Tensor:
             raise RuntimeError("Overflow when unpacking long long")
         dtype = dtypes.uint64
     result = make(np.array([number], dtype.np), aval((), dtype, weak=True))
+    result._storage = None  # one made in inference mode serves outside of it too
     cacheable = number == number and not (
         kind is float and number == 0 and math.copysign(1, number) < 0
     )

@@ -14,7 +14,7 @@ from typing import Any
 from mindtorch.engine import autodiff, dtypes, tape
 from mindtorch.engine.core import state
 from mindtorch.engine.ops.movement import alias_view
-from mindtorch.engine.tensor import Tensor, alias, full_flat
+from mindtorch.engine.tensor import Tensor, Twin, alias, full_flat
 from mindtorch.engine.vmap import lift, tracked_below
 from mindtorch.torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -45,7 +45,10 @@ def _tracked(leaf: Tensor) -> Tensor:
     given, leaf = leaf, lift(leaf)
     if tape.requires_grad(leaf):
         return _akin(alias_view(leaf), given)
-    return _akin(autodiff.track(alias(leaf)), given)
+    own = alias(leaf)
+    if own._shared.inference:
+        own._storage = Twin(own._shared)  # which may be kept for the derivative
+    return _akin(autodiff.track(own), given)
 
 
 def _zeros(like: Tensor) -> Tensor:

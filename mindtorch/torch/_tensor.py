@@ -16,8 +16,16 @@ from mindtorch.engine import autodiff, dtypes, tape, vmap
 from mindtorch.engine.aval import aval
 from mindtorch.engine.device import cpu
 from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import (
+    NEW_LEAF,
+    alias,
+    check_made_here,
+    from_array,
+    note_shared,
+    set_result_type,
+    typed_buffer,
+)
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import alias, from_array, note_shared, set_result_type, typed_buffer
 
 from ._arguments import as_device, as_shape
 from ._tensor_conversion import Conversions
@@ -108,7 +116,10 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
         if data._offset:
             result._offset = data._offset
         note_shared(result)
-        return autodiff.track(result) if requires_grad else result
+        if not requires_grad:
+            return result
+        check_made_here(result, NEW_LEAF)
+        return autodiff.track(result)
 
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor, history included, as an object of ``cls``."""

@@ -119,8 +119,8 @@ class Description(EngineTensor):
         return False
 
     def is_inference(self) -> bool:
-        """False: tensors of inference mode are ordinary ones."""
-        return False
+        """Whether the memory was made in inference mode."""
+        return self._storage is not None and self._storage.inference
 
     def is_shared(self) -> bool:
         """Whether the memory is shared with other processes."""

@@ -10,8 +10,8 @@ from mindtorch.engine import autodiff, dtypes, inplace, tape, vmap
 from mindtorch.engine.core import state
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import NEW_LEAF, Twin, alias, check_made_here, make
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import Twin, alias, make
 
 
 class Gradients(EngineTensor):
@@ -47,6 +47,7 @@ class Gradients(EngineTensor):
             )
         if requires_grad:
             if not tape.requires_grad(self):
+                check_made_here(self, NEW_LEAF)
                 autodiff.track(self)
         elif type(self._node) is tape.AccumulateGrad:
             self._node = None

@@ -11,7 +11,7 @@ from mindtorch.engine import inplace
 from mindtorch.engine.aval import aval, broadcast_shapes, contiguous_strides
 from mindtorch.engine.device import cpu, empty_on
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import from_array, make, typed_buffer
+from mindtorch.engine.tensor import check_made_here, from_array, make, typed_buffer
 
 from ._arguments import as_shape, check_value
 from ._tensor_conversion import python_number
@@ -104,6 +104,7 @@ class Writing(EngineTensor):
         """Another shape over the same storage, made larger where it must be."""
         from .functions.shape import format_strides
 
+        check_made_here(self)
         shape = as_shape(sizes)
         strides = format_strides(shape, memory_format)
         described = aval(shape, self.aval.dtype, strides, self.aval.device)

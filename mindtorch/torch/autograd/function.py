@@ -109,7 +109,10 @@ class FunctionNode:
             else:
                 saved.append((x, None))  # type: ignore[arg-type]
         self.saved = tuple(saved)
-        self.versions = tuple(None if x is None else x._version for x, _ in saved)
+        self.versions = tuple(
+            None if x is None else 0 if x._storage is None else x._storage.kept_version
+            for x, _ in saved
+        )
         self.ctx.to_save = ()
 
     def unpack(self) -> tuple[Any, ...]:

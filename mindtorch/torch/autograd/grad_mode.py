@@ -120,7 +120,8 @@ class set_grad_enabled(_Mode):  # noqa: N801
 
 
 class inference_mode(_Mode):  # noqa: N801
-    """As no_grad; torch's further restrictions on the results do not apply."""
+    """As no_grad, whatever ``enable_grad`` says inside; what is made in the block can neither be
+    written to outside of it nor be kept for a derivative. ``inference_mode(False)`` leaves it."""
 
     def __new__(cls, mode: Any = True) -> Any:
         if callable(mode) and not isinstance(mode, bool):
@@ -136,12 +137,11 @@ class inference_mode(_Mode):  # noqa: N801
 
     def __enter__(self) -> None:
         self._previous.append((state.grad_enabled, state.inference))
-        state.inference = self.mode
-        state.update(grad=False if self.mode else state.grad_enabled)
+        state.update(grad=not self.mode, inference=self.mode)
 
     def __exit__(self, *exception: object) -> None:
-        grad, state.inference = self._previous.pop()
-        state.update(grad=grad)
+        grad, inference = self._previous.pop()
+        state.update(grad=grad, inference=inference)
 
 
 def is_grad_enabled() -> bool:

@@ -10,7 +10,7 @@ from mindtorch.engine.core import state
 from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import movement as ops
-from mindtorch.engine.tensor import note_shared, typed_buffer
+from mindtorch.engine.tensor import check_made_here, note_shared, typed_buffer
 
 from .._arguments import as_int, as_shape, check_form, infer_shape, normalize_axis
 from .._registry import METHODS, function
@@ -470,6 +470,7 @@ def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
 
 def become(target: Any, view: Any) -> Any:
     """Give ``target`` the layout of ``view``, a view of it (``squeeze_`` and its like)."""
+    check_made_here(target)
     target.flat, target.aval, target._offset = view.flat, view.aval, view._offset
     target._storage = view._storage
     note_shared(target)
