@@ -189,6 +189,9 @@ GAPS: tuple[Gap, ...] = (
     Gap("module", "mindspore.dataset: TFRecord, MindRecord, text, audio, other sources", "all",
         "MNIST, CIFAR-10, CIFAR-100, image folders, lines, CSV, arrays and generators exist; rows "
         "are made in turn"),
+    Gap("feature", "checksums in PyTorch's old format and in others' .ckpt and .safetensors", "all",
+        "these files hold none, so a changed byte of an element is not noticed; all that is saved "
+        "here by default has one"),
     Gap("argument", "Optimizer groups with grad_centralization, boost_level, save_checkpoint("
         "async_save, enc_key)", "all", "raise; nothing is ignored in silence"),
 )  # fmt: skip

@@ -147,6 +147,56 @@ def compiled(rank: int, size: int) -> Any:
     return [results[0] == results[1], reasons]
 
 
+def reduced_by_hand(rank: int, size: int) -> Any:
+    """Collectives inside of a compiled step: it stays compiled, as one process with both halves."""
+
+    def step(model: Any, optimizer: Any, x: Any, y: Any) -> Any:
+        optimizer.zero_grad()
+        torch.nn.functional.mse_loss(model(x), y).backward()
+        for p in model.parameters():
+            dist.all_reduce(p.grad)
+            p.grad.div_(size)
+        optimizer.step()
+
+    nets = [torch.nn.Linear(6, 3) for _ in range(2)]
+    nets[0].load_state_dict(nets[1].state_dict())
+    for net in nets:
+        for p in net.parameters():
+            dist.broadcast(p.data, 0)
+    optimizers = [_sgd(net) for net in nets]
+    call = torch.compile(step)
+    for i in range(4):
+        x, y = _batch(i, 16)
+        call(nets[0], optimizers[0], x[rank::size], y[rank::size])
+        _step(nets[1], optimizers[1], x, y)
+    return [float((_flat(nets[0]) - _flat(nets[1])).abs().max()) < 1e-6, call.eager]
+
+
+def statistics_of_all(rank: int, size: int) -> Any:
+    """SyncBatchNorm on unequal parts of a batch, as batch norm of one process with all of it."""
+    results = []
+    for shared in (True, False):
+        net = _net()
+        model: Any = net
+        if shared:
+            convert = torch.nn.SyncBatchNorm.convert_sync_batchnorm
+            model = torch.nn.parallel.DistributedDataParallel(convert(net))
+        optimizer = _sgd(model)
+        call = torch.compile(_summed_step) if rank == 0 else _summed_step
+        for i in range(4):
+            x, y = _batch(i, 16)
+            part = slice(5) if rank == 0 else slice(5, 16)
+            call(model, optimizer, *((x[part], y[part], size) if shared else (x, y, 1)))
+        results.append(torch.cat([_flat(model), *[b.double().reshape(-1) for b in net.buffers()]]))
+    return float((results[0] - results[1]).abs().max()) < 2e-6
+
+
+def _summed_step(model: Any, optimizer: Any, x: Any, y: Any, size: int) -> None:
+    optimizer.zero_grad()
+    (torch.nn.functional.mse_loss(model(x), y, reduction="sum") * (size / 48)).backward()
+    optimizer.step()
+
+
 def engine(rank: int, size: int) -> Any:
     """MPI carries arrays; what it has no type or memory layout for is combined here."""
     x = torch.arange(6.0).reshape(2, 3).t() + rank
@@ -172,7 +222,7 @@ def main(namespace: str, folder: str) -> None:
     ours = namespace != "torch"
     dist.init_process_group("mpi" if ours else "gloo", timeout=timedelta(seconds=60))
     rank, size = dist.get_rank(), dist.get_world_size()
-    cases = [*CASES, compiled, engine] if ours else CASES
+    cases = [*CASES, compiled, reduced_by_hand, statistics_of_all, engine] if ours else CASES
     found = {case.__name__: case(rank, size) for case in cases}
     Path(folder, f"{rank}.json").write_text(json.dumps(found))
     if not ours and "GOLDEN" in os.environ:

@@ -74,6 +74,12 @@ def test_compiled_steps_average_gradients(found: list[Any]) -> None:
         assert each["compiled"] == [True, ""]
 
 
+def test_collectives_are_part_of_compiled_steps(found: list[Any]) -> None:
+    """Gradients reduced by hand, and batch norm over all processes' batches."""
+    for each in found:
+        assert each["reduced_by_hand"] == [True, ""] and each["statistics_of_all"]
+
+
 def test_mpi_carries_arrays(found: list[Any]) -> None:
     """Under mpiexec the group is MPI's, also for views, 16-bit types and smaller groups."""
     sums = [[1.0, 7.0], [3.0, 9.0], [5.0, 11.0]]

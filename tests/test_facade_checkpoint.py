@@ -1,5 +1,8 @@
-"""MindSpore's checkpoint files: a real one is read, ours is the same bytes, damage is noticed."""
+"""MindSpore's checkpoint files: a real one is read, ours is the same and a checksum."""
 
+import json
+import random
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -31,7 +34,8 @@ class Net(nn.Cell):
 
 
 def test_a_real_file_is_read_and_written_again_byte_for_byte(tmp_path, expected):
-    """Names, shapes, types and elements; and what we write is what MindSpore wrote."""
+    """Names, shapes, types and elements; what we write is what MindSpore wrote, between two fields
+    that it passes over."""
     loaded = ms.load_checkpoint(REAL)
     assert list(loaded) == list(expected)
     for name, array in expected.items():
@@ -39,7 +43,14 @@ def test_a_real_file_is_read_and_written_again_byte_for_byte(tmp_path, expected)
         assert (found.shape, found.dtype, loaded[name].name) == (array.shape, array.dtype, name)
         assert np.array_equal(found, array)
     ms.save_checkpoint(loaded, tmp_path / "again")
-    assert (tmp_path / "again.ckpt").read_bytes() == REAL.read_bytes()
+    whole = b"\x78\x01" + REAL.read_bytes()
+    whole += b"\x75" + zlib.crc32(whole).to_bytes(4, "little")
+    assert (tmp_path / "again.ckpt").read_bytes() == whole
+    ms.save_checkpoint(loaded, tmp_path / "checked.ckpt", crc_check=True)
+    checked = whole + b"crc_num" + zlib.crc32(whole).to_bytes(10, "big")
+    assert (tmp_path / "checked.ckpt").read_bytes() == checked
+    with pytest.warns(UserWarning, match="does not contain the crc code"):
+        ms.load_checkpoint(REAL, crc_check=True)
 
 
 def test_a_real_file_goes_into_a_network(expected):
@@ -74,7 +85,7 @@ def test_large_tensors_are_sliced_and_put_together(tmp_path):
     form.write(tmp_path / "a.ckpt", [("x", array), ("e", np.zeros((0, 3)))], slice_size=64)
     whole = (tmp_path / "a.ckpt").read_bytes()
     assert whole.count(b"Float32") == 63
-    read = form.read(tmp_path / "a.ckpt")
+    read, _ = form.read(tmp_path / "a.ckpt")
     assert np.array_equal(read["x"], array) and read["e"].shape == (0, 3)
 
 
@@ -113,3 +124,65 @@ def test_prefixes_choose_what_is_loaded():
         ms.load_checkpoint(REAL, specify_prefix="nothing")
     with pytest.raises(ValueError, match="does not exist"):
         ms.load_checkpoint("nowhere.ckpt")
+
+
+def _same(read, saved):
+    return list(read) == list(saved) and all(
+        r.dtype is s.dtype and np.array_equal(r.asnumpy(), s.asnumpy())
+        for r, s in zip(read.values(), saved.values(), strict=True)
+    )
+
+
+@pytest.mark.parametrize("format", ["ckpt", "safetensors"])
+def test_a_damaged_file_is_refused(tmp_path, format):
+    """Changed, lost, inserted and zeroed bytes anywhere: an error, or the values themselves."""
+    named = {p.name: p for p in Net().get_parameters()}
+    saved = dict(sorted({**named, "half": Tensor(np.arange(4), ms.bfloat16)}.items()))
+    path = tmp_path / f"net.{format}"
+    ms.save_checkpoint(saved, path, format=format)
+    raw = path.read_bytes()
+    assert _same(ms.load_checkpoint(path, format=format, crc_check=True), saved)
+    draw, refused = random.Random(0), 0
+    for round_ in range(200):
+        damaged, place = bytearray(raw), draw.randrange(len(raw))
+        if round_ % 4 == 0:
+            damaged[place] ^= 1 << draw.randrange(8)
+        elif round_ % 4 == 1:
+            del damaged[place:]
+        elif round_ % 4 == 2:
+            damaged[place:place] = bytes([draw.randrange(256)])
+        else:
+            damaged[place : place + 64] = bytes(len(damaged[place : place + 64]))
+        path.write_bytes(damaged)
+        try:
+            assert _same(ms.load_checkpoint(path, format=format), saved), (round_, place)
+        except ValueError:
+            refused += 1
+    assert refused > 150
+
+
+def test_safetensors_are_read_without_a_checksum_and_refused_where_they_overlap(tmp_path):
+    """Files of other programs have none; each byte belongs to one tensor."""
+    path = tmp_path / "x.safetensors"
+
+    def write(*rows, size=8):
+        head = json.dumps(dict(rows)).encode()
+        path.write_bytes(len(head).to_bytes(8, "little") + head + bytes(range(size)))
+
+    row = {"dtype": "I32", "shape": [2], "data_offsets": [0, 8]}
+    write(("a", row))
+    assert ms.load_checkpoint(path, format="safetensors")["a"].asnumpy().tolist() == [
+        0x03020100, 0x07060504
+    ]  # fmt: skip
+    cases: list[list] = [
+        [("a", row), ("b", row)], [("a", {**row, "shape": [-2]})], [("a", {"dtype": "I32"})],
+        [("a", {**row, "dtype": "F4"})], [("a", {**row, "shape": [1], "data_offsets": [0, 4]})],
+        [("a", [])],
+    ]  # fmt: skip
+    for wrong in cases:
+        write(*wrong)
+        with pytest.raises(ValueError, match=r"damaged|leave bytes out|the file 8"):
+            ms.load_checkpoint(path, format="safetensors")
+    for name, format_ in (("x.ckpt", "safetensors"), ("x.bin", "bin")):
+        with pytest.raises(ValueError, match="format"):
+            ms.load_checkpoint(tmp_path / name, format=format_)

@@ -321,3 +321,29 @@ def test_errors_in_kernels_leave_a_state_that_the_call_passes_through(computed: 
             except IndexError:
                 assert i == 7
             assert table.tolist() == [[done, done]] * 3
+
+
+def test_a_pass_that_was_seen_without_hooks_runs_where_there_are_some() -> None:
+    """Those of DistributedDataParallel, which averages gradients, among them."""
+    calls = []
+    last: Any = None
+
+    def step(model: Any, x: Any) -> Any:
+        model.zero_grad()
+        model(x).square().sum().backward()
+        return model.weight.grad.clone()
+
+    def hook(parameter: Any) -> None:
+        calls.append(parameter)
+
+    hook.in_captures = True  # type: ignore[attr-defined]
+    call = replayed(step)
+    for hooked in (False, True):
+        torch.manual_seed(0)
+        model = nn.Linear(3, 2)
+        if hooked:
+            for parameter in model.parameters():
+                parameter.register_post_accumulate_grad_hook(hook)
+        for _ in range(4):
+            last = call(model, torch.ones(2, 3))
+    assert len(calls) == 8 and torch.equal(last, step(model, torch.ones(2, 3)))

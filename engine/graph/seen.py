@@ -7,7 +7,6 @@ from typing import Any
 
 from .. import autocast, tape
 from ..tensor import Tensor
-from .capture import has_hooks
 from .ir import DRAW, Value
 
 
@@ -41,7 +40,7 @@ class Walk:
                 shape.append(place)
                 continue
             places[id(node)] = len(places)
-            if node.hooks is not None and has_hooks(node):
+            if node.hooks is not None and any(node.hooks.values()):
                 return False
             if type(node) is tape.Node:
                 if node.sequence < started or node.saved is tape._RELEASED:

@@ -234,6 +234,7 @@ class ArchiveReader:
         """The whole record."""
         result = bytearray(self.size(name))
         self.read_into(name, memoryview(result))
+        self.check(name, result)
         return bytes(result)
 
     def read_into(self, name: str, target: memoryview) -> None:
@@ -249,11 +250,11 @@ class ArchiveReader:
             if not _fill(self._file, target):
                 raise self._damaged(name, "file read failed")
 
-    def check(self, name: str, data: Any) -> None:
+    def check(self, name: str, data: Any, remedy: str = "") -> None:
         """An error if ``data`` is not what was saved; files may be without these checksums."""
         checksum = self._entry(name).CRC
         if checksum and zlib.crc32(data) != checksum:
-            raise self._damaged(name, "CRC-32 check failed; mmap=True reads it all the same")
+            raise self._damaged(name, "CRC-32 check failed" + remedy)
 
     def _inflate(self, name: str, entry: zipfile.ZipInfo, target: memoryview) -> None:
         """Decompress a record that some other program has compressed."""

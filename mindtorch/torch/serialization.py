@@ -416,7 +416,7 @@ class StorageRecords:
         if buffer is None:
             buffer = np.empty(nbytes, np.uint8)
             self._archive.read_into(name, memoryview(buffer.data))
-            self._archive.check(name, buffer.data)
+            self._archive.check(name, buffer.data, "; mmap=True reads it all the same")
         storage = UntypedStorage._wrap(Storage(buffer.view(dtype.np)))
         if self._swap:
             storage.byteswap(dtype)

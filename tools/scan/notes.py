@@ -106,7 +106,6 @@ NOTES: tuple[Note, ...] = (
          "gap:__torch_function__ of objects that are no tensors"),
     Note("torch.profiler.profile", "different",
          "gap:profiles of devices, of floating-point operations and of modules"),
-    Note("torch.nn.SyncBatchNorm", "different", "normalises over one process only"),
     # torchvision
     Note("torchvision.io.decode_*", "missing", _VISION_IO, called=True),
     Note("torchvision.io.encode_*", "missing", _VISION_IO, called=True),

@@ -5,13 +5,19 @@
     TensorProto { repeated int64 dims = 1; string tensor_type = 2; bytes tensor_content = 3 }
 
 A tensor that is too large for one message is continued in the next values of the same tag.
+
+Two fields that MindSpore does not know and passes over make damage known: the first says that the
+last is there, which is the CRC-32 of all before it. With ``crc_check`` b"crc_num" and the CRC-32 of
+everything follow, ten bytes, highest first; where MindSpore wrote that, it is compared as well.
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
+import zlib
 from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -21,10 +27,13 @@ from mindtorch.engine import dtypes
 
 from ..common.dtype import text_of
 
-__all__ = ["CheckpointError", "read", "write"]
+__all__ = ["CheckpointError", "appearing_whole", "bytes_of", "read", "write"]
 
 SLICE = 512 * 1024 * 1024  # bytes of a tensor in one value
 _TEXT = "str"  # the type of texts: shape (0,), four bytes for each character
+_MARK, _DIGITS = b"crc_num", 10
+_SUMMED = b"\x78\x01"  # field 15, the number 1: a checksum is at the end
+_CHECKSUM = b"\x75"  # field 14, four bytes
 _VARINT, _FIXED64, _BYTES, _FIXED32 = 0, 1, 2, 5
 
 _TYPES = {
@@ -64,7 +73,18 @@ def _field(field: int, content: bytes) -> bytes:
     return _head(field, len(content)) + content
 
 
-def _write_value(file: BinaryIO, tag: bytes, dims: tuple[int, ...], kind: str, data: Any) -> None:
+class _Summed:
+    """A file that is written, and the checksum of what was."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self.file, self.checksum = file, 0
+
+    def write(self, data: Any) -> None:
+        self.checksum = zlib.crc32(data, self.checksum)
+        self.file.write(data)
+
+
+def _write_value(file: _Summed, tag: bytes, dims: tuple[int, ...], kind: str, data: Any) -> None:
     """One value, the tensor's bytes last and not copied."""
     described = b"".join(b"\x08" + _varint(n) for n in dims) + _field(2, kind.encode())
     described += _head(3, len(data))
@@ -73,28 +93,13 @@ def _write_value(file: BinaryIO, tag: bytes, dims: tuple[int, ...], kind: str, d
     file.write(data)
 
 
-def write(path: str | Path, entries: Iterable[tuple[str, Any]], slice_size: int = SLICE) -> None:
-    """Write (name, array) pairs; the file appears when it is whole. A text is an array of one.
-
-    Args:
-        slice_size: bytes after which a tensor goes on in another value.
-    """
-    path = Path(path)
+@contextmanager
+def appearing_whole(path: Path) -> Iterator[BinaryIO]:
+    """A file for writing that takes the place of ``path`` when all was written."""
     handle, partial = tempfile.mkstemp(prefix=path.name, suffix=".partial", dir=path.parent)
     try:
         with os.fdopen(handle, "wb") as file:
-            for name, array in entries:
-                array = np.asarray(array)
-                if array.dtype.kind == "U":
-                    kind, array = _TEXT, array.reshape(1).view(np.uint32)
-                else:
-                    kind = text_of(dtypes.from_numpy(array.dtype))
-                flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
-                data = memoryview(flat)
-                for start in range(0, max(len(data), 1), slice_size):
-                    part = data[start : start + slice_size]
-                    dims = (0,) if kind == _TEXT else array.shape
-                    _write_value(file, name.encode(), dims, kind, part)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         umask = os.umask(0)
@@ -104,6 +109,41 @@ def write(path: str | Path, entries: Iterable[tuple[str, Any]], slice_size: int 
     except BaseException:
         Path(partial).unlink(missing_ok=True)
         raise
+
+
+def bytes_of(array: Any) -> memoryview:
+    """The elements' bytes in their order, not copied where they lie so."""
+    flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return memoryview(flat)
+
+
+def write(
+    path: str | Path, entries: Iterable[tuple[str, Any]], crc_check: bool = False,
+    slice_size: int = SLICE,
+) -> None:  # fmt: skip
+    """Write (name, array) pairs; the file appears when it is whole. A text is an array of one.
+
+    Args:
+        crc_check: put MindSpore's checksum at the end, too.
+        slice_size: bytes after which a tensor goes on in another value.
+    """
+    with appearing_whole(Path(path)) as file:
+        summed = _Summed(file)
+        summed.write(_SUMMED)
+        for name, array in entries:
+            array = np.asarray(array)
+            if array.dtype.kind == "U":
+                kind, array = _TEXT, array.reshape(1).view(np.uint32)
+            else:
+                kind = text_of(dtypes.from_numpy(array.dtype))
+            data = bytes_of(array)
+            for start in range(0, max(len(data), 1), slice_size):
+                part = data[start : start + slice_size]
+                dims = (0,) if kind == _TEXT else array.shape
+                _write_value(summed, name.encode(), dims, kind, part)
+        summed.write(_CHECKSUM + summed.checksum.to_bytes(4, "little"))
+        if crc_check:
+            file.write(_MARK + summed.checksum.to_bytes(_DIGITS, "big"))
 
 
 # --- reading -----------------------------------------------------------------------------------
@@ -128,6 +168,8 @@ def _fields(data: memoryview) -> Iterator[tuple[int, Any]]:
     while at < len(data):
         key, at = _read_varint(data, at)
         kind = key & 7
+        if key < 8:
+            raise CheckpointError("a field without a number: no checkpoint")
         if kind == _VARINT:
             number, at = _read_varint(data, at)
             yield key >> 3, number
@@ -177,13 +219,13 @@ def _tensor_of(message: memoryview) -> tuple[tuple[int, ...], str, memoryview]:
     return tuple(dims), kind, data
 
 
-def read(path: str | Path) -> dict[str, Any]:
-    """{name: array, or text} of a checkpoint file.
+def read(path: str | Path) -> tuple[dict[str, Any], bool]:
+    """{name: array, or text} of a checkpoint file, and whether it has a checksum.
 
     Raises:
         CheckpointError: no checkpoint, a part of one, or a type that tensors do not have.
     """
-    whole = memoryview(Path(path).read_bytes())
+    whole, checked = _checked(memoryview(Path(path).read_bytes()))
     parts: dict[str, list[memoryview]] = {}
     described: dict[str, tuple[tuple[int, ...], str]] = {}
     for number, value in _fields(whole):
@@ -199,7 +241,32 @@ def read(path: str | Path) -> dict[str, Any]:
             raise CheckpointError(f"the value {tag!r} holds no tensor")
         described.setdefault(tag, tensor[:2])
         parts.setdefault(tag, []).append(tensor[2])
-    return {tag: _array(tag, *described[tag], parts[tag]) for tag in parts}
+    arrays = {tag: _array(tag, *described[tag], parts[tag]) for tag in parts}
+    return arrays, checked
+
+
+def _checked(whole: memoryview) -> tuple[memoryview, bool]:
+    """The file without the checksums at its end, and whether it has one."""
+    found = False
+    end = len(whole) - len(_MARK) - _DIGITS
+    if end >= 0 and whole[end : end + len(_MARK)] == _MARK:
+        _compare(whole[:end], int.from_bytes(whole[-_DIGITS:], "big"))
+        whole, found = whole[:end], True
+    if whole[: len(_SUMMED)] != _SUMMED:
+        return whole, found
+    end = len(whole) - 4
+    if whole[end - 1 : end] != _CHECKSUM:
+        raise CheckpointError("the file has lost its end")
+    _compare(whole[: end - 1], int.from_bytes(whole[end:], "little"))
+    return whole[: end - 1], True
+
+
+def _compare(content: memoryview, checksum: int) -> None:
+    if zlib.crc32(content) != checksum:
+        raise CheckpointError(
+            "For 'load_checkpoint', the crc check is failed, please check whether the ckpt file "
+            "is damaged."
+        )
 
 
 def _characters(tag: str, content: bytes) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
@@ -16,9 +17,18 @@ from mindtorch.torch.nn.modules.module import Module
 
 from ..common.dtype import text_of
 from ..common.parameter import Parameter
-from . import _checkpoint_format as form
+from . import _checkpoint_format, _safetensors_format
 
 __all__ = ["load_checkpoint", "load_param_into_net", "save_checkpoint"]
+
+
+_FORMATS: dict[str, Any] = {"ckpt": _checkpoint_format, "safetensors": _safetensors_format}
+
+
+def _format_of(format: str) -> Any:  # noqa: A002
+    if format not in _FORMATS:
+        raise ValueError(f"the argument 'format' should be 'ckpt' or 'safetensors', got {format!r}")
+    return _FORMATS[format]
 
 
 def _array_of(name: str, data: Any) -> Any:
@@ -55,29 +65,32 @@ def save_checkpoint(
     save_obj: Any, ckpt_file_name: str | os.PathLike[str], integrated_save: bool = True,
     async_save: bool = False, append_dict: dict[str, Any] | None = None,
     enc_key: bytes | None = None, enc_mode: str = "AES-GCM",
-    choice_func: Callable[[str], bool] | None = None, format: str = "ckpt",  # noqa: A002
+    choice_func: Callable[[str], bool] | None = None, crc_check: bool = False,
+    format: str = "ckpt",  # noqa: A002
 ) -> None:  # fmt: skip
     """Write parameters to a file, which appears when it is whole.
 
     Args:
         save_obj: a network, a list of parameters or of {"name", "data"}, or a dict.
-        ckpt_file_name: ".ckpt" is put at its end where it is missing.
+        ckpt_file_name: "." and the format is put at its end where it is missing.
         append_dict: further values: numbers, texts, tensors, parameters.
         choice_func: which names are saved.
+        crc_check: write MindSpore's checksum, which it compares; one of our own is always there.
+        format: "ckpt" or "safetensors".
 
     Raises:
-        NotImplementedError: encryption, writing in the background, or another format.
+        NotImplementedError: encryption, or writing in the background.
+        ValueError: another format, or two values of one name.
     """
     if enc_key is not None:
         raise NotImplementedError("save_checkpoint(enc_key=...): files are not encrypted")
     if async_save:
         raise NotImplementedError("save_checkpoint(async_save=True) is not implemented")
-    if format != "ckpt":
-        raise NotImplementedError(f"save_checkpoint(format={format!r}): only 'ckpt'")
+    form, ending = _format_of(format), f".{format}"
     if not integrated_save:
         raise NotImplementedError("save_checkpoint(integrated_save=False): nothing is split")
     name = os.fspath(ckpt_file_name)
-    path = Path(name if name.endswith(".ckpt") else name + ".ckpt")
+    path = Path(name if name.endswith(ending) else name + ending)
     rows = _entries(save_obj)
     if choice_func is not None:
         rows = [(key, data) for key, data in rows if choice_func(key)]
@@ -85,14 +98,15 @@ def save_checkpoint(
     if len({key for key, _ in rows}) != len(rows):
         raise ValueError("save_checkpoint(): two values have the same name")
     path.parent.mkdir(parents=True, exist_ok=True)
-    form.write(path, [(key, _array_of(key, data)) for key, data in rows])
+    form.write(path, [(key, _array_of(key, data)) for key, data in rows], crc_check)
 
 
 def load_checkpoint(
     ckpt_file_name: str | os.PathLike[str], net: Any = None, strict_load: bool = False,
     filter_prefix: str | Iterable[str] | None = None, dec_key: bytes | None = None,
     dec_mode: str = "AES-GCM", specify_prefix: str | Iterable[str] | None = None,
-    choice_func: Callable[[str], bool] | None = None,
+    choice_func: Callable[[str], bool] | None = None, crc_check: bool = False,
+    remove_redundancy: bool = False, format: str = "ckpt",  # noqa: A002
 ) -> dict[str, Any]:  # fmt: skip
     """{name: Parameter, or text} of a file.
 
@@ -101,17 +115,22 @@ def load_checkpoint(
         filter_prefix: names that begin so are left out.
         specify_prefix: only names that begin so.
         choice_func: which names are loaded.
+        crc_check: warn where the file has no checksum; one that is there is always compared.
+        format: "ckpt" or "safetensors".
 
     Raises:
-        ValueError: no such file, no checkpoint, or nothing in it is chosen.
+        ValueError: no such file, no checkpoint, a damaged one, or nothing in it is chosen.
     """
     if dec_key is not None:
         raise NotImplementedError("load_checkpoint(dec_key=...): files are not encrypted")
     path = Path(os.fspath(ckpt_file_name))
-    if path.suffix != ".ckpt":
+    if remove_redundancy:
+        raise NotImplementedError("load_checkpoint(remove_redundancy=True)")
+    form = _format_of(format)
+    if path.suffix != f".{format}":
         raise ValueError(
             "For 'load_checkpoint', the checkpoint file format must same with 'format', but got "
-            f"file_name:'{path}', format:'ckpt'"
+            f"file_name:'{path}', format:'{format}'"
         )
     if not path.is_file():
         raise ValueError(
@@ -120,7 +139,13 @@ def load_checkpoint(
         )
     left_out, only = _prefixes(filter_prefix), _prefixes(specify_prefix)
     parameters: dict[str, Any] = {}
-    for name, array in form.read(path).items():
+    arrays, checked = form.read(path)
+    if crc_check and not checked:
+        warnings.warn(
+            f"For 'load_checkpoint', {path} does not contain the crc code, please check the file.",
+            stacklevel=2,
+        )
+    for name, array in arrays.items():
         if (left_out and name.startswith(left_out)) or (only and not name.startswith(only)):
             continue
         if choice_func is not None and not choice_func(name):

@@ -6,6 +6,8 @@ import time
 from datetime import timedelta
 from typing import Any
 
+from mindtorch.engine.graph.capture import host_call
+
 from ._group import as_bytes, check_operation
 from ._tensors import _check_tensor, _check_tensors, _combined, _fill, _place, _start
 from ._world import ReduceOp, Work, _group, _outside
@@ -14,6 +16,7 @@ from ._world import ReduceOp, Work, _group, _outside
 _BARRIER = -2
 
 
+@host_call
 def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
     """Return when all processes of the group have come here.
 
@@ -25,6 +28,7 @@ def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -
     return _start(world, world.barrier, async_op)
 
 
+@host_call
 def monitored_barrier(
     group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False
 ) -> None:
@@ -63,6 +67,7 @@ def monitored_barrier(
         world.send(place, b"", _BARRIER)
 
 
+@host_call
 def broadcast(
     tensor: Any, src: int | None = None, group: Any = None, async_op: bool = False,
     group_src: int | None = None,
@@ -79,6 +84,7 @@ def broadcast(
     )
 
 
+@host_call
 def all_reduce(
     tensor: Any, op: Any = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
@@ -93,6 +99,7 @@ def all_reduce(
     )
 
 
+@host_call
 def reduce(
     tensor: Any, dst: int | None = None, op: Any = ReduceOp.SUM, group: Any = None,
     async_op: bool = False, group_dst: int | None = None,
@@ -111,6 +118,7 @@ def reduce(
     )
 
 
+@host_call
 def all_gather(
     tensor_list: list[Any], tensor: Any, group: Any = None, async_op: bool = False
 ) -> Work | None:
@@ -133,6 +141,7 @@ def all_gather(
     return _start(world, run, async_op)
 
 
+@host_call
 def all_gather_into_tensor(
     output_tensor: Any, input_tensor: Any, group: Any = None, async_op: bool = False
 ) -> Work | None:
@@ -153,6 +162,7 @@ def all_gather_into_tensor(
     return _start(world, run, async_op)
 
 
+@host_call
 def gather(
     tensor: Any, gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
     async_op: bool = False, group_dst: int | None = None,
@@ -180,6 +190,7 @@ def gather(
     return _start(world, run, async_op)
 
 
+@host_call
 def scatter(
     tensor: Any, scatter_list: list[Any] | None = None, src: int | None = None, group: Any = None,
     async_op: bool = False, group_src: int | None = None,
@@ -204,6 +215,7 @@ def scatter(
     return _start(world, run, async_op)
 
 
+@host_call
 def reduce_scatter(
     output: Any, input_list: list[Any], op: Any = ReduceOp.SUM, group: Any = None,
     async_op: bool = False,
@@ -223,6 +235,7 @@ def reduce_scatter(
     return _start(world, run, async_op)
 
 
+@host_call
 def reduce_scatter_tensor(
     output: Any, input: Any, op: Any = ReduceOp.SUM, group: Any = None,  # noqa: A002
     async_op: bool = False,
@@ -239,6 +252,7 @@ def reduce_scatter_tensor(
     return reduce_scatter(output, parts, op, group, async_op)
 
 
+@host_call
 def all_to_all(
     output_tensor_list: list[Any], input_tensor_list: list[Any], group: Any = None,
     async_op: bool = False,
@@ -258,6 +272,7 @@ def all_to_all(
     return _start(world, run, async_op)
 
 
+@host_call
 def all_to_all_single(
     output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None,  # noqa: A002
     group: Any = None, async_op: bool = False,

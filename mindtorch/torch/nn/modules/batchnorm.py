@@ -9,6 +9,7 @@ from mindtorch.engine import dtypes
 from .. import functional as F  # noqa: N812
 from .. import init
 from ..parameter import UninitializedBuffer, UninitializedParameter
+from ._statistics import normalised, world_of
 from .lazy import LazyModuleMixin
 from .module import Module
 from .utils import empty_parameter
@@ -113,9 +114,12 @@ class _BatchNorm(_NormBase):
             if self.momentum is None:
                 factor = 1.0 / float(self.num_batches_tracked)
         by_batch = self.training or (self.running_mean is None and self.running_var is None)
+        return self._normalised(input, by_batch, factor)
+
+    def _normalised(self, x: Any, by_batch: bool, factor: float) -> Any:
         tracked = not self.training or self.track_running_stats
         return F.batch_norm(
-            input,
+            x,
             self.running_mean if tracked else None,
             self.running_var if tracked else None,
             self.weight,
@@ -199,8 +203,10 @@ class InstanceNorm3d(_InstanceNorm):
 class SyncBatchNorm(_BatchNorm):
     """Batch norm of (N, C, ...) over the batches of all processes; in one process, of its own.
 
-    Raises:
-        NotImplementedError: when made for a group of processes.
+    Here it works on the CPU too, where PyTorch's raises once processes are joined.
+
+    Args:
+        process_group: the processes; all of them when None.
     """
 
     def __init__(
@@ -208,12 +214,16 @@ class SyncBatchNorm(_BatchNorm):
         affine: bool = True, track_running_stats: bool = True, process_group: Any = None,
         device: Any = None, dtype: Any = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
-        if process_group is not None:
-            raise NotImplementedError("SyncBatchNorm over a group of processes is not available")
         super().__init__(
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
         self.process_group = process_group
+
+    def _normalised(self, x: Any, by_batch: bool, factor: float) -> Any:
+        world = world_of(self.process_group) if self.training else None
+        if world is None:
+            return super()._normalised(x, by_batch, factor)
+        return normalised(self, x, factor, world)
 
     def _check_input_dim(self, input: Any) -> None:  # noqa: A002
         if input.dim() < 2:

@@ -79,6 +79,7 @@ class Reducer:
         self.waiting: set[int] = set()
         self.used: Any = None
         self.expecting = False
+        self.sends_next = True
         self._traced: set[int] = set()
         self._next = 0
 

@@ -81,7 +81,6 @@ class DistributedDataParallel(Module, Joinable):
         self.static_graph = static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_backward_grad_sync = True
-        self.require_forward_param_sync = True
         ignored = set(getattr(module, "_ddp_params_and_buffers_to_ignore", ()))
         named = dict(module.named_parameters())
         self._trained = [p for n, p in named.items() if p.requires_grad and n not in ignored]
@@ -158,9 +157,7 @@ class DistributedDataParallel(Module, Joinable):
         root = self._meet_others(syncing)
         if self._sends_buffers():
             self._send(self._buffers_to_send, root)
-        sends_next = self.require_backward_grad_sync or not state.grad_enabled
-        if sends_next != self.require_forward_param_sync:
-            self.require_forward_param_sync = sends_next
+        self._reducer.sends_next = self.require_backward_grad_sync or not state.grad_enabled
         self._reducer.expecting = syncing
         if syncing:
             self._reducer.prepare(set())
@@ -168,6 +165,11 @@ class DistributedDataParallel(Module, Joinable):
     @host_call
     def _leave_out(self, unused: tuple[int, ...]) -> None:
         self._reducer.prepare(set(unused))
+
+    @property
+    def require_forward_param_sync(self) -> bool:
+        """Whether the next forward sends buffers: gradients were averaged since the last one."""
+        return self._reducer.sends_next
 
     def _sends_buffers(self) -> bool:
         sends = self.broadcast_buffers and self.require_forward_param_sync
