@@ -24,6 +24,7 @@ import numpy as np
 import mindtorch
 from mindtorch.engine import dtypes, inplace, tape
 from mindtorch.engine.core import Op, state
+from mindtorch.engine.graph import always
 from mindtorch.engine.tensor import Tensor
 
 from .steps import Steps
@@ -126,6 +127,7 @@ class Watch:
     def __enter__(self) -> Watch:
         from mindtorch import torch
 
+        self._undo.callback(always.pause())
         self.steps = Steps(torch, self.checks)
         if self.model is not None:
             self._adopt(self.model)
