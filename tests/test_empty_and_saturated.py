@@ -160,8 +160,8 @@ def test_attention_with_keys_and_values_given_by_head() -> None:
 
 @pytest.mark.parametrize(
     "expression",
-    ["t.linalg.vector_norm(x)", "t.linalg.vector_norm(x, dim=1)", "x.var(1)", "x.detach().cumprod(1)",
-     "x.logcumsumexp(1)"],
+    ["t.linalg.vector_norm(x)", "t.linalg.vector_norm(x, dim=1)", "x.var(1)",
+     "x.detach().cumprod(1)", "x.logcumsumexp(1)"],
 )  # fmt: skip
 @pytest.mark.parametrize("value", [1e30, float("inf"), float("nan")])
 def test_what_overflows_gives_no_warning(expression: str, value: float) -> None:
