@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 from . import inplace, tape
 from .core import Op, state
+from .graph.always import pause
 from .tensor import Tensor
 
 OP, NODE, USER = "cpu_op", "cpu_op", "user_annotation"
@@ -66,6 +67,7 @@ class Recorder:
 
     def start(self) -> None:
         """Stand at the door of this thread."""
+        self.resume = pause()
         self.outer = state.interpreters
         state.update(interpreters=(*self.outer, self))
         if not Recorder.active:
@@ -78,6 +80,7 @@ class Recorder:
         Recorder.active.remove(self)
         if not Recorder.active:
             _restore_nodes()
+        self.resume()
 
     def enter(self, name: str, kind: str) -> Record:
         record = Record(name, kind, self.open[-1] if self.open else None)

@@ -156,3 +156,14 @@ def test_attention_with_keys_and_values_given_by_head() -> None:
         ))  # fmt: skip
     for expected, mine in zip(*found, strict=True):
         np.testing.assert_allclose(mine.numpy(), expected.numpy(), 1e-5, 1e-6)
+
+
+@pytest.mark.parametrize(
+    "expression",
+    ["t.linalg.vector_norm(x)", "t.linalg.vector_norm(x, dim=1)", "x.var(1)",
+     "x.detach().cumprod(1)", "x.logcumsumexp(1)"],
+)  # fmt: skip
+@pytest.mark.parametrize("value", [1e30, float("inf"), float("nan")])
+def test_what_overflows_gives_no_warning(expression: str, value: float) -> None:
+    """Clipping infinite gradients is what a GradScaler's first steps do: NumPy stays silent."""
+    agree(expression, np.full((2, 3), value, np.float32))

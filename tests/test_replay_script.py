@@ -13,6 +13,7 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch.engine.graph import always
+from mindtorch.tools import watch
 
 nn = torch.nn
 F = torch.nn.functional
@@ -229,3 +230,41 @@ def test_forked_children_work_op_by_op() -> None:
         assert [x[0].sum().item() for x in loader] == [6, 22]
     finally:
         always.end()
+
+
+@pytest.mark.parametrize(
+    "looking",
+    [
+        lambda: torch.profiler.profile(),
+        lambda: torch.utils.flop_counter.FlopCounterMode(display=False),
+        lambda: watch("overflow", on_hit="collect"),
+    ],
+    ids=["profile", "flops", "watch"],
+)
+def test_who_looks_at_each_op_sees_a_script_that_runs_compiled(looking: Any) -> None:
+    """In its block ops run one by one, so that seeds, numbers and prints are there; after it the
+    script runs compiled again, with what was seen before."""
+    net = nn.Linear(3, 2)
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+
+    def step() -> float:
+        torch.manual_seed(0)
+        optimizer.zero_grad()
+        loss = net(torch.randn(4, 3)).square().mean()
+        loss.backward()
+        optimizer.step()
+        assert loss.detach().numpy() == loss.item()
+        return loss.item()
+
+    always.begin()
+    try:
+        seen = always.tree()
+        losses = [step()]
+        with looking():
+            assert always.tree() is None
+            losses.append(step())
+        assert always.tree() is seen
+        losses.append(step())
+    finally:
+        always.end()
+    assert losses[0] > losses[1] > losses[2]

@@ -60,6 +60,9 @@ def only(source: str, name: str) -> Finding:
         ("import torch\ndef f(x: torch.nope): pass", "torch.nope"),
         ("import mindspore as ms\nms.nope", "mindspore.nope"),
         ("from mindspore import nn\nnn.Nope()", "mindspore.nn.Nope"),
+        ("import torch\nf = getattr(torch, 'nope')", "torch.nope"),
+        ("import torch\nF = getattr(torch, 'fft')\nF.nope()", "torch.fft.nope"),
+        ("import importlib\nF = importlib.import_module('torch.fft')\nF.nope", "torch.fft.nope"),
         ("import torch\nx = torch.zeros(3)\ny = (x + 1).t()\ny.to_mkldnn()",
          "torch.Tensor.to_mkldnn"),
         ("import torch\ndef f(x: torch.Tensor):\n    return x.sspaddmm(x)",
@@ -79,7 +82,7 @@ def test_a_missing_name_is_found(source: str, name: str) -> None:
         "import torch\ndef f():\n    torch = g()\n    return torch.nope",
         "import torch\n[torch.nope for torch in x]",
         "import torch\nclass A:\n    torch = 1\n    x = torch.nope",
-        "import torch\ngetattr(torch, 'nope')",
+        "import torch\ngetattr(torch, name)",
         "from .torch import nn\nnn.nope",
         "from torch.nn import *\ndir().nope",
         "import torch\nx = torch.zeros(3)\nx.my_own_attribute",
@@ -127,6 +130,7 @@ def test_branches_bind_either_name() -> None:
     [
         "try:\n    torch.nope()\nexcept AttributeError:\n    pass",
         "if hasattr(torch, 'nope'):\n    torch.nope()",
+        "f = getattr(torch, 'nope', None)",
         "if torch.__version__ > '9':\n    torch.nope()",
         "x = torch.nope() if HAS_NOPE else None",
         "x = hasattr(torch, 'nope') and torch.nope()",
@@ -322,3 +326,56 @@ def test_a_path_that_is_not_there_is_status_2(capsys: pytest.CaptureFixture[str]
     """CI must notice a wrong path."""
     assert command_line.main(["scan", "/nowhere/at/all"]) == 2
     assert "no such file or folder: /nowhere/at/all" in capsys.readouterr().err
+
+
+def notebook(*cells: str | list[str], **metadata: object) -> bytes:
+    code = [{"cell_type": "code", "source": cell} for cell in cells]
+    text = {"cell_type": "markdown", "source": "torch.nope"}
+    return json.dumps({"cells": [text, *code], "metadata": metadata, "nbformat": 4}).encode()
+
+
+def test_notebooks_are_read_cell_by_cell(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Names live on from cell to cell, what IPython alone understands is skipped, and a place is a
+    cell and a line in it."""
+    monkeypatch.chdir(tmp_path)
+    cells = (
+        ["import torch\n", "%matplotlib inline"],
+        "!pip install x\nfiles = !ls\nfor i in y:\n    %time f()\n    torch.nope()\ntorch.zeros?",
+        "%%bash\nfor f in *; do torch.nope; done",
+        "%%time\ntorch.nope(1)",
+    )
+    Path("a.ipynb").write_bytes(notebook(*cells))
+    assert command_line.main(["scan", "."]) == 1
+    assert "a.ipynb cell 3:5; a.ipynb cell 5:2\n" in capsys.readouterr().out
+    found = [(f.cell, f.use.line) for f in scan([Path()]).findings]
+    assert found == [(2, 1), (3, 5), (5, 2)]
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        (b"{", "is no notebook of version 4"),
+        (b"[1]", "is no notebook of version 4"),
+        (b'{"cells": [{}]}', "is no notebook of version 4"),
+        (notebook("def ("), "is no Python: invalid syntax (cell 2, line 1)"),
+        (notebook("x <- 1", kernelspec={"language": "R"}), "is a notebook of R"),
+    ],
+)
+def test_a_notebook_that_cannot_be_read_is_named(
+    content: bytes, reason: str, tmp_path: Path
+) -> None:
+    """As a file that is no Python is."""
+    path = tmp_path / "a.ipynb"
+    path.write_bytes(content)
+    result = scan([tmp_path])
+    assert result.refused == {str(path): reason} and result.status == 2
+
+
+def test_a_missing_name_is_not_told_to_be_kept() -> None:
+    """What is said of the names of a module that are there is not said of those that are not."""
+    names = ("torch.backends.cudnn.nope", "torch.cuda.nope", "torch.overrides.nope", "torch.uint2")
+    for name in names:
+        verdict = only(f"import torch\n{name}", name).verdict
+        assert (verdict.status, verdict.reason) == ("missing", "not in mindtorch")

@@ -115,6 +115,50 @@ def test_masks_of_infinity_are_no_overflow() -> None:
     assert [hit.place.op for hit in found.hits] == ["subtract"]
 
 
+def test_numbers_that_masks_are_made_of_are_not_too_large() -> None:
+    """`(1 - mask) * finfo.min` and a large diagonal are what the code says, not results."""
+    with watch("too_large", on_hit="collect") as found:
+        mask = (1.0 - torch.ones(4, 4).tril()) * torch.finfo(torch.float32).min
+        (torch.randn(4, 4) + mask).softmax(-1) + torch.cdist(mask, torch.eye(4) * 1e9)
+    assert found.hits == []
+
+
+def test_the_logarithms_that_ctc_loss_keeps_are_no_overflow() -> None:
+    """They are of paths that cannot be; the loss is finite."""
+    lengths = torch.full((4,), 6), torch.full((4,), 2)
+    scores = torch.zeros(6, 4, 5).log_softmax(-1)
+    with watch("overflow", on_hit="collect") as found:
+        loss = F.ctc_loss(scores, torch.tensor([[1, 2]] * 4), *lengths)
+    assert found.hits == [] and loss.isfinite()
+
+
+@pytest.mark.parametrize("optimizer", ["Adam", "SGD"])
+def test_layers_that_begin_as_zeros_are_sound(optimizer: str) -> None:
+    """A zeroed last layer hands on no gradient in the first step, and a bias of zeros grows by as
+    much as it is under Adam; after that a bias may cross zero."""
+    torch.manual_seed(0)
+    model = Net()
+    for parameter in (*model.last.parameters(), model.first.bias):
+        torch.nn.init.zeros_(parameter)
+    steps = getattr(torch.optim, optimizer)(model.parameters(), lr=0.01)
+    sign = 1.0
+    with watch("weight_change_too_large", "gradient_vanishing", on_hit="collect") as found:
+        for step in range(40):
+            sign = -sign if step == 20 else sign
+            loss = (model(torch.randn(16, 4)) - sign).square().mean()
+            steps.zero_grad()
+            loss.backward()
+            steps.step()
+    assert found.hits == []
+
+
+def test_gradients_of_zeros_in_two_steps_are_told() -> None:
+    """A unit that stays dead."""
+    model = Net(lambda x: F.relu(x - 100))
+    hit = seen("gradient_vanishing", lambda: train(model))
+    assert (hit.step, hit.place.layer, hit.statistic) == (2, "first", "largest |element| 0")
+
+
 def test_a_cast_to_half_that_overflows_is_told() -> None:
     """The usual accident of mixed precision."""
     hit = seen("overflow", lambda: torch.full((3,), 1e5).half())
@@ -124,8 +168,8 @@ def test_a_cast_to_half_that_overflows_is_told() -> None:
 @pytest.mark.parametrize(
     ("check", "work", "op"),
     [
-        ("too_large", lambda: torch.ones(3) * 1e9, "multiply"),
-        ("too_large", lambda: torch.ones(3).half() * 5e4, "multiply"),
+        ("too_large", lambda: torch.full((3,), 2.0) * 1e9, "multiply"),
+        ("too_large", lambda: torch.full((3,), 1.2).half() * 5e4, "multiply"),
         ("too_small", lambda: torch.ones(3) * 1e-25, "multiply"),
         ("dead_relu", lambda: F.relu(-torch.rand(4, 5) - 1), "relu"),
         ("activation_saturation", lambda: torch.sigmoid(torch.full((4,), 50.0)), "sigmoid"),

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 
 __all__ = ["StepChecks"]
 
+_YOUTH = 10  # steps in which what began as zeros finds a size to compare its changes with
+
 
 def _array(tensor: Any) -> np.ndarray:
     """A dense tensor's elements, in no particular order, as float64 or complex128."""
@@ -31,6 +33,9 @@ class StepChecks:
         self.watch = watch
         self.before: dict[int, np.ndarray] = {}
         self.unchanged: dict[str, int] = {}
+        self.young: dict[str, int] = {}
+        self.sizes: dict[str, float] = {}
+        self.zero: dict[str, int] = {}
         self.lowest = math.inf
         self.since = 0
 
@@ -82,7 +87,9 @@ class StepChecks:
     def _look_at_gradient(self, name: str, gradient: np.ndarray) -> None:
         wanted, limits = self.watch.wanted, self.watch.limits
         largest = range_of(gradient).largest
-        if "gradient_vanishing" in wanted and largest < limits["gradient_vanishing"]:
+        self.zero[name] = self.zero.get(name, 0) + 1 if largest == 0 else 0
+        small = largest < limits["gradient_vanishing"] and self.zero[name] != 1
+        if "gradient_vanishing" in wanted and small:
             self._tell("gradient_vanishing", name, f"largest |element| {largest:.4g}", largest)
         if "gradient_exploding" in wanted:
             norm = float(np.linalg.norm(gradient))
@@ -114,7 +121,9 @@ class StepChecks:
         wanted, limits = self.watch.wanted, self.watch.limits
         change, size = float(np.abs(after - before).mean()), float(np.abs(before).mean())
         self.unchanged[name] = self.unchanged.get(name, 0) + 1 if change == 0 else 0
-        if "weight_change_too_large" in wanted and size > 0:
+        young = self.young[name] = _YOUTH if size == 0 else self.young.get(name, 0) - 1
+        size = self.sizes[name] = max(size, self.sizes.get(name, 0.0))  # it may cross zero
+        if "weight_change_too_large" in wanted and young < 0:
             ratio = change / size
             if not ratio <= limits["weight_change_too_large"]:
                 words = f"mean |change| is {ratio:.3g} of mean |value|"

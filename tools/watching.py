@@ -24,6 +24,7 @@ import numpy as np
 import mindtorch
 from mindtorch.engine import dtypes, inplace, tape
 from mindtorch.engine.core import Op, state
+from mindtorch.engine.graph import always
 from mindtorch.engine.tensor import Tensor
 
 from .steps import Steps
@@ -44,6 +45,8 @@ _ROOTS = tuple(
 _MOVERS = frozenset("""
     masked_fill masked_scatter index_fill index_put constant_pad_nd scatter where copy_
 """.split())
+# Their further results are kept for the backward pass, as logarithms that may be of zero.
+_KEEPING = frozenset(["ctc_loss"])
 _SATURATING = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
 _REPEATS = 3
 
@@ -80,6 +83,11 @@ def _is_watched(tensor: Any) -> bool:
         and aval.dtype.category >= dtypes.FLOAT
         and isinstance(getattr(tensor, "flat", None), np.ndarray)
     )
+
+
+def _largest(faults: dict[str, tuple[str, float]]) -> float:
+    """The largest element that was told as too large, 0 where none was."""
+    return faults["too_large"][1] if "too_large" in faults else 0.0
 
 
 class Watch:
@@ -126,6 +134,7 @@ class Watch:
     def __enter__(self) -> Watch:
         from mindtorch import torch
 
+        self._undo.callback(always.pause())
         self.steps = Steps(torch, self.checks)
         if self.model is not None:
             self._adopt(self.model)
@@ -166,7 +175,7 @@ class Watch:
             result = op(*inputs, **params)
         results = result if isinstance(result, tuple) else (result,)
         if op.view is None:
-            for each in results:
+            for each in results[:1] if op.name in _KEEPING else results:
                 self._look(op.name, each, inputs)
         self._note_origin(op.name, results[0])
         return result
@@ -274,9 +283,13 @@ class Watch:
         if faults:
             old = set(before or ())
             for each in filter(_is_watched, inputs):
-                own = self._faults(each).keys()
-                # a number that the user wrote is no result that was told before
-                old |= own & {"overflow"} if getattr(each.aval, "weak", False) else own
+                own = self._faults(each)
+                if getattr(each.aval, "weak", False):  # a number that the user wrote
+                    old |= own.keys() & {"overflow"}
+                    if "too_large" in faults and _largest(own) * 1.001 >= _largest(faults):
+                        old.add("too_large")
+                else:
+                    old |= own.keys()
             for check, (words, value) in faults.items():
                 if check not in old or (check == "overflow" and self._new_nan(result, inputs)):
                     self.tell(check, self._here(name), words, value)

@@ -26,12 +26,15 @@ LIMITS: dict[str, float] = {
 }
 CHECKS: dict[str, str] = {
     "overflow": "a result has NaN or infinite elements, and no input of the op has",
-    "too_large": "a result's largest element is above the limit (half the type's range at most)",
+    "too_large": "a result's largest element is above the limit (half the type's range at most), "
+    "and above any number that the user's code put in",
     "too_small": "no element of a result is zero or above the limit",
     "all_zero": "a layer's output has no element but zeros",
-    "weight_change_too_large": "mean |change| of a parameter in a step over its mean |value|",
+    "weight_change_too_large": "mean |change| of a parameter in a step over its mean |value|, "
+    "the largest so far; what was all zeros finds its size in ten steps",
     "weight_unchanged": "a parameter with a gradient keeps its value for that many steps",
-    "gradient_vanishing": "the largest element of a parameter's gradient is below the limit",
+    "gradient_vanishing": "the largest element of a parameter's gradient is below the limit; or it "
+    "is zeros for two steps",
     "gradient_exploding": "the norm of a parameter's gradient is above the limit, or NaN",
     "activation_saturation": "the share of a sigmoid's or tanh's results at its ends",
     "dead_relu": "the share of a layer's units whose relu is zero for every example",

@@ -8,7 +8,9 @@ differs from what was seen runs as it is; results are those of eager execution.
 from __future__ import annotations
 
 import atexit
+import functools
 import os
+from collections.abc import Callable
 
 from ..core import state
 from ..tensor import captures
@@ -19,11 +21,11 @@ _active: list[Replay] = []
 _registered: list[bool] = []
 
 
-def begin() -> None:
-    """Let the ops of this thread wait and run compiled from now on."""
+def begin(seen: Tree | None = None) -> None:
+    """Let the ops of this thread wait and run compiled from now on; `seen`: before a pause."""
     if _active or state.interpreters:
         return
-    run = Replay(Tree(), whole_script=True)
+    run = Replay(seen or Tree(), whole_script=True)
     _active.append(run)
     captures.insert(0, run)
     run.enter()
@@ -47,6 +49,20 @@ def end() -> None:
 def tree() -> Tree | None:
     """What was seen of the script; None while ops run one by one."""
     return _active[-1].tree if _active else None
+
+
+def pause() -> Callable[[], None]:
+    """Run ops one by one until the function that is returned is called: whoever looks at each op
+    as it is made needs its numbers then."""
+    if not _active or _active[-1] not in state.interpreters:
+        return _nothing
+    seen = _active[-1].tree
+    end()
+    return functools.partial(begin, seen)
+
+
+def _nothing() -> None:
+    """Ops ran one by one before."""
 
 
 def _forget() -> None:

@@ -7,12 +7,15 @@ from typing import Any
 
 import numpy as np
 
+_quiet = np.errstate(all="ignore")  # infinities and NaN are results like others
+
 
 def _wide(x: Any) -> Any:
     """Half precision is summed in single precision."""
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
 
 
+@_quiet
 def cumsum(out: Any, x: Any, *, axis: int) -> None:
     """``out[i] = x[0] + ... + x[i]`` along ``axis``."""
     if not x.ndim:
@@ -21,6 +24,7 @@ def cumsum(out: Any, x: Any, *, axis: int) -> None:
         out[...] = np.cumsum(_wide(x), axis, dtype=_accumulator(out))
 
 
+@_quiet
 def cumprod(out: Any, x: Any, *, axis: int) -> None:
     """``out[i] = x[0] * ... * x[i]`` along ``axis``."""
     if not x.ndim:
@@ -35,6 +39,7 @@ def _accumulator(out: Any) -> Any:
     return kinds.get(out.dtype.name, out.dtype)
 
 
+@_quiet
 def cumprod_gradient(out: Any, g: Any, x: Any, *, axis: int) -> None:
     """``out[i]`` = sum over k >= i of ``g[k]`` times the product of ``x[0..k]`` but ``x[i]``."""
     if not x.ndim:
@@ -52,6 +57,7 @@ def cumprod_gradient(out: Any, g: Any, x: Any, *, axis: int) -> None:
         after = (slopes[..., i] + after) * values[..., i]
 
 
+@_quiet
 def logcumsumexp(out: Any, x: Any, *, axis: int) -> None:
     """``out[i] = log(exp(x[0]) + ... + exp(x[i]))``."""
     if not x.ndim:
@@ -61,9 +67,8 @@ def logcumsumexp(out: Any, x: Any, *, axis: int) -> None:
         from .elementwise import _complex_logaddexp
 
         total = np.moveaxis(x.astype(np.complex128), axis, 0)
-        with np.errstate(all="ignore"):
-            for i in range(1, len(total)):
-                total[i] = _complex_logaddexp(total[i - 1], total[i])
+        for i in range(1, len(total)):
+            total[i] = _complex_logaddexp(total[i - 1], total[i])
         out[...] = np.moveaxis(total, 0, axis)
         return
     out[...] = np.logaddexp.accumulate(x.astype(np.float64), axis).astype(out.dtype)
@@ -106,23 +111,23 @@ def std(out: Any, x: Any, *, axis: Any, correction: float, keepdims: bool) -> No
     out[...] = np.sqrt(_variance(x, axis, correction, keepdims))
 
 
+@_quiet
 def _variance(x: Any, axis: Any, correction: float, keepdims: bool) -> Any:
     x = _wide(x)
     count = math.prod(x.shape[i] for i in axis)
     if not count:
         return np.sum(x.real, axis, keepdims=keepdims) + np.nan
     wide: Any = np.float64 if x.dtype == np.float32 else None
-    with np.errstate(all="ignore"):
-        mean = x.mean(axis, keepdims=True, dtype=wide)
-        centred = x - mean.astype(x.dtype)
+    mean = x.mean(axis, keepdims=True, dtype=wide)
+    centred = x - mean.astype(x.dtype)
     if centred.dtype.kind == "c":
         centred = np.abs(centred)
     np.multiply(centred, centred, out=centred)
     freedom = max(count - correction, 0)
-    with np.errstate(all="ignore"):
-        return np.divide(centred.sum(axis, keepdims=keepdims), freedom)
+    return np.divide(centred.sum(axis, keepdims=keepdims), freedom)
 
 
+@_quiet
 def vector_norm(out: Any, x: Any, *, order: float, axis: Any, keepdims: bool) -> None:
     """``(sum of abs(x) ** order) ** (1 / order)`` and its limits at 0 and infinity."""
     x = _wide(x)
@@ -142,11 +147,11 @@ def vector_norm(out: Any, x: Any, *, order: float, axis: Any, keepdims: bool) ->
     elif order == -math.inf:
         result = np.min(size, axis, keepdims=keepdims)
     else:
-        with np.errstate(all="ignore"):
-            result = np.sum(size**order, axis, keepdims=keepdims) ** (1 / order)
+        result = np.sum(size**order, axis, keepdims=keepdims) ** (1 / order)
     out[...] = result
 
 
+@_quiet
 def logsumexp(out: Any, x: Any, *, axis: Any, keepdims: bool) -> None:
     """``log(sum(exp(x)))`` with the greatest element taken out of the exponent."""
     x = _wide(x)
@@ -155,6 +160,5 @@ def logsumexp(out: Any, x: Any, *, axis: Any, keepdims: bool) -> None:
         return
     top = np.max(x.real, axis, keepdims=True)  # a complex one would turn the logarithm's branch
     top = np.where(np.isfinite(top), top, 0)
-    with np.errstate(all="ignore"):
-        total = np.log(np.sum(np.exp(x - top), axis, keepdims=True)) + top
+    total = np.log(np.sum(np.exp(x - top), axis, keepdims=True)) + top
     out[...] = total.reshape(out.shape)

@@ -8,10 +8,10 @@ from pathlib import Path
 
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
 
-DESCRIPTION = """Read the Python files below PATH, run none of them, and list the names of torch,
-torchvision and mindspore that they use: not supported (and what to use instead), supported with a
-difference, supported. Exit status 0: everything is supported; 1: a name is not; 2: a path does not
-exist, or a file could not be read."""
+DESCRIPTION = """Read the Python files and notebooks below PATH, run none of them, and list the
+names of torch, torchvision and mindspore that they use: not supported (and what to use instead),
+supported with a difference, supported. Exit status 0: everything is supported; 1: a name is not; 2:
+a path does not exist, or a file could not be read."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +47,10 @@ def _fix(options: argparse.Namespace) -> int:
     refused: dict[str, str] = {}
     for root in options.paths:
         for path in find_files(root, options.exclude, refused):
+            if path.suffix == ".ipynb":
+                if path == root:
+                    refused[str(path)] = "is a notebook: put the import line in a cell by hand"
+                continue
             try:
                 source = read_source(path, int(options.max_size * 2**20))
                 parse(source)

@@ -1,4 +1,5 @@
-"""The Python files below a path, read with care: links in circles, unreadable, huge and broken."""
+"""The Python files and notebooks below a path, read with care: links in circles, unreadable, huge
+and broken ones."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ import ast
 import os
 import stat
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fnmatch import fnmatch
 from pathlib import Path
 
@@ -35,7 +36,7 @@ def _is_skipped(name: str, folder: str) -> bool:
 def find_files(
     root: Path, exclude: Sequence[str], refused: dict[str, str]
 ) -> Iterator[Path]:
-    """The Python files below `root` (or `root` itself), by name; each folder once.
+    """The Python files and notebooks below `root` (or `root` itself), by name; each folder once.
 
     Args:
         exclude: patterns of names, or of paths below `root`, to leave out.
@@ -67,7 +68,7 @@ def find_files(
         )  # fmt: skip
         for name in sorted(files):
             path = os.path.join(folder, name)
-            if name.endswith(".py") and not _excluded(path, str(root), exclude):
+            if name.endswith((".py", ".ipynb")) and not _excluded(path, str(root), exclude):
                 yield Path(path)
 
 
@@ -89,8 +90,8 @@ def read_source(path: Path, max_size: int = MAX_SIZE) -> bytes:
         raise UnreadableError(error.strerror or str(error)) from None
 
 
-def parse(source: bytes) -> ast.Module:
-    """The syntax tree of a source text.
+def parse(source: bytes, place: Callable[[int], str] = "line {}".format) -> ast.Module:
+    """The syntax tree of a source text; `place` names one of its lines.
 
     Raises:
         UnreadableError: no Python of this version.
@@ -100,7 +101,7 @@ def parse(source: bytes) -> ast.Module:
             warnings.simplefilter("ignore")  # the code's own: invalid escapes
             return ast.parse(source)
     except SyntaxError as error:
-        where = f" (line {error.lineno})" if error.lineno else ""
+        where = f" ({place(error.lineno)})" if error.lineno else ""
         raise UnreadableError(f"is no Python: {error.msg}{where}") from None
     except ValueError as error:
         raise UnreadableError(f"is no Python: {error}") from None

@@ -196,10 +196,30 @@ class Reader(ast.NodeVisitor):
             return Known(tuple(f"{name}.{node.attr}" for name in base.names))
         return self._resolve_value(node)
 
+    def _by_text(self, node: ast.AST) -> Known | None:
+        """What `getattr(torch, "name")` and `import_module("torch.name")` stand for."""
+        if not isinstance(node, ast.Call) or len(node.args) < 1:
+            return None
+        function = getattr(node.func, "attr", getattr(node.func, "id", ""))
+        text = getattr(node.args[min(1, len(node.args) - 1)], "value", None)
+        if not isinstance(text, str):
+            return None
+        if function == "getattr" and len(node.args) > 1:
+            base = self.resolve(node.args[0])
+            if base is not None and base.names:
+                return Known(tuple(f"{name}.{text}" for name in base.names))
+        elif function == "import_module" and len(node.args) == 1:
+            name = canonical(text)
+            return Known((name,)) if name is not None else None
+        return None
+
     def _resolve_value(self, node: ast.AST) -> Known | None:
         """Whether the value of an expression is a tensor."""
         if isinstance(node, ast.Call):
             name = node.func.attr if isinstance(node.func, ast.Attribute) else ""
+            named = self._by_text(node)
+            if named is not None:
+                return named
             base = self.resolve(node.func.value if name else node.func)  # type: ignore[attr-defined]
             if base is TENSOR:
                 return TENSOR if name and method_makes_tensor(name, called=True) else None
@@ -474,6 +494,11 @@ class Reader(ast.NodeVisitor):
             if each.arg is not None
         )
         before, self.kind = self.kind, "read"
+        named = self._by_text(node)
+        if named is not None:
+            kind = "import" if len(node.args) == 1 else "read"
+            with self._guarded(len(node.args) > 2):  # getattr's default
+                self.record(named.names, node, kind)
         if isinstance(node.func, ast.Attribute):
             self._attribute(node.func, "call", keywords)
         elif isinstance(node.func, ast.Name):

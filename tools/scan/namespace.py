@@ -247,5 +247,7 @@ class Namespace:
             return Verdict(MISSING, name, text_of(note))
         last = name.rpartition(".")[2]
         near = difflib.get_close_matches(last, dir(parent), n=1, cutoff=0.8) if parent else []
+        if near and near[0].rstrip("0123456789") == last.rstrip("0123456789"):
+            near = []  # uint2 is no slip for uint32
         hint = f"; did you mean {near[0]}?" if near else ""
         return Verdict(MISSING, name, f"not in mindtorch{hint}")

@@ -7,6 +7,7 @@ once, or a text of its own where the row would say too much or too little.
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
+from functools import cache
 from typing import Any, NamedTuple
 
 from mindtorch.engine.gaps import GAPS
@@ -113,6 +114,9 @@ NOTES: tuple[Note, ...] = (
     Note("torchvision.io.write_*", "missing", _VISION_IO, called=True),
     Note("torchvision.models.quantization.*", "missing", _QUANTIZED, called=True),
     # what missing names are replaced by
+    *(Note(f"torch.{name}", "", "gap:sparse tensors: slices, BSR and BSC, most other functions")
+      for name in ("sparse.*", "Tensor.sparse_*")),
+    Note("torch.nested.*", "", "gap:torch.nested: the jagged layout, views and most functions"),
     Note("torch.func.functionalize", "",
          "gap:torch.func.functionalize, rearrange and debug_unwrap"),
     Note("torch.utils.data.datapipes*", "", "gap:torch.utils.data.datapipes"),
@@ -168,8 +172,13 @@ def text_of(note: Note) -> str:
     return next((gap.reason for gap in GAPS if gap.name.startswith(name)), name)
 
 
-def _applies(note: Note, name: str, kind: str, keywords: dict[str, Any]) -> bool:
-    if not fnmatchcase(name, note.pattern) or (note.called and kind != "call"):
+@cache
+def _notes_of(name: str) -> tuple[Note, ...]:
+    return tuple(note for note in NOTES if fnmatchcase(name, note.pattern))
+
+
+def _applies(note: Note, kind: str, keywords: dict[str, Any]) -> bool:
+    if note.called and kind != "call":
         return False
     if not note.keyword:
         return True
@@ -182,8 +191,10 @@ def _applies(note: Note, name: str, kind: str, keywords: dict[str, Any]) -> bool
 def find_note(
     name: str, kind: str, keywords: dict[str, Any], missing: bool = False
 ) -> Note | None:
-    """The first row that a use meets; `missing`: the name is not there, any text will do."""
-    for note in NOTES:
-        if (missing or note.status) and _applies(note, name, kind, keywords):
+    """The first row that a use meets; `missing`: the name is not there, and rows that tell how a
+    name that is there differs say nothing of it."""
+    left_out = "different" if missing else ""
+    for note in _notes_of(name):
+        if note.status != left_out and _applies(note, kind, keywords):
             return note
     return None

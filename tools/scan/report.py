@@ -36,9 +36,10 @@ def _places(findings: list[Finding], every: bool) -> str:
     for each in shown:
         mark = "?" if each.use.guarded and each.verdict.status == MISSING else ""
         line = f"{each.use.line}{mark}"
-        if line not in by_file[each.file]:
-            by_file[each.file].append(line)
-    text = "; ".join(f"{os.path.relpath(f)}:{', '.join(at)}" for f, at in by_file.items())
+        file = os.path.relpath(each.file) + (f" cell {each.cell}" if each.cell else "")
+        if line not in by_file[file]:
+            by_file[file].append(line)
+    text = "; ".join(f"{file}:{', '.join(at)}" for file, at in by_file.items())
     left = len(findings) - len(shown)
     return f"{text} and {left} more" if left else text
 
@@ -116,6 +117,7 @@ def as_json(scan: Scan) -> str:
                 "status": each.verdict.status,
                 "reason": each.verdict.reason,
                 "file": each.file,
+                **({"cell": each.cell} if each.cell else {}),
                 "line": each.use.line,
                 "column": each.use.column,
                 "kind": each.use.kind,

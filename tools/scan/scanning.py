@@ -6,8 +6,9 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import NamedTuple
 
 from mindtorch.module_hooker import torch_as_mindtorch
 from mindtorch.tools.progress import progress
@@ -15,22 +16,32 @@ from mindtorch.tools.progress import progress
 from .files import MAX_SIZE, UnreadableError, find_files, parse, read_source
 from .names import Use, uses_in
 from .namespace import DIFFERENT, MISSING, SUPPORTED, Namespace, Verdict
+from .notebooks import Notebook
 
 __all__ = ["Finding", "Scan", "scan", "scan_source"]
 
 
 @dataclass(frozen=True)
 class Finding:
-    """One use in a file, and the verdict on it."""
+    """One use in a file, and the verdict on it; `cell` of a notebook, else 0."""
 
     file: str
     use: Use
     verdict: Verdict
+    cell: int = 0
 
     @property
     def failing(self) -> bool:
         """Whether running this line fails, with nothing in the program that is ready for it."""
         return self.verdict.status == MISSING and not self.use.guarded
+
+
+class _Read(NamedTuple):
+    """A file's uses, and for a notebook the cell and line of each line of its text."""
+
+    file: str
+    uses: list[Use]
+    places: list[tuple[int, int]] | None = None
 
 
 @dataclass
@@ -82,21 +93,26 @@ def _deep_recursion() -> Iterator[None]:
         sys.setrecursionlimit(before)
 
 
-def _read(path: Path, names: Namespace, found: Scan, max_size: int) -> list[Use]:
+def _read(path: Path, names: Namespace, found: Scan, max_size: int) -> _Read:
     source = read_source(path, max_size)
-    tree = parse(source)
+    notebook = Notebook(source) if path.suffix == ".ipynb" else None
+    if notebook is not None:
+        source = notebook.text.encode()
+        tree = parse(source, notebook.place)
+    else:
+        tree = parse(source)
     try:
         uses = uses_in(tree, names.exported)
     except RecursionError:
         raise UnreadableError("is nested too deeply") from None
     found.files += 1
     found.lines += source.count(b"\n") + (not source.endswith(b"\n") and bool(source))
-    return uses
+    return _Read(str(path), uses, notebook.places if notebook else None)
 
 
-def _judged(read: Iterable[tuple[str, list[Use]]], names: Namespace) -> list[Finding]:
+def _judged(read: Iterable[_Read], names: Namespace) -> list[Finding]:
     """Attributes first: importing a module may put names where the program would miss them."""
-    everything = [(file, use) for file, uses in read for use in uses]
+    everything = [(each, use) for each in read for use in each.uses]
     names.known_imports(use for _, use in everything)
     verdicts: dict[int, Verdict | None] = {}
     for late in (False, True):
@@ -104,10 +120,11 @@ def _judged(read: Iterable[tuple[str, list[Use]]], names: Namespace) -> list[Fin
             if (use.kind == "import") is late:
                 verdicts[position] = names.judge(use)
     findings = []
-    for position, (file, use) in enumerate(everything):
+    for position, (source, use) in enumerate(everything):
         verdict = verdicts[position]
         if verdict is not None:
-            findings.append(Finding(file, use, verdict))
+            cell, line = source.places[use.line - 1] if source.places else (0, use.line)
+            findings.append(Finding(source.file, replace(use, line=line), verdict, cell))
     return findings
 
 
@@ -127,7 +144,7 @@ def scan(paths: Sequence[Path], exclude: Sequence[str] = (), max_size: int = MAX
         )
         for file in progress(files, "reading", len(files)):
             try:
-                read.append((str(file), _read(file, names, found, max_size)))
+                read.append(_read(file, names, found, max_size))
             except UnreadableError as error:
                 found.refused[str(file)] = str(error)
         found.findings = _judged(read, names)
@@ -143,4 +160,4 @@ def scan_source(source: str | bytes, file: str = "<text>") -> list[Finding]:
     content = source.encode() if isinstance(source, str) else source
     names = Namespace()
     with torch_as_mindtorch(), _deep_recursion():
-        return _judged([(file, uses_in(parse(content), names.exported))], names)
+        return _judged([_Read(file, uses_in(parse(content), names.exported))], names)

@@ -8,6 +8,7 @@ from typing import Any
 
 from mindtorch.engine import backward_pass, inplace
 from mindtorch.engine.core import state
+from mindtorch.engine.graph.always import pause
 from mindtorch.torch._absent import absent_function, refuse
 
 from .module_tracker import ModuleTracker
@@ -120,12 +121,14 @@ class FlopCounterMode:
     def __enter__(self) -> FlopCounterMode:
         self.flop_counts.clear()
         self.mod_tracker.__enter__()
+        self._resume = pause()
         self._outer = state.interpreters
         state.update(interpreters=(*self._outer, self))
         return self
 
     def __exit__(self, *exception: object) -> None:
         state.update(interpreters=tuple(x for x in state.interpreters if x is not self))
+        self._resume()
         self.mod_tracker.__exit__()
         if self.display:
             print(self.get_table(self.depth))
