@@ -360,6 +360,10 @@ class Capture(Trace):
             if read and (id(leaf) in self.existing)
         ]
 
+    def is_from_outside(self, tensor: Tensor) -> bool:
+        """Whether a tensor is older than the call."""
+        return id(tensor) in self.existing
+
     def is_view(self, tensor: Tensor) -> bool:
         """Whether a tensor is a view, in autodiff's sense, of one from outside of the call."""
         history = tensor._node

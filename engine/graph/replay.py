@@ -441,6 +441,10 @@ class Replay(Trace):
         finally:
             self.enter()
 
+    def is_from_outside(self, tensor: Tensor) -> bool:
+        """Whether a tensor is older than what waits."""
+        return type(tensor.flat) is not Value
+
     def _waits(self, tensor: Tensor) -> bool:
         """Whether the tensor's elements are still to be computed or written."""
         if type(tensor.flat) is Value:

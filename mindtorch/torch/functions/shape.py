@@ -6,7 +6,7 @@ from typing import Any
 
 from mindtorch.engine import dtypes, tape, vmap
 from mindtorch.engine.aval import broadcast_shapes, channels_last_strides, contiguous_strides
-from mindtorch.engine.core import state
+from mindtorch.engine.core import graph_under_way, state
 from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import movement as ops
@@ -484,15 +484,21 @@ def become(target: Any, view: Any) -> Any:
 def _define_in_place(name: str) -> None:
     body = METHODS[name]
 
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        return become(self, body(self, *args, **kwargs))
+
     def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
         if tape.requires_grad(self) and tape.is_leaf(self):
             raise RuntimeError(
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation."
             )
-        return become(self, body(self, *args, **kwargs))
+        capture = graph_under_way()
+        if capture is not None and capture.is_from_outside(self):
+            return capture.outside(call, self, *args, **kwargs)
+        return call(self, *args, **kwargs)
 
-    variant.__name__ = name + "_"
+    call.__name__ = variant.__name__ = name + "_"
     variant.__doc__ = f"Make the tensor what :func:`{name}` gives of it."
     METHODS[name + "_"] = variant
 
