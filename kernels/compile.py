@@ -251,7 +251,8 @@ def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
     if function is None:
         return lambda later: kernel(later, **options)
     settings = {"nogil": True, "error_model": "numpy", **options}
-    dispatcher = numba.njit(**settings)(function)
+    # a wrapper for C callers, which there are none of, is a tenth of the time of compiling
+    dispatcher = numba.njit(**{**settings, "no_cfunc_wrapper": True})(function)
     dispatcher._cache = _DiskCache(function, settings)
     return dispatcher
 

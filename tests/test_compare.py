@@ -19,8 +19,11 @@ from mindtorch.tools.command_line import main
 from mindtorch.tools.comparison import find_accuracies
 from mindtorch.tools.figures import number_difference, relative_difference
 from mindtorch.tools.outcome import Outcome
+from mindtorch.tools.page import write_page
 from mindtorch.tools.records import ArrayWriter
+from mindtorch.tools.report import print_report
 from tests.compare_in_process import compared
+from tests.compare_programs import PROGRAMS
 
 SCRIPT = """
     import os, sys
@@ -108,19 +111,16 @@ def test_two_runs_of_one_library_agree(
     assert len(output) < 2.2 * 2**20 and "bytes left out" in output
 
 
-@needs_torch
-def test_the_first_layer_that_differs_is_named_with_files_that_show_it(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """A layer whose epsilon is another: that one, not those that its error reaches."""
-    page = tmp_path / "page.html"
-    status, result = run_compare(tmp_path, "layer", options=("--steps", "2", "--html", str(page)))
-    assert (status, result["verdict"], len(result["losses"])) == (1, "differ", 2)
+def assert_names_the_layer(result: Any, shown: str, folder: Path) -> None:
+    """The layer whose epsilon is another, not those that its error reaches; and in ``folder`` a
+    program with what the layer was given and what it gave on both sides."""
+    assert (result["verdict"], len(result["losses"])) == ("differ", 2)
     first = result["first"]
     assert (first["what"], first["path"], first["step"]) == ("output", "norm", 0)
     assert first["cause"] == "real" and first["evidence"][0]["second"] < 1e-6
-    assert "torch#2 has BatchNorm1d(8, eps=0.001" in " ".join(capsys.readouterr().out.split())
-    program = tmp_path / "records" / "repro.py"
+    words = " ".join(shown.split())
+    assert "torch#2 has BatchNorm1d(" in words and "eps=0.001" in words
+    program = folder / "repro.py"
     assert result["reproduction"] == str(program)
     with np.load(program.with_suffix(".npz")) as arrays:
         given = arrays["input.0"]
@@ -129,6 +129,31 @@ def test_the_first_layer_that_differs_is_named_with_files_that_show_it(
         np.testing.assert_allclose(arrays["output.0.torch"], right, rtol=1e-5, atol=1e-6)
         assert np.abs(arrays["output.0.torch#2"] - right).max() > 1e-3
     compile(program.read_text(), str(program), "exec")
+
+
+@needs_torch
+def test_the_first_layer_that_differs_is_named_with_files_that_show_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """All but the processes, which the test after this one starts."""
+    outcome = compared(PROGRAMS["mlp"], "epsilon", tmp_path, "--steps", "2", sides="torch,torch")
+    assert outcome.status == 1
+    print_report(outcome, None)
+    write_page(outcome, tmp_path / "page.html")
+    assert "BatchNorm1d" in (tmp_path / "page.html").read_text()
+    assert_names_the_layer(json.loads(outcome.as_json()), capsys.readouterr().out, tmp_path)
+
+
+@needs_torch
+@pytest.mark.exhaustive
+def test_the_command_names_the_first_layer_that_differs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Four processes: two runs, and two that look at the step that differs."""
+    page = tmp_path / "page.html"
+    status, result = run_compare(tmp_path, "layer", options=("--steps", "2", "--html", str(page)))
+    assert status == 1 and page.exists()
+    assert_names_the_layer(result, capsys.readouterr().out, tmp_path / "records")
 
 
 @needs_torch
@@ -221,14 +246,11 @@ def test_a_choice_between_equals_is_no_difference(tmp_path: Path) -> None:
 
 
 @needs_torch
-def test_a_script_without_a_model_does_not_agree(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_script_without_a_model_does_not_agree(tmp_path: Path) -> None:
     """A comparison that compared nothing must not look like a good one."""
-    script = tmp_path / "empty.py"
-    script.write_text("import torch\nprint(torch.ones(2))")
-    assert main(["compare", "--sides", "torch,torch", "--threads", "1", str(script)]) == 2
-    assert "nothing to compare" in capsys.readouterr().out
+    outcome = torch_with_torch(lambda torch, fault, steps: print(torch.ones(2)), tmp_path)
+    assert outcome.status == 2
+    assert "nothing to compare" in " ".join(outcome.words())
 
 
 def test_a_missing_script_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
