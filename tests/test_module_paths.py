@@ -83,3 +83,25 @@ def test_optimizers_of_libraries_split_their_parameters_as_torchs() -> None:
         with pytest.raises(RuntimeError, match=r"Expected !nested_tensorlist\[0\]\.empty"):
             module._group_tensors_by_device_and_dtype([[], [a]])
     assert shown[0] == shown[1]
+
+
+def test_helpers_of_lists_and_devices_are_torchs() -> None:
+    """fastai flattens gradients by them, lightning asks for a device's number."""
+    calls = [
+        "u._flatten_dense_tensors((a, b))", "u._element_size(t.bfloat16)",
+        "u._unflatten_dense_tensors(u._flatten_dense_tensors((a, b)), [a, b])",
+        "u._get_device_index('cpu')", "u._get_device_index('cpu', allow_cpu=True)",
+        "u._get_device_index('cuda:1')", "u._get_device_index(3)", "u._get_device_index('cuda')",
+        "u._get_device_index(None)", "u._get_device_module('nothing')",
+    ]  # fmt: skip
+    shown: list[list[str]] = []
+    for t in (ours, torch):
+        u = importlib.import_module(f"{t.__name__}._utils")
+        names = {"t": t, "u": u, "a": t.arange(6.0).view(2, 3).t(), "b": t.ones(2)}
+        shown.append([])
+        for call in calls:
+            try:
+                shown[-1].append(str(eval(call, names)))
+            except (RuntimeError, ValueError) as error:
+                shown[-1].append(f"{type(error).__name__}: {error}")
+    assert shown[0] == shown[1]

@@ -120,6 +120,16 @@ def _summing(rank: int, size: int, path: str, folder: str) -> None:
     dist.destroy_process_group()
 
 
+def test_asking_for_mpi_leaves_it_to_the_program() -> None:
+    """lightning asks mpi4py itself, which starts MPI when it is imported; accelerate asks us."""
+    code = (
+        "import mindtorch.torch.distributed as d, sys; d.is_mpi_available(); "
+        "print('mpi4py.MPI' in sys.modules, getattr(sys.modules.get('mpi4py'), 'rc').initialize)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["False", "True"], done.stderr
+
+
 def test_processes_can_be_spawned(tmp_path: Path) -> None:
     """torch.multiprocessing.spawn starts the processes of a group."""
     ours.multiprocessing.spawn(

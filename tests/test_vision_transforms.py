@@ -129,11 +129,11 @@ def test_checkpoints_of_models_go_both_ways(tmp_path: Path) -> None:
     def written(torch: Any, torchvision: Any) -> dict[str, Any]:
         torch.manual_seed(0)
         net = torchvision.models.squeezenet1_1(num_classes=3)
-        torch.save(net.state_dict(), tmp_path / f"{torch.__name__}.pt")
+        torch.save(net.state_dict(), tmp_path / f"{torch.__package__}.pt")
         return {key: value.numpy() for key, value in net.state_dict().items()}
 
     def read(torch: Any, torchvision: Any) -> dict[str, Any]:
-        other = "torch" if torch.__name__ != "torch" else "mindtorch.torch"
+        other = "torch" if torch.__package__ != "torch" else "mindtorch.torch"
         net = torchvision.models.squeezenet1_1(num_classes=3)
         net.load_state_dict(torch.load(tmp_path / f"{other}.pt"))
         return {key: value.numpy() for key, value in net.state_dict().items()}

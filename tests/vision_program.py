@@ -201,7 +201,7 @@ def main(side: str, folder: str, *names: str) -> None:
     torch = importlib.import_module("torch")
     torchvision = importlib.import_module("torchvision")
     torch.set_num_threads(1)
-    assert (torch.__name__ == "torch") == real
+    assert (torch.__package__ == "torch") == real
     runs = "--build" not in names
     chosen = [name for name in names if not name.startswith("--")]
     for name in chosen or torchvision.models.list_models():

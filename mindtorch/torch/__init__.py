@@ -148,6 +148,7 @@ _LAZY_NAMES |= dict.fromkeys((
     "_check_type", "_check_value", "_check_with", "sym_float", "sym_int", "sym_ite", "sym_max",
     "sym_min", "sym_not", "sym_sqrt", "sym_sum",
 ), "_checks")  # fmt: skip
+_LAZY_NAMES["TensorType"] = "_C"
 _LAZY_NAMES |= dict.fromkeys(("cast_to_adapter_tensor", "cast_to_ms_tensor"), "_adapter")
 _LAZY_NAMES |= dict.fromkeys((
     "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",

@@ -64,6 +64,7 @@ _NO_SCRIPT = "there is no TorchScript; torch.fx has graphs of functions and modu
 Graph = absent_class("torch._C", "Graph", _NO_SCRIPT)
 Node = absent_class("torch._C", "Node", _NO_SCRIPT)
 Value = absent_class("torch._C", "Value", _NO_SCRIPT)
+TensorType = absent_class("torch", "TensorType", _NO_SCRIPT)
 
 
 def _are_functorch_transforms_active() -> bool:

@@ -34,14 +34,14 @@ _job = "mpiexec"
 
 @cache
 def available() -> bool:
-    """Whether mpi4py and an MPI library for it are installed."""
-    if importlib.util.find_spec("mpi4py") is None:
-        return False
+    """Whether mpi4py and an MPI library for it are installed.
+
+    Asking loads no MPI: a program that imports mpi4py itself finds it as it always does, started.
+    """
     try:
-        _module()
+        return importlib.util.find_spec("mpi4py.MPI") is not None
     except (ImportError, RuntimeError, OSError):
         return False
-    return True
 
 
 def _module() -> Any:
@@ -110,7 +110,10 @@ def _offer(rank: int, size: int) -> str:
     """What this process can do: "none", "new" (MPI may start) or "started/<job>" (and fits)."""
     if os.environ.get("MINDTORCH_DISTRIBUTED") == "sockets" or not available():
         return "none"
-    mpi = _module()
+    try:
+        mpi = _module()
+    except (ImportError, RuntimeError, OSError):
+        return "none"
     if mpi.Is_finalized():
         return "none"
     if mpi.Is_initialized() or launched() is not None:

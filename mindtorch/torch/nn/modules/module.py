@@ -24,6 +24,7 @@ __all__ = [
     "register_module_full_backward_pre_hook", "register_module_module_registration_hook",
     "register_module_parameter_registration_hook",
 ]  # fmt: skip
+_EXTRA_STATE_KEY_SUFFIX = EXTRA_STATE_KEY  # torch's name, which transformers looks at
 
 T = TypeVar("T", bound="Module")
 

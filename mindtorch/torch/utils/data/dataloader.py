@@ -32,6 +32,13 @@ class _InfiniteSampler:
             yield None
 
 
+class _DatasetKind:
+    """How samples are found: by their number, or one after the other. Libraries compare these."""
+
+    Map = 0
+    Iterable = 1
+
+
 class DataLoader(Generic[T_co]):
     """Iterates over a data set in batches.
 
@@ -87,8 +94,9 @@ class DataLoader(Generic[T_co]):
         self.worker_init_fn = worker_init_fn
         self.multiprocessing_context = _check_context(multiprocessing_context, num_workers)
         self.in_order = in_order
-        self._iterable = isinstance(dataset, IterableDataset)
-        if self._iterable:
+        kind = _DatasetKind.Iterable if isinstance(dataset, IterableDataset) else _DatasetKind.Map
+        self._dataset_kind = kind
+        if kind == _DatasetKind.Iterable:
             _check_stream(shuffle, sampler, batch_sampler)
         shuffle = bool(shuffle)
         if sampler is not None and shuffle:
@@ -106,7 +114,7 @@ class DataLoader(Generic[T_co]):
                 "drop_last"
             )
         if sampler is None:
-            if self._iterable:
+            if kind == _DatasetKind.Iterable:
                 sampler = _InfiniteSampler()
             elif shuffle:
                 sampler = RandomSampler(dataset, generator=generator)
@@ -124,7 +132,7 @@ class DataLoader(Generic[T_co]):
         )
         self.persistent_workers = persistent_workers
         self._initialized = True
-        self._length: int | None = None
+        self._IterableDataset_len_called: int | None = None
         self._iterator: Any = None
         _warn_of_many_workers(num_workers)
 
@@ -159,8 +167,8 @@ class DataLoader(Generic[T_co]):
         return _MultiProcessingDataLoaderIter(self)
 
     def __len__(self) -> int:
-        if self._iterable:
-            count = self._length = len(self.dataset)
+        if self._dataset_kind == _DatasetKind.Iterable:
+            count = self._IterableDataset_len_called = len(self.dataset)
             if self.batch_size is None:
                 return count
             return count // self.batch_size if self.drop_last else -(-count // self.batch_size)
@@ -252,6 +260,11 @@ def pinned_copy(data: Any) -> Any:
     return data.pin_memory() if hasattr(data, "pin_memory") else data
 
 
+def _is_stream(loader: Any) -> bool:
+    """Whether the samples come one after the other."""
+    return bool(loader._dataset_kind == _DatasetKind.Iterable)
+
+
 class _BaseDataLoaderIter:
     """What iterators with and without workers share."""
 
@@ -291,13 +304,15 @@ class _BaseDataLoaderIter:
         data = self._next_data()
         self._yielded += 1
         loader = self._loader
-        if loader._iterable and loader._length is not None and self._yielded > loader._length:
+        told = loader._IterableDataset_len_called
+        if _is_stream(loader) and told is not None and self._yielded > told:
             warnings.warn(self._too_many(loader), stacklevel=2)
         return pinned_copy(data) if self._pins else data
 
     def _too_many(self, loader: DataLoader[Any]) -> str:
         text = (
-            f"Length of IterableDataset {loader.dataset} was reported to be {loader._length}"
+            f"Length of IterableDataset {loader.dataset} was reported to be "
+            f"{loader._IterableDataset_len_called}"
             f"(when accessing len(dataloader)), but {self._yielded} samples have been fetched. "
         )
         if loader.num_workers == 0:
@@ -321,7 +336,7 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
             StreamFetcher(
                 loader.dataset, loader._auto_collation, loader.collate_fn, loader.drop_last
             )
-            if loader._iterable
+            if _is_stream(loader)
             else None
         )
 
@@ -343,7 +358,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             "auto_collation": loader._auto_collation,
             "collate_fn": loader.collate_fn,
             "drop_last": loader.drop_last,
-            "iterable": loader._iterable,
+            "iterable": _is_stream(loader),
             "base_seed": self._base_seed,
             "num_workers": loader.num_workers,
             "worker_init_fn": loader.worker_init_fn,
