@@ -79,6 +79,21 @@ def test_bfloat16_has_the_range_but_not_the_bits():
     assert 14 < observer.layers["a"].lost_bits(own=True) < 18
 
 
+def test_each_network_is_watched_by_itself():
+    """Layers of one name in two networks; inside of one that was seen enough nothing is new."""
+    first, second = (torch.nn.Sequential(torch.nn.Linear(8, 8), kind) for kind in
+                     (torch.nn.ReLU(), torch.nn.Tanh()))  # fmt: skip
+    with Observer(steps=1).watching() as observer:
+        for _ in range(2):
+            train(first, 1)
+            train(second, 1)
+    found = {name: (r.kind, r.calls) for name, r in observer.layers.items()}
+    assert found == {
+        "0": ("Linear", 1), "1": ("ReLU", 1),
+        "Sequential 2: 0": ("Linear", 1), "Sequential 2: 1": ("Tanh", 1),
+    }  # fmt: skip
+
+
 def test_a_script_that_lowers_itself_is_refused():
     """Its float32 numbers are not there to compare with."""
     network = torch.amp.auto_mixed_precision(nn.Sequential(nn.Linear(2, 2)), "O2")

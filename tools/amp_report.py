@@ -29,6 +29,7 @@ LARGEST = {"float16": 65504.0, "bfloat16": 3.39e38}
 SMALLEST = {"float16": 2.0**-25, "bfloat16": 2.0**-134}  # at and below half of it: zero
 LOST_BEYOND_ROUNDING = 3.0
 UNDERFLOW_SHARE = 0.01
+MOST_NETWORKS = 20
 
 
 @dataclass
@@ -100,13 +101,16 @@ class Observer:
     Attributes:
         level: "O2" or "O3".
         dtype: "float16" or "bfloat16".
-        steps: how many calls are watched.
+        steps: how many calls of each network are watched.
+        networks: the networks, and how many calls of each were.
+        layers: by name; those of a second network as "Net 2: name".
     """
 
     level: str = "O2"
     dtype: str = "float16"
     steps: int = 5
-    seen: int = 0
+    networks: list[list[Any]] = field(default_factory=list)
+    label: str = ""
     layers: dict[str, LayerReport] = field(default_factory=dict)
     busy: bool = False
 
@@ -121,10 +125,10 @@ class Observer:
         plain = before[0]
 
         def watched(module: Any, *args: Any, **kwargs: Any) -> Any:
-            if self.busy or self.seen >= self.steps or not module.training:
+            if self.busy or not module.training or next(module.parameters(), None) is None:
                 return plain(module, *args, **kwargs)
-            if next(module.parameters(), None) is None:
-                return plain(module, *args, **kwargs)
+            if not self._begins(module):
+                return self._unwatched(plain, module, args, kwargs)
             return self.observe(module, plain, args, kwargs)
 
         def uncompiled(jitted: Any, *args: Any, **kwargs: Any) -> Any:
@@ -135,6 +139,34 @@ class Observer:
             yield self
         finally:
             kinds[0].__call__, kinds[1].__call__ = before
+
+    def _unwatched(self, call: Callable[..., Any], network: Any, args: Any, kwargs: Any) -> Any:
+        """The call's result; the networks inside of it are no networks of their own."""
+        self.busy = True
+        try:
+            return call(network, *args, **kwargs)
+        finally:
+            self.busy = False
+
+    @property
+    def seen(self) -> int:
+        """The calls of the network that was called most."""
+        return max((calls for _, calls in self.networks), default=0)
+
+    def _begins(self, network: Any) -> bool:
+        """Whether this call of a network is to be watched."""
+        place = next((i for i, row in enumerate(self.networks) if row[0] is network), None)
+        if place is None:
+            place = len(self.networks)
+            if place == MOST_NETWORKS:
+                return False
+            self.networks.append([network, 0])
+        row = self.networks[place]
+        if row[1] == self.steps:
+            return False
+        row[1] += 1
+        self.label = f"{type(network).__name__} {place + 1}: " if place else ""
+        return True
 
     def observe(self, network: Any, call: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         """The call's result; what its layers do is taken down."""
@@ -147,7 +179,6 @@ class Observer:
                 "without auto_mixed_precision"
             )
         self.busy = True
-        self.seen += 1
         try:
             dtype = getattr(torch, self.dtype)
             lowered = auto_mixed_precision(copy.deepcopy(network), self.level, dtype)
@@ -171,7 +202,7 @@ class Observer:
             self.busy = False
 
     def _report(self, name: str, module: Any) -> LayerReport:
-        key = name or type(module).__name__
+        key = self.label + (name or type(module).__name__)
         return self.layers.setdefault(key, LayerReport(key, type(module).__name__))
 
     def _reference(self, dtype: Any) -> Any:

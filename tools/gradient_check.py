@@ -5,6 +5,7 @@ leaves it in `grad`, and as central differences of the values say.
 """
 
 import argparse
+import copy
 import importlib.util
 import inspect
 import sys
@@ -18,6 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from mindtorch.module_hooker import torch_as_mindtorch
+
+from .script import report_failure
 
 __all__ = ["add_arguments", "main"]
 
@@ -47,8 +50,18 @@ def _load(path: Path) -> ModuleType:
     if spec is None or spec.loader is None or not path.is_file():
         raise UsageError(f"cannot open {str(path)!r}")
     module = importlib.util.module_from_spec(spec)
+    sys.modules.setdefault(path.stem, module)  # dataclasses look there
     sys.path.insert(0, str(path.resolve().parent))
-    spec.loader.exec_module(module)
+    before, sys.argv = sys.argv, [str(path)]
+    try:
+        spec.loader.exec_module(module)
+    except SystemExit as error:
+        raise UsageError(
+            f"{path} ends while it is imported, with {error.code!r}; put what it runs under "
+            'if __name__ == "__main__"'
+        ) from None
+    finally:
+        sys.argv = before
     return module
 
 
@@ -60,29 +73,48 @@ def _function(target: str) -> Callable[..., Any]:
     function: Any = getattr(module, name, None)
     if not callable(function):
         raise UsageError(f"{path} has no function {name!r}")
+    from mindtorch import torch
+
+    if isinstance(function, torch.nn.Module):
+        function = copy.deepcopy(function).double()
     result: Callable[..., Any] = function
     return result
 
 
+def _size(text: str) -> tuple[int, ...]:
+    try:
+        return () if text == "scalar" else tuple(int(n) for n in text.split("x"))
+    except ValueError:
+        raise UsageError(f"--shape {text}: lengths joined by x, such as 2x3, or scalar") from None
+
+
 def _arguments(function: Callable[..., Any], shapes: list[str], seed: int) -> list[Any]:
-    """Float64 tensors: drawn for the shapes, or the function's defaults."""
+    """Float64 tensors: drawn for the shapes, or the function's defaults; integers stay."""
     from mindtorch import torch
 
     if shapes:
         draw = np.random.default_rng(seed)
-        sizes = [() if s == "scalar" else tuple(int(n) for n in s.split("x")) for s in shapes]
+        sizes = [_size(text) for text in shapes]
+        try:
+            inspect.signature(function).bind(*sizes)
+        except TypeError as error:
+            raise UsageError(f"{len(sizes)} --shape given: {error}") from None
         return [torch.from_numpy(np.asarray(draw.standard_normal(size))) for size in sizes]
     given = [p.default for p in inspect.signature(function).parameters.values()]
     tensors = [v for v in given if isinstance(v, torch.Tensor)]
     if not tensors or len(tensors) != len(given):
         raise UsageError("give a --shape for each argument, or the function tensors as defaults")
-    return [v.detach().to(torch.float64) for v in tensors]
+    if not any(v.is_floating_point() for v in tensors):
+        raise UsageError("none of the defaults is a tensor of floating-point numbers")
+    return [v.detach().double() if v.is_floating_point() else v for v in tensors]
 
 
-def _differences(function: Callable[..., float], arrays: list[Any]) -> list[Any]:
-    """Central differences of the value by each element of each array."""
+def _differences(
+    function: Callable[..., float], arrays: list[Any], places: tuple[int, ...]
+) -> list[Any]:
+    """Central differences of the value by each element of the arrays at the places."""
     result = []
-    for array in arrays:
+    for array in (arrays[i] for i in places):
         slopes = np.empty_like(array)
         for place in np.ndindex(array.shape):
             held = array[place]
@@ -105,13 +137,18 @@ def _gradients(function: Callable[..., Any], inputs: list[Any]) -> dict[str, lis
     def total(*args: Any) -> Any:
         result = function(*args)
         parts = result if isinstance(result, (tuple, list)) else (result,)
+        if not parts or not all(isinstance(part, torch.Tensor) for part in parts):
+            raise UsageError("the function returns something else than tensors")
         return sum(part.sum() for part in parts)
 
-    positions = tuple(range(len(inputs)))
+    positions = tuple(i for i, x in enumerate(inputs) if x.is_floating_point())
+    leaves = [x.clone().requires_grad_() if x.is_floating_point() else x for x in inputs]
+    reached = total(*leaves)
+    if not reached.requires_grad:
+        raise UsageError("the function's result requires no gradient: nothing leads to it")
+    reached.backward()
     _, found = value_and_grad(total, positions)(*inputs)
-    listed = [found] if len(inputs) == 1 else list(found)
-    leaves = [x.clone().requires_grad_() for x in inputs]
-    total(*leaves).backward()
+    listed = [found] if len(positions) == 1 else list(found)
 
     def value(*arrays: Any) -> float:
         with torch.no_grad():
@@ -121,9 +158,11 @@ def _gradients(function: Callable[..., Any], inputs: list[Any]) -> dict[str, lis
     return {
         "value_and_grad": [g.detach().numpy() for g in listed],
         "backward": [
-            np.zeros(x.shape) if x.grad is None else x.grad.numpy() for x in leaves
+            np.zeros(x.shape) if x.grad is None else x.grad.numpy()
+            for x in (leaves[i] for i in positions)
         ],
-        "differences": _differences(value, arrays),
+        "differences": _differences(value, arrays, positions),
+        "positions": list(positions),
     }  # fmt: skip
 
 
@@ -145,11 +184,15 @@ def main(options: argparse.Namespace) -> int:
     except UsageError as error:
         print(f"mindtorch gradcheck: {error}", file=sys.stderr)
         return 2
+    except Exception as error:
+        report_failure(error)
+        print(f"mindtorch gradcheck: {options.target} raised", file=sys.stderr)
+        return 2
     table = Table("argument", "shape", "backward", "differences", title="Largest difference of "
                   "value_and_grad from", title_justify="left")  # fmt: skip
     agree = True
     rows = zip(found["value_and_grad"], found["backward"], found["differences"], strict=True)
-    for place, (ours, theirs, slopes) in enumerate(rows):
+    for place, (ours, theirs, slopes) in zip(found["positions"], rows, strict=True):
         apart = _apart(ours, theirs), _apart(ours, slopes)
         agree &= apart[0] <= 1e-12 and apart[1] <= options.tolerance
         table.add_row(str(place), str(np.shape(ours)), *(f"{value:.1e}" for value in apart))
