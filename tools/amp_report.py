@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from .arguments import count
+
 __all__ = ["LayerReport", "Observer", "add_arguments", "main"]
 
 SINGLE_BITS = 24.0
@@ -328,7 +330,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
     parser.add_argument("--level", choices=["O2", "O3"], default="O2")
     parser.add_argument("--dtype", choices=list(BITS), default="float16")
-    parser.add_argument("--steps", type=int, default=5, help="calls to watch (default 5)")
+    parser.add_argument("--steps", type=count, default=5, help="calls to watch (default 5)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the numbers as JSON")
     parser.add_argument("script", type=Path)
     parser.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")

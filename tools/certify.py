@@ -11,6 +11,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from .arguments import count, count_or_none, seed
 from .certificates import (
     FLOOR,
     GRADIENT_FLOOR,
@@ -42,10 +43,12 @@ class _FailedError(Exception):
 
 
 def add_certify_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--steps", type=int, default=10, help="steps to certify (10)")
-    parser.add_argument("--seed", type=int, default=0, help="of the run (0)")
-    parser.add_argument("--threads", type=int, default=1, help="of the run (1)")
-    parser.add_argument("--runs", type=int, default=2, help="moved runs that measure rounding (2)")
+    parser.add_argument("--steps", type=count, default=10, help="steps to certify (10)")
+    parser.add_argument("--seed", type=seed, default=0, help="of the run (0)")
+    parser.add_argument("--threads", type=count, default=1, help="of the run (1)")
+    parser.add_argument(
+        "--runs", type=count_or_none, default=2, help="moved runs that measure rounding (2)"
+    )
     parser.add_argument(
         "-o", "--output", type=Path, help="the file; SCRIPT.certificate.json unless given"
     )
@@ -169,8 +172,8 @@ def _rows(found: list[Difference], certificate: Certificate) -> list[tuple[str, 
             f"{losses[-1].theirs:.9g}" if losses else "-",
             f"{max(e.distance for e in losses):.4g}" if losses else "-",
             f"{max(e.distance for e in others):.4g}" if others else "-",
-            largest.what if largest is not None and largest.distance else "none",
-            "no" if any(each.wrong for each in own) else "yes",
+            largest.what if largest is not None and largest.distance else "none" if own else "-",
+            "no" if any(each.wrong for each in own) else "yes" if own else "-",
         ))  # fmt: skip
     return rows
 
@@ -218,6 +221,9 @@ def verify(options: argparse.Namespace) -> int:
     except _FailedError as error:
         print(f"mindtorch verify: {error}", file=sys.stderr)
         return error.status
+    except OSError as error:  # e.g. no room for the working directory
+        print(f"mindtorch verify: {error}", file=sys.stderr)
+        return 2
     found, told = check(ours, certificate)
     if options.json:
         print(_as_json(found, told, certificate))

@@ -19,6 +19,7 @@ from itertools import islice
 from pathlib import Path
 
 from .agreement import ENDINGS, FOLLOWS, ROUNDING, Agreement, Difference
+from .arguments import count, seed, size
 from .comparison import compare_sides
 from .distance import Side
 from .outcome import Outcome
@@ -40,20 +41,20 @@ ITEM = {"float64": 8, "complex64": 8, "int64": 8, "float32": 4, "int32": 4, "bfl
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """The options of the command."""
-    parser.add_argument("--seed", type=int, default=0, help="for scripts that set none (default 0)")
+    parser.add_argument("--seed", type=seed, default=0, help="for scripts that set none (0)")
     parser.add_argument(
         "--tolerance",
         type=positive,
         default=1e-4,
         help="relative difference allowed to a loss (default 1e-4); a tenth in the first step",
     )
-    parser.add_argument("--steps", type=int, metavar="N", help="watch only the first N steps")
+    parser.add_argument("--steps", type=count, metavar="N", help="watch only the first N steps")
     parser.add_argument("--only", metavar="PATTERN", help="watch only modules named like path.*")
     dtypes = ("float32", "float64")
     parser.add_argument("--dtype", choices=dtypes, help="default dtype, batches and model inputs")
     parser.add_argument("--amp", action="store_true", help="call models under bfloat16 autocast")
     parser.add_argument("--graph", action="store_true", help="compile models on the second side")
-    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)), metavar="N")
+    parser.add_argument("--threads", type=count, default=len(os.sched_getaffinity(0)), metavar="N")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write the report as a page")
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the records of both sides")
@@ -61,7 +62,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     # Two runs of one library must agree: that is how the comparison itself is tested.
     parser.add_argument("--sides", default="torch,mindtorch", help=argparse.SUPPRESS)
     parser.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="end a run that takes longer"
+        "--timeout", type=size, metavar="SECONDS", help="end a run that takes longer"
     )
     parser.add_argument(
         "-m", "--module", action="store_true", help="SCRIPT is a module's name, as of python -m"
@@ -241,12 +242,6 @@ def refused(options: argparse.Namespace) -> str:
     """Why nothing can be run, or ''."""
     if not options.module and not options.script.is_file():
         return f"there is no script {str(options.script)!r}"
-    if options.steps is not None and options.steps < 1:
-        return f"--steps must be positive, got {options.steps}"
-    if options.threads < 1:
-        return f"--threads must be positive, got {options.threads}"
-    if options.timeout is not None and not options.timeout > 0:
-        return f"--timeout must be positive, got {options.timeout:g}"
     return missing_torch() if "torch" in options.sides.split(",") else ""
 
 

@@ -20,6 +20,7 @@ from rich.table import Table
 
 from mindtorch.module_hooker import torch_as_mindtorch
 
+from .arguments import seed, size
 from .script import report_failure
 
 __all__ = ["add_arguments", "main"]
@@ -34,9 +35,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="the shape of an argument, once for each (scalar for a 0-d one); without shapes the "
         "function's defaults are used",
     )  # fmt: skip
-    parser.add_argument("--seed", type=int, default=0, help="of the arguments that are drawn")
+    parser.add_argument("--seed", type=seed, default=0, help="of the arguments that are drawn")
     parser.add_argument(
-        "--tolerance", type=float, default=1e-6,
+        "--tolerance", type=size, default=1e-6,
         help="largest relative difference to central differences (default 1e-6)",
     )  # fmt: skip
 

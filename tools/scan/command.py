@@ -6,6 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
+from mindtorch.tools.arguments import size
+
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
 
 DESCRIPTION = """Read the Python files and notebooks below PATH, run none of them, and list the
@@ -23,7 +25,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="leave out files or folders of this name, or path below PATH",
     )  # fmt: skip
     parser.add_argument(
-        "--max-size", type=float, default=4.0, metavar="MIB", help="largest file read (4)"
+        "--max-size", type=size, default=4.0, metavar="MIB", help="largest file read (4)"
     )
     parser.add_argument(
         "--fix", action="store_true", help="print the import line's patch for files that are run"
