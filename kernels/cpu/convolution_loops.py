@@ -116,7 +116,8 @@ def _pack_channels(width: int) -> Any:
                     transpose_block(block, 0, 8, source, c * count + k, count)
                     for j in range(8):
                         to = places[k + j] * width + c
-                        target[to : to + 8] = block[8 * j : 8 * j + 8]
+                        for i in range(8):
+                            target[to + i] = block[8 * j + i]
             for k in range(count):
                 to = places[k] * width
                 for c in range(full if k < even else 0, valid):

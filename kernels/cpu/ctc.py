@@ -120,7 +120,8 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
                         held[total - 2] = own[total - 2]
                 else:
                     advance(beta[:total], held, held[1:], held[2:], gates[2:], own)
-                    held[:total] = beta[:total]
+                    for s in range(total):
+                        held[s] = beta[s]
                 weights(beta[:total], alpha[b, t], held, own, loss[b])
                 shares[:] = 0
                 for s in range(total):

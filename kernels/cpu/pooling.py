@@ -53,7 +53,8 @@ def _max(
                         room[to + i] = image[at + i]
             image = room
         best[:] = lowest
-        taps[:count] = firsts
+        for q in range(count):
+            taps[q] = firsts[q]
         for first in range(0, steps.size, ahead):
             last = min(first + ahead, steps.size)
             for tap in range(first, last):
