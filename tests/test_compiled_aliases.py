@@ -104,3 +104,45 @@ def test_programs_over_shared_memory_leave_what_eager_ones_leave(seeds: range, k
     """Views that were made before, written to and read together in one op."""
     differences = [seed for seed in seeds if repr(left(seed, kind)) != repr(left(seed, "eager"))]
     assert not differences
+
+
+VIEWS: list[Callable[[Any], Any]] = [
+    lambda x: x.t()[:2], lambda x: x[:, 1:3], lambda x: x[::2], lambda x: x.t()[1],
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("view", VIEWS)
+def test_a_part_with_gaps_is_written_to(view: Any, kind: str) -> None:
+    """What waited was laid out without the gaps, and the write did not fit."""
+
+    def results(kind: str) -> list[Any]:
+        base = torch.arange(24.0).reshape(6, 4).clone()
+        part = view(base)
+
+        def step() -> float:
+            part.mul_(0.5)
+            part.add_(1)
+            return part.sum().item()
+
+        call = wrapped(kind)(step)
+        with running(kind):
+            return [*[call() for _ in range(3)], base.tolist()]
+
+    assert results(kind) == results("eager")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_parts_of_one_memory_are_read_in_one_op(kind: str) -> None:
+    """Meeting the second one ran what waited, which the first one's value belonged to."""
+    x = torch.arange(12.0).reshape(4, 3).clone()
+    a, b, c = x[0], x[1], x[2]
+
+    def call() -> list[Any]:
+        made = a - b, torch.where(b > 0, a, c), torch.stack([c, a, b]), torch.addcmul(c, a, b)
+        return [each.tolist() for each in made]
+
+    expected = call()
+    function = wrapped(kind)(call)
+    with running(kind):
+        assert [function() for _ in range(3)] == [expected] * 3

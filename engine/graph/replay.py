@@ -224,6 +224,8 @@ class Replay(Trace):
 
     def _write(self, target: Tensor, source: Tensor) -> Tensor:
         self._remember(target)
+        if not self.storages[id(target._shared.memory)].base_aval.dense:
+            raise TracingError("a write to memory that was read with gaps")
         return super()._write(target, source)
 
     def _from_outside(self, described: Any, tensor: Tensor) -> Value:
