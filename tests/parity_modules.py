@@ -180,12 +180,15 @@ class ModuleCase:
 
     def build(self) -> tuple[Any, Any]:
         args, kwargs = self.make
-        kwargs = {**self.places, **kwargs}
         torch.manual_seed(SEED)
-        theirs = getattr(torch.nn, self.name)(*args, **kwargs)
+        theirs = getattr(torch.nn, self.name)(*args, **{**self.places, **kwargs})
+        return theirs.train(self.training), self.build_ours()
+
+    def build_ours(self) -> Any:
+        args, kwargs = self.make
         ours.manual_seed(SEED)
-        mine = getattr(ours.nn, self.name)(*convert(args), **convert(kwargs))
-        return theirs.train(self.training), mine.train(self.training)
+        mine = getattr(ours.nn, self.name)(*convert(args), **convert({**self.places, **kwargs}))
+        return mine.train(self.training)
 
     def aspects(self) -> Iterator[tuple[str, str]]:
         """(aspect, what differs) for each aspect, in order."""

@@ -154,3 +154,27 @@ def test_traces_take_examples_by_place_or_by_name() -> None:
     torch.jit.trace(f, example_kwarg_inputs={"a": one, "b": one})
     with pytest.raises(RuntimeError, match="should be given, but not both"):
         torch.jit.trace(f)
+
+
+def test_scripted_modules_are_script_modules() -> None:
+    """Programs ask, to know whether a module can be saved as one."""
+    plain = torch.nn.Linear(2, 2)
+    assert not isinstance(plain, torch.jit.ScriptModule)
+    assert isinstance(torch.jit.script(torch.nn.Linear(2, 2)), torch.jit.ScriptModule)
+    traced = torch.jit.trace(torch.nn.Linear(2, 2), torch.ones(1, 2))
+    assert isinstance(traced, torch.jit.ScriptModule)
+
+
+def test_execution_without_optimization_compiles_nothing() -> None:
+    """Each call in the block runs the Python code."""
+    runs = []
+
+    @torch.jit.script
+    def call(x: Any) -> Any:
+        runs.append(1)
+        return x * 2
+
+    with torch.jit.optimized_execution(False):
+        for _ in range(3):
+            assert call(torch.ones(2)).tolist() == [2, 2]
+    assert len(runs) == 3 and not call.traces

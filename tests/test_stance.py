@@ -103,3 +103,25 @@ def test_a_cell_given_to_jit_is_compiled() -> None:
     x = ms.Tensor([[1.0, 2.0]])
     assert cell(x).asnumpy().tolist() == cell.construct(x).asnumpy().tolist()
     assert cell._compiled_call_impl.traces == 1
+
+
+def test_a_choice_and_a_loop_that_tensors_steer() -> None:
+    """torch.cond and while_loop, eagerly and compiled."""
+    from mindtorch.torch._higher_order_ops import while_loop
+
+    def chosen(x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: x.sin(), lambda x: x - 1, (x,))
+
+    def repeated(x: Any) -> Any:
+        return while_loop(lambda i, x: i < 3, lambda i, x: (i + 1, x * 2), (torch.tensor(0), x))
+
+    for wrap in (lambda f: f, torch.compile):
+        call, loop = wrap(chosen), wrap(repeated)
+        for value in (-1.0, 2.0, -3.0):
+            x = torch.tensor([value])
+            assert call(x).tolist() == (x.sin() if value > 0 else x - 1).tolist()
+            assert [each.tolist() for each in loop(x)] == [3, [8 * value]]
+    with pytest.raises(RuntimeError, match="single-element tensor"):
+        torch.cond(torch.ones(2), lambda: 1, lambda: 2)
+    with pytest.raises(RuntimeError, match="only consists of tensor leaves"):
+        torch.cond(torch.tensor(True), lambda x: x, lambda x: x, (3,))

@@ -24,6 +24,7 @@ from typing import Any
 from .. import inplace, tape
 from ..core import Op, graph_under_way, state
 from ..tensor import Storage, Tensor, captures, capturing
+from ..vmap import redraw
 from .alive import alive
 from .ir import Graph, Value
 from .segment import ARGUMENT, CAPTURED, CONSTANT, MADE, HostCall, Place, Segment, Source, compiled
@@ -198,6 +199,14 @@ class Capture(Trace):
         except TracingError as error:
             self.leave(str(error))
             return inplace.copy_(target, source)
+
+    def redraw(self, target: Tensor, fill: Any, inputs: Any) -> None:
+        try:
+            super().redraw(target, fill, inputs)
+        except TracingError as error:
+            self.leave(str(error))
+            redraw(target, fill, *inputs)
+            target._shared.version -= 1
 
     # --- data -----------------------------------------------------------------------------------
 

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backward_pass, tape
+from .. import backward_pass, inplace, tape
 from ..aval import aval
 from ..core import GRAD, Op, state
 from ..device import cpu
@@ -36,6 +36,7 @@ from .trace import (
     Trace,
     TracingError,
     _plan_without_kernel,
+    _strong,
     _Written,
     check_type,
     refuse_data,
@@ -150,6 +151,18 @@ class Replay(Trace):
             record = self._capture(tensor, storage)
         return super().value_of(tensor)
 
+    def values_of(self, inputs: Any) -> tuple[Any, ...]:
+        """The values that an op's inputs have now.
+
+        Raises:
+            TracingError: to have a later one, what waited was run, which the earlier belong to.
+        """
+        began = self.began
+        values = super().values_of(inputs)
+        if self.began != began and len(values) > 1:
+            raise TracingError("parts of one memory that were not read together before")
+        return values
+
     def _widen(self, tensor: Tensor) -> None:
         """Remember that more of the memory is needed than its first tensor shows."""
         first = self.firsts.get(id(tensor._shared.memory))
@@ -211,6 +224,8 @@ class Replay(Trace):
 
     def _write(self, target: Tensor, source: Tensor) -> Tensor:
         self._remember(target)
+        if not self.storages[id(target._shared.memory)].base_aval.dense:
+            raise TracingError("a write to memory that was read with gaps")
         return super()._write(target, source)
 
     def _from_outside(self, described: Any, tensor: Tensor) -> Value:
@@ -259,7 +274,11 @@ class Replay(Trace):
 
     def draw(self, described: Any, fill: Any, inputs: Any) -> Tensor:
         with self._any_size():
-            values = tuple([self.value_of(x) for x in inputs])
+            try:
+                values = self.values_of(inputs)
+            except TracingError:
+                self.flush()
+                values = self.values_of([_copied(x) for x in inputs])
         self.fills.append(fill)
         for entry in self.at.children:
             if entry.op is DRAW and entry.inputs == values and (
@@ -290,7 +309,7 @@ class Replay(Trace):
         if params.get("check") or may_fail(op, inputs, params, self._elements):
             return self.outside(op, *inputs, **params)
         try:
-            values = tuple([None if x is None else self.value_of(x) for x in inputs])
+            values = self.values_of(inputs)
         except _LargeError:
             return self._with_large(op, inputs, params)
         except TracingError:
@@ -337,8 +356,6 @@ class Replay(Trace):
             self.large = before
 
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
-        from .. import inplace
-
         if self._shown(target):
             return self.outside(inplace.apply_in_place, op, target, *inputs, **params)
         try:
@@ -348,8 +365,6 @@ class Replay(Trace):
         return self._written_to(target)
 
     def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
-        from .. import inplace
-
         if self._shown(target):
             return self.outside(inplace.copy_, target, source)
         try:
@@ -370,10 +385,16 @@ class Replay(Trace):
         return target
 
     def redraw(self, target: Tensor, fill: Any, inputs: Any) -> None:
-        if self._shown(target):
+        if self._shown(target) or not target.aval.dense:
             self.outside(redraw, target, fill, *inputs)
+            target._shared.version -= 1
             return
-        super().redraw(target, fill, inputs)
+        drawn = self.draw(_strong(target.aval), fill, inputs)
+        try:
+            self._write(target, drawn)
+        except TracingError:
+            self.outside(inplace.copy_, target, drawn)
+        target._shared.version -= 1
         self._written_to(target)
 
     def _remember_leaves(self, inputs: Any) -> None:

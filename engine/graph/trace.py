@@ -129,6 +129,10 @@ class Trace:
             tensor.__dict__["_trace_stamp"] = record.count
         return value
 
+    def values_of(self, inputs: Any) -> tuple[Any, ...]:
+        """The values that an op's inputs have now, None for those that are absent."""
+        return tuple([None if x is None else self.value_of(x) for x in inputs])
+
     def _derive(self, tensor: Tensor, record: _Written) -> Value:
         from ..ops.movement import as_strided
 
@@ -172,7 +176,7 @@ class Trace:
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
         """Write down ``op(*inputs)`` and record it on the tape."""
-        values = tuple([None if x is None else self.value_of(x) for x in inputs])
+        values = self.values_of(inputs)
         derived = op.aval(*[None if v is None else v.aval for v in values], **params)
         outputs = self._append(op, values, params, derived)
         plan = _plan_without_kernel(inputs, outputs)
@@ -233,8 +237,7 @@ class Trace:
             source = expand(source, shape=target.aval.shape)
         if source.aval.dtype is not target.aval.dtype:
             source = cast(source, dtype=target.aval.dtype)
-        value = self.value_of(source)
-        self.value_of(target)
+        value, _ = self.values_of((source, target))
         record = self.storages[id(target._shared.memory)]
         place = tuple(sorted(record.place(target).items()))
         chain = ((as_strided, place),)
@@ -267,15 +270,17 @@ class Trace:
     # --- random numbers -------------------------------------------------------------------------
 
     def draw(self, described: Any, fill: Any, inputs: Any) -> Tensor:
-        values = tuple(self.value_of(x) for x in inputs)
+        values = self.values_of(inputs)
         value = self.graph.value(described)
         params = {"described": described, "fill": fill}
         self.graph.nodes.append(Node(DRAW, values, params, (value,)))
         return self._tensor(value)
 
     def redraw(self, target: Tensor, fill: Any, inputs: Any) -> None:
-        described = _strong(aval(target.aval.shape, target.aval.dtype, None, target.aval.device))
-        self._write(target, self.draw(described, fill, inputs))
+        """Overwrite ``target``, whose layout decides which element gets which number."""
+        if not target.aval.dense:
+            raise TracingError("random numbers in memory with gaps")
+        self._write(target, self.draw(_strong(target.aval), fill, inputs))
         target._shared.version -= 1
 
     # --- the end ------------------------------------------------------------------------------

@@ -131,6 +131,7 @@ _LAZY = (
 )  # fmt: skip
 _LAZY_NAMES = {
     "save": "serialization", "load": "serialization", "compile": "compiler._compile",
+    "cond": "_higher_order_ops.cond",
     "UntypedStorage": "storage", "TypedStorage": "storage", "autocast": "amp",
     "vmap": "func", "GradScaler": "amp", "Stream": "_streams",
     "Event": "_streams", "from_dlpack": "utils.dlpack", "to_dlpack": "utils.dlpack",

@@ -8,11 +8,39 @@ from typing import Any
 from mindtorch.engine.graph.jit import policy
 
 from ._compile import compile as compile
+from ._hints import keep_tensor_guards_unsafe as keep_tensor_guards_unsafe
+from ._hints import nested_compile_region as nested_compile_region
+from ._hints import skip_all_guards_unsafe as skip_all_guards_unsafe
+from ._hints import skip_guard_on_all_nn_modules_unsafe as skip_guard_on_all_nn_modules_unsafe
+from ._hints import skip_guard_on_globals_unsafe as skip_guard_on_globals_unsafe
+from ._hints import (
+    skip_guard_on_inbuilt_nn_modules_unsafe as skip_guard_on_inbuilt_nn_modules_unsafe,
+)
+from ._hints import substitute_in_graph as substitute_in_graph
+from ._hints import wrap_numpy as wrap_numpy
 
 __all__ = [
-    "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
-    "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting", "list_backends",
-    "reset", "set_default_backend", "set_stance",
+    "allow_in_graph",
+    "assume_constant_result",
+    "compile",
+    "cudagraph_mark_step_begin",
+    "disable",
+    "get_default_backend",
+    "is_compiling",
+    "is_dynamo_compiling",
+    "is_exporting",
+    "keep_tensor_guards_unsafe",
+    "list_backends",
+    "nested_compile_region",
+    "reset",
+    "set_default_backend",
+    "set_stance",
+    "skip_all_guards_unsafe",
+    "skip_guard_on_all_nn_modules_unsafe",
+    "skip_guard_on_globals_unsafe",
+    "skip_guard_on_inbuilt_nn_modules_unsafe",
+    "substitute_in_graph",
+    "wrap_numpy",
 ]  # fmt: skip
 
 _default_backend = "inductor"

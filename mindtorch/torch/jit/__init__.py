@@ -8,9 +8,11 @@ are compiled in place. `save` and `load` keep the Python object; files of TorchS
 from __future__ import annotations
 
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 
+from mindtorch.engine.graph.jit import policy
 from mindtorch.torch._absent import absent_class, absent_function
 from mindtorch.torch.nn import Module
 
@@ -40,6 +42,7 @@ __all__ = [
     "isinstance",
     "load",
     "optimize_for_inference",
+    "optimized_execution",
     "save",
     "script",
     "script_if_tracing",
@@ -269,12 +272,31 @@ def fork(func: Callable[..., Any], *args: Any, **kwargs: Any) -> Future:
     return Future(func(*args, **kwargs))
 
 
+@contextmanager
+def optimized_execution(should_optimize: bool) -> Iterator[None]:
+    """A block in which functions run compiled, or op by op where ``should_optimize`` is False."""
+    before, policy.disabled = policy.disabled, not should_optimize
+    try:
+        yield
+    finally:
+        policy.disabled = before
+
+
 def wait(future: Future) -> Any:
     """The value of a `fork`."""
     return future.wait()
 
 
-class ScriptModule(Module):
+class _Scripted(type):
+    """Modules that were scripted or traced, in place, are script modules, too."""
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return super().__instancecheck__(instance) or (
+            cls is ScriptModule and _isinstance(instance, Module) and "save" in instance.__dict__
+        )
+
+
+class ScriptModule(Module, metaclass=_Scripted):
     """The base of modules whose methods are marked as scripts; they run as Python."""
 
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
