@@ -25,18 +25,42 @@ def _check(name: str, *inputs: Any) -> None:
     np.testing.assert_array_equal(found.numpy(), expected.numpy())
 
 
+def _table() -> Any:
+    return (mt.arange(40) / 41 + 0.01).half().reshape(5, 8)
+
+
+def _rows() -> tuple[Any, Any]:
+    return (mt.arange(5) / 5 + 0.1).half(), (mt.arange(5) / 4 + 0.3).half()
+
+
+def _one_of_four(names: list[str]) -> list[Any]:
+    """The others are exhaustive: each layout is a kernel to be compiled."""
+    every = pytest.mark.exhaustive
+    return [n if i % 4 == 0 else pytest.param(n, marks=every) for i, n in enumerate(names)]
+
+
 @pytest.mark.parametrize("name", UNARY)
 def test_float16_is_float32_rounded_once(name: str) -> None:
-    """Contiguous and strided loops alike, for half numbers between 0 and 1."""
-    x = (mt.arange(40) / 41 + 0.01).half().reshape(5, 8)
-    _check(name, x)
-    _check(name, x[:, ::2])
+    """In a contiguous loop, for half numbers between 0 and 1."""
+    _check(name, _table())
+
+
+@pytest.mark.parametrize("name", _one_of_four(UNARY))
+def test_float16_is_float32_rounded_once_in_strided_loops(name: str) -> None:
+    """They are not vectorised."""
+    _check(name, _table()[:, ::2])
 
 
 @pytest.mark.parametrize("name", BINARY)
 def test_float16_of_two_inputs_is_float32_rounded_once(name: str) -> None:
     """Broadcast ones included: that loop called a library function that is not there."""
-    x, y = (mt.arange(5) / 5 + 0.1).half(), (mt.arange(5) / 4 + 0.3).half()
+    x, y = _rows()
     _check(name, x, y)
     _check(name, x.unsqueeze(1), y)
+
+
+@pytest.mark.parametrize("name", _one_of_four(BINARY))
+def test_float16_of_two_inputs_is_float32_rounded_once_in_strided_loops(name: str) -> None:
+    """A transposed input beside one that is repeated along both axes."""
+    x, y = _rows()
     _check(name, x.expand(5, 5).t(), y[:1])

@@ -1,4 +1,8 @@
-"""Activation functions."""
+"""Activation functions.
+
+They are functions of each element x of ``input``, of any shape, unless they take a ``dim``. With
+``inplace`` the result is written into ``input``, as the names that end in ``_`` do.
+"""
 
 from __future__ import annotations
 
@@ -152,7 +156,15 @@ def celu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
 
 @with_out
 def gelu(input: Any, approximate: str = "none") -> Any:  # noqa: A002
-    """x * P(N(0, 1) < x), or its approximation by tanh."""
+    """x * P(N(0, 1) < x), or its approximation by tanh.
+
+    Args:
+        input: x.
+        approximate: "none", or "tanh" for x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x**3))) / 2.
+
+    Raises:
+        RuntimeError: for another ``approximate``.
+    """
     if approximate == "none":
         return _run(activations.gelu, False, input)
     if approximate == "tanh":
@@ -237,7 +249,14 @@ def rrelu(
     training: bool = False,
     inplace: bool = False,
 ) -> Any:
-    """x where x >= 0, else x times a slope drawn from [lower, upper) (their mean in evaluation)."""
+    """x where x >= 0, else x times a slope drawn from [lower, upper) (their mean in evaluation).
+
+    Args:
+        input: x.
+        lower, upper: bounds of the slope; RuntimeError where the lower one is greater.
+        training: draw a slope for each element.
+        inplace: write into ``input``.
+    """
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
@@ -260,7 +279,11 @@ def rrelu_(
 
 
 def glu(input: Any, dim: int = -1) -> Any:  # noqa: A002
-    """a * sigmoid(b) where a and b are the halves of ``input`` along ``dim``."""
+    """a * sigmoid(b) where a and b are the halves of ``input`` along ``dim``.
+
+    Raises:
+        RuntimeError: for a 0-d ``input``, and one of odd length along ``dim``.
+    """
     if input.dim() == 0:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     axis = normalize_axis(dim, input.dim())
@@ -292,7 +315,16 @@ def _along(op: Any, x: Any, dim: int, dtype: Any) -> Any:
 
 
 def softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
-    """exp(x) / sum(exp(x)) along ``dim``."""
+    """exp(x) / sum(exp(x)) along ``dim``.
+
+    Args:
+        input: x, of any shape.
+        dim: the axis; None chooses 0 for 0, 1 or 3 axes and else 1, with a warning.
+        dtype: a type to which x is cast first.
+
+    Raises:
+        IndexError: for an axis that x does not have.
+    """
     require_tensor(input, "softmax", "input", 1)
     if dim is None:
         dim = _implicit_dim("softmax", input.dim(), _stacklevel)
@@ -300,14 +332,22 @@ def softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
 
 
 def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
-    """:func:`softmax` of ``-input``."""
+    """:func:`softmax` of ``-input``.
+
+    Args:
+        input, dim, dtype: as in :func:`softmax`.
+    """
     if dim is None:
         dim = _implicit_dim("softmin", input.dim(), _stacklevel)
     return _along(softmax_ops.softmax, pointwise.negative(input), dim, dtype)
 
 
 def log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
-    """x - log(sum(exp(x))) along ``dim``."""
+    """x - log(sum(exp(x))) along ``dim``.
+
+    Args:
+        input, dim, dtype: as in :func:`softmax`.
+    """
     require_tensor(input, "log_softmax", "input", 1)
     if dim is None:
         dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
@@ -317,7 +357,15 @@ def log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = 
 def gumbel_softmax(
     logits: Any, tau: float = 1, hard: bool = False, eps: float = 1e-10, dim: int = -1
 ) -> Any:
-    """softmax((logits + gumbel noise) / tau); one-hot in the forward pass when ``hard``."""
+    """softmax((logits + gumbel noise) / tau); one-hot in the forward pass when ``hard``.
+
+    Args:
+        logits: logs of probabilities, unnormalized.
+        tau: the temperature: the smaller, the closer to one-hot.
+        hard: give the one-hot sample, with the gradient of the soft one.
+        eps: has no effect; another than the default warns.
+        dim: the axis of the classes.
+    """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     from .. import empty_like, zeros_like

@@ -144,10 +144,29 @@ def multi_head_attention_forward(
     static_k: Any = None, static_v: Any = None, average_attn_weights: bool = True,
     is_causal: bool = False,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Attention in ``num_heads`` parts; inputs are (L, N, E), or (L, E) without a batch.
+    """Attention in ``num_heads`` parts: softmax(q k^T / sqrt(size) + masks) v of each, joined.
+
+    Args:
+        query: (L, N, E), or (L, E) without a batch.
+        key, value: (S, N, their widths), or without N.
+        embed_dim_to_check: E, of which each part has E / num_heads.
+        in_proj_weight, in_proj_bias: (3 E, E) and (3 E,), one below the other for query, key and
+            value; with ``use_separate_proj_weight`` the weights are ``q_proj_weight``,
+            ``k_proj_weight`` and ``v_proj_weight``.
+        bias_k, bias_v: (1, 1, E), one more key and value for all examples.
+        add_zero_attn: one more key and value of zeros.
+        dropout_p: the share of attention weights that is dropped while ``training``.
+        out_proj_weight, out_proj_bias: (E, E) and (E,), applied to the joined parts.
+        key_padding_mask: (N, S), True (or -inf) at keys to be left out.
+        need_weights: compute the attention weights; without, the faster fused kernel runs.
+        attn_mask: (L, S) or (N * num_heads, L, S), True (or -inf) where attention is barred.
+        static_k, static_v: (N * num_heads, S, E / num_heads), in place of projected ones.
+        average_attn_weights: give the mean over the parts, not those of each.
+        is_causal: a hint that ``attn_mask``, which must be given, is causal.
 
     Returns:
-        the output, and the attention weights (None unless ``need_weights``).
+        the output, of the query's shape; the attention weights, (N, L, S) or (N, num_heads, L, S),
+        None unless ``need_weights``.
     """
     batched = query.dim() == 3
     if not batched:
@@ -162,9 +181,7 @@ def multi_head_attention_forward(
             f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}"
         )
     if is_causal and attn_mask is None:
-        raise RuntimeError(
-            "Need attn_mask if specifying the is_causal hint."
-        )
+        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
     weights = in_proj_weight
     if use_separate_proj_weight:
         weights = (q_proj_weight, k_proj_weight, v_proj_weight)
@@ -174,33 +191,17 @@ def multi_head_attention_forward(
     attn_mask = _as_float_mask(attn_mask, q, "attn_mask")
     padding = _as_float_mask(key_padding_mask, q, "key_padding_mask")
     if bias_k is not None:
-        for name, static in (("key", static_k), ("value", static_v)):
-            if static is not None:
-                raise AssertionError(f"bias cannot be added to static {name}.")
-        from .. import cat
-
-        k = cat([k, bias_k.repeat(1, batch, 1)])
-        v = cat([v, bias_v.repeat(1, batch, 1)])
-        attn_mask = None if attn_mask is None else pad(attn_mask, (0, 1))
-        padding = None if padding is None else pad(padding, (0, 1))
+        k, v = _with_biases((k, v), (bias_k, bias_v), (static_k, static_v), batch)
+        attn_mask, padding = _for_one_key_more(attn_mask), _for_one_key_more(padding)
     size = width // num_heads
     q = q.reshape(length, batch, num_heads, size).permute(1, 2, 0, 3)
     k = _heads("static_k", static_k, k, (batch, num_heads, size))
     v = _heads("static_v", static_v, v, (batch, num_heads, size))
     if add_zero_attn:
         k, v = pad(k, (0, 0, 0, 1)), pad(v, (0, 0, 0, 1))
-        attn_mask = None if attn_mask is None else pad(attn_mask, (0, 1))
-        padding = None if padding is None else pad(padding, (0, 1))
+        attn_mask, padding = _for_one_key_more(attn_mask), _for_one_key_more(padding)
     mask = _merged(attn_mask, padding, batch, num_heads)
-    dropped = dropout_p if training else 0.0
-    if need_weights:
-        attention = softmax(_scores(q * math.sqrt(1.0 / size), k, mask), -1)
-        if dropped > 0:
-            attention = dropout(attention, dropped)
-        out = attention.matmul(v)
-    else:
-        attention = None
-        out = scaled_dot_product_attention(q, k, v, mask, dropped)
+    out, attention = _attend(q, k, v, mask, dropout_p if training else 0.0, need_weights)
     out = out.permute(2, 0, 1, 3).reshape(length * batch, width)
     out = linear(out, out_proj_weight, out_proj_bias).reshape(length, batch, width)
     if attention is not None and average_attn_weights:
@@ -209,6 +210,33 @@ def multi_head_attention_forward(
         out = out.squeeze(1)
         attention = None if attention is None else attention.squeeze(0)
     return out, attention
+
+
+def _with_biases(pair: Any, biases: Any, statics: Any, batch: int) -> tuple[Any, Any]:
+    """Keys and values with one more of each."""
+    from .. import cat
+
+    for name, static in zip(("key", "value"), statics, strict=True):
+        if static is not None:
+            raise AssertionError(f"bias cannot be added to static {name}.")
+    k, v = (cat([x, b.repeat(1, batch, 1)]) for x, b in zip(pair, biases, strict=True))
+    return k, v
+
+
+def _for_one_key_more(mask: Any) -> Any:
+    return None if mask is None else pad(mask, (0, 1))
+
+
+def _attend(
+    q: Any, k: Any, v: Any, mask: Any, dropped: float, need_weights: bool
+) -> tuple[Any, Any]:
+    """The parts' outputs, and the weights where they are needed."""
+    if not need_weights:
+        return scaled_dot_product_attention(q, k, v, mask, dropped), None
+    attention = softmax(_scores(q * math.sqrt(1.0 / q.size(-1)), k, mask), -1)
+    if dropped > 0:
+        attention = dropout(attention, dropped)
+    return attention.matmul(v), attention
 
 
 def _heads(name: str, static: Any, x: Any, sizes: tuple[int, int, int]) -> Any:

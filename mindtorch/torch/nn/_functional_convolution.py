@@ -98,7 +98,22 @@ def conv1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     dilation: Any = 1, groups: int = 1,
 ) -> Any:  # fmt: skip
-    """Convolution of (N, C, L) with weight (O, C / groups, K)."""
+    """Convolution of (N, C, L) with weight (O, C / groups, K).
+
+    Along each axis there are (length + 2 padding - dilation (kernel - 1) - 1) // stride + 1 places.
+
+    Args:
+        input: (N, C, L) or (C, L).
+        weight: (O, C / groups, K).
+        bias: (O,), added to each channel.
+        stride, dilation: steps of the window and within it, one number or one for each axis.
+        padding: zeros on both sides, one number or one for each axis; "valid" is 0, "same" keeps
+            the lengths and asks for a stride of 1.
+        groups: channels are convolved in so many groups, which must divide C and O.
+
+    Raises:
+        RuntimeError: for shapes that do not fit and a window larger than the padded input.
+    """
     return _convolve("conv1d", 1, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -106,7 +121,22 @@ def conv2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     dilation: Any = 1, groups: int = 1,
 ) -> Any:  # fmt: skip
-    """Convolution of (N, C, H, W) with weight (O, C / groups, KH, KW)."""
+    """Convolution of (N, C, H, W) with weight (O, C / groups, KH, KW).
+
+    Along each axis there are (length + 2 padding - dilation (kernel - 1) - 1) // stride + 1 places.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W).
+        weight: (O, C / groups, KH, KW).
+        bias: (O,), added to each channel.
+        stride, dilation: steps of the window and within it, one number or one for each axis.
+        padding: zeros on both sides, one number or one for each axis; "valid" is 0, "same" keeps
+            the lengths and asks for a stride of 1.
+        groups: channels are convolved in so many groups, which must divide C and O.
+
+    Raises:
+        RuntimeError: for shapes that do not fit and a window larger than the padded input.
+    """
     return _convolve("conv2d", 2, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -114,7 +144,22 @@ def conv3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     dilation: Any = 1, groups: int = 1,
 ) -> Any:  # fmt: skip
-    """Convolution of (N, C, D, H, W) with weight (O, C / groups, KD, KH, KW)."""
+    """Convolution of (N, C, D, H, W) with weight (O, C / groups, KD, KH, KW).
+
+    Along each axis there are (length + 2 padding - dilation (kernel - 1) - 1) // stride + 1 places.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W).
+        weight: (O, C / groups, KD, KH, KW).
+        bias: (O,), added to each channel.
+        stride, dilation: steps of the window and within it, one number or one for each axis.
+        padding: zeros on both sides, one number or one for each axis; "valid" is 0, "same" keeps
+            the lengths and asks for a stride of 1.
+        groups: channels are convolved in so many groups, which must divide C and O.
+
+    Raises:
+        RuntimeError: for shapes that do not fit and a window larger than the padded input.
+    """
     return _convolve("conv3d", 3, input, weight, bias, stride, padding, dilation, groups)
 
 
@@ -180,7 +225,21 @@ def conv_transpose1d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Any:  # fmt: skip
-    """The transpose of :func:`conv1d`; weight is (C, O / groups, K)."""
+    """The transpose of :func:`conv1d`; weight is (C, O / groups, K).
+
+    Along each axis: (length - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1.
+
+    Args:
+        input: (N, C, L) or (C, L).
+        weight: (C, O / groups, K).
+        bias: (O,), added to each channel.
+        stride, padding, dilation: those of the convolution whose transpose this is.
+        output_padding: further length on one side, less than the stride or the dilation.
+        groups: channels are convolved in so many groups, which must divide C and O.
+
+    Raises:
+        RuntimeError: for shapes that do not fit and too large an ``output_padding``.
+    """
     return _convolve_transposed(
         "conv_transpose1d", 1, input, weight, bias, stride, padding, output_padding, groups,
         dilation,
@@ -191,7 +250,21 @@ def conv_transpose2d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Any:  # fmt: skip
-    """The transpose of :func:`conv2d`; weight is (C, O / groups, KH, KW)."""
+    """The transpose of :func:`conv2d`; weight is (C, O / groups, KH, KW).
+
+    Along each axis: (length - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1.
+
+    Args:
+        input: (N, C, H, W) or (C, H, W).
+        weight: (C, O / groups, KH, KW).
+        bias: (O,), added to each channel.
+        stride, padding, dilation: those of the convolution whose transpose this is.
+        output_padding: further length on one side, less than the stride or the dilation.
+        groups: channels are convolved in so many groups, which must divide C and O.
+
+    Raises:
+        RuntimeError: for shapes that do not fit and too large an ``output_padding``.
+    """
     return _convolve_transposed(
         "conv_transpose2d", 2, input, weight, bias, stride, padding, output_padding, groups,
         dilation,
@@ -202,7 +275,21 @@ def conv_transpose3d(
     input: Any, weight: Any, bias: Any = None, stride: Any = 1, padding: Any = 0,  # noqa: A002
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1,
 ) -> Any:  # fmt: skip
-    """The transpose of :func:`conv3d`; weight is (C, O / groups, KD, KH, KW)."""
+    """The transpose of :func:`conv3d`; weight is (C, O / groups, KD, KH, KW).
+
+    Along each axis: (length - 1) stride - 2 padding + dilation (kernel - 1) + output_padding + 1.
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W).
+        weight: (C, O / groups, KD, KH, KW).
+        bias: (O,), added to each channel.
+        stride, padding, dilation: those of the convolution whose transpose this is.
+        output_padding: further length on one side, less than the stride or the dilation.
+        groups: channels are convolved in so many groups, which must divide C and O.
+
+    Raises:
+        RuntimeError: for shapes that do not fit and too large an ``output_padding``.
+    """
     return _convolve_transposed(
         "conv_transpose3d", 3, input, weight, bias, stride, padding, output_padding, groups,
         dilation,
@@ -212,7 +299,16 @@ def conv_transpose3d(
 def unfold(
     input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1  # noqa: A002
 ) -> Any:
-    """The windows of (N, C, H, W) as columns: (N, C * KH * KW, windows)."""
+    """The windows of (N, C, H, W) as columns: (N, C * KH * KW, windows).
+
+    Args:
+        input: (N, C, H, W) or (C, H, W).
+        kernel_size: (KH, KW), or one number.
+        dilation, padding, stride: as in :func:`conv2d`, one number or two.
+
+    Raises:
+        RuntimeError: for other shapes, and where no window fits.
+    """
     kernel, dilation, padding, stride = (
         as_ints(v, 2, n)
         for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"),
@@ -254,7 +350,17 @@ def fold(
     input: Any, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,  # noqa: A002
     stride: Any = 1,
 ) -> Any:  # fmt: skip
-    """Columns (N, C * KH * KW, windows) summed at their places: (N, C, *output_size)."""
+    """Columns (N, C * KH * KW, windows) summed at their places: (N, C, *output_size).
+
+    Args:
+        input: (N, C * KH * KW, windows), or without N.
+        output_size: (H, W), or one number.
+        kernel_size: (KH, KW), or one number.
+        dilation, padding, stride: those of the :func:`unfold` that makes such columns.
+
+    Raises:
+        RuntimeError: where the columns are not those of such an image.
+    """
     from mindtorch.engine.aval import contiguous_strides
 
     size, kernel, dilation, padding, stride = (

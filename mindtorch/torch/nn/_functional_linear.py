@@ -171,8 +171,24 @@ def embedding_bag(
     """The sum, mean or maximum of the rows of ``weight`` that each bag of ``input`` names.
 
     Args:
-        offsets: where each bag of a flat ``input`` begins; a 2-d ``input`` has a bag a row.
-        per_sample_weights: factors of the rows, for mode "sum".
+        input: int64 or int32; (bags, rows of each), or flat with ``offsets``.
+        weight: (rows, D).
+        offsets: where each bag of a flat ``input`` begins, ascending from 0.
+        max_norm: rows longer than this, in the norm of order ``norm_type``, are scaled down in
+            place first.
+        scale_grad_by_freq: divide each row's gradient by how often it was looked up.
+        mode: "sum", "mean" or "max".
+        sparse: the gradient of ``weight`` is a sparse tensor of the rows looked up.
+        per_sample_weights: factors of the rows, of the input's shape, for mode "sum".
+        include_last_offset: the last of ``offsets`` is where the last bag ends.
+        padding_idx: a row that is left out, of the means' counts too, and gets no gradient.
+
+    Returns:
+        (bags, D); zeros for an empty bag.
+
+    Raises:
+        ValueError: for shapes and modes that do not fit each other.
+        RuntimeError: for other indices or offsets.
     """
     if weight.aval.dtype is dtypes.int64 and input.aval.dtype.category == dtypes.FLOAT:
         warnings.warn(
@@ -182,14 +198,32 @@ def embedding_bag(
             stacklevel=2,
         )
         weight, input = input, weight  # noqa: A001
-    if per_sample_weights is not None and input.aval.shape != per_sample_weights.aval.shape:
+    _check_bag_options(input, mode, per_sample_weights, scale_grad_by_freq, sparse)
+    place = -1 if padding_idx is None else _padding_place(padding_idx, weight.size(0))
+    flat, starts = _bags(input, offsets, include_last_offset)
+    _require_indices(flat)
+    if max_norm is not None:
+        _renormalize(weight, flat, max_norm, norm_type)
+    if mode == "max":
+        return _largest_of_bags(weight, flat, starts, place)
+    sums = _sums_of_bags(
+        weight, flat, starts, place, per_sample_weights, scale_grad_by_freq, sparse
+    )
+    return sums if mode == "sum" else _over_counts(sums, flat, starts, place)
+
+
+def _check_bag_options(
+    x: Any, mode: str, factors: Any, scale_grad_by_freq: bool, sparse: bool
+) -> None:
+    """torch's errors for options that exclude each other, in its order."""
+    if factors is not None and x.aval.shape != factors.aval.shape:
         raise ValueError(
-            f"embedding_bag: If per_sample_weights ({list(per_sample_weights.shape)}) is not "
-            f"None, then it must have the same shape as the input ({list(input.shape)})"
+            f"embedding_bag: If per_sample_weights ({list(factors.shape)}) is not "
+            f"None, then it must have the same shape as the input ({list(x.shape)})"
         )
     if mode not in ("sum", "mean", "max"):
         raise ValueError("mode has to be one of sum, mean or max")
-    if per_sample_weights is not None and mode != "sum":
+    if factors is not None and mode != "sum":
         raise NotImplementedError(
             "embedding_bag: per_sample_weights was not None. per_sample_weights is only supported "
             f"for mode='sum' (got mode='{mode}'). Please open a feature request on GitHub."
@@ -197,33 +231,37 @@ def embedding_bag(
     if mode == "max" and (scale_grad_by_freq or sparse):
         option = "scaling the gradient by the frequency" if scale_grad_by_freq else "sparse weights"
         raise ValueError(f"max mode does not support {option}")
-    place = -1 if padding_idx is None else _padding_place(padding_idx, weight.size(0))
-    padding = None if place < 0 else place
-    flat, starts = _bags(input, offsets, include_last_offset)
+
+
+def _require_indices(flat: Any) -> None:
     if flat.aval.dtype not in (dtypes.int64, dtypes.int32):
         raise RuntimeError(
             "Expected tensor for argument #1 'indices' to have one of the following scalar types: "
             f"Long, Int; but got torch.{dtypes.scalar_type_name(flat.aval.dtype)}Tensor instead "
             "(while checking arguments for embedding_bag)"
         )
-    if max_norm is not None:
-        _renormalize(weight, flat, max_norm, norm_type)
+
+
+def _sums_of_bags(
+    weight: Any, flat: Any, starts: Any, place: int, factors: Any, scale_grad_by_freq: bool,
+    sparse: bool,
+) -> Any:  # fmt: skip
+    """The sum of each bag's rows, each times its factor where there are any."""
     ends = from_array(starts, weight.aval.device)
-    if mode == "max":
-        return _largest_of_bags(weight, flat, ends, padding)
-    factors = None
-    if per_sample_weights is not None:
-        factors = _same_type(per_sample_weights.reshape(-1), weight)
+    if factors is not None:
+        factors = _same_type(factors.reshape(-1), weight)
     add_up = embedding_ops.bag_sum
     if sparse:
         _prepare_sparse()
         add_up = embedding_ops.bag_sum_sparse
-    sums = add_up(
-        weight, flat, ends, factors, padding_idx=padding,
+    return add_up(
+        weight, flat, ends, factors, padding_idx=None if place < 0 else place,
         scale_by_frequency=bool(scale_grad_by_freq),
     )  # fmt: skip
-    if mode == "sum":
-        return sums
+
+
+def _over_counts(sums: Any, flat: Any, starts: Any, place: int) -> Any:
+    """Each bag's sum divided by how many of its rows are not padding, by 1 where none is."""
     counted = np.concatenate([[0], np.cumsum(flat.array() != place)])
     counts = np.maximum(counted[starts[1:]] - counted[starts[:-1]], 1)
     divisors = from_array(counts.astype(np.float64)[:, None], sums.aval.device)
@@ -241,8 +279,9 @@ def _same_type(factors: Any, weight: Any) -> Any:
     return factors
 
 
-def _largest_of_bags(weight: Any, flat: Any, ends: Any, padding: int | None) -> Any:
-    rows = embedding_ops.bag_largest(weight, flat, ends, padding_idx=padding)
+def _largest_of_bags(weight: Any, flat: Any, starts: Any, place: int) -> Any:
+    ends = from_array(starts, weight.aval.device)
+    rows = embedding_ops.bag_largest(weight, flat, ends, padding_idx=None if place < 0 else place)
     return weight.gather(0, rows.clamp_min(0)).masked_fill(rows < 0, 0.0)
 
 

@@ -1,4 +1,9 @@
-"""Losses."""
+"""Losses.
+
+All take ``reduction``: "none" gives the loss of each sample (or element), "mean" and "sum" one
+number. ``size_average`` and ``reduce`` are the older spelling of it; each warns, and together they
+win over ``reduction``. A ``reduction`` of another name raises ValueError.
+"""
 
 from __future__ import annotations
 
@@ -13,17 +18,15 @@ from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import loss as ops
 from mindtorch.engine.ops import movement
 
-from ._functional_activation import log_softmax, logsigmoid, relu
-from ._functional_linear import pairwise_distance
+from ._functional_activation import log_softmax, logsigmoid
 from ._half import in_float32
 from ._reduction import chosen_reduction, reduced
 
 __all__ = [
-    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_embedding_loss",
-    "cross_entropy", "gaussian_nll_loss", "hinge_embedding_loss", "huber_loss", "kl_div",
-    "l1_loss", "margin_ranking_loss", "mse_loss", "multi_margin_loss", "multilabel_margin_loss",
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy",
+    "gaussian_nll_loss", "huber_loss", "kl_div", "l1_loss", "mse_loss",
     "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
-    "soft_margin_loss", "triplet_margin_loss", "triplet_margin_with_distance_loss",
+    "soft_margin_loss",
 ]  # fmt: skip
 
 
@@ -78,7 +81,21 @@ def nll_loss(
     reduce: bool | None = None,
     reduction: str = "mean",
 ) -> Any:
-    """-weight[t] * input[n, t]; the mean is weighed."""
+    """-weight[t] * input[t] for each sample, ``input`` holding logs of probabilities.
+
+    The mean is weighed: the sum over samples divided by the sum of their targets' weights.
+
+    Args:
+        input: (N, C), (N, C, *) or (C,).
+        target: a class for each sample, (N,), (N, *) or one number.
+        weight: (C,), a factor for each class, of the input's type.
+        ignore_index: a class whose samples count nothing.
+
+    Raises:
+        ValueError: where the batches of ``input`` and ``target`` differ.
+        RuntimeError: for other shapes that do not fit, and a weight of another type.
+        IndexError: for a class out of range.
+    """
     reduction = chosen_reduction(size_average, reduce, reduction)
     if input.dim() < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {input.dim()})")
@@ -108,11 +125,24 @@ def cross_entropy(
     reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Any:
-    """-log softmax(input)[t], ``target`` being classes, or probabilities of input's shape.
+    """-weight[t] * log softmax(input)[t] for each sample.
+
+    A target of probabilities p gives -sum over classes of weight * p * log softmax(input). The mean
+    over classes as targets is weighed: divided by the sum of their weights.
 
     Args:
-        weight: a factor for each class.
-        label_smoothing: the share of the target that is spread over all classes.
+        input: scores, (N, C), (N, C, *) or (C,).
+        target: a class for each sample, (N,), (N, *) or one number; or probabilities of the
+            input's shape.
+        weight: (C,), a factor for each class.
+        ignore_index: a class whose samples count nothing; not with probabilities.
+        label_smoothing: the share of the target, 0 to 1, that is spread over all classes.
+
+    Raises:
+        ValueError: where the batches of ``input`` and ``target`` differ.
+        RuntimeError: for other shapes that do not fit, integers as probabilities, and a smoothing
+            outside of 0 to 1.
+        IndexError: for a class out of range.
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
     if not 0.0 <= label_smoothing <= 1.0:
@@ -184,7 +214,12 @@ def mse_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", weight: Any = None,
 ) -> Any:  # fmt: skip
-    """(input - target) ** 2."""
+    """(input - target) ** 2.
+
+    Args:
+        input, target: of one shape; shapes that broadcast are taken with a warning.
+        weight: a factor for each element; the mean is then divided by its sum.
+    """
     _warn_sizes(input, target)
     reduction = chosen_reduction(size_average, reduce, reduction)
     return _weighed(pointwise.square(pointwise.subtract(input, target)), weight, reduction)
@@ -194,7 +229,12 @@ def l1_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", weight: Any = None,
 ) -> Any:  # fmt: skip
-    """abs(input - target)."""
+    """abs(input - target).
+
+    Args:
+        input, target: of one shape; shapes that broadcast are taken with a warning.
+        weight: a factor for each element; the mean is then divided by its sum.
+    """
     _warn_sizes(input, target)
     reduction = chosen_reduction(size_average, reduce, reduction)
     return _weighed(pointwise.absolute(pointwise.subtract(input, target)), weight, reduction)
@@ -204,7 +244,12 @@ def smooth_l1_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", beta: float = 1.0,
 ) -> Any:  # fmt: skip
-    """d**2 / (2 beta) where d = abs(input - target) < beta, else d - beta / 2."""
+    """d**2 / (2 beta) where d = abs(input - target) < beta, else d - beta / 2.
+
+    Args:
+        input, target: of one shape; shapes that broadcast are taken with a warning.
+        beta: where the parabola ends; with 0 this is :func:`l1_loss`. Negative: RuntimeError.
+    """
     _warn_sizes(input, target)
     reduction = chosen_reduction(size_average, reduce, reduction)
     if beta < 0:
@@ -223,7 +268,13 @@ def _either(condition: Any, a: Any, b: Any) -> Any:
 def huber_loss(
     input: Any, target: Any, reduction: str = "mean", delta: float = 1.0, weight: Any = None  # noqa: A002
 ) -> Any:
-    """d**2 / 2 where d = abs(input - target) <= delta, else delta * (d - delta / 2)."""
+    """d**2 / 2 where d = abs(input - target) <= delta, else delta * (d - delta / 2).
+
+    Args:
+        input, target: of one shape; shapes that broadcast are taken with a warning.
+        delta: where the parabola ends. Not positive: RuntimeError.
+        weight: a factor for each element; the mean is then divided by its sum.
+    """
     _warn_sizes(input, target)
     reduction = chosen_reduction(None, None, reduction)
     if delta <= 0:
@@ -237,7 +288,17 @@ def kl_div(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", log_target: bool = False,
 ) -> Any:  # fmt: skip
-    """target * (log(target) - input); ``input`` (and with ``log_target`` the target) are logs."""
+    """target * (log(target) - input), the divergence of two distributions, element by element.
+
+    Args:
+        input: logs of probabilities.
+        target: probabilities, or their logs with ``log_target``; of a shape that broadcasts.
+        reduction: "batchmean" divides the sum by the first axis, as the definition has it; "mean"
+            divides by the number of elements, and warns.
+
+    Raises:
+        RuntimeError: for integers.
+    """
     if size_average is not None or reduce is not None:
         reduction = chosen_reduction(size_average, reduce, reduction)
     elif reduction == "mean":
@@ -263,7 +324,18 @@ def binary_cross_entropy(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """-(t log(x) + (1 - t) log(1 - x)), logs not below -100."""
+    """-(t log(x) + (1 - t) log(1 - x)), logs not below -100.
+
+    Args:
+        input: x, probabilities.
+        target: t, of the input's shape and type.
+        weight: a factor for each element, of a shape that broadcasts.
+
+    Raises:
+        ValueError: for another shape of the target.
+        RuntimeError: for another type of it, and an x outside of 0 to 1.
+        NotImplementedError: for integers.
+    """
     reduction = chosen_reduction(size_average, reduce, reduction)
     if target.aval.shape != input.aval.shape:
         raise ValueError(
@@ -295,6 +367,16 @@ def binary_cross_entropy_with_logits(
     """:func:`binary_cross_entropy` of sigmoid(input), without its loss of precision.
 
     The result has the target's type, to which PyTorch rounds at each step.
+
+    Args:
+        input: scores, any numbers.
+        target: of the input's shape.
+        weight: a factor for each element, of a shape that broadcasts.
+        pos_weight: a factor for the term of the target's ones, of a shape that broadcasts.
+
+    Raises:
+        ValueError: for another shape of the target.
+        RuntimeError: for a target of truth values or integers.
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
     if target.aval.shape != input.aval.shape:
@@ -321,7 +403,14 @@ def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False, size_average: Any = None,  # noqa: A002
     eps: float = 1e-8, reduce: Any = None, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """exp(x) - t x (or x - t log(x + eps)), with Stirling's term for t > 1 when ``full``."""
+    """exp(x) - t x, or x - t log(x + eps) without ``log_input``.
+
+    Args:
+        input: x, the log of the expected count, or the count itself without ``log_input``.
+        target: t, counts, of a shape that broadcasts.
+        full: add Stirling's t log(t) - t + log(2 pi t) / 2 where t > 1.
+        eps: keeps the logarithm away from 0.
+    """
     reduction = chosen_reduction(size_average, reduce, reduction)
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
@@ -334,7 +423,17 @@ def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6,  # noqa: A002
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """(log(var) + (input - target)**2 / var) / 2, ``var`` not below ``eps``."""
+    """(log(var) + (input - target)**2 / var) / 2, ``var`` not below ``eps``.
+
+    Args:
+        input, target: means and samples, of one shape.
+        var: one number, or of the input's shape, or of that without its last axis or with 1 there.
+        full: add log(2 pi) / 2.
+        eps: the least variance; the gradient passes as if it were not there.
+
+    Raises:
+        ValueError: for a negative variance, another shape of it, and an unknown reduction.
+    """
     if isinstance(var, float):
         if var < 0:
             raise ValueError("var has negative entry/entries")
@@ -358,37 +457,16 @@ def gaussian_nll_loss(
     return reduced(loss, reduction)
 
 
-def margin_ranking_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
-    reduce: Any = None, reduction: str = "mean",
-) -> Any:  # fmt: skip
-    """max(0, -target * (input1 - input2) + margin)."""
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    if input1.dim() != input2.dim() or input1.dim() != target.dim():
-        raise RuntimeError(
-            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
-            f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
-        )
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
-
-
-def hinge_embedding_loss(
-    input: Any, target: Any, margin: float = 1.0, size_average: Any = None, reduce: Any = None,  # noqa: A002
-    reduction: str = "mean",
-) -> Any:  # fmt: skip
-    """x where target is 1, max(0, margin - x) where it is -1."""
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    zeros = input.new_zeros(())
-    pull = _either(target != 1, (margin - input).clamp_min(0), zeros)
-    push = _either(target != -1, input, zeros)
-    return reduced(pull + push, reduction)
-
-
 @in_float32
 def soft_margin_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"  # noqa: A002
 ) -> Any:
-    """log(1 + exp(-target * input))."""
+    """log(1 + exp(-target * input)).
+
+    Args:
+        input: scores.
+        target: 1 or -1 for each element. One that requires a gradient: RuntimeError.
+    """
     if state.grad_enabled and target.requires_grad:
         raise RuntimeError(
             "The function 'soft_margin_loss' is not differentiable with respect to argument "
@@ -398,173 +476,17 @@ def soft_margin_loss(
     return reduced((input * -target.to(input.dtype)).exp().log1p(), reduction)
 
 
-def cosine_embedding_loss(
-    input1: Any, input2: Any, target: Any, margin: float = 0, size_average: Any = None,
-    reduce: Any = None, reduction: str = "mean",
-) -> Any:  # fmt: skip
-    """1 - cos where target is 1, max(0, cos - margin) where it is -1."""
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    axis = 1 if target.dim() else 0
-    dot = (input1 * input2).sum(axis)
-    first, second = ((x * x).sum(axis) + 1e-12 for x in (input1, input2))
-    cosine = dot / (first * second).sqrt()
-    zeros = cosine.new_zeros(())
-    loss = _either(target == 1, 1 - cosine, zeros) + _either(
-        target == -1, (cosine - margin).clamp_min(0), zeros
-    )
-    return reduced(loss, reduction)
-
-
-def _check_triplet(anchor: Any, positive: Any, negative: Any) -> None:
-    a, p, n = anchor.dim(), positive.dim(), negative.dim()
-    if not a == p == n:
-        raise RuntimeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of "
-            f"dimensions, but got: anchor {a}D, positive {p}D, and negative {n}D inputs"
-        )
-
-
-def triplet_margin_loss(
-    anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2,
-    eps: float = 1e-6, swap: bool = False, size_average: Any = None, reduce: Any = None,
-    reduction: str = "mean",
-) -> Any:  # fmt: skip
-    """max(0, |anchor - positive| - |anchor - negative| + margin)."""
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    _check_triplet(anchor, positive, negative)
-    near = pairwise_distance(anchor, positive, p, eps)
-    far = pairwise_distance(anchor, negative, p, eps)
-    if swap:
-        far = pointwise.minimum(far, pairwise_distance(positive, negative, p, eps))
-    return reduced((margin + near - far).clamp_min(0), reduction)
-
-
-def triplet_margin_with_distance_loss(
-    anchor: Any, positive: Any, negative: Any, *, distance_function: Any = None,
-    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
-) -> Any:  # fmt: skip
-    """:func:`triplet_margin_loss` with any distance."""
-    reduction = chosen_reduction(None, None, reduction)
-    if margin <= 0:
-        raise ValueError(f"margin must be greater than 0, got {margin}")
-    _check_triplet(anchor, positive, negative)
-    distance = pairwise_distance if distance_function is None else distance_function
-    near, far = distance(anchor, positive), distance(anchor, negative)
-    if swap:
-        far = pointwise.minimum(far, distance(positive, negative))
-    return reduced((near - far + margin).clamp_min(0), reduction)
-
-
-def _margin_rows(x: Any) -> tuple[int, int]:
-    """(samples, classes) of a margin loss's input; torch's error for other shapes."""
-    shape = x.aval.shape
-    if len(shape) > 2 or (shape and shape[-1] == 0):
-        raise RuntimeError(
-            "Expected non-empty vector or matrix with optional 0-dim batch size, but got: "
-            f"{list(shape)}"
-        )
-    rows, classes = (1, 1, *shape)[-2:]
-    return rows, classes
-
-
-def _require_type(tensor: Any, dtype: Any) -> None:
-    if tensor.aval.dtype is not dtype:
-        raise RuntimeError(
-            f"expected scalar type {dtypes.scalar_type_name(dtype)} but found "
-            f"{dtypes.scalar_type_name(tensor.aval.dtype)}"
-        )
-
-
-def _require_within(target: Any, low: int, high: int, message: str) -> None:
-    """Raise where a class is out of range; a graph's gather does that when it runs."""
-    if not vmap.is_known(target):
-        return
-    places = vmap.values_of_all(target)
-    if ((places < low) | (places >= high)).any():
-        raise RuntimeError(message)
-
-
-def _check_multi_margin(x: Any, target: Any, weight: Any) -> tuple[int, int]:
-    """torch's checks, in its order; (samples, classes)."""
-    if weight is not None and weight.dim() != 1:
-        raise ValueError("weight must be one-dimensional")
-    rows, classes = _margin_rows(x)
-    t = target.aval
-    if t.ndim > 1 or t.size != rows:
-        raise RuntimeError(
-            "multi_margin_loss: target tensor should be 1-D with size equal to the number of input "
-            f"samples (batch size). Expected target size [{rows}], but got {list(t.shape)}. Input "
-            f"has shape {list(x.aval.shape)}."
-        )
-    if weight is not None and weight.aval.size != classes:
-        raise RuntimeError(
-            f"inconsistent weight size, expected {classes} but got {list(weight.aval.shape)}"
-        )
-    _require_type(target, dtypes.int64)
-    if weight is not None:
-        _require_type(weight, x.aval.dtype)
-    _require_within(target, 0, classes, "target out of range")
-    return rows, classes
-
-
-def multi_margin_loss(
-    input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,  # noqa: A002
-    size_average: Any = None, reduce: Any = None, reduction: str = "mean",
-) -> Any:  # fmt: skip
-    """sum over i != t of max(0, margin - x[t] + x[i]) ** p / classes.
-
-    Args:
-        input: (N, classes), (classes,) or one number; ``target``: (N,) or one class.
-        p: 1 or 2; ``weight``: a factor for each class.
-    """
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    if p not in (1, 2):
-        raise ValueError("only p == 1 and p == 2 supported")
-    rows, classes = _check_multi_margin(input, target, weight)
-    x = input.reshape(rows, classes)
-    t = target.reshape(rows, 1)
-    terms = relu(margin - x.gather(1, t) + x)
-    if p == 2:
-        terms = terms * terms
-    if weight is not None:
-        terms = terms * weight[t.reshape(-1)].unsqueeze(1)
-    loss = terms.scatter(1, t, 0.0).sum(1) / classes
-    return reduced(loss if target.dim() else loss.squeeze(0), reduction)
-
-
-def multilabel_margin_loss(
-    input: Any, target: Any, size_average: Any = None, reduce: Any = None, reduction: str = "mean"  # noqa: A002
-) -> Any:
-    """Margin between each true class (listed before the first -1) and each other class."""
-    from .. import arange
-
-    reduction = chosen_reduction(size_average, reduce, reduction)
-    rows, classes = _margin_rows(input)
-    shape, given = input.aval.shape, target.aval.shape
-    if given != shape if len(shape) == 2 else len(given) > 1 or target.aval.size != classes:
-        raise RuntimeError(
-            f"inconsistent target size: {list(given)} for input of size: {list(shape)}"
-        )
-    _require_type(target, dtypes.int64)
-    _require_within(target, -1, classes, "argument #2 'target' is out of range")
-    x, t = input.reshape(rows, classes), target.reshape(rows, classes)
-    listed = ((t < 0).long().cumsum(1) == 0)
-    safe = t.clamp(min=0)
-    named = arange(classes)
-    true = ((safe.unsqueeze(2) == named) & listed.unsqueeze(2)).any(1)
-    gap = 1 - x.gather(1, safe).unsqueeze(2) + x.unsqueeze(1)
-    counted = (listed.unsqueeze(2) & ~true.unsqueeze(1)).to(x.dtype)
-    loss = (relu(gap) * counted).sum((1, 2)) / classes
-    return reduced(loss if len(shape) == 2 else loss.squeeze(0), reduction)
-
-
 def multilabel_soft_margin_loss(
     input: Any, target: Any, weight: Any = None, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """The mean over classes of -(t log sigmoid(x) + (1 - t) log sigmoid(-x))."""
+    """The mean over classes of -(t log sigmoid(x) + (1 - t) log sigmoid(-x)).
+
+    Args:
+        input: x, scores, (N, C) or (C,).
+        target: t, 1 for each class that applies and 0 for the others, of the input's shape.
+        weight: (C,), a factor for each class.
+    """
     reduction = chosen_reduction(size_average, reduce, reduction)
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:

@@ -180,7 +180,19 @@ def avg_pool1d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     ceil_mode: bool = False, count_include_pad: bool = True,
 ) -> Any:  # fmt: skip
-    """The mean of each window of (N, C, L) or (C, L)."""
+    """The mean of each window of (N, C, L) or (C, L).
+
+    Args:
+        input: (N, C, L) or (C, L).
+        kernel_size: the window, K, one number.
+        stride: its steps; the window itself where it is None.
+        padding: zeros on both sides, at most half of the window.
+        ceil_mode: count a last window that begins within the input and ends beyond it.
+        count_include_pad: divide by the size of the whole window, not by what of it is input.
+
+    Raises:
+        RuntimeError: for other shapes, and where no window fits.
+    """
     return _avg_pool(1, input, kernel_size, stride, padding, ceil_mode, count_include_pad, None)
 
 
@@ -189,7 +201,20 @@ def avg_pool2d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
 ) -> Any:  # fmt: skip
-    """The mean of each window of (N, C, H, W) or (C, H, W)."""
+    """The mean of each window of (N, C, H, W) or (C, H, W).
+
+    Args:
+        input: (N, C, H, W) or (C, H, W).
+        kernel_size: the window, one number or one for each axis.
+        stride: its steps; the window itself where it is None.
+        padding: zeros on both sides, at most half of the window.
+        ceil_mode: count a last window that begins within the input and ends beyond it.
+        count_include_pad: divide by the size of the whole window, not by what of it is input.
+        divisor_override: divide by this instead.
+
+    Raises:
+        RuntimeError: for other shapes, and where no window fits.
+    """
     return _avg_pool(
         2, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
@@ -200,7 +225,20 @@ def avg_pool3d(
     input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: Any = None,
 ) -> Any:  # fmt: skip
-    """The mean of each window of (N, C, D, H, W) or (C, D, H, W)."""
+    """The mean of each window of (N, C, D, H, W) or (C, D, H, W).
+
+    Args:
+        input: (N, C, D, H, W) or (C, D, H, W).
+        kernel_size: the window, one number or one for each axis.
+        stride: its steps; the window itself where it is None.
+        padding: zeros on both sides, at most half of the window.
+        ceil_mode: count a last window that begins within the input and ends beyond it.
+        count_include_pad: divide by the size of the whole window, not by what of it is input.
+        divisor_override: divide by this instead.
+
+    Raises:
+        RuntimeError: for other shapes, and where no window fits.
+    """
     return _avg_pool(
         3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
@@ -316,21 +354,39 @@ def _lp_pool(
 def lp_pool1d(
     input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False  # noqa: A002
 ) -> Any:
-    """(sum of x ** p) ** (1 / p) over each window of (N, C, L)."""
+    """(sum of x ** p) ** (1 / p) over each window of (N, C, L).
+
+    Args:
+        input: x, (N, C, L) or (C, L).
+        norm_type: p.
+        kernel_size, stride, ceil_mode: as in :func:`avg_pool1d`.
+    """
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(
     input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False  # noqa: A002
 ) -> Any:
-    """(sum of x ** p) ** (1 / p) over each window of (N, C, H, W)."""
+    """(sum of x ** p) ** (1 / p) over each window of (N, C, H, W).
+
+    Args:
+        input: x, (N, C, H, W) or (C, H, W).
+        norm_type: p.
+        kernel_size, stride, ceil_mode: as in :func:`avg_pool2d`.
+    """
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(
     input: Any, norm_type: Any, kernel_size: Any, stride: Any = None, ceil_mode: bool = False  # noqa: A002
 ) -> Any:
-    """(sum of x ** p) ** (1 / p) over each window of (N, C, D, H, W)."""
+    """(sum of x ** p) ** (1 / p) over each window of (N, C, D, H, W).
+
+    Args:
+        input: x, (N, C, D, H, W) or (C, D, H, W).
+        norm_type: p.
+        kernel_size, stride, ceil_mode: as in :func:`avg_pool3d`.
+    """
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -408,7 +464,19 @@ def max_unpool1d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     output_size: Any = None,
 ) -> Any:  # fmt: skip
-    """The inverse of max_pool1d: elements at their places, zeros elsewhere."""
+    """The inverse of max_pool1d: elements at their places, zeros elsewhere.
+
+    Args:
+        input: what was pooled, (N, C, L) or (C, L).
+        indices: int64 of the same shape, as ``max_pool1d(..., return_indices=True)`` gives them.
+        kernel_size, stride, padding: those of the pooling.
+        output_size: the lengths of the result, which the pooling's arguments tell only to within a
+            stride; (length - 1) stride + kernel - 2 padding where it is None.
+
+    Raises:
+        ValueError: for an ``output_size`` that such a pooling does not have.
+        RuntimeError: for other indices.
+    """
     return _unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -416,7 +484,19 @@ def max_unpool2d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     output_size: Any = None,
 ) -> Any:  # fmt: skip
-    """The inverse of max_pool2d: elements at their places, zeros elsewhere."""
+    """The inverse of max_pool2d: elements at their places, zeros elsewhere.
+
+    Args:
+        input: what was pooled, (N, C, H, W) or (C, H, W).
+        indices: int64 of the same shape, as ``max_pool2d(..., return_indices=True)`` gives them.
+        kernel_size, stride, padding: those of the pooling.
+        output_size: the lengths of the result, which the pooling's arguments tell only to within a
+            stride; (length - 1) stride + kernel - 2 padding where it is None.
+
+    Raises:
+        ValueError: for an ``output_size`` that such a pooling does not have.
+        RuntimeError: for other indices.
+    """
     return _unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
@@ -424,5 +504,17 @@ def max_unpool3d(
     input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,  # noqa: A002
     output_size: Any = None,
 ) -> Any:  # fmt: skip
-    """The inverse of max_pool3d: elements at their places, zeros elsewhere."""
+    """The inverse of max_pool3d: elements at their places, zeros elsewhere.
+
+    Args:
+        input: what was pooled, (N, C, D, H, W) or (C, D, H, W).
+        indices: int64 of the same shape, as ``max_pool3d(..., return_indices=True)`` gives them.
+        kernel_size, stride, padding: those of the pooling.
+        output_size: the lengths of the result, which the pooling's arguments tell only to within a
+            stride; (length - 1) stride + kernel - 2 padding where it is None.
+
+    Raises:
+        ValueError: for an ``output_size`` that such a pooling does not have.
+        RuntimeError: for other indices.
+    """
     return _unpool(3, input, indices, kernel_size, stride, padding, output_size)

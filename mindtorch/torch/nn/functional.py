@@ -14,6 +14,7 @@ from ._functional_fractional import *  # noqa: F403
 from ._functional_linear import *  # noqa: F403
 from ._functional_linear_loss import *  # noqa: F403
 from ._functional_loss import *  # noqa: F403
+from ._functional_margin_loss import *  # noqa: F403
 from ._functional_normalization import *  # noqa: F403
 from ._functional_padding import *  # noqa: F403
 from ._functional_pooling import *  # noqa: F403

@@ -271,6 +271,24 @@ class _Recomputation:
             )
 
 
+def _reentrant(
+    function: Callable[..., Any], args: tuple[Any, ...], keep_state: bool,
+    context_fn: Callable[[], tuple[Any, Any]],
+) -> Any:  # fmt: skip
+    """torch's older way, where there is something to compute again."""
+    if context_fn is not noop_context_fn:
+        raise ValueError(
+            "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
+        )
+    if not is_grad_enabled():
+        return function(*args)
+    if not any(isinstance(arg, Tensor) and arg.requires_grad for arg in args):
+        warnings.warn(
+            "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=3
+        )
+    return _Checkpoint.apply(function, keep_state, *args)
+
+
 def checkpoint(
     function: Callable[..., Any],
     *args: Any,
@@ -287,6 +305,8 @@ def checkpoint(
     `preserve_rng_state=False`).
 
     Args:
+        function: what to compute.
+        *args, **kwargs: what it takes.
         use_reentrant: True is torch's older way, with a backward pass inside of backward: a
             gradient only if an input requires one, no keyword arguments for the function, no
             `autograd.grad`. With False, what nodes save is computed again when it is asked for.
@@ -321,17 +341,7 @@ def checkpoint(
     if use_reentrant:
         if kwargs:
             raise ValueError("Unexpected keyword arguments: " + ",".join(kwargs))
-        if context_fn is not noop_context_fn or not is_grad_enabled():
-            if context_fn is not noop_context_fn:
-                raise ValueError(
-                    "Passing `context_fn` or `debug` is only supported when use_reentrant=False."
-                )
-            return function(*args)
-        if not any(isinstance(arg, Tensor) and arg.requires_grad for arg in args):
-            warnings.warn(
-                "None of the inputs have requires_grad=True. Gradients will be None", stacklevel=2
-            )
-        return _Checkpoint.apply(function, keep_state, *args)
+        return _reentrant(function, args, keep_state, context_fn)
     if not is_grad_enabled():
         return function(*args, **kwargs)
     first, second = context_fn()

@@ -39,6 +39,31 @@ class _DatasetKind:
     Iterable = 1
 
 
+def _check_batching(
+    batch_size: int | None, shuffle: bool, sampler: Any, batch_sampler: Any, drop_last: bool
+) -> None:
+    """torch's errors for options that exclude each other, in its order."""
+    if sampler is not None and shuffle:
+        raise ValueError("sampler option is mutually exclusive with shuffle")
+    if batch_sampler is not None:
+        if batch_size != 1 or shuffle or sampler is not None or drop_last:
+            raise ValueError(
+                "batch_sampler option is mutually exclusive with batch_size, shuffle, "
+                "sampler, and drop_last"
+            )
+    elif batch_size is None and drop_last:
+        raise ValueError(
+            "batch_size=None option disables auto-batching and is mutually exclusive with "
+            "drop_last"
+        )
+
+
+def _usual_sampler(dataset: Any, kind: int, shuffle: bool, generator: Any) -> Any:
+    if kind == _DatasetKind.Iterable:
+        return _InfiniteSampler()
+    return RandomSampler(dataset, generator=generator) if shuffle else SequentialSampler(dataset)
+
+
 class DataLoader(Generic[T_co]):
     """Iterates over a data set in batches.
 
@@ -99,27 +124,11 @@ class DataLoader(Generic[T_co]):
         if kind == _DatasetKind.Iterable:
             _check_stream(shuffle, sampler, batch_sampler)
         shuffle = bool(shuffle)
-        if sampler is not None and shuffle:
-            raise ValueError("sampler option is mutually exclusive with shuffle")
+        _check_batching(batch_size, shuffle, sampler, batch_sampler, drop_last)
         if batch_sampler is not None:
-            if batch_size != 1 or shuffle or sampler is not None or drop_last:
-                raise ValueError(
-                    "batch_sampler option is mutually exclusive with batch_size, shuffle, "
-                    "sampler, and drop_last"
-                )
             batch_size, drop_last = None, False
-        elif batch_size is None and drop_last:
-            raise ValueError(
-                "batch_size=None option disables auto-batching and is mutually exclusive with "
-                "drop_last"
-            )
         if sampler is None:
-            if kind == _DatasetKind.Iterable:
-                sampler = _InfiniteSampler()
-            elif shuffle:
-                sampler = RandomSampler(dataset, generator=generator)
-            else:
-                sampler = SequentialSampler(dataset)
+            sampler = _usual_sampler(dataset, kind, shuffle, generator)
         if batch_size is not None and batch_sampler is None:
             batch_sampler = BatchSampler(sampler, batch_size, drop_last)
         self.batch_size = batch_size
