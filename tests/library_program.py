@@ -1,12 +1,14 @@
-"""Uses a library that is built on torch, and keeps what came out: `library_program.py NAME FILE`.
+"""Uses a library that is built on torch, and keeps what came out.
+
+`library_program.py NAME FILE`; most programs are in `library_trainings.py`.
 
 With SIDE=ours in the environment `torch` is mindtorch; the lines after the first are a user's.
 """
 
+import importlib
 import os
 import pickle
 import sys
-from collections.abc import Callable
 from typing import Any
 
 if os.environ["SIDE"] == "ours":
@@ -18,22 +20,8 @@ else:
 
 import torch
 
-
-def trained(model: Any, loss_of: Callable[[], Any], steps: int = 2) -> dict[str, Any]:
-    """Parameters as built, gradients of the first step, losses."""
-    result: dict[str, Any] = {"built": {k: v.clone() for k, v in model.state_dict().items()}}
-    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
-    losses = []
-    for step in range(steps):
-        loss = loss_of()
-        optimizer.zero_grad()
-        loss.backward()
-        if step == 0:
-            named = [(n, p.grad) for n, p in model.named_parameters() if p.grad is not None]
-            result["gradients"] = {name: gradient.clone() for name, gradient in named}
-        optimizer.step()
-        losses.append(loss.item())
-    return result | {"losses": losses}
+library_trainings: Any = importlib.import_module("library_trainings")
+trained = library_trainings.trained
 
 
 def einops() -> dict[str, Any]:
@@ -133,6 +121,7 @@ def as_arrays(value: Any) -> Any:
 if __name__ == "__main__":
     library, _, argument = sys.argv[1].partition(":")
     torch.manual_seed(0)
-    kept = globals()[library](*filter(None, [argument]))
+    program = globals().get(library) or getattr(library_trainings, library)
+    kept = program(*filter(None, [argument]))
     with open(sys.argv[2], "wb") as file:
         pickle.dump(as_arrays(kept), file)

@@ -250,3 +250,19 @@ def test_names_that_libraries_take_for_annotations_exist() -> None:
 
     assert ours.torch is ours
     assert str in typing.get_args(MAP_LOCATION)
+
+
+@pytest.mark.parametrize("mode", ["no_grad", "inference_mode", "enable_grad"])
+@pytest.mark.parametrize("call", ["p.numpy()", "np.asarray(p)", "p.__array__()"])
+def test_parameters_are_arrays_where_no_gradient_is_recorded(call: str, mode: str) -> None:
+    """botorch hands parameters to scipy under no_grad; else torch asks for `detach`."""
+    prepare = f"""
+import numpy as np
+p = torch.nn.Parameter(torch.ones(2))
+with torch.{mode}():
+    try:
+        made = torch.tensor({call})
+    except RuntimeError as error:
+        made = str(error)
+"""
+    check("made", prepare)

@@ -151,10 +151,11 @@ class Conversions(EngineTensor):
         return array.tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
-        """An array that shares the tensor's memory."""
+        """An array that shares the tensor's memory; under ``no_grad`` also of one with a gradient.
+        """
         if force:
             return opened(self.detach().cpu())
-        if tape.requires_grad(self):
+        if state.grad_enabled and tape.requires_grad(self):
             raise RuntimeError(
                 "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
                 "instead."
