@@ -108,6 +108,7 @@ def index_reduce(
             f"{dtypes.scalar_type_name(source.aval.dtype)}"
         )
     axis = _axis(input, dim)
+    _check_slices(input, axis, index, source)
     if not input.aval.ndim:
         whole = (input.reshape(1), index.reshape(-1), source.reshape(-1))
         return ops.scatter_reduce(
@@ -118,6 +119,27 @@ def index_reduce(
     return ops.scatter_reduce(
         input, places, source, axis=axis, reduce=reduce, include_self=include_self
     )
+
+
+def _check_slices(x: Any, axis: int, index: Any, source: Any) -> None:
+    """torch's errors for the places of slices in index_reduce."""
+    if index.aval.dtype not in (dtypes.int32, dtypes.int64):
+        raise RuntimeError(
+            "index_reduce_(): Expected dtype int32/int64 for index but got: "
+            f"{dtypes.scalar_type_name(index.aval.dtype)}"
+        )
+    slices = source.aval.shape[axis] if source.aval.ndim else 1
+    if index.aval.size != slices:
+        raise RuntimeError(
+            f"index_reduce_(): Number of indices ({index.aval.size}) should be equal to "
+            f"source.size(dim): ({slices}), for dim: {axis}"
+        )
+    length = x.aval.shape[axis] if x.aval.ndim else 1
+    if index.aval.device.type == "meta" or not vmap.is_known(index):
+        return
+    places = vmap.values_of_all(index)
+    if places.size and (places.min() < 0 or places.max() >= length):
+        raise IndexError("index out of range in self")
 
 
 @function(method=False, out=True)

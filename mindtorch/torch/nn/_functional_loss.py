@@ -8,10 +8,12 @@ from typing import Any
 
 from mindtorch.engine import dtypes, vmap
 from mindtorch.engine.core import state
+from mindtorch.engine.kernel_types import require_floats
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import loss as ops
 from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import constant
 
 from ._functional_activation import log_softmax, logsigmoid, relu
 from ._functional_linear import pairwise_distance
@@ -187,6 +189,7 @@ def mse_loss(
     """(input - target) ** 2."""
     _warn_sizes(input, target)
     reduction = chosen_reduction(size_average, reduce, reduction)
+    require_floats(input.aval, "mse_cpu")
     return _weighed(pointwise.square(pointwise.subtract(input, target)), weight, reduction)
 
 
@@ -209,10 +212,13 @@ def smooth_l1_loss(
     reduction = chosen_reduction(size_average, reduce, reduction)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    d = (input - target).abs()
     if beta == 0:
-        return reduced(d, reduction)
-    return reduced(_either(d < beta, 0.5 * d * d / beta, d - 0.5 * beta), reduction)
+        return reduced((input - target).abs(), reduction)
+    require_floats(input.aval, "smooth_l1_cpu")
+    d = (input - target).abs()
+    near = d < beta
+    inner = _either(near, d, constant(0))  # so that no slope there is 0 times infinity
+    return reduced(_either(near, 0.5 * inner * inner / beta, d - 0.5 * beta), reduction)
 
 
 def _either(condition: Any, a: Any, b: Any) -> Any:
@@ -228,8 +234,11 @@ def huber_loss(
     reduction = chosen_reduction(None, None, reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    require_floats(input.aval, "huber_cpu")
     d = (input - target).abs()
-    loss = _either(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta))
+    near = d < delta
+    inner = _either(near, d, constant(0))
+    loss = _either(near, 0.5 * inner * inner, delta * (d - 0.5 * delta))
     return _weighed(loss.to(input.dtype), weight, reduction)
 
 
@@ -523,6 +532,7 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     rows, classes = _check_multi_margin(input, target, weight)
+    require_floats(input.aval, "multi_margin_loss_cpu_kernel")
     x = input.reshape(rows, classes)
     t = target.reshape(rows, 1)
     terms = relu(margin - x.gather(1, t) + x)
@@ -550,6 +560,7 @@ def multilabel_margin_loss(
     _require_type(target, dtypes.int64)
     _require_within(target, -1, classes, "argument #2 'target' is out of range")
     x, t = input.reshape(rows, classes), target.reshape(rows, classes)
+    require_floats(x.aval, "multilabel_margin_loss_forward_out_frame")
     listed = ((t < 0).long().cumsum(1) == 0)
     safe = t.clamp(min=0)
     named = arange(classes)
