@@ -341,11 +341,11 @@ def logical_bit_not(x: Number) -> Number:
 
 
 def left_shift(x: Number, y: Number) -> Number:
-    return x << y
+    return 0 if (y < 0) or (y > 63) else x << y
 
 
 def right_shift(x: Number, y: Number) -> Number:
-    return x >> y
+    return x >> 63 if (y < 0) or (y > 63) else x >> y
 
 
 def gcd(x: Number, y: Number) -> Number:

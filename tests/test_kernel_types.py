@@ -45,7 +45,7 @@ REFUSED: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "F.unfold(x, 2)": (IMAGE, ("uint8", "int16", "int64")),
     "F.fold(x, (3, 3), 2)": ((1, 4, 4), ("uint8", "int16", "int64")),
     "F.grid_sample(x, (x[:, 0, :, :2] * 0).float()[:, None], align_corners=False)": (
-        IMAGE, WHOLE
+        IMAGE, ("bool", "int64")
     ),
     "F.conv2d(x, x)": (IMAGE, ("bool",)),
     "F.linear(x, x)": ((4, 4), ("bool",)),
@@ -86,6 +86,16 @@ SAME: dict[str, Callable[[Any], Any]] = {
     ),
     "a vector of weights": lambda t: t.nn.functional.linear(t.ones(2, 3, 4), t.arange(4.0)),
     "a number of numbers": lambda t: t.stack([t.add(1.5, 2.5), t.mul(1.5, 2), t.sub(2.5, 1)]),
+    "shifts by more than the type has bits": lambda t: t.stack([
+        op(t.tensor([-5, 5, 100]), t.tensor(by))
+        for op in (t.bitwise_left_shift, t.bitwise_right_shift) for by in (-1, 3, 63, 64, 100)
+    ]),
+    "a margin between whole numbers": lambda t: t.nn.functional.margin_ranking_loss(
+        t.tensor([1, 2]), t.tensor([2, 1]), t.tensor([1, 1])
+    ),
+    "columns of nonzero lie together": lambda t: t.tensor([
+        *t.ones(3, 2).nonzero().stride(), *[p.stride(0) for p in t.where(t.ones(3, 2) > 0)]
+    ]),
     "clamp between nans": lambda t: t.clamp(
         t.tensor([1.0, 2.0, 3.0]), t.tensor([float("nan"), 0.0, 5.0]),
         t.tensor([1.0, float("nan"), 4.0]),
@@ -95,9 +105,39 @@ SAME: dict[str, Callable[[Any], Any]] = {
 
 @pytest.mark.parametrize("name", SAME)
 def test_what_torch_takes_gives_its_values_and_type(name: str) -> None:
+    """The neighbours of what is refused."""
     expected, found = SAME[name](real), SAME[name](ours)
     assert str(found.dtype) == str(expected.dtype)
     assert repr(found.tolist()) == repr(expected.tolist())
+
+
+SLOPES: dict[str, Callable[[Any, Any], Any]] = {
+    "hardtanh": lambda t, x: t.nn.functional.hardtanh(x),
+    "elu": lambda t, x: t.nn.functional.elu(x),
+    "hardshrink": lambda t, x: t.nn.functional.hardshrink(x),
+    "softshrink": lambda t, x: t.nn.functional.softshrink(x),
+    "hardswish": lambda t, x: t.nn.functional.hardswish(x),
+    "maximum": lambda t, x: t.maximum(x, t.ones_like(x)),
+    "minimum": lambda t, x: t.minimum(t.zeros_like(x), x),
+    "huber_loss": lambda t, x: t.nn.functional.huber_loss(x, t.zeros_like(x), reduction="none"),
+    "smooth_l1_loss": (
+        lambda t, x: t.nn.functional.smooth_l1_loss(x, t.zeros_like(x), reduction="none")
+    ),
+}
+
+
+@pytest.mark.parametrize("name", SLOPES)
+def test_slopes_at_nan_and_infinity_are_torchs(name: str) -> None:
+    """Found by the inputs of torch's references; 32 elements, as many as its vectors take."""
+    numbers = [float("nan"), float("inf"), float("-inf"), 0.25, -0.25, 1.0, 4.0, -4.0] * 4
+    found = []
+    for library in (real, ours):
+        x = library.tensor(numbers, requires_grad=True)
+        y = SLOPES[name](library, x)
+        (slope,) = library.autograd.grad(y, x, library.full((32,), 2.0))
+        found.append((y.detach(), slope))
+    for theirs, mine in zip(*found, strict=True):
+        real.testing.assert_close(real.tensor(mine.tolist()), theirs, equal_nan=True)
 
 
 @pytest.mark.parametrize(

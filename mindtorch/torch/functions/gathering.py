@@ -322,11 +322,11 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
     array = vmap.known_values(input, vmap.SHAPE.format("nonzero"))
     if as_tuple:
         found = np.nonzero(array if array.ndim else array.reshape(1))
-        return tuple(from_array(p, input.aval.device) for p in found)
+        return tuple(from_array(np.ascontiguousarray(p), input.aval.device) for p in found)
     if not array.ndim:
         return from_array(np.zeros((int(array != 0), 0), np.int64), input.aval.device)
-    places = np.ascontiguousarray(np.argwhere(array).astype(np.int64))
-    return from_array(places, input.aval.device)
+    places = np.stack(np.nonzero(array)).astype(np.int64, copy=False)
+    return from_array(places.T, input.aval.device)  # columns lie together, as torch's do
 
 
 @function()

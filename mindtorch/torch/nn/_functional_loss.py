@@ -216,9 +216,9 @@ def smooth_l1_loss(
         return reduced((input - target).abs(), reduction)
     require_floats(input.aval, "smooth_l1_cpu")
     d = (input - target).abs()
-    near = d < beta
-    inner = _either(near, d, constant(0))  # so that no slope there is 0 times infinity
-    return reduced(_either(near, 0.5 * inner * inner / beta, d - 0.5 * beta), reduction)
+    far = d >= beta
+    near = _either(far, constant(0), d)  # so that no slope is 0 times infinity
+    return reduced(_either(far, d - 0.5 * beta, 0.5 * near * near / beta), reduction)
 
 
 def _either(condition: Any, a: Any, b: Any) -> Any:
@@ -236,9 +236,9 @@ def huber_loss(
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     require_floats(input.aval, "huber_cpu")
     d = (input - target).abs()
-    near = d < delta
-    inner = _either(near, d, constant(0))
-    loss = _either(near, 0.5 * inner * inner, delta * (d - 0.5 * delta))
+    far = d >= delta
+    near = _either(far, constant(0), d)
+    loss = _either(far, delta * (d - 0.5 * delta), 0.5 * near * near)
     return _weighed(loss.to(input.dtype), weight, reduction)
 
 
@@ -378,7 +378,7 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
 def hinge_embedding_loss(
