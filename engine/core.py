@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import dtypes, gaps, memory, tape
+from . import dtypes, gaps, kernel_types, memory, tape
 from .aval import Aval
 from .bounded import Bounded
 from .device import cpu, empty_on, meta
@@ -231,6 +231,7 @@ class Op:
         in_avals = tuple(None if x is None else x.aval for x in inputs)
         check_devices(in_avals[: self.on_device])
         avals = self.aval(*in_avals, **params)
+        kernel_types.check(self.name, in_avals)
         several = isinstance(avals, tuple)
         plan = Plan(avals if several else (avals,), in_avals)
         if self.view is not None:

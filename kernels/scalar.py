@@ -123,8 +123,8 @@ def fmin(x: Number, y: Number) -> Number:
 
 
 def clamp(x: Number, low: Number, high: Number) -> Number:
-    raised = low if x < low else x
-    return high if raised > high else raised
+    raised = x if x >= low or x != x else low  # nan where anything is
+    return raised if raised <= high or raised != raised else high
 
 
 def lerp(x: Number, y: Number, weight: Number) -> Number:
@@ -341,11 +341,11 @@ def logical_bit_not(x: Number) -> Number:
 
 
 def left_shift(x: Number, y: Number) -> Number:
-    return x << y
+    return 0 if (y < 0) or (y > 63) else x << y
 
 
 def right_shift(x: Number, y: Number) -> Number:
-    return x >> y
+    return x >> 63 if (y < 0) or (y > 63) else x >> y
 
 
 def gcd(x: Number, y: Number) -> Number:
@@ -453,7 +453,7 @@ def elu(x: Number, alpha: Number, scale: Number, input_scale: Number) -> Number:
 def elu_gradient(
     g: Number, x: Number, alpha: Number, scale: Number, input_scale: Number
 ) -> Number:
-    return g * input_scale * alpha * scale * exp(x * input_scale) if x <= 0 else g * scale
+    return g * scale if x > 0 else g * input_scale * alpha * scale * exp(x * input_scale)
 
 
 def silu(x: Number) -> Number:
@@ -477,7 +477,7 @@ def mish_gradient(g: Number, x: Number) -> Number:
     n = e * (e + 2.0)
     t = n / (n + 2.0)
     slope = t + x * sigmoid(x) * (1.0 - t * t)
-    return g * (slope if x < 20.0 else 1.0)
+    return g * (1.0 if x >= 20.0 else slope)
 
 
 def gelu(x: Number) -> Number:
@@ -540,12 +540,12 @@ def hardswish(x: Number) -> Number:
 
 
 def hardswish_gradient(g: Number, x: Number) -> Number:
-    inside = g * (x / 3.0 + 0.5) if x < 3.0 else g
+    inside = g if x >= 3.0 else g * (x / 3.0 + 0.5)
     return 0 if x <= -3.0 else inside
 
 
 def hardtanh_gradient(g: Number, x: Number, low: Number, high: Number) -> Number:
-    return 0 if (x <= low) or (x >= high) else g
+    return g if (x > low) and (x < high) else 0
 
 
 def threshold(x: Number, limit: Number, value: Number) -> Number:
@@ -557,11 +557,11 @@ def hardshrink(x: Number, limit: Number) -> Number:
 
 
 def hardshrink_gradient(g: Number, x: Number, limit: Number) -> Number:
-    return 0 if (x >= -limit) and (x <= limit) else g
+    return g if (x < -limit) or (x > limit) else 0
 
 
 def softshrink(x: Number, limit: Number) -> Number:
-    low = x + limit if x < -limit else 0
+    low = x + limit if x < -limit else x * 0  # nan stays
     return x - limit if x > limit else low
 
 

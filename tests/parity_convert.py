@@ -102,7 +102,7 @@ def tensor_to_ours(tensor: torch.Tensor) -> Any:
         return memory.setdefault((-id(tensor), tensor.dtype), ours.empty(tensor.shape, dtype=dtype))
     if tensor.ndim > 64:  # more than numpy has
         made = ours.from_numpy(numpy_of(tensor.flatten()).copy()).reshape(tensor.shape)
-    elif tensor.untyped_storage().nbytes() > tensor.numel() * tensor.itemsize:  # part of more
+    elif tensor.untyped_storage().nbytes() != tensor.numel() * tensor.itemsize:  # a view
         count = tensor.untyped_storage().nbytes() // tensor.itemsize
         whole = tensor.detach().as_strided((count,), (1,), 0)
         made = ours.from_numpy(numpy_of(whole).copy())

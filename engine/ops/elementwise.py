@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from ..dtypes import scalar_type_name
+from ..dtypes import bool_, scalar_type_name
 from ..tensor import constant as c
 from .families import Elementwise, refuse_bool, refuse_complex
 
@@ -113,22 +113,22 @@ square = _Square(
 maximum = Elementwise(
     "maximum",
     (
-        lambda g, x, y: multiply(g, _share(greater(x, y), equal(x, y))),
-        lambda g, x, y: multiply(g, _share(greater(y, x), equal(x, y))),
+        lambda g, x, y: multiply(g, _share(less(x, y), equal(x, y))),
+        lambda g, x, y: multiply(g, _share(less(y, x), equal(x, y))),
     ),
 )
 minimum = Elementwise(
     "minimum",
     (
-        lambda g, x, y: multiply(g, _share(less(x, y), equal(x, y))),
-        lambda g, x, y: multiply(g, _share(less(y, x), equal(x, y))),
+        lambda g, x, y: multiply(g, _share(greater(x, y), equal(x, y))),
+        lambda g, x, y: multiply(g, _share(greater(y, x), equal(x, y))),
     ),
 )
 
 
-def _share(wins: Any, ties: Any) -> Any:
-    """1 where it wins, 1/2 where both are equal."""
-    return where(ties, c(0.5), where(wins, c(1.0), c(0.0)))
+def _share(loses: Any, ties: Any) -> Any:
+    """0 where it loses, 1/2 where both are equal, else 1: beside nan too."""
+    return where(ties, c(0.5), where(loses, c(0.0), c(1.0)))
 
 
 fmaximum = Elementwise(
@@ -451,7 +451,14 @@ ceil = Elementwise("ceil", (no_slope,), refuses=refuse_complex("ceil"))
 round_ = Elementwise("round", (no_slope,), scalar="round_")
 trunc = Elementwise("trunc", (no_slope,), refuses=refuse_complex("trunc"))
 frac = Elementwise("frac", (lambda g: g,))
-relu = Elementwise("relu", (lambda g, out: threshold_gradient(g, out, c(0)),))
+def _no_bool(dtype: Any) -> None:
+    if dtype is bool_:
+        raise RuntimeError("Boolean inputs not supported for relu")
+
+
+relu = Elementwise(
+    "relu", (lambda g, out: threshold_gradient(g, out, c(0)),), refuses=_no_bool
+)
 # g where y > limit, else 0
 threshold_gradient = Elementwise(
     "threshold_gradient",

@@ -12,10 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import inplace
+from mindtorch.engine import dtypes, inplace
 from mindtorch.engine.core import Op, fast_binary, fast_unary
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant
+from mindtorch.engine.tensor import constant, full_flat
 
 from ._out import add_out, store_out, synonyms_of, with_out
 
@@ -112,6 +112,17 @@ def write_result(target: Any, result: Any) -> Any:
     """Write a function's result over ``target`` and make ``target`` derive from it."""
     inplace.check_result(target, result.aval.shape, result.aval.dtype)
     return inplace.copy_(target, result)
+
+
+def of_numbers(first: Any, second: Any) -> tuple[Any, Any]:
+    """The operands; two numbers as tensors of the types that torch gives them."""
+    if isinstance(first, EngineTensor) or isinstance(second, EngineTensor):
+        return first, second
+    if type(first) not in _NUMBERS or type(second) not in _NUMBERS:
+        return first, second
+    kinds = {float: dtypes.default, complex: dtypes.default.to_complex(), bool: dtypes.bool_}
+    a, b = (full_flat((), kinds.get(type(x), dtypes.int64), x) for x in (first, second))
+    return a, b
 
 
 def operand(value: Any, name: str, position: str, dtype_name: str = "Tensor") -> Any:
@@ -269,6 +280,7 @@ def binary_function(
             input = _given(name, "input", input, x1)  # noqa: A001
             other = _given(name, "other", other, x2)
             check_numbers(name, numbers, input, other, left_out=left_out)
+            input, other = of_numbers(input, other)  # noqa: A001
             input = operand(input, name, "input")  # noqa: A001
             other = operand(other, name, "other")
         result = call(input, other)

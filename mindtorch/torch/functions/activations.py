@@ -58,7 +58,12 @@ def prelu(input: Any, weight: Any) -> Any:  # noqa: A002
 @function(method=False)
 def threshold(input: Any, threshold: float, value: float) -> Any:  # noqa: A002
     """``x if x > threshold else value``."""
-    return act.threshold(input, constant(threshold), constant(value))
+    return act.threshold(input, *map(constant, of_kind(input, threshold, value)))
+
+
+def of_kind(x: Any, *numbers: Any) -> Any:
+    """Numbers cut to whole ones where the elements of ``x`` are."""
+    return numbers if x.aval.dtype.category >= dtypes.FLOAT else tuple(map(int, numbers))
 
 
 @function(out=True)

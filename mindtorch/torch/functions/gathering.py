@@ -108,6 +108,7 @@ def index_reduce(
             f"{dtypes.scalar_type_name(source.aval.dtype)}"
         )
     axis = _axis(input, dim)
+    _check_slices(input, axis, index, source)
     if not input.aval.ndim:
         whole = (input.reshape(1), index.reshape(-1), source.reshape(-1))
         return ops.scatter_reduce(
@@ -118,6 +119,27 @@ def index_reduce(
     return ops.scatter_reduce(
         input, places, source, axis=axis, reduce=reduce, include_self=include_self
     )
+
+
+def _check_slices(x: Any, axis: int, index: Any, source: Any) -> None:
+    """torch's errors for the places of slices in index_reduce."""
+    if index.aval.dtype not in (dtypes.int32, dtypes.int64):
+        raise RuntimeError(
+            "index_reduce_(): Expected dtype int32/int64 for index but got: "
+            f"{dtypes.scalar_type_name(index.aval.dtype)}"
+        )
+    slices = source.aval.shape[axis] if source.aval.ndim else 1
+    if index.aval.size != slices:
+        raise RuntimeError(
+            f"index_reduce_(): Number of indices ({index.aval.size}) should be equal to "
+            f"source.size(dim): ({slices}), for dim: {axis}"
+        )
+    length = x.aval.shape[axis] if x.aval.ndim else 1
+    if index.aval.device.type == "meta" or not vmap.is_known(index):
+        return
+    places = vmap.values_of_all(index)
+    if places.size and (places.min() < 0 or places.max() >= length):
+        raise IndexError("index out of range in self")
 
 
 @function(method=False, out=True)
@@ -300,11 +322,11 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
     array = vmap.known_values(input, vmap.SHAPE.format("nonzero"))
     if as_tuple:
         found = np.nonzero(array if array.ndim else array.reshape(1))
-        return tuple(from_array(p, input.aval.device) for p in found)
+        return tuple(from_array(np.ascontiguousarray(p), input.aval.device) for p in found)
     if not array.ndim:
         return from_array(np.zeros((int(array != 0), 0), np.int64), input.aval.device)
-    places = np.ascontiguousarray(np.argwhere(array).astype(np.int64))
-    return from_array(places, input.aval.device)
+    places = np.stack(np.nonzero(array)).astype(np.int64, copy=False)
+    return from_array(places.T, input.aval.device)  # columns lie together, as torch's do
 
 
 @function()

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import autocast, dtypes, inplace
+from mindtorch.engine.kernel_types import ONE_BOOL
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
@@ -24,6 +25,7 @@ from .._registry import (
     check_numbers,
     elementwise,
     function,
+    of_numbers,
     operand,
     store_out,
     write_result,
@@ -120,7 +122,11 @@ def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any
     Args:
         beside: the tensor that it is added to, whose type may make the sum a floating-point one.
     """
-    other = _in_type_of_sum(operand(other, name, "other"), beside)
+    other = operand(other, name, "other")
+    if "sub" in name and other.aval.dtype is dtypes.bool_ and isinstance(beside, EngineTensor):
+        if beside.aval.dtype is not dtypes.bool_:
+            raise RuntimeError(ONE_BOOL)
+    other = _in_type_of_sum(other, beside)
     if alpha == 1 and type(alpha) is not bool:
         return other
     if isinstance(alpha, float) and other.aval.dtype.category < dtypes.FLOAT:
@@ -166,6 +172,7 @@ def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     if old:
         alpha, (other,) = other, old_factor("add", "alpha", "other", input, other, old)
     if alpha.__class__ is not int or alpha != 1 or other.__class__ in _NUMBERS:
+        input, other = of_numbers(input, other)  # noqa: A001
         if _is_fused(input, other, alpha):
             return ops.add_scaled(input, other, _factor(input, other, alpha))
         other = scaled_operand(other, alpha, "add", input)
@@ -179,6 +186,8 @@ def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     """``input - alpha * other``."""
     if old:
         alpha, (other,) = other, old_factor("sub", "alpha", "other", input, other, old)
+    if not isinstance(input, EngineTensor):
+        input, other = of_numbers(input, other)  # noqa: A001
     if _is_fused(input, other, alpha):
         return ops.subtract_scaled(input, other, _factor(input, other, alpha))
     return ops.subtract(operand(input, "sub", "input"), scaled_operand(other, alpha, "sub", input))
@@ -239,6 +248,8 @@ def _division(rounding_mode: Any) -> Any:
 def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:  # noqa: A002
     """``input / other``, rounded down ("floor") or towards zero ("trunc") on request."""
     op = ops.divide if rounding_mode is None else _division(rounding_mode)
+    if not isinstance(input, EngineTensor):
+        input, other = of_numbers(input, other)  # noqa: A001
     x, y = operand(input, "div", "input"), operand(other, "div", "other")
     if op is ops.trunc_divide and _is_short(x, y):
         return ops.trunc(ops.divide(x, y))

@@ -25,7 +25,7 @@ from mindtorch.engine.vmap import draw
 
 from .._arguments import as_dtype, require_tensor
 from .._out import add_out, with_out
-from ..functions.activations import prelu
+from ..functions.activations import of_kind, prelu
 
 __all__ = [
     "celu", "celu_", "elu", "elu_", "gelu", "glu", "gumbel_softmax", "hardshrink", "hardsigmoid",
@@ -78,13 +78,13 @@ def relu6(input: Any, inplace: bool = False) -> Any:  # noqa: A002
 
 
 def threshold(input: Any, threshold: float, value: float, inplace: bool = False) -> Any:  # noqa: A002
-    """x where x > threshold, else value."""
-    return _run(activations.threshold, inplace, input, threshold, value)
+    """x where x > threshold, else value; both are of x's kind."""
+    return _run(activations.threshold, inplace, input, *of_kind(input, threshold, value))
 
 
 def threshold_(input: Any, threshold: float, value: float) -> Any:  # noqa: A002
     """:func:`threshold` in place."""
-    return _run(activations.threshold, True, input, threshold, value)
+    return _run(activations.threshold, True, input, *of_kind(input, threshold, value))
 
 
 def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) -> Any:  # noqa: A002

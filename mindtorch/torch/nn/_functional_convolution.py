@@ -5,6 +5,8 @@ from __future__ import annotations
 import operator
 from typing import Any
 
+from mindtorch.engine import dtypes
+from mindtorch.engine.kernel_types import require_floats
 from mindtorch.engine.ops import convolution as ops
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
@@ -296,6 +298,9 @@ def conv_transpose3d(
     )  # fmt: skip
 
 
+_BESIDE_FLOATS = (dtypes.bool_, dtypes.complex64, dtypes.complex128)
+
+
 def unfold(
     input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1  # noqa: A002
 ) -> Any:
@@ -314,6 +319,7 @@ def unfold(
         for v, n in ((kernel_size, "kernel_size"), (dilation, "dilation"),
                      (padding, "padding"), (stride, "stride"))
     )  # fmt: skip
+    require_floats(input.aval, "im2col_out_cpu", *_BESIDE_FLOATS)
     batched = input.dim() == 4
     if input.dim() not in (3, 4):
         raise RuntimeError(
@@ -368,6 +374,7 @@ def fold(
         for v, n in ((output_size, "output_size"), (kernel_size, "kernel_size"),
                      (dilation, "dilation"), (padding, "padding"), (stride, "stride"))
     )  # fmt: skip
+    require_floats(input.aval, "col2im_out_cpu", *_BESIDE_FLOATS)
     batched = input.dim() == 3
     if input.dim() not in (2, 3):
         raise RuntimeError(

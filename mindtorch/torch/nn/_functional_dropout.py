@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+from mindtorch.engine import dtypes
 from mindtorch.engine import inplace as writing
 from mindtorch.engine.aval import Aval, aval
 from mindtorch.engine.generator import default_generator
@@ -46,9 +47,14 @@ def _times(x: Any, factor: Any, inplace: bool) -> Any:
 def _drop(x: Any, p: float, training: bool, inplace: bool, feature: bool = False) -> Any:
     _check(p)
     if not training or p == 0 or x.aval.size == 0:
-        return x if inplace or not training else pointwise.multiply(x, c(1))
+        return x if inplace or not training else pointwise.multiply(x, c(True))
     if p == 1:
-        return _times(x, c(0), inplace)
+        return _times(x, c(False), inplace)
+    if x.aval.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "result type Float can't be cast to the desired output type "
+            f"{dtypes.scalar_type_name(x.aval.dtype)}"
+        )
     described = _feature_noise(x.aval) if feature else _noise_like(x.aval)
     noise = draw(described, lambda array: default_generator.dropout_noise(array, p))
     return _times(x, noise, inplace)

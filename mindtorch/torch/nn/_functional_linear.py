@@ -31,7 +31,10 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
     """``x W^T + b``."""
     require_tensor(input, "linear", "input", 1)
     require_tensor(weight, "linear", "weight", 2)
-    result = linear_algebra.linear(input, weight, bias)
+    if weight.aval.ndim == 1 and bias is None and input.aval.ndim:
+        result = input @ weight
+    else:
+        result = linear_algebra.linear(input, weight, bias)
     return result if out is None else store_out(result, out, "linear")
 
 
@@ -334,6 +337,12 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     from .. import broadcast_tensors
 
     x1, x2 = broadcast_tensors(x1, x2)
+    common = dtypes.promote(x1.aval.dtype, x2.aval.dtype)
+    if common.category != dtypes.FLOAT:
+        raise RuntimeError(
+            "expected common dtype to be floating point, yet common dtype is "
+            f"{dtypes.scalar_type_name(common)}"
+        )
     first = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)
     second = x2 / x2.norm(2, dim, keepdim=True).clamp_min(eps)
     return (first * second).sum(dim)
@@ -352,6 +361,8 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
         raise RuntimeError(
             f"pdist only supports 2D tensors, got: {input.dim()}D"
         )
+    if input.aval.dtype.category != dtypes.FLOAT:
+        raise RuntimeError("pdist only supports floating-point dtypes")
     n = input.aval.shape[0]
     if n < 2:
         return input.new_zeros((0,)) + 0 * input.sum()

@@ -13,10 +13,12 @@ from typing import Any
 
 from mindtorch.engine import dtypes, vmap
 from mindtorch.engine.core import state
+from mindtorch.engine.kernel_types import require_floats
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import loss as ops
 from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import constant
 
 from ._functional_activation import log_softmax, logsigmoid
 from ._half import in_float32
@@ -222,6 +224,7 @@ def mse_loss(
     """
     _warn_sizes(input, target)
     reduction = chosen_reduction(size_average, reduce, reduction)
+    require_floats(input.aval, "mse_cpu")
     return _weighed(pointwise.square(pointwise.subtract(input, target)), weight, reduction)
 
 
@@ -254,10 +257,13 @@ def smooth_l1_loss(
     reduction = chosen_reduction(size_average, reduce, reduction)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
-    d = (input - target).abs()
     if beta == 0:
-        return reduced(d, reduction)
-    return reduced(_either(d < beta, 0.5 * d * d / beta, d - 0.5 * beta), reduction)
+        return reduced((input - target).abs(), reduction)
+    require_floats(input.aval, "smooth_l1_cpu")
+    d = (input - target).abs()
+    far = d >= beta
+    near = _either(far, constant(0), d)  # so that no slope is 0 times infinity
+    return reduced(_either(far, d - 0.5 * beta, 0.5 * near * near / beta), reduction)
 
 
 def _either(condition: Any, a: Any, b: Any) -> Any:
@@ -279,8 +285,11 @@ def huber_loss(
     reduction = chosen_reduction(None, None, reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
+    require_floats(input.aval, "huber_cpu")
     d = (input - target).abs()
-    loss = _either(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta))
+    far = d >= delta
+    near = _either(far, constant(0), d)
+    loss = _either(far, delta * (d - 0.5 * delta), 0.5 * near * near)
     return _weighed(loss.to(input.dtype), weight, reduction)
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes, vmap
+from mindtorch.engine.kernel_types import require_floats
 from mindtorch.engine.ops import elementwise as pointwise
 
 from ._functional_activation import relu
@@ -42,7 +43,7 @@ def margin_ranking_loss(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
             f"input1: {input1.size()}, input2: {input2.size()}, target: {target.size()} "
         )
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    return reduced((-target * (input1 - input2) + float(margin)).clamp_min(0), reduction)
 
 
 def hinge_embedding_loss(
@@ -216,6 +217,7 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     rows, classes = _check_multi_margin(input, target, weight)
+    require_floats(input.aval, "multi_margin_loss_cpu_kernel")
     x = input.reshape(rows, classes)
     t = target.reshape(rows, 1)
     terms = relu(margin - x.gather(1, t) + x)
@@ -251,6 +253,7 @@ def multilabel_margin_loss(
     _require_type(target, dtypes.int64)
     _require_within(target, -1, classes, "argument #2 'target' is out of range")
     x, t = input.reshape(rows, classes), target.reshape(rows, classes)
+    require_floats(x.aval, "multilabel_margin_loss_forward_out_frame")
     listed = ((t < 0).long().cumsum(1) == 0)
     safe = t.clamp(min=0)
     named = arange(classes)

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.kernel_types import require_floats
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -158,6 +159,7 @@ def grid_sample(
         RuntimeError: shapes that do not belong together.
     """
     _check(input, grid, mode, padding_mode)
+    require_floats(input.aval, f"grid_sampler_{input.ndim - 2}d_cpu_kernel_impl")
     if align_corners is None:
         _warn_of_default("grid_sample")
     align = bool(align_corners)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, kernel_types
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.indexing import index_select
@@ -199,6 +199,21 @@ def _sizes(size: Any, scale_factor: Any, old: Any, recompute: Any) -> tuple[Any,
     return new, (None,) * spatial if recompute else scales
 
 
+# PyTorch's kernels by mode and the number of spatial axes, and the types beside floats
+_KERNELS: dict[tuple[str, int], tuple[Any, ...]] = {
+    (mode, n): (
+        f"compute_indices_weights_{kind}" if n != 2 or kind == "cubic"
+        else f"upsample_{mode.removesuffix('-exact')}2d_channels_last",
+        *([dtypes.uint8] if kind in ("nearest", "cubic") or n == 2 else []),
+    )
+    for mode, kind in (
+        ("nearest", "nearest"), ("nearest-exact", "nearest"), ("linear", "linear"),
+        ("bilinear", "linear"), ("trilinear", "linear"), ("bicubic", "cubic"),
+    )
+    for n in (1, 2, 3)
+}  # fmt: skip
+
+
 def _resize(x: Any, old: Any, new: Any, scales: Any, mode: str, align: bool) -> Any:
     if mode == "area":
         from . import _functional_pooling as pooling
@@ -206,6 +221,8 @@ def _resize(x: Any, old: Any, new: Any, scales: Any, mode: str, align: bool) -> 
         pool = getattr(pooling, f"adaptive_avg_pool{len(old)}d")
         return pool(x, new)
     dtype = x.aval.dtype
+    kernel, *others = _KERNELS[mode, len(old)]
+    kernel_types.require_floats(x.aval, kernel, *others)
     if dtype in (dtypes.float16, dtypes.bfloat16):  # rounded once, at the end
         x = movement.cast(x, dtype=dtypes.float32)
     for i in reversed(range(len(old))):

@@ -1,0 +1,78 @@
+"""Which element types PyTorch's kernels take, where ours would take more: its errors for the rest.
+
+A program that catches such an error, or a test that expects it, finds it here too.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .aval import Aval
+from .dtypes import COMPLEX, FLOAT, DType, bool_, int64, scalar_type_name
+
+WHOLE = "whole"  # whole numbers, bool not among them
+
+# op -> (PyTorch's kernel, by the number of spatial axes where there are several; further types
+# that it takes beside floating-point numbers)
+KERNELS: dict[str, tuple[str | tuple[str, str, str], Any]] = {
+    "threshold": ("threshold_cpu", WHOLE),
+    "prelu": ("prelu_cpu", None),
+    "nll_loss_forward": ("nll_loss_out_frame", None),
+    "avg_pool": (("avg_pool2d", "avg_pool2d", "avg_pool3d_out_frame"), int64),
+    "adaptive_avg_pool": (
+        ("adaptive_avg_pool2d", "adaptive_avg_pool2d", "adaptive_avg_pool3d_cpu"), None
+    ),
+    "adaptive_max_pool": (
+        ("adaptive_max_pool2d", "adaptive_max_pool2d", "adaptive_max_pool3d_cpu"), None
+    ),
+    "max_pool": (("max_pool1d_impl", "max_pool2d", "max_pool3d"), WHOLE),
+    "native_batch_norm": ("batch_norm", None),
+    "batch_norm_inference": ("batch_norm", None),
+    "native_group_norm": ("GroupNormKernelImpl", None),
+}  # fmt: skip
+
+
+# op -> (PyTorch's kernel, which takes all types but bool)
+WITHOUT_BOOL = {
+    "absolute": "abs_cpu", "floor_divide": "div_floor_cpu", "remainder": "remainder_cpu",
+    "power": "pow", "linear": "addmm_impl_cpu_", "convolution": "slow_conv2d_cpu",
+}  # fmt: skip
+ONE_BOOL = (
+    "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
+    "invert a mask, use the `~` or `logical_not()` operator instead."
+)
+
+
+def refuse(kernel: str, dtype: DType) -> None:
+    """Raise PyTorch's error for a type that a kernel does not take."""
+    raise NotImplementedError(f"\"{kernel}\" not implemented for '{scalar_type_name(dtype)}'")
+
+
+def require_floats(x: Aval, kernel: str, *others: Any) -> None:
+    """:func:`refuse` what is neither a real floating-point number nor one of ``others``."""
+    dtype = x.dtype
+    if dtype.category == FLOAT or dtype in others:
+        return
+    if WHOLE not in others or dtype.category == COMPLEX or dtype is bool_:
+        refuse(kernel, dtype)
+
+
+def check(name: str, in_avals: Any) -> None:
+    """PyTorch's error where its kernel for the op ``name`` does not take the inputs' types."""
+    if name == "subtract":
+        if any(x.dtype is bool_ for x in in_avals):
+            raise RuntimeError(ONE_BOOL)
+    elif name in WITHOUT_BOOL:
+        if all(x is None or x.dtype is bool_ for x in in_avals):
+            refuse(WITHOUT_BOOL[name], bool_)
+    known = KERNELS.get(name)
+    if known is None:
+        return
+    kernel, others = known
+    x = in_avals[0]
+    if not isinstance(kernel, str):
+        spatial = min(max(x.ndim - 2, 1), 3)
+        if name == "max_pool" and spatial == 1:
+            others = None
+        kernel = kernel[spatial - 1]
+    require_floats(x, kernel, others)
