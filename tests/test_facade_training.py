@@ -446,7 +446,9 @@ def test_the_rate_falls_on_a_plateau_and_training_stops_early(capsys):
     told = capsys.readouterr().out
     assert told.count("ReduceLROnPlateau reducing learning rate") == 3  # a cooldown of 1
     assert optimizer.learning_rate.item() == pytest.approx(5e-4)
-    assert told.endswith("Epoch 00004: early stopping\n")
+    assert told.endswith("Epoch 00004: early stopping\n") and "Eval result" not in told
+    model.fit(1, data, data, callbacks=[ms.LossMonitor()], dataset_sink_mode=False)
+    assert "Eval result: epoch 1, metrics: {'mse': " in capsys.readouterr().out
     with pytest.warns(UserWarning, match="not available"):
         model.train(1, data, ms.EarlyStopping("nothing"), dataset_sink_mode=False)
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import mindtorch.torch as mt
 
@@ -64,3 +65,18 @@ def test_float16_of_two_inputs_is_float32_rounded_once_in_strided_loops(name: st
     """A transposed input beside one that is repeated along both axes."""
     x, y = _rows()
     _check(name, x.expand(5, 5).t(), y[:1])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["erf", "erfinv", "exp2", "sinc", "atan2", "logaddexp"])
+def test_gradients_are_rounded_where_pytorch_rounds(name: str, dtype: str) -> None:
+    """Bit for bit: its formulas, each of whose steps is rounded to 16 bits."""
+    draw = np.random.default_rng(0)
+    arrays = [draw.uniform(-0.9, 0.9, 300).astype(np.float32) for _ in range(3)]
+    found = []
+    for library in (torch, mt):
+        x, y, g = (library.from_numpy(a).to(getattr(library, dtype)) for a in arrays)
+        inputs = [x.requires_grad_(), y][: 1 + (name in ("atan2", "logaddexp"))]
+        getattr(library, name)(*inputs).backward(g)
+        found.append(x.grad.float().numpy())
+    np.testing.assert_array_equal(found[1], found[0])

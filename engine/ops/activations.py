@@ -30,9 +30,9 @@ from .families import Elementwise
 
 def _silu_curvature(g: Any, x: Any, y: Any) -> Any:
     s = sigmoid(y)
-    bend = multiply(multiply(s, subtract(c(1), s)), add(c(2), multiply(
+    bend = multiply(multiply(s, subtract(c(1), s)), add(multiply(
         y, subtract(c(1), multiply(s, c(2)))
-    )))  # fmt: skip
+    ), c(2)))  # fmt: skip
     return multiply(multiply(g, x), bend)
 
 
@@ -46,7 +46,7 @@ silu_gradient = Elementwise(
 
 def _gelu_curvature(g: Any, x: Any, y: Any) -> Any:
     square = multiply(y, y)
-    density = multiply(c(1 / math.sqrt(2 * math.pi)), exp(multiply(square, c(-0.5))))
+    density = multiply(exp(multiply(square, c(-0.5))), c(1 / math.sqrt(2 * math.pi)))
     return multiply(multiply(g, x), multiply(density, subtract(c(2), square)))
 
 
@@ -63,9 +63,9 @@ _CUBE = 0.044715
 
 def _gelu_tanh_curvature(g: Any, x: Any, y: Any) -> Any:
     square = multiply(y, y)
-    t = tanh(multiply(multiply(c(_SLOPE), y), add(c(1), multiply(square, c(_CUBE)))))
+    t = tanh(multiply(multiply(y, c(_SLOPE)), add(multiply(square, c(_CUBE)), c(1))))
     bell = subtract(c(1), multiply(t, t))
-    first = multiply(c(_SLOPE), add(c(1), multiply(square, c(3 * _CUBE))))
+    first = multiply(add(multiply(square, c(3 * _CUBE)), c(1)), c(_SLOPE))
     second = multiply(y, c(_SLOPE * 6 * _CUBE))
     inner = subtract(second, multiply(multiply(t, c(2)), multiply(first, first)))
     bend = multiply(bell, add(first, multiply(multiply(y, c(0.5)), inner)))
@@ -109,7 +109,7 @@ def _mish_curvature(g: Any, x: Any, y: Any) -> Any:
     t = tanh(softplus(y, c(1.0), c(20.0)))
     s = sigmoid(y)
     bell = subtract(c(1), multiply(t, t))
-    inner = add(c(2), multiply(y, subtract(subtract(c(1), s), multiply(multiply(t, s), c(2)))))
+    inner = add(multiply(y, subtract(subtract(c(1), s), multiply(multiply(t, s), c(2)))), c(2))
     return multiply(multiply(g, x), multiply(multiply(bell, s), inner))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from .. import dtypes
 from ..dtypes import bool_, scalar_type_name
 from ..tensor import constant as c
 from .families import Elementwise, refuse_bool, refuse_complex
@@ -92,8 +93,6 @@ class _Square(Elementwise):
     """Bools are squared as int64."""
 
     def types(self, avals: Any) -> Any:
-        from .. import dtypes
-
         kind = avals[0].dtype
         return (dtypes.int64,) * 2 if kind is dtypes.bool_ else (kind, kind)
 
@@ -183,16 +182,17 @@ hypot = Elementwise(
 )
 
 
-def _atan2_share(g: Any, x: Any, y: Any) -> Any:
+def _atan2_slope(g: Any, x: Any, y: Any, by: Any) -> Any:
+    """g * by / (x^2 + y^2), rounded where PyTorch rounds."""
     square = add(multiply(x, x), multiply(y, y))
-    return where(equal(square, c(0)), c(0), divide(g, square))
+    return where(equal(square, c(0)), c(0), multiply(multiply(g, by), reciprocal(square)))
 
 
 atan2 = Elementwise(
     "atan2",
     (
-        lambda g, x, y: multiply(_atan2_share(g, x, y), y),
-        lambda g, x, y: negative(multiply(_atan2_share(g, x, y), x)),
+        lambda g, x, y: _atan2_slope(g, x, y, y),
+        lambda g, x, y: _atan2_slope(g, x, y, negative(x)),
     ),
     result="float",
 )
@@ -208,8 +208,6 @@ nextafter = Elementwise("nextafter", (lambda g, x, y: where(equal(x, y), c(0), g
 
 class _Clamp(Elementwise):
     def shape_rule(self, *avals: Any) -> Any:
-        from .. import dtypes
-
         if dtypes.result_type(avals).is_complex:
             raise RuntimeError("clamp is not supported for complex types")
         return super().shape_rule(*avals)
@@ -332,8 +330,6 @@ class _Where(Elementwise):
     """The condition takes no part in promotion."""
 
     def types(self, avals: Any) -> Any:
-        from .. import dtypes
-
         compute = dtypes.result_type(avals[1:])
         return compute, compute
 
@@ -355,17 +351,24 @@ def _times(g: Any, slope: Any) -> Any:
     return multiply(g, _conj(slope))
 
 
+def _cubed(x: Any) -> Any:
+    """x^3, which PyTorch rounds once in float16 and twice in other types."""
+    if x.aval.dtype is dtypes.float16:
+        return power(x, c(3))
+    return multiply(x, multiply(x, x))
+
+
 def _one_minus_square(x: Any) -> Any:
     return subtract(c(1), multiply(x, x))
 
 
-sqrt = _function("sqrt", lambda g, out: divide(g, multiply(c(2), _conj(out))))
+sqrt = _function("sqrt", lambda g, out: divide(g, multiply(_conj(out), c(2))))
 rsqrt = _function(
-    "rsqrt", lambda g, out: multiply(c(-0.5), _times(g, multiply(out, multiply(out, out))))
+    "rsqrt", lambda g, out: _times(multiply(g, c(-0.5)), _cubed(out))
 )
 reciprocal = _function("reciprocal", lambda g, out: negative(_times(g, multiply(out, out))))
 exp = _function("exp", lambda g, out: _times(g, out))
-exp2 = _function("exp2", lambda g, out: _times(g, multiply(out, c(math.log(2)))))
+exp2 = _function("exp2", lambda g, out: multiply(_times(g, out), c(math.log(2))))
 expm1 = _function("expm1", lambda g, out: _times(g, add(out, c(1))))
 log = _function("log", lambda g, x: divide(g, _conj(x)))
 log2 = _function("log2", lambda g, x: divide(g, _conj(multiply(x, c(math.log(2))))))
@@ -373,7 +376,7 @@ log10 = _function("log10", lambda g, x: divide(g, _conj(multiply(x, c(math.log(1
 log1p = _function("log1p", lambda g, x: divide(g, _conj(add(x, c(1)))))
 sin = _function("sin", lambda g, x: _times(g, cos(x)))
 cos = _function("cos", lambda g, x: negative(_times(g, sin(x))))
-tan = _function("tan", lambda g, out: _times(g, add(c(1), multiply(out, out))))
+tan = _function("tan", lambda g, out: _times(g, add(multiply(out, out), c(1))))
 asin = _function("asin", lambda g, x: _times(g, rsqrt(_one_minus_square(x))))
 acos = _function("acos", lambda g, x: negative(_times(g, rsqrt(_one_minus_square(x)))))
 atan = _function("atan", lambda g, x: divide(g, _conj(add(multiply(x, x), c(1)))))

@@ -27,7 +27,6 @@ from .elementwise import (
     negative,
     reciprocal,
     sgn,
-    sigmoid,
     sin,
     subtract,
     where,
@@ -101,7 +100,7 @@ def _polynomial(name: str) -> Elementwise:
 
 def _bell(x: Any) -> Any:
     """2 / sqrt(pi) * exp(-x^2), the derivative of erf."""
-    return multiply(c(2 / math.sqrt(math.pi)), exp(negative(multiply(x, x))))
+    return multiply(exp(negative(multiply(x, x))), c(2 / math.sqrt(math.pi)))
 
 
 erf = _function("erf", lambda g, x: multiply(g, _bell(x)))
@@ -109,7 +108,7 @@ erfc = _function("erfc", lambda g, x: negative(multiply(g, _bell(x))))
 erfinv = _library(
     "erfinv",
     lambda g, out: multiply(
-        g, multiply(c(math.sqrt(math.pi) / 2), exp(multiply(out, out)))
+        g, multiply(exp(multiply(out, out)), c(math.sqrt(math.pi) / 2))
     ),
     "erfinv_vml_cpu",
 )
@@ -121,7 +120,7 @@ digamma = _function(
 )
 # the derivative of digamma
 trigamma = _function(
-    "trigamma", lambda g, x: negative(multiply(g, multiply(c(2), zeta(c(3.0), x))))
+    "trigamma", lambda g, x: negative(multiply(g, multiply(zeta(c(3.0), x), c(2))))
 )
 # the sum of (y + k)^-x over k >= 0
 zeta = LibraryElementwise(
@@ -159,14 +158,14 @@ i1e = _library(
 erfcx = _library(
     "erfcx",
     lambda g, x, out: multiply(
-        g, subtract(multiply(multiply(c(2.0), x), out), c(2 / math.sqrt(math.pi)))
+        g, subtract(multiply(multiply(x, c(2.0)), out), c(2 / math.sqrt(math.pi)))
     ),
     half=False,
 )
 ndtr = _library(
     "ndtr",
     lambda g, x: multiply(
-        g, multiply(c(1 / math.sqrt(2 * math.pi)), exp(multiply(c(-0.5), multiply(x, x))))
+        g, multiply(exp(multiply(multiply(x, x), c(-0.5))), c(1 / math.sqrt(2 * math.pi)))
     ),
     "erf_vml_cpu",
 )
@@ -180,11 +179,11 @@ log_ndtr = _library(
 ndtri = _library(
     "ndtri",
     lambda g, out: multiply(
-        multiply(g, c(math.sqrt(2 * math.pi))), exp(multiply(c(0.5), multiply(out, out)))
+        multiply(g, c(math.sqrt(2 * math.pi))), exp(multiply(multiply(out, out), c(0.5)))
     ),
     half=False,
 )
-entr = _library("entr", lambda g, x: multiply(g, negative(add(c(1), log(x)))))
+entr = _library("entr", lambda g, x: multiply(g, negative(add(log(x), c(1)))))
 
 
 def _gamma_density(g: Any, x: Any, y: Any) -> Any:
@@ -254,10 +253,10 @@ def _sinc_slope(g: Any, x: Any) -> Any:
     turned = multiply(x, c(math.pi))
     slope = divide(
         subtract(multiply(turned, cos(turned)), sin(turned)),
-        multiply(turned, x),
+        multiply(multiply(x, x), c(math.pi)),
     )
     # where the square of x is too small for its type as well
-    return where(equal(multiply(turned, x), c(0)), c(0), multiply(g, _conj(slope)))
+    return where(equal(multiply(x, x), c(0)), c(0), multiply(g, _conj(slope)))
 
 
 # sin(pi x) / (pi x)
@@ -317,16 +316,16 @@ logit = Elementwise(
 logaddexp = Elementwise(
     "logaddexp",
     (
-        lambda g, x, y: multiply(g, _conj(sigmoid(subtract(x, y)))),
-        lambda g, x, y: multiply(g, _conj(sigmoid(subtract(y, x)))),
+        lambda g, x, y: divide(g, _conj(add(exp(subtract(y, x)), c(1)))),
+        lambda g, x, y: divide(g, _conj(add(exp(subtract(x, y)), c(1)))),
     ),
     refuses=lacks("logaddexp_cpu", half=True, whole=False, complex_=True),
 )
 logaddexp2 = Elementwise(
     "logaddexp2",
     (
-        lambda g, x, y: multiply(g, sigmoid(multiply(subtract(x, y), c(math.log(2))))),
-        lambda g, x, y: multiply(g, sigmoid(multiply(subtract(y, x), c(math.log(2))))),
+        lambda g, x, y: divide(g, add(exp2(subtract(y, x)), c(1))),
+        lambda g, x, y: divide(g, add(exp2(subtract(x, y)), c(1))),
     ),
     refuses=lacks("logaddexp2_cpu", half=True, whole=False),
 )

@@ -130,6 +130,8 @@ def scalar_loss(outputs: Any) -> float:
 class LossMonitor(Callback):
     """Prints the loss every ``per_print_times`` steps, and ends on one that is no number.
 
+    In ``Model.fit`` it prints the figures of each evaluation, too.
+
     Raises:
         ValueError: in training: the loss is NaN or infinite.
     """
@@ -156,6 +158,11 @@ class LossMonitor(Callback):
         if self._period and run.cur_step_num - self._printed >= self._period:
             self._printed = run.cur_step_num
             print(f"epoch: {run.cur_epoch_num} step: {step}, loss is {loss}", flush=True)
+
+    def epoch_end(self, run_context: RunContext) -> None:
+        run = run_context.original_args()
+        if run.metrics:
+            print(f"Eval result: epoch {run.cur_epoch_num}, metrics: {run.metrics}", flush=True)
 
 
 class TimeMonitor(Callback):

@@ -122,10 +122,7 @@ class Model:
                 if type(c).__module__ != own or isinstance(c, callbacks_of.TimeMonitor)
             ]  # fmt: skip
             results = self.eval(valid_dataset, seen)
-            print(f"Eval result: epoch {number}, metrics: {results}", flush=True)
             self._train_network.set_train(True)
-            if self._eval_places is not None:
-                results = {**results, "eval_loss": self._last_loss.eval()}
             return results
 
         self._train(epoch, train_dataset, callbacks, size, initial_epoch, evaluate)
@@ -144,7 +141,7 @@ class Model:
             mode="train", train_network=self._train_network, network=self._network,
             epoch_num=epoch, batch_num=steps, loss_fn=self._loss_fn, optimizer=self._optimizer,
             train_dataset=dataset, list_callback=listed, cur_step_num=initial_epoch * steps,
-            cur_epoch_num=initial_epoch, net_outputs=None, metrics=self._metrics,
+            cur_epoch_num=initial_epoch, net_outputs=None, metrics=None,
             eval_results=None, dataset_sink_mode=sink_size > 0,
         )  # fmt: skip
         context = callbacks_of.RunContext(run)
@@ -154,7 +151,9 @@ class Model:
         for number in range(initial_epoch + 1, epoch + 1):
             run.cur_epoch_num = number
             self._epoch(run, context, listed, batches, steps)
-            run.eval_results = None if evaluate is None else evaluate(number)
+            run.metrics = run.eval_results = None if evaluate is None else evaluate(number)
+            if run.metrics is not None and self._eval_places is not None:
+                run.eval_results = {**run.metrics, "eval_loss": self._last_loss.eval()}
             callbacks_of.call_all(listed, "epoch_end", context)
             if context.get_stop_requested():
                 break
