@@ -10,7 +10,8 @@ __all__ = ["FAULTS", "PROGRAMS"]
 
 def vit(torch: Any, fault: str, steps: int) -> None:
     """Patches, a class token, positions, attention written out, AdamW with a warm-up."""
-    nn, F = torch.nn, torch.nn.functional
+    nn: Any = torch.nn
+    F = torch.nn.functional
 
     class Attention(nn.Module):
         def __init__(self) -> None:
@@ -71,7 +72,8 @@ def vit(torch: Any, fault: str, steps: int) -> None:
 
 def mobile(torch: Any, fault: str, steps: int) -> None:
     """MobileNetV3's block: expansion, depthwise convolution, squeeze and excitation, residual."""
-    nn, F = torch.nn, torch.nn.functional
+    nn: Any = torch.nn
+    F = torch.nn.functional
 
     class Squeeze(nn.Module):
         def __init__(self) -> None:
@@ -114,7 +116,8 @@ def mobile(torch: Any, fault: str, steps: int) -> None:
 
 def gan(torch: Any, fault: str, steps: int) -> None:
     """Two models, two optimizers, noise drawn in each step."""
-    nn, F = torch.nn, torch.nn.functional
+    nn: Any = torch.nn
+    F = torch.nn.functional
     maker = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 6))
     critic = nn.Sequential(nn.Linear(6, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
     critics = torch.optim.Adam(critic.parameters(), 1e-3, betas=(0.5, 0.999))
@@ -139,7 +142,8 @@ def gan(torch: Any, fault: str, steps: int) -> None:
 
 def translation(torch: Any, fault: str, steps: int) -> None:
     """GRUs with attention over what is no padding, fed with the right words."""
-    nn, F = torch.nn, torch.nn.functional
+    nn: Any = torch.nn
+    F = torch.nn.functional
 
     class Net(nn.Module):
         def __init__(self) -> None:
@@ -182,7 +186,8 @@ def translation(torch: Any, fault: str, steps: int) -> None:
 
 def closures(torch: Any, fault: str, steps: int) -> None:
     """L-BFGS calls a closure several times in a step; each sums up over two halves of a batch."""
-    nn, F = torch.nn, torch.nn.functional
+    nn: Any = torch.nn
+    F = torch.nn.functional
     net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
     inner = 3 if fault == "fewer tries" else 4
     optimizer = torch.optim.LBFGS(net.parameters(), 0.5, max_iter=inner, history_size=5)
