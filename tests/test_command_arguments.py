@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from mindtorch.tools import command_line
@@ -34,6 +36,29 @@ def test_numbers_out_of_range_are_refused(
             command_line.main([command, f"{option}={value}", "nowhere.py"])
         assert ended.value.code == 2
         assert f"error: argument {option}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("compare", "--json", "nowhere/a.json"), ("compare", "--html", "folder"),
+        ("compare", "--output", "nowhere/a.txt"), ("compare", "--keep", "a.py"),
+        ("certify", "-o", "nowhere/a.json"), ("certify", "-o", "folder"),
+    ],
+)  # fmt: skip
+def test_what_cannot_be_written_is_told_before_anything_runs(
+    arguments: tuple[str, ...],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """Two runs of an hour are not thrown away for a folder that is not there."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "a.py").write_text("raise SystemExit('it was run')")
+    assert command_line.main([*arguments, "a.py"]) == 2
+    told = capsys.readouterr()
+    assert "cannot" in told.err and arguments[2] in told.err and "it was run" not in told.err
 
 
 def test_a_command_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[str]) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from tests import compare_more_programs
 from tests.compare_in_process import compared
 from tests.compare_programs import FAULTS, PROGRAMS
 
@@ -66,3 +67,17 @@ def test_a_faithful_run_raises_no_alarm(
     steps = 20 if variant == ("--seed", "1") else 4
     outcome = compared(PROGRAMS[name], "", tmp_path, *variant, steps=steps)
     assert outcome.status == 0, outcome.words()
+
+
+@pytest.mark.exhaustive
+@pytest.mark.parametrize("name", compare_more_programs.PROGRAMS)
+def test_faults_of_other_kinds_are_named(name: str, tmp_path: Path) -> None:
+    """A ViT, MobileNetV3's block, a GAN, translation, L-BFGS: the faithful run raises no alarm,
+    each fault is named."""
+    program = compare_more_programs.PROGRAMS[name]
+    assert compared(program, "", tmp_path / "faithful", steps=3).status == 0
+    for at, ((owner, fault), place) in enumerate(compare_more_programs.FAULTS.items()):
+        if owner == name:
+            outcome = compared(program, fault, tmp_path / str(at), steps=3)
+            assert outcome.real is not None, fault
+            assert (fault, outcome.real.phase, outcome.real.path) == (fault, *place)

@@ -192,20 +192,6 @@ def test_without_pytorch_it_says_what_to_install(
     assert "real PyTorch is not installed; pip install" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("option", "text"),
-    [("--steps=0", "--steps must be"), ("--threads=0", "--threads must be"),
-     ("--timeout=-1", "--timeout must be")],
-)  # fmt: skip
-def test_numbers_that_mean_nothing_are_refused(
-    option: str, text: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    """Before anything is run."""
-    (tmp_path / "a.py").write_text("")
-    assert main(["compare", option, str(tmp_path / "a.py")]) == 2
-    assert text in capsys.readouterr().err
-
-
 OUTCOMES = {
     "killed": ("os.kill(os.getpid(), signal.SIGKILL if second else 0)", 2, "failed",
                "failed under mindtorch (killed by SIGKILL), after 3 steps"),
@@ -227,7 +213,8 @@ def test_each_bad_script_has_its_outcome(name: str, tmp_path: Path) -> None:
     fault, status, verdict, text = OUTCOMES[name]
     script, result = tmp_path / "script.py", tmp_path / "result.json"
     script.write_text(BASE.replace("FAULT", fault))
-    command = [sys.executable, "-m", "mindtorch", "compare", "--threads", "1", "--timeout", "25"]
+    limit = "25" if name == "hangs" else "300"  # a busy machine is slow, too
+    command = [sys.executable, "-m", "mindtorch", "compare", "--threads", "1", "--timeout", limit]
     done = subprocess.run(
         [*command, "--json", str(result), str(script)], capture_output=True, text=True
     )

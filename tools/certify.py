@@ -116,11 +116,15 @@ def _allowed(certificate: Certificate, moved: list[Certificate]) -> list[tuple[f
 
 def certify(options: argparse.Namespace) -> int:
     """Write a certificate; the exit status."""
+    output = options.output or options.script.with_suffix(".certificate.json")
+    if output.is_dir() or not output.absolute().parent.is_dir():
+        print(f"mindtorch certify: cannot write {output}: it is a folder, or its folder is not "
+              "there", file=sys.stderr)  # fmt: skip
+        return 2
     refusal = missing_torch()
     if refusal:
         print(f"mindtorch certify: {refusal}", file=sys.stderr)
         return 2
-    output = options.output or options.script.with_suffix(".certificate.json")
     settings = {name: getattr(options, name) for name in ("steps", "seed", "threads")}
     runs = [None, *range(1, options.runs + 1)]
     try:

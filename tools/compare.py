@@ -242,6 +242,11 @@ def refused(options: argparse.Namespace) -> str:
     """Why nothing can be run, or ''."""
     if not options.module and not options.script.is_file():
         return f"there is no script {str(options.script)!r}"
+    for path in (options.json, options.html, options.output):
+        if path is not None and (path.is_dir() or not path.absolute().parent.is_dir()):
+            return f"cannot write {str(path)!r}: it is a folder, or its folder is not there"
+    if options.keep is not None and options.keep.exists() and not options.keep.is_dir():
+        return f"cannot keep records in {str(options.keep)!r}: it is a file"
     return missing_torch() if "torch" in options.sides.split(",") else ""
 
 

@@ -1,0 +1,237 @@
+"""More training programs for the tests of `mindtorch compare`: a ViT, inverted residuals, a GAN,
+translation, L-BFGS with summed-up gradients. As in compare_programs, with faults of other kinds."""
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+__all__ = ["FAULTS", "PROGRAMS"]
+
+
+def vit(torch: Any, fault: str, steps: int) -> None:
+    """Patches, a class token, positions, attention written out, AdamW with a warm-up."""
+    nn: Any = torch.nn
+    F = torch.nn.functional
+
+    class Attention(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.qkv, self.out = nn.Linear(16, 48), nn.Linear(16, 16)
+
+        def forward(self, x: Any) -> Any:
+            batch, length, width = x.shape
+            q, k, v = self.qkv(x).reshape(batch, length, 3, 2, 8).permute(2, 0, 3, 1, 4)
+            if fault == "keys as queries":
+                q, k = k, q * 1.01
+            scale = math.sqrt(16 if fault == "wrong scale" else 8)
+            weights = (q @ k.transpose(-2, -1) / scale).softmax(-1)
+            return self.out((weights @ v).transpose(1, 2).reshape(batch, length, width))
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm1, self.norm2 = nn.LayerNorm(16), nn.LayerNorm(16)
+            self.attend = Attention()
+            gelu = nn.GELU(approximate="tanh" if fault == "other GELU" else "none")
+            self.mlp = nn.Sequential(nn.Linear(16, 32), gelu, nn.Linear(32, 16))
+
+        def forward(self, x: Any) -> Any:
+            x = x + self.attend(self.norm1(x))
+            return x + self.mlp(self.norm2(x))
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.patches = nn.Conv2d(3, 16, 4, 4)
+            self.token = nn.Parameter(torch.zeros(1, 1, 16))
+            self.places = nn.Parameter(torch.randn(1, 5, 16) * 0.02)
+            self.blocks = nn.ModuleList(Block() for _ in range(2))
+            self.head = nn.Linear(16, 4)
+
+        def forward(self, x: Any) -> Any:
+            x = self.patches(x).flatten(2).transpose(1, 2)
+            x = torch.cat([self.token.expand(len(x), -1, -1), x], 1)
+            x = x if fault == "no positions" else x + self.places
+            for block in self.blocks:
+                x = block(x)
+            return self.head(x[:, -1 if fault == "last token" else 0])
+
+    net = Net()
+    optimizer = torch.optim.AdamW(net.parameters(), 1e-2, weight_decay=0.05)
+    rate = (lambda n: 1.0) if fault == "no warm-up" else (lambda n: min(1.0, (n + 1) / 4))
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, rate)
+    x, y = torch.randn(6, 3, 8, 8), torch.randint(0, 4, (6,))
+    for _ in range(steps):
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y, label_smoothing=0.1).backward()
+        limit = 10.0 if fault == "clipped at another norm" else 0.1
+        torch.nn.utils.clip_grad_norm_(net.parameters(), limit)
+        optimizer.step()
+        schedule.step()
+
+
+def mobile(torch: Any, fault: str, steps: int) -> None:
+    """MobileNetV3's block: expansion, depthwise convolution, squeeze and excitation, residual."""
+    nn: Any = torch.nn
+    F = torch.nn.functional
+
+    class Squeeze(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.down, self.up = nn.Conv2d(12, 4, 1), nn.Conv2d(4, 12, 1)
+
+        def forward(self, x: Any) -> Any:
+            maximum = fault == "squeezed by maximum"
+            pool = F.adaptive_max_pool2d if maximum else F.adaptive_avg_pool2d
+            return x * F.hardsigmoid(self.up(F.relu(self.down(pool(x, 1)))))
+
+    class Block(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            groups = 6 if fault == "half the groups" else 12
+            self.expand = nn.Sequential(nn.Conv2d(4, 12, 1, bias=False), nn.BatchNorm2d(12))
+            self.act = nn.SiLU() if fault == "SiLU" else nn.Hardswish()
+            self.depth = nn.Conv2d(12, 12, 3, padding=1, groups=groups, bias=False)
+            self.norm = nn.BatchNorm2d(12, momentum=0.01 if fault == "other momentum" else 0.1)
+            self.squeeze = Squeeze()
+            self.project = nn.Conv2d(12, 4, 1)
+
+        def forward(self, x: Any) -> Any:
+            made = self.act(self.norm(self.depth(self.act(self.expand(x)))))
+            made = self.project(self.squeeze(made))
+            return made if fault == "no residual" else x + made
+
+    net = nn.Sequential(
+        nn.Conv2d(3, 4, 3, 2, 1), Block(), nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(4, 5)
+    )
+    optimizer = torch.optim.RMSprop(
+        net.parameters(), 1e-2, alpha=0.99 if fault == "alpha" else 0.9, momentum=0.9
+    )
+    x, y = torch.randn(8, 3, 12, 12), torch.randint(0, 5, (8,))
+    for _ in range(steps):
+        optimizer.zero_grad()
+        F.cross_entropy(net(x), y).backward()
+        optimizer.step()
+
+
+def gan(torch: Any, fault: str, steps: int) -> None:
+    """Two models, two optimizers, noise drawn in each step."""
+    nn: Any = torch.nn
+    F = torch.nn.functional
+    maker = nn.Sequential(nn.Linear(4, 16), nn.BatchNorm1d(16), nn.ReLU(), nn.Linear(16, 6))
+    critic = nn.Sequential(nn.Linear(6, 16), nn.LeakyReLU(0.2), nn.Linear(16, 1))
+    critics = torch.optim.Adam(critic.parameters(), 1e-3, betas=(0.5, 0.999))
+    first = 0.9 if fault == "the maker's beta" else 0.5
+    makers = torch.optim.Adam(maker.parameters(), 1e-3, betas=(first, 0.999))
+    real = torch.randn(8, 6)
+    for _ in range(steps):
+        noise = torch.rand(8, 4) if fault == "uniform noise" else torch.randn(8, 4)
+        made = maker(noise)
+        critics.zero_grad()
+        goal = torch.full((8, 1), 0.9 if fault == "smoothed labels" else 1.0)
+        seen = made if fault == "not detached" else made.detach()
+        loss = F.binary_cross_entropy_with_logits(critic(real), goal)
+        loss = loss + F.binary_cross_entropy_with_logits(critic(seen), torch.zeros(8, 1))
+        loss.backward(retain_graph=True)
+        critics.step()
+        if fault != "gradients kept":
+            makers.zero_grad()
+        F.binary_cross_entropy_with_logits(critic(made), torch.ones(8, 1)).backward()
+        makers.step()
+
+
+def translation(torch: Any, fault: str, steps: int) -> None:
+    """GRUs with attention over what is no padding, fed with the right words."""
+    nn: Any = torch.nn
+    F = torch.nn.functional
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.words = nn.Embedding(12, 8, padding_idx=None if fault == "padding trained" else 0)
+            self.read = nn.GRU(8, 10, batch_first=True, bidirectional=True)
+            self.bridge = nn.Linear(20, 10)
+            self.write = nn.GRUCell(8 + 20, 10)
+            self.score = nn.Linear(10, 20)
+            self.out = nn.Linear(10, 12)
+
+        def forward(self, source: Any, target: Any) -> Any:
+            seen, last = self.read(self.words(source))
+            state = torch.tanh(self.bridge(torch.cat([last[0], last[1]], 1)))
+            made = []
+            word = target[:, 0]
+            for at in range(1, target.shape[1]):
+                scores = (seen @ self.score(state).unsqueeze(-1)).squeeze(-1)
+                if fault != "padding attended":
+                    scores = scores.masked_fill(source == 0, float("-inf"))
+                context = (scores.softmax(-1).unsqueeze(1) @ seen).squeeze(1)
+                state = self.write(torch.cat([self.words(word), context], 1), state)
+                made.append(self.out(state))
+                word = made[-1].argmax(-1) if fault == "own words" else target[:, at]
+            return torch.stack(made, 1)
+
+    net = Net()
+    optimizer = torch.optim.Adam(net.parameters(), 1e-2)
+    source, target = torch.randint(1, 12, (5, 7)), torch.randint(1, 12, (5, 6))
+    source[1, 4:] = 0
+    source[3, 6:] = 0
+    target[2, 4:] = 0
+    for _ in range(steps):
+        optimizer.zero_grad()
+        made = net(source, target)
+        wanted, ignored = target[:, 1:].flatten(), -100 if fault == "padding counted" else 0
+        F.cross_entropy(made.flatten(0, 1), wanted, ignore_index=ignored).backward()
+        optimizer.step()
+
+
+def closures(torch: Any, fault: str, steps: int) -> None:
+    """L-BFGS calls a closure several times in a step; each sums up over two halves of a batch."""
+    nn: Any = torch.nn
+    F = torch.nn.functional
+    net = nn.Sequential(nn.Linear(3, 8), nn.Tanh(), nn.Linear(8, 1))
+    inner = 3 if fault == "fewer tries" else 4
+    optimizer = torch.optim.LBFGS(net.parameters(), 0.5, max_iter=inner, history_size=5)
+    x, y = torch.randn(12, 3), torch.randn(12, 1)
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        total = torch.zeros(())
+        for part in (slice(0, 6), slice(6, 12)):
+            loss = F.mse_loss(net(x[part]), y[part]) / (1 if fault == "not averaged" else 2)
+            loss.backward()
+            total = total + loss.detach()
+        return total
+
+    for _ in range(steps):
+        optimizer.step(closure)
+
+
+PROGRAMS: dict[str, Callable[[Any, str, int], None]] = {
+    "vit": vit, "mobile": mobile, "gan": gan, "translation": translation, "closures": closures,
+}  # fmt: skip
+FAULTS: dict[tuple[str, str], tuple[str, str]] = {
+    ("vit", "keys as queries"): ("forward", "blocks.0.attend"),
+    ("vit", "wrong scale"): ("forward", "blocks.0.attend"),
+    ("vit", "other GELU"): ("forward", "blocks.0.mlp.1"),
+    ("vit", "no positions"): ("forward", "Net"),
+    ("vit", "last token"): ("forward", "Net"),
+    ("vit", "no warm-up"): ("update", ""),
+    ("vit", "clipped at another norm"): ("backward", "head"),
+    ("mobile", "squeezed by maximum"): ("forward", "1.squeeze"),
+    ("mobile", "half the groups"): ("start", "1.depth"),
+    ("mobile", "SiLU"): ("forward", "1.act"),
+    ("mobile", "other momentum"): ("update", "1.norm"),
+    ("mobile", "no residual"): ("forward", "1"),
+    ("mobile", "alpha"): ("update", ""),
+    ("gan", "the maker's beta"): ("update", ""),
+    ("gan", "uniform noise"): ("data", ""),
+    ("gan", "smoothed labels"): ("loss", ""),
+    ("gan", "not detached"): ("loss", ""),
+    ("gan", "gradients kept"): ("backward", "3"),
+    ("translation", "padding trained"): ("start", "words"),
+    ("translation", "padding attended"): ("forward", "Net"),
+    ("translation", "own words"): ("forward", "Net"),
+    ("translation", "padding counted"): ("loss", ""),
+    ("closures", "fewer tries"): ("update", ""),
+    ("closures", "not averaged"): ("loss", ""),
+}
