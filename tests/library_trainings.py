@@ -420,6 +420,7 @@ def pytorch_msssim() -> dict[str, Any]:
     loss = ssim(image, other, data_range=1) + ms_ssim(image, other, data_range=1)
     loss.backward()
     # the window is float32, whose last bit its gradient shows
+    assert other.grad is not None
     return {"loss": loss, "finite": other.grad.isfinite()}
 
 
