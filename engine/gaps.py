@@ -125,6 +125,8 @@ GAPS: tuple[Gap, ...] = (
         "their results have no history; torch's claim one, and raise when it is followed"),
     Gap("feature", "the text of errors for tensors of meta and the CPU together", "all",
         "RuntimeError as for any two devices; torch has another text, or reads what is not there"),
+    Gap("feature", "bool in subtraction (1 - mask), abs, //, % and **", "all",
+        "computed as MindSpore does, whose tensors share the ops; torch raises"),
     Gap("feature", "view(dtype) in a graph", "all",
         "raises; a graph's tensors have one type each"),
     Gap("feature", "order of exact ties in multinomial without replacement", "all",

@@ -32,11 +32,8 @@ KERNELS: dict[str, tuple[str | tuple[str, str, str], Any]] = {
 }  # fmt: skip
 
 
-# op -> (PyTorch's kernel, which takes all types but bool)
-WITHOUT_BOOL = {
-    "absolute": "abs_cpu", "floor_divide": "div_floor_cpu", "remainder": "remainder_cpu",
-    "power": "pow", "linear": "addmm_impl_cpu_", "convolution": "slow_conv2d_cpu",
-}  # fmt: skip
+# op -> PyTorch's kernel, which takes all types but bool
+WITHOUT_BOOL = {"linear": "addmm_impl_cpu_", "convolution": "slow_conv2d_cpu"}
 ONE_BOOL = (
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
     "invert a mask, use the `~` or `logical_not()` operator instead."
@@ -59,10 +56,7 @@ def require_floats(x: Aval, kernel: str, *others: Any) -> None:
 
 def check(name: str, in_avals: Any) -> None:
     """PyTorch's error where its kernel for the op ``name`` does not take the inputs' types."""
-    if name == "subtract":
-        if any(x.dtype is bool_ for x in in_avals):
-            raise RuntimeError(ONE_BOOL)
-    elif name in WITHOUT_BOOL:
+    if name in WITHOUT_BOOL:
         if all(x is None or x.dtype is bool_ for x in in_avals):
             refuse(WITHOUT_BOOL[name], bool_)
     known = KERNELS.get(name)

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import autocast, dtypes, inplace
-from mindtorch.engine.kernel_types import ONE_BOOL
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
@@ -122,11 +121,7 @@ def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any
     Args:
         beside: the tensor that it is added to, whose type may make the sum a floating-point one.
     """
-    other = operand(other, name, "other")
-    if "sub" in name and other.aval.dtype is dtypes.bool_ and isinstance(beside, EngineTensor):
-        if beside.aval.dtype is not dtypes.bool_:
-            raise RuntimeError(ONE_BOOL)
-    other = _in_type_of_sum(other, beside)
+    other = _in_type_of_sum(operand(other, name, "other"), beside)
     if alpha == 1 and type(alpha) is not bool:
         return other
     if isinstance(alpha, float) and other.aval.dtype.category < dtypes.FLOAT:

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, kernel_types
 from mindtorch.engine import inplace as writing
 from mindtorch.engine.aval import dense_like
 from mindtorch.engine.generator import default_generator
@@ -224,11 +224,15 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
 
 def tanhshrink(input: Any) -> Any:  # noqa: A002
     """x - tanh(x)."""
+    if input.aval.dtype is dtypes.bool_:
+        raise RuntimeError(kernel_types.ONE_BOOL)
     return pointwise.subtract(input, pointwise.tanh(input))
 
 
 def softsign(input: Any) -> Any:  # noqa: A002
     """x / (1 + abs(x))."""
+    if input.aval.dtype is dtypes.bool_:
+        kernel_types.refuse("abs_cpu", dtypes.bool_)
     return pointwise.divide(input, pointwise.add(pointwise.absolute(input), c(1)))
 
 
