@@ -375,7 +375,7 @@ def test_a_notebook_that_cannot_be_read_is_named(
 
 def test_a_missing_name_is_not_told_to_be_kept() -> None:
     """What is said of the names of a module that are there is not said of those that are not."""
-    names = ("torch.backends.cudnn.nope", "torch.cuda.nope", "torch.overrides.nope", "torch.uint2")
+    names = ("torch.backends.cudnn.nope", "torch.cuda.nope", "torch.overrides.nope", "torch.uint9")
     for name in names:
         verdict = only(f"import torch\n{name}", name).verdict
         assert (verdict.status, verdict.reason) == ("missing", "not in mindtorch")

@@ -70,6 +70,8 @@ NOTES: tuple[Note, ...] = (
          "gap:complex32 (Tensor.chalf, view_as_complex of float16)"),
     Note("torch.float8_*", "different", _FLOAT8),
     Note("torch.float4_*", "different", _FLOAT8),
+    *(Note(f"torch.{kind}[1-7]", "different", "the type has a name; tensors of it raise")
+      for kind in ("int", "uint")),
     # differences of supported names
     Note("torch.jit.script", "different", _JIT),
     Note("torch.jit.trace", "different", _JIT),
@@ -80,7 +82,6 @@ NOTES: tuple[Note, ...] = (
          "gap:bits of erfinv of float32 below 2**-12"),
     Note("torch.nn.CrossMapLRN2d", "different", "gap:CrossMapLRN2d's gradient as PyTorch's"),
     Note("torch.distributions.Wishart", "different", "gap:bits of Wishart samples"),
-    Note("torch.inference_mode", "different", "gap:inference tensors' restrictions"),
     Note("torch.cuda.amp.*", "different", "gap:autocast of other devices than the CPU",
          called=True),
     Note("torch.cuda.*", "different", _CUDA),
