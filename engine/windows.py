@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import weakref
+from sys import getrefcount
 from typing import Any
 
 import numpy as np
@@ -52,3 +53,21 @@ def is_seen(storage: Storage) -> bool:
     """Whether somebody holds an array over the storage's memory."""
     window = _windows.get(storage) if _windows else None
     return window is not None and window() is not None
+
+
+def may_be_seen(storage: Storage) -> bool:
+    """Whether others may look at memory: they hold an array over it, or it belongs to an array
+    that not only the storage's own one holds."""
+    owner = getattr(storage.buffer, "base", None)  # a buffer that is still to come has none
+    return is_seen(storage) or (owner is not None and (
+        type(owner) is not np.ndarray or owner.base is not None or getrefcount(owner) > OWNED_ONCE
+    ))  # fmt: skip
+
+
+def _held_by_a_view() -> int:
+    view = np.empty((1, 1)).reshape(-1)
+    owner = view.base
+    return getrefcount(owner)
+
+
+OWNED_ONCE = _held_by_a_view()

@@ -421,6 +421,7 @@ def pytorch_msssim() -> dict[str, Any]:
     loss.backward()
     # the window is float32, whose last bit its gradient shows
     assert other.grad is not None
+    assert other.grad is not None
     return {"loss": loss, "finite": other.grad.isfinite()}
 
 

@@ -15,10 +15,7 @@ import threading
 import weakref
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from sys import getrefcount
 from typing import Any
-
-import numpy as np
 
 from .. import backward_pass, inplace, tape
 from ..aval import aval
@@ -26,14 +23,11 @@ from ..core import GRAD, Op, state
 from ..device import cpu
 from ..tensor import Storage, Tensor, captures, make, result_types
 from ..vmap import redraw
-from ..windows import is_seen, wanted
+from ..windows import may_be_seen, wanted
 from .bounds import may_fail
-from .ir import DRAW, Graph, Node, Value
+from .ir import DRAW, Value
 from .seen import Walk, repeat, seen
-from .segment import ARGUMENT, CONSTANT, Segment, Source, compiled
-from .threads import watch_starts
 from .trace import (
-    Trace,
     TracingError,
     _plan_without_kernel,
     _strong,
@@ -42,7 +36,8 @@ from .trace import (
     refuse_data,
     user_line,
 )
-from .tree import MOST_ENTRIES, MOST_SEGMENTS, PATIENCE, Entry, Fill, Tree
+from .tree import PATIENCE, Entry, Fill, Tree
+from .waiting import Waiting
 
 wanted.on = True
 _new = object.__new__
@@ -59,48 +54,11 @@ class _LargeError(TracingError):
     """An op reads a large array that others see."""
 
 
-class Replay(Trace):
+class Replay(Waiting):
     """One run of user code over a tree."""
 
     left = ""
     large = _LARGE
-
-    def __init__(self, tree: Tree, whole_script: bool = False) -> None:
-        super().__init__()
-        self.tree = tree
-        self.whole_script = whole_script
-        self.resting = False
-        self.beside: list[threading.Thread] = []
-        self.thread = threading.get_ident()
-        self.outer = state.interpreters
-        self.alive: list[weakref.ref[Tensor]] = []
-        self.first_grads: dict[int, tuple[Tensor, Tensor | None]] = {}
-        self.started = next(tape._sequence)
-        watch_starts()
-        self._begin()
-
-    def _begin(self) -> None:
-        self.began = next(tape._sequence)
-        self.at = self.tree.root
-        self.count = 0
-        self.given: list[Tensor] = []
-        self.fills: list[Any] = []
-        self.firsts: dict[int, tuple[Entry, int]] = {}
-        self.copied: set[int] = set()
-
-    def enter(self) -> None:
-        if self.resting:
-            return
-        state.update(interpreters=(*self.outer, self))
-
-    def exit(self) -> None:
-        state.update(interpreters=self.outer)
-
-    def rest(self) -> None:
-        """Let ops run one by one until an optimizer's step: nothing repeats here."""
-        self.resting = True
-        self.exit()
-        self.tree.clear()
 
     def make_way(self, thread: threading.Thread) -> None:
         """Let ops run one by one beside a thread that is about to start."""
@@ -202,7 +160,7 @@ class Replay(Trace):
                 if entry.reach is not None and entry.params is described:
                     first = self._reaching(tensor)
                     break
-            if _may_be_seen(tensor._shared.memory):
+            if may_be_seen(tensor._shared.memory):
                 if tensor.flat.nbytes > self.large:
                     raise _LargeError
                 first = _copied(first)
@@ -376,11 +334,11 @@ class Replay(Trace):
     def _shown(self, target: Tensor) -> bool:
         """Whether what is written must be seen at once, by arrays over the same memory."""
         memory = target._shared.memory
-        return id(memory) in self.copied or _may_be_seen(memory)
+        return id(memory) in self.copied or may_be_seen(memory)
 
     def _written_to(self, target: Tensor) -> Tensor:
         """Memory that others may look at is written at once."""
-        if _may_be_seen(target._shared.memory):
+        if may_be_seen(target._shared.memory):
             self.flush()
         return target
 
@@ -528,139 +486,11 @@ class Replay(Trace):
         if state.interpreters[-1] is not self:
             refuse_data(what)
 
-    def flush(self) -> None:
-        """Run what waits, and give the tensors that are alive their data."""
-        waiting = [x for x in [reference() for reference in self.alive]
-                   if x is not None and type(x.flat) is Value]  # fmt: skip
-        numbers: list[int] = []
-        values: list[Value] = []
-        places: dict[Any, int] = {}
-        for x in waiting:
-            storage = x._storage
-            if storage is None:
-                values.append(x.flat)
-                continue
-            storage = storage.memory
-            if type(storage.buffer) is Value and id(storage) not in places:
-                record = self.storages.get(id(storage))
-                places[id(storage)] = len(values)
-                values.append(storage.buffer if record is None else record.value)
-        numbers = [v.number for v in values]
-        writes = [(r.owner, r.value) for r in self.written]
-        made: dict[Any, Any] = {}
-        if self.at.parent is not None and (values or writes):
-            self.exit()
-            try:
-                self._run(numbers, values, writes, made)
-            except BaseException:
-                self._put_back()
-                raise
-            finally:
-                self.enter()
-        self._hand_out(waiting, places, made)
-        self._forget()
-
-    def _hand_out(self, waiting: list[Tensor], places: dict[Any, int], made: Any) -> None:
-        order: Any = iter(range(len(made)))
-        if places:
-            order = iter(sorted(set(order) - set(places.values())))
-        for x in waiting:
-            storage = x._storage
-            if storage is None:
-                x.flat = made[next(order)]
-                continue
-            storage = storage.memory
-            if type(storage.buffer) is Value:
-                storage.buffer = made[places[id(storage)]]
-            x.flat = storage.buffer[x._offset : x._offset + x.aval.extent]
-            x.__dict__.pop("_trace_stamp", None)
-
-    def _forget(self) -> None:
-        self.alive.clear()
-        self.storages.clear()
-        self.written.clear()
-        self.kept.clear()
-        self.first_grads.clear()
-        tree = self.tree
-        if tree.entries > MOST_ENTRIES or tree.compiled > MOST_SEGMENTS:
-            tree.clear()
-        if self.whole_script and tree.hopeless:
-            self.rest()
-        self._begin()
-
-    def _put_back(self) -> None:
-        """After an error the leaves have the gradients they had."""
-        for leaf, before in self.first_grads.values():
-            if leaf._grad is not None and type(leaf._grad.flat) is Value:
-                leaf._grad = before
-        self._forget()
-
-    def _run(self, numbers: Any, values: Any, writes: Any, made: dict[Any, Any]) -> None:
-        at, tree = self.at, self.tree
-        key = (tuple(numbers), tuple([(place, v.number) for place, v in writes]))
-        segment = at.segments.get(key)
-        path: list[Entry] = []
-        if segment is None:
-            path = at.path()
-            segment = self._segment(path, values, writes, at.met > 0)
-            at.met += 1
-            if at.met > 1:
-                at.segments[key] = segment
-                tree.compiled += 1
-            tree.fresh += 1
-        else:
-            tree.fresh = 0
-            tree.runs += 1
-        if self.fills:
-            draws = [e.params["fill"] for e in path or at.path() if e.op is DRAW]
-            for fill, now in zip(draws, self.fills, strict=True):
-                fill.now = now
-        segment.run(made, self.given, traced=True)
-
-    def _segment(self, path: list[Entry], values: Any, writes: Any, bind: bool) -> Segment:
-        graph = Graph()
-        graph._count = self.count
-        sources: list[tuple[Value, Source]] = []
-        for entry in path:
-            if entry.op is not None:
-                graph.nodes.append(Node(
-                    entry.op, entry.inputs, dict(entry.params), entry.outputs, entry.line
-                ))  # fmt: skip
-                continue
-            value: Any = entry.value
-            if entry.number is None or entry.number is Ellipsis:
-                source = Source(ARGUMENT, len(sources), False, value.aval)
-            else:
-                source = Source(CONSTANT, self.given[len(sources)].flat, False, value.aval)
-            sources.append((value, source))
-        outputs = list(enumerate(values))
-        owners = [(sources[place][1], v) for place, v in writes]
-        return compiled(graph, sources, outputs, owners, [], "" if bind else "met once")
-
 
 def _inside(tensor: Tensor, record: _Written) -> bool:
     """Whether a real tensor lies in what was captured of its memory."""
     start = tensor._offset - record.base_offset
     return start >= 0 and start + tensor.aval.extent <= record.base_aval.extent
-
-
-def _may_be_seen(storage: Storage) -> bool:
-    """Whether others may look at memory: they hold an array over it, or it belongs to an array
-    that not only the storage's own one holds."""
-    buffer = storage.buffer
-    owner = None if type(buffer) is Value else buffer.base
-    return is_seen(storage) or (owner is not None and (
-        type(owner) is not np.ndarray or owner.base is not None or getrefcount(owner) > OWNED_ONCE
-    ))  # fmt: skip
-
-
-def _held_by_a_view() -> int:
-    view = np.empty((1, 1)).reshape(-1)
-    owner = view.base
-    return getrefcount(owner)
-
-
-OWNED_ONCE = _held_by_a_view()
 
 
 def _copied(tensor: Tensor) -> Tensor:

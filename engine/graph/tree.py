@@ -6,9 +6,9 @@ from typing import Any
 
 from mindtorch.kernels.locks import lock
 
-from .ir import Value
+from .ir import Graph, Node, Value
 from .seen import Seen
-from .segment import Segment
+from .segment import ARGUMENT, CONSTANT, Segment, Source, compiled
 
 # how many entries and segments a tree holds before it is cut down to nothing
 MOST_ENTRIES, MOST_SEGMENTS = 200_000, 64
@@ -109,3 +109,36 @@ class Tree:
     @property
     def hopeless(self) -> bool:
         return self.fresh > PATIENCE
+
+
+def segment_of(
+    path: list[Entry], count: int, given: list[Any], outputs: list[Value], writes: Any, bind: bool
+) -> Segment:
+    """The segment of a path.
+
+    Args:
+        count: how many values the path has.
+        given: the tensors from outside, in the order of the path.
+        outputs: the values that are needed.
+        writes: pairs of the place of a tensor in ``given`` and the value that goes there.
+        bind: whether it will run again, so that binding it to memory is worth the time.
+    """
+    graph = Graph()
+    graph._count = count
+    sources: list[tuple[Value, Source]] = []
+    for entry in path:
+        if entry.op is not None:
+            graph.nodes.append(
+                Node(entry.op, entry.inputs, dict(entry.params), entry.outputs, entry.line)
+            )
+            continue
+        value: Any = entry.value
+        if entry.number is None or entry.number is Ellipsis:
+            source = Source(ARGUMENT, len(sources), False, value.aval)
+        else:
+            source = Source(CONSTANT, given[len(sources)].flat, False, value.aval)
+        sources.append((value, source))
+    owners = [(sources[place][1], v) for place, v in writes]
+    return compiled(
+        graph, sources, list(enumerate(outputs)), owners, [], "" if bind else "met once"
+    )

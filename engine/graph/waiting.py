@@ -1,0 +1,145 @@
+"""What waits in a replay: the ops noted since data was last needed, and their run as a segment."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from typing import Any
+
+from .. import tape
+from ..core import state
+from ..tensor import Tensor
+from .ir import DRAW, Value
+from .threads import watch_starts
+from .trace import Trace
+from .tree import MOST_ENTRIES, MOST_SEGMENTS, Entry, Tree, segment_of
+
+
+class Waiting(Trace):
+    """Ops whose kernels have not run yet: a path from the root of a tree."""
+
+    def __init__(self, tree: Tree, whole_script: bool = False) -> None:
+        super().__init__()
+        self.tree = tree
+        self.whole_script = whole_script
+        self.resting = False
+        self.beside: list[threading.Thread] = []
+        self.thread = threading.get_ident()
+        self.outer = state.interpreters
+        self.alive: list[weakref.ref[Tensor]] = []
+        self.first_grads: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self.started = next(tape._sequence)
+        watch_starts()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.began = next(tape._sequence)
+        self.at = self.tree.root
+        self.count = 0
+        self.given: list[Tensor] = []
+        self.fills: list[Any] = []
+        self.firsts: dict[int, tuple[Entry, int]] = {}
+        self.copied: set[int] = set()
+
+    def enter(self) -> None:
+        if self.resting:
+            return
+        state.update(interpreters=(*self.outer, self))
+
+    def exit(self) -> None:
+        state.update(interpreters=self.outer)
+
+    def rest(self) -> None:
+        """Let ops run one by one until an optimizer's step: nothing repeats here."""
+        self.resting = True
+        self.exit()
+        self.tree.clear()
+
+    def flush(self) -> None:
+        """Run what waits, and give the tensors that are alive their data."""
+        waiting = [x for x in [reference() for reference in self.alive]
+                   if x is not None and type(x.flat) is Value]  # fmt: skip
+        numbers: list[int] = []
+        values: list[Value] = []
+        places: dict[Any, int] = {}
+        for x in waiting:
+            storage = x._storage
+            if storage is None:
+                values.append(x.flat)
+                continue
+            storage = storage.memory
+            if type(storage.buffer) is Value and id(storage) not in places:
+                record = self.storages.get(id(storage))
+                places[id(storage)] = len(values)
+                values.append(storage.buffer if record is None else record.value)
+        numbers = [v.number for v in values]
+        writes = [(r.owner, r.value) for r in self.written]
+        made: dict[Any, Any] = {}
+        if self.at.parent is not None and (values or writes):
+            self.exit()
+            try:
+                self._run(numbers, values, writes, made)
+            except BaseException:
+                self._put_back()
+                raise
+            finally:
+                self.enter()
+        self._hand_out(waiting, places, made)
+        self._forget()
+
+    def _hand_out(self, waiting: list[Tensor], places: dict[Any, int], made: Any) -> None:
+        order: Any = iter(range(len(made)))
+        if places:
+            order = iter(sorted(set(order) - set(places.values())))
+        for x in waiting:
+            storage = x._storage
+            if storage is None:
+                x.flat = made[next(order)]
+                continue
+            storage = storage.memory
+            if type(storage.buffer) is Value:
+                storage.buffer = made[places[id(storage)]]
+            x.flat = storage.buffer[x._offset : x._offset + x.aval.extent]
+            x.__dict__.pop("_trace_stamp", None)
+
+    def _forget(self) -> None:
+        self.alive.clear()
+        self.storages.clear()
+        self.written.clear()
+        self.kept.clear()
+        self.first_grads.clear()
+        tree = self.tree
+        if tree.entries > MOST_ENTRIES or tree.compiled > MOST_SEGMENTS:
+            tree.clear()
+        if self.whole_script and tree.hopeless:
+            self.rest()
+        self._begin()
+
+    def _put_back(self) -> None:
+        """After an error the leaves have the gradients they had."""
+        for leaf, before in self.first_grads.values():
+            if leaf._grad is not None and type(leaf._grad.flat) is Value:
+                leaf._grad = before
+        self._forget()
+
+    def _run(self, numbers: Any, values: Any, writes: Any, made: dict[Any, Any]) -> None:
+        at, tree = self.at, self.tree
+        key = (tuple(numbers), tuple([(place, v.number) for place, v in writes]))
+        segment = at.segments.get(key)
+        path: list[Entry] = []
+        if segment is None:
+            path = at.path()
+            segment = segment_of(path, self.count, self.given, values, writes, at.met > 0)
+            at.met += 1
+            if at.met > 1:
+                at.segments[key] = segment
+                tree.compiled += 1
+            tree.fresh += 1
+        else:
+            tree.fresh = 0
+            tree.runs += 1
+        if self.fills:
+            draws = [e.params["fill"] for e in path or at.path() if e.op is DRAW]
+            for fill, now in zip(draws, self.fills, strict=True):
+                fill.now = now
+        segment.run(made, self.given, traced=True)
