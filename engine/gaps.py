@@ -202,6 +202,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("module", "mindspore.dataset: TFRecord, MindRecord, text, audio, other sources", "all",
         "MNIST, CIFAR-10, CIFAR-100, image folders, lines, CSV, arrays and generators exist; rows "
         "are made in turn"),
+    Gap("module", "mindspore.dataset: Slice and Mask, vision's ConvertColor, blurs and rotations",
+        "all", "an unknown name is an AttributeError; Resize does not smooth Pillow's pictures"),
     Gap("feature", "checksums in PyTorch's old format and in others' .ckpt and .safetensors", "all",
         "these files hold none, so a changed byte of an element is not noticed; all that is saved "
         "here by default has one"),

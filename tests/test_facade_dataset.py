@@ -254,7 +254,7 @@ def test_model_trains_saves_and_evaluates(tmp_path, capsys):
     printed = capsys.readouterr().out.splitlines()
     assert sum(line.startswith("Train epoch time: ") for line in printed) == 15
     losses = [float(line.rsplit(" ", 1)[1]) for line in printed if "loss is" in line]
-    assert len(losses) == 15 and losses[-1] < 0.3 < losses[0]
+    assert len(losses) == 15 and losses[-1] < 0.3 < losses[0], losses
     assert model.eval(pipeline("test"))["acc"] > 0.9
     kept = sorted(p.name for p in (tmp_path / "kept").iterdir())
     assert kept == ["lenet-14_3.ckpt", "lenet-15_3.ckpt"]
@@ -381,3 +381,18 @@ def test_random_parts_and_holes_keep_what_they_say():
     assert changed.shape == picture.shape and changed.dtype == np.uint8
     with pytest.raises(NotImplementedError, match="hue"):
         vision.RandomColorAdjust(hue=0.1)
+
+
+def test_batches_are_padded_to_one_shape():
+    """To what pad_info says, and cut there; to the longest of each batch where it says nothing."""
+    rows = [np.arange(n, dtype=np.int32) + 1 for n in (1, 2, 4)]
+
+    def batches(**options):
+        source = ds.GeneratorDataset(lambda: ((row,) for row in rows), ["x"])
+        return [b[0].asnumpy().tolist() for b in source.padded_batch(2, **options)]
+
+    assert batches() == [[[1, 0], [1, 2]], [[1, 2, 3, 4]]]
+    assert batches(pad_info={"x": ([3], 9)}) == [[[1, 9, 9], [1, 2, 9]], [[1, 2, 3]]]
+    assert batches(pad_info={"x": ([None], 7)})[0] == [[1, 7], [1, 2]]
+    with pytest.raises(RuntimeError, match="rows have 1 axes"):
+        batches(pad_info={"x": ([3, 3], 9)})

@@ -100,6 +100,26 @@ class Dataset:
         names = None if input_columns is None else listed(input_columns)
         return _Batched(self, batch_size, drop_remainder, per_batch_map, names)
 
+    def padded_batch(
+        self, batch_size: Any, drop_remainder: bool = False,
+        num_parallel_workers: int | None = None, pad_info: dict[str, Any] | None = None,
+    ) -> Dataset:  # fmt: skip
+        """:meth:`batch` of rows that are filled up to one shape first.
+
+        Args:
+            pad_info: {column: (shape, value)}; None for a shape, or in it, is the largest length
+                of the batch, and for the value 0. Without it all columns are filled so.
+        """
+        from .transforms import Padding
+
+        chosen = dict.fromkeys(self.columns, (None, None)) if pad_info is None else pad_info
+        paddings = [Padding(*each) for each in chosen.values()]
+        return self.batch(
+            batch_size, drop_remainder, num_parallel_workers,
+            lambda *columns: tuple(f(c) for f, c in zip_lists(paddings, columns[:-1])),
+            list(chosen),
+        )  # fmt: skip
+
     def shuffle(self, buffer_size: int) -> Dataset:
         """Rows in random order, drawn from a buffer of ``buffer_size``; another order in each
         epoch."""

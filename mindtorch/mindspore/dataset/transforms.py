@@ -103,6 +103,30 @@ class PadEnd:
         return result
 
 
+class Padding:
+    """The arrays of a batch filled up (or cut) at their ends to one shape.
+
+    Args:
+        shape: None for the largest length of the batch, as a whole or for an axis.
+        value: None is 0.
+    """
+
+    def __init__(self, shape: Sequence[int | None] | None, value: Any) -> None:
+        self.shape, self.value = shape, 0 if value is None else value
+
+    def __call__(self, arrays: Any) -> list[Any]:
+        arrays = [np.asarray(each) for each in arrays]
+        largest = [max(lengths) for lengths in zip(*(a.shape for a in arrays), strict=True)]
+        shape = [None] * len(largest) if self.shape is None else list(self.shape)
+        if len(shape) != len(largest):
+            raise RuntimeError(
+                f"padded_batch: pad_info has the shape {shape}, and rows have {len(largest)} axes"
+            )
+        full = PadEnd([m if n is None else n for n, m in zip(shape, largest, strict=True)],
+                      self.value)  # fmt: skip
+        return [full(each) for each in arrays]
+
+
 class Duplicate:
     """The array, and a copy."""
 
