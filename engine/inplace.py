@@ -190,7 +190,9 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
     result = op.evaluate(mode, inputs, params)
     copy_data(target, result)
     target._shared.version += 1
-    if tracked:
+    if tracked and result._node is None and type(target._node) is not tape.ViewHistory:
+        _replace(target, result)  # a comparison: what was there before has a gradient of 0
+    elif tracked:
         rebase(target, result)
     return target
 

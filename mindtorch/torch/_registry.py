@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace
-from mindtorch.engine.core import Op, fast_binary, fast_unary
+from mindtorch.engine import dtypes, inplace, tape
+from mindtorch.engine.core import Op, fast_binary, fast_unary, state
+from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
 
@@ -102,10 +103,17 @@ def _in_place_variant(body: Callable[..., Any], name: str) -> Callable[..., Any]
     @functools.wraps(body)
     def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
         inplace.check_writable(self)
-        return write_result(self, body(self, *args, **kwargs))
+        given = self
+        if state.grad_enabled and any(map(_is_tracked, (self, *args, *kwargs.values()))):
+            given = movement.clone(self)  # its elements may be kept, and are about to change
+        return write_result(self, body(given, *args, **kwargs))
 
     variant.__name__ = variant.__qualname__ = name
     return variant
+
+
+def _is_tracked(value: Any) -> bool:
+    return isinstance(value, EngineTensor) and tape.requires_grad(value)
 
 
 def write_result(target: Any, result: Any) -> Any:

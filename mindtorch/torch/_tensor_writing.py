@@ -65,14 +65,6 @@ class Writing(EngineTensor):
             inplace.copy_data(self, from_array(array))
         self._shared.version += 1
 
-    def fill_diagonal_(self, fill_value: Any, wrap: bool = False) -> Any:
-        """Write ``fill_value`` on the main diagonal."""
-        inplace.check_writable(self)
-        array = self._writable_array()
-        np.fill_diagonal(array, fill_value, wrap)
-        self._take_back(array)
-        return self
-
     def set_(
         self, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
     ) -> Any:

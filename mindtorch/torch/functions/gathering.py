@@ -430,7 +430,10 @@ def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     """Write ``fill_value`` on the main diagonal."""
     if self.aval.ndim < 2:
         raise RuntimeError("dimensions must larger than 1")
+    inplace.check_writable(self)
     shape = self.aval.shape
+    if self.aval.ndim > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
     length = min(shape)
     step = int(np.sum(self.aval.strides))
     if wrap and self.aval.ndim == 2 and shape[0] > shape[1]:

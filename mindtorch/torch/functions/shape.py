@@ -137,9 +137,17 @@ def movedim(input: Any, source: Any, destination: Any) -> Any:  # noqa: A002
 
 
 @function()
-def squeeze(input: Any, dim: Any = None) -> Any:  # noqa: A002
-    """``input`` without the axes (of ``dim``) that have length 1."""
+def squeeze(input: Any, *axes: int, dim: Any = None) -> Any:  # noqa: A002
+    """``input`` without the axes that have length 1: all, or those named.
+
+    Args:
+        *axes, dim: an axis, or several in a row or in a tuple.
+    """
     ndim = input.aval.ndim
+    if axes and dim is not None:
+        raise TypeError("squeeze() got axes and, by the name of dim, others")
+    if axes:
+        dim = axes[0] if len(axes) == 1 else axes
     if dim is None:
         axes = tuple(range(ndim))
     elif isinstance(dim, (tuple, list)):
