@@ -58,7 +58,8 @@ def is_seen(storage: Storage) -> bool:
 def may_be_seen(storage: Storage) -> bool:
     """Whether others may look at memory: they hold an array over it, or it belongs to an array
     that not only the storage's own one holds."""
-    owner = getattr(storage.buffer, "base", None)  # a buffer that is still to come has none
+    buffer = storage.buffer
+    owner = buffer.base if isinstance(buffer, np.ndarray) else None  # others are still to come
     return is_seen(storage) or (owner is not None and (
         type(owner) is not np.ndarray or owner.base is not None or getrefcount(owner) > OWNED_ONCE
     ))  # fmt: skip

@@ -74,11 +74,11 @@ def test_a_prediction_of_0_or_1_is_pushed_back_by_binary_cross_entropy() -> None
 def test_slopes_at_the_ends() -> None:
     """Zeros, infinities, numbers out of range and nan, where the slope is a matter of choice."""
     ends = np.array([-np.inf, -3, -1, -0.0, 0, 1e-30, 1, 3, np.inf, np.nan], np.float32)
-    for name in (
-        "F.elu", "F.selu", "F.celu", "F.hardtanh", "F.relu6", "F.hardswish", "F.hardsigmoid",
-        "t.abs", "t.sign", "t.sinc", "t.acosh", "t.logit",
-    ):  # fmt: skip
-        agree(f"{name}(x)", ends)
+    for name in ("abs", "sign", "sinc", "acosh", "logit"):
+        agree(f"t.{name}(x)", ends)
+    many = np.resize(ends, 32)  # of vectors: what is left over has other slopes at nan
+    for name in ("elu", "selu", "celu", "hardtanh", "relu6", "hardswish", "hardsigmoid"):
+        agree(f"F.{name}(x)", many)
     agree("t.atan2(x, x)", np.zeros(3, np.float32))
     agree("t.hypot(x, x)", np.zeros(3, np.float32))
 

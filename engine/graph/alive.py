@@ -12,9 +12,12 @@ def alive(*kinds: type) -> list[list[Any]]:
 
     A process may hold millions of objects, so the loops over them are of built-in functions.
     """
-    every = gc.get_objects()
+    every = gc.get_objects()  # no inner function may use it: its cell is among the objects
     types = list(map(id, map(type, every)))
-    return [list(compress(every, map(_with_derived(kind).__contains__, types))) for kind in kinds]
+    found = []
+    for kind in kinds:
+        found.append(list(compress(every, map(_with_derived(kind).__contains__, types))))
+    return found
 
 
 def _with_derived(kind: type) -> set[int]:

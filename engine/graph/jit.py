@@ -359,6 +359,7 @@ class Jitted:
         modes = _modes()
         capture = Capture()
         watch = Watch(capture.functions)
+        capture.functions = []
         capture.profile = watch.profile
         for each in flattened.leaves:
             capture.take(each)
