@@ -141,8 +141,6 @@ GAPS: tuple[Gap, ...] = (
         "models are not exported to ONNX; add_graph draws our own graphs"),
     Gap("feature", "fvcore.nn.FlopCountAnalysis and others that read TorchScript's graphs",
         "all", "torch.jit._get_trace_graph raises; torch.utils.flop_counter counts"),
-    Gap("feature", "botorch.fit.fit_gpytorch_mll", "all",
-        "a gradient asks for a value that linear_operator wrote over in place; gpytorch runs"),
     Gap("feature", "tensordict, torch_geometric's EdgeIndex, Index and HashTensor", "all",
         "tensordict imports vmap's insides; the others are tensors of __torch_dispatch__, which "
         "is not here: graphs with plain edge_index tensors run"),

@@ -1,6 +1,7 @@
 """Uses a library that is built on torch, and keeps what came out.
 
-`library_program.py NAME FILE`; most programs are in `library_trainings.py`.
+`library_program.py NAME FILE`; most programs are in `library_trainings.py` and
+`library_equations.py`.
 
 With SIDE=ours in the environment `torch` is mindtorch; the lines after the first are a user's.
 """
@@ -21,6 +22,7 @@ else:
 import torch
 
 library_trainings: Any = importlib.import_module("library_trainings")
+library_equations: Any = importlib.import_module("library_equations")
 trained = library_trainings.trained
 
 
@@ -121,7 +123,8 @@ def as_arrays(value: Any) -> Any:
 if __name__ == "__main__":
     library, _, argument = sys.argv[1].partition(":")
     torch.manual_seed(0)
-    program = globals().get(library) or getattr(library_trainings, library)
+    places = (sys.modules[__name__], library_trainings, library_equations)
+    program = next(getattr(place, library) for place in places if hasattr(place, library))
     kept = program(*filter(None, [argument]))
     with open(sys.argv[2], "wb") as file:
         pickle.dump(as_arrays(kept), file)

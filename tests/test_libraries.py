@@ -72,7 +72,7 @@ LARGE = [
     "higher", "stable_baselines3", "pytorch_optimizer", "peft", "sentence_transformers",
     "open_clip", "x_transformers", "vit_pytorch", "diffusers", "segmentation_models_pytorch",
     "monai", "kornia", "lightly", "lpips", "pytorch_msssim", "torch_geometric", "pyro",
-    "gpytorch", "torchdiffeq", "torchsde", "nflows", "normflows", "e3nn", "captum",
+    "gpytorch", "botorch", "torchdiffeq", "torchsde", "nflows", "normflows", "e3nn", "captum",
     "torchinfo", "torchsummary", "thop", "fvcore", "einx",
 ]  # fmt: skip
 
