@@ -243,7 +243,7 @@ def test_model_trains_saves_and_evaluates(tmp_path, capsys):
     net = LeNet5()
     model = ms.Model(
         net, nn.SoftmaxCrossEntropyWithLogits(sparse=True, reduction="mean"),
-        nn.Momentum(net.trainable_params(), 0.05, 0.9), metrics={"acc": ms.train.Accuracy()},
+        nn.Momentum(net.trainable_params(), 0.02, 0.9), metrics={"acc": ms.train.Accuracy()},
         amp_level="O2",
         loss_scale_manager=ms.FixedLossScaleManager(128.0),
     )  # fmt: skip
