@@ -25,7 +25,6 @@ from .. import inplace, tape
 from ..core import Op, graph_under_way, state
 from ..tensor import Storage, Tensor, captures, capturing
 from ..vmap import redraw
-from .alive import alive
 from .ir import Graph, Value
 from .segment import ARGUMENT, CAPTURED, CONSTANT, MADE, HostCall, Place, Segment, Source, compiled
 from .threads import watch_starts
@@ -35,15 +34,19 @@ _CALLED = (types.FunctionType, types.MethodType, functools.partial)
 
 
 class Capture(Trace):
-    """The trace of one call with real arguments."""
+    """The trace of one call with real arguments.
 
-    def __init__(self, profile: Any = None) -> None:
+    Args:
+        existing: the tensors that were made before the call.
+        profile: called as a profile function, by the user's code.
+    """
+
+    def __init__(self, existing: list[Any], profile: Any) -> None:
         super().__init__()
         watch_starts()
         self.profile = profile
         self.thread = threading.get_ident()
-        tensors, self.functions = alive(Tensor, types.FunctionType)
-        self.existing = {id(x): x for x in tensors}
+        self.existing = {id(x): x for x in existing}
         self.existing_storages: set[int] = set()
         self.without_storage = list(self.existing.values())
         self.outer = state.interpreters

@@ -10,6 +10,7 @@ import logging
 import math
 import sys
 import time
+import types
 import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -20,6 +21,7 @@ from .. import autocast, backward_pass, dtypes, tape
 from ..core import state
 from ..tensor import Tensor, captures, own_attributes
 from . import cuda_graph
+from .alive import alive
 from .capture import Capture
 from .compiled import Compiled, close, repeatable
 from .guards import Watch
@@ -357,10 +359,7 @@ class Jitted:
         """Trace the call, run it, and keep how."""
         self.traces += 1
         modes = _modes()
-        capture = Capture()
-        watch = Watch(capture.functions)
-        capture.functions = []
-        capture.profile = watch.profile
+        capture, watch = _prepared()
         for each in flattened.leaves:
             capture.take(each)
         for each in (self.function, *flattened.objects):
@@ -413,6 +412,13 @@ class Jitted:
             found.append(compiled)
             self.compiled[key] = found
         return made
+
+
+def _prepared() -> tuple[Capture, Watch]:
+    """A capture that is about to begin, and what looks at the functions that it calls."""
+    tensors, functions = alive(Tensor, types.FunctionType)
+    watch = Watch(functions)
+    return Capture(tensors, watch.profile), watch
 
 
 def _changed(key: Any, before: _Flattened, args: Any, kwargs: Any) -> str:
