@@ -18,6 +18,7 @@ def _run_result_hooks(node: Any, gradients: list[Any]) -> None:
             for hook in list(hooks.values()):
                 changed = hook(gradients[place])
                 if changed is not None:
+                    _check_changed(hook, gradients[place], changed)
                     gradients[place] = changed
     pre = node.hooks.get("pre")
     if pre:
@@ -25,6 +26,14 @@ def _run_result_hooks(node: Any, gradients: list[Any]) -> None:
             changed = hook(tuple(gradients))
             if changed is not None:
                 gradients[:] = list(changed)
+
+
+def _check_changed(hook: Any, before: Tensor, after: Any) -> None:
+    if not isinstance(after, Tensor):
+        raise TypeError(f"expected Variable, but hook returned '{type(after).__name__}'")
+    if after.aval.shape != before.aval.shape:
+        name = getattr(hook, "__name__", type(hook).__name__)
+        raise RuntimeError(f"hook '{name}' has changed the size of value")
 
 
 def _reaching(roots: list[Any], targets: set[int]) -> set[int]:

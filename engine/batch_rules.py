@@ -426,7 +426,7 @@ def _linear(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
 
 @rules(
     "max_pool", "max_pool_gradient", "avg_pool", "avg_pool_gradient", "adaptive_avg_pool",
-    "adaptive_avg_pool_gradient", "adaptive_max_pool",
+    "adaptive_avg_pool_gradient", "adaptive_max_pool", "resize", "resize_gradient",
 )  # fmt: skip
 def _images(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """Examples of a batch of images are images of a longer batch."""

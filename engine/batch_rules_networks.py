@@ -328,3 +328,13 @@ def _embedding_gradient(
         y = where(movement.reshape(kept, (*kept.aval.shape, 1)), y, constant(0))
     below = add(places, multiply(counted(size, places.aval.ndim - 1), constant(rows)))
     return _from_samples(op(y, below, rows=size * rows, padding_idx=None), size)
+
+
+@rules("grid_sample", "grid_spread", "grid_slopes")
+def _sampled(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
+    """Examples of a batch of images, each with its grid, are images of a longer batch."""
+    if "shape" in params:
+        count, *rest = params["shape"]
+        params = {**params, "shape": (size * count, *rest)}
+    folded = [_samples(x) for x in _all(batched, inputs, size)]
+    return _from_samples(op(*folded, **params), size)

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from .memory import empty
+
 _TYPES = ("cpu", "cuda", "meta")
 _KNOWN = (
     "cpu", "cuda", "ipu", "xpu", "mkldnn", "opengl", "opencl", "ideep", "hip", "ve", "fpga",
@@ -82,7 +84,7 @@ def _without_memory(size: int, dtype: Any) -> Any:
 def empty_on(device: Device) -> Any:
     """The function ``(size, numpy dtype) -> flat array`` that takes memory on ``device``."""
     if device is cpu or device.type == "cpu":
-        return np.empty
+        return empty
     if device.type == "meta":
         return _without_memory
     if device.type == "cuda":

@@ -29,6 +29,7 @@ _RARE = "no CUDA kernel is written: the CPU's runs on copies, which costs two tr
 GAPS: tuple[Gap, ...] = (
     Gap("host", "ctc.*", "cuda", _RARE),
     Gap("host", "special.*", "cuda", _RARE),
+    Gap("host", "sampling.*", "cuda", "F.grid_sample there is composed of ops that have kernels"),
     Gap("host", "reduction.xor_sum", "cuda", _RARE),
     Gap("host", "factorization.*", "cuda", _LIBRARY),
     Gap("host", "fft.*", "cuda", _LIBRARY),
@@ -57,8 +58,9 @@ GAPS: tuple[Gap, ...] = (
         "ops that wait"),
     Gap("feature", "compiled calls: library functions that are replaced after the capture", "all",
         "torch.nn.functional.relu = mine is not seen; torch.compiler.reset() forgets captures"),
-    Gap("feature", "torch.autograd.forward_ad", "all",
-        "no dual numbers: torch.func.jvp transposes the transposed product instead"),
+    Gap("feature", "torch.autograd.forward_ad: requires_grad of dual tensors", "all",
+        "True, since the tape records them; tangents are computed when they are asked for, as the "
+        "transpose of the transposed product, and of nothing under inference_mode"),
     Gap("feature", "torch.func.functionalize, rearrange and debug_unwrap", "all",
         "graphs are traced without views and writes; einops' patterns are not parsed"),
     Gap("feature", "vmap rules of recurrent layers, ctc_loss, embedding_bag, "
@@ -102,8 +104,6 @@ GAPS: tuple[Gap, ...] = (
         "all", "there are no quantised kernels and no libraries of C++"),
     Gap("feature", "torch.fx: patterns, pickled GraphModules, containers in concrete_args",
         "all", "graphs are traced, changed, run and printed; see torch.fx for what raises"),
-    Gap("feature", "torch.nn.attention.flex_attention", "all",
-        "names that libraries import; scores are changed by a mask, not by a function"),
     Gap("feature", "__torch_function__ of objects that are no tensors", "all",
         "asked once a program defines a class of tensors or a TorchFunctionMode; until then our "
         "functions are called directly, for speed, and refuse them"),
@@ -129,8 +129,14 @@ GAPS: tuple[Gap, ...] = (
         "computed as MindSpore does, whose tensors share the ops; torch raises"),
     Gap("feature", "view(dtype) in a graph", "all",
         "raises; a graph's tensors have one type each"),
-    Gap("feature", "order of exact ties in multinomial without replacement", "all",
-        "torch's order comes from an unstable partial sort"),
+    Gap("feature", "torch.func.jvp where torch's forward formula is another", "all",
+        "the product is a transpose: 0 for embedding's padding_idx, nan for std and norm at 0, a "
+        "triangle alone in triangular_solve, the symmetric part in cholesky and eigh"),
+    Gap("feature", "gradient of amax() over all axes where nan is the extreme", "all",
+        "all nan share it, as max() has it; torch's amax gives nan everywhere"),
+    Gap("feature", "x.eq_(y) and its like: the gradient of y", "all",
+        "None, where torch gives zeros; x's is zeros"),
+    Gap("feature", "_version of tensors made in inference mode", "all", "0; torch raises"),
     Gap("feature", "bit-equal nn.init.orthogonal_", "all", "values depend on the LAPACK library"),
     Gap("feature", "bits of erfinv of float32 below 2**-12 that are no multiples of 2**-24", "all",
         "Intel's MKL, which torch calls, gives the farther neighbour for 3 of 10,000 inputs; they "
@@ -197,7 +203,7 @@ GAPS: tuple[Gap, ...] = (
         "all", "the main diagonal only: TypeError for more arguments"),
     Gap("function", "mindspore.ops.ctc_loss: the second result", "all",
         "None, where MindSpore gives logarithms of the paths for its gradient kernel"),
-    Gap("module", "mindspore.dataset: TFRecord, MindRecord, text, audio, other sources", "all",
+    Gap("module", "mindspore.dataset: TFRecord, text, audio, other sources", "all",
         "MNIST, CIFAR-10, CIFAR-100, image folders, lines, CSV, arrays and generators exist; rows "
         "are made in turn"),
     Gap("module", "mindspore.dataset: Slice and Mask, vision's ConvertColor, blurs and rotations",

@@ -489,7 +489,12 @@ class Generator:
             if count == 1:
                 drawn = score.argmax(axis=1)
             else:
-                drawn = np.argsort(-score, axis=1, kind="stable")[:, :count]
+                from mindtorch.kernels.cpu import sorting
+
+                shape = (len(score), count)
+                drawn = np.empty(shape, np.int64)
+                values = np.empty(shape, score.dtype)
+                sorting.topk((values, drawn), score, k=count, axis=1, largest=True)
         out[...] = drawn.reshape(out.shape)
         return out
 

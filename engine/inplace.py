@@ -191,7 +191,7 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
     copy_data(target, result)
     target._shared.version += 1
     if tracked and result._node is None and type(target._node) is not tape.ViewHistory:
-        _replace(target, result)  # a comparison: what was there before has a gradient of 0
+        replace(target, result)  # a comparison: what was there before has a gradient of 0
     elif tracked:
         rebase(target, result)
     return target
@@ -330,11 +330,20 @@ def copy_(target: Tensor, source: Tensor) -> Tensor:
             if type(target._node) is tape.ViewHistory:
                 rebase(target, source)
             else:
-                _replace(target, source)
+                replace(target, source)
     return target
 
 
-def _replace(target: Tensor, value: Tensor) -> None:
+def forget_history(target: Tensor) -> None:
+    """After other elements were put there: what ``target`` was before has a gradient of 0."""
+    put = tape._detached(target)
+    if type(target._node) is tape.ViewHistory:
+        rebase(target, put)
+    elif tape.requires_grad(target):
+        replace(target, put)
+
+
+def replace(target: Tensor, value: Tensor) -> None:
     """Make ``target`` derive from ``value``, and from what it was before with a gradient of 0."""
     from .ops.movement import cast, expand, overwrite
 
@@ -374,6 +383,9 @@ def add_into(target: Tensor, value: Tensor) -> None:
 
 def set_data(target: Tensor, source: Tensor) -> None:
     """``target.data = source``: other memory and layout, the same place in the graph."""
+    capture = capturing()
+    if capture is not None:
+        capture.settle(target)
     target.flat = source.flat
     target.aval = source.aval if not source.aval.weak else aval(
         source.aval.shape, source.aval.dtype, source.aval.strides, source.aval.device

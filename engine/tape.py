@@ -14,6 +14,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes
+from .node_names import name_of
 from .tensor import Tensor, alias, capturing, make
 
 _sequence = itertools.count(1)
@@ -99,14 +100,16 @@ class Node:
         saved: those tensors.
         versions: their version counters when they were saved.
         hooks: functions on the gradient of a result, by result index.
+        label: the name that scripts see, where it is not that of the op.
     """
 
     __slots__ = (
-        "__weakref__", "edges", "hooks", "kept", "metadata", "op", "params", "plan", "saved",
-        "sequence", "versions",
+        "__weakref__", "edges", "hooks", "kept", "label", "metadata", "op", "params", "plan",
+        "saved", "sequence", "versions",
     )  # fmt: skip
 
     versions: tuple[int, ...]
+    label: str
 
     def __init__(self, op: Any, plan: Any, params: Any, edges: Any, kept: Any = ()) -> None:
         self.op = op
@@ -126,8 +129,8 @@ class Node:
         return self.plan.avals
 
     def name(self) -> str:
-        name = str(self.op.grad_name)
-        return f"torch::autograd::{name}" if name.startswith("Copy") else name
+        label: str | None = getattr(self, "label", None)
+        return label or name_of(self.op, self.plan.in_avals, self.params)
 
     @property
     def next_functions(self) -> tuple[Any, ...]:
@@ -268,10 +271,22 @@ _SAVED_INPUTS = {"_saved_self": 0, "_saved_input": 0, "_saved_other": 1, "_saved
 def _saved_value(node: Node, name: str) -> Any:
     """What a script reads of what a node saved: ``grad_fn._saved_self``, ``_saved_result``."""
     place = ("out", 0) if name == "_saved_result" else ("in", _SAVED_INPUTS.get(name, -1))
+    if name == "_saved_exponent" and node.name() == "PowBackward0":
+        inputs = node._unpack()[0]
+        exponent = inputs[1].item() if 1 in inputs else 2
+        return int(exponent) if exponent == int(exponent) else exponent
     if place not in node.kept:
         raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
     inputs, outs = node._unpack()
     return outs[0] if place[0] == "out" else inputs[place[1]]
+
+
+def named(result: Any, name: str) -> Any:
+    """``result``, whose node has the name of the one op that computes it in torch."""
+    node = getattr(result, "_node", None)
+    if type(node) is Node:
+        node.label = name
+    return result
 
 
 def shown(node: Any) -> Any:

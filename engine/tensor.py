@@ -168,9 +168,9 @@ class Twin(Storage):
 
 def typed_buffer(storage: Storage, dtype: dtypes.DType) -> Any:
     """The storage's memory seen as elements of ``dtype``; trailing bytes are left out."""
+    if storage.buffer.dtype == dtype.np:  # asked for that, a traced storage gets its elements
+        return storage.buffer
     buffer = storage.buffer
-    if buffer.dtype == dtype.np:
-        return buffer
     count = buffer.size * buffer.dtype.itemsize // dtype.itemsize
     if storage.device.type == "meta":
         return np.broadcast_to(np.zeros((), dtype.np), (count,))
@@ -251,6 +251,14 @@ _new = object.__new__
 def set_result_type(cls: type[Tensor]) -> None:
     """Make ``cls`` the class of every tensor that the engine makes."""
     result_types[0] = cls
+
+
+def akin(made: Tensor, model: Tensor) -> Tensor:
+    """``made``, as an object of the class that results computed from ``model`` have."""
+    kind: Any = getattr(model, "result_type", None)
+    if kind is not None and type(made) is not kind:
+        made.__class__ = kind
+    return made
 
 
 def result_class() -> type[Tensor]:

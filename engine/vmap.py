@@ -236,6 +236,8 @@ def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     elif target.aval.device.type != "meta":
         fill(target.array(), *[x.array() for x in inputs])
     target._shared.version += 1
+    if not state.interpreters and state.grad_enabled and target._node is not None:
+        inplace.forget_history(target)
     return target
 
 

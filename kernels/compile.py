@@ -10,13 +10,13 @@ cannot be written, kernels are compiled in memory.
 from __future__ import annotations
 
 import contextlib
+import functools
 import hashlib
 import logging
 import os
 import pickle
 import platform
 import sys
-import tempfile
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,9 +26,11 @@ import llvmlite
 import llvmlite.binding
 import numba
 import numpy as np
-from numba.core import caching, compiler_lock, errors, serialize
+from numba.core import caching, compiler_lock, errors, registry, serialize
 from numba.core.runtime import rtsys
 
+from .files import write_whole
+from .linked import Linked
 from .loading import rebuild
 from .locks import known, lock
 
@@ -169,6 +171,13 @@ def _names(code: types.CodeType) -> Iterator[str]:
             yield from _names(constant)
 
 
+def _say(text: str) -> None:
+    """Show what a first run waits for on the last line of a terminal, or take it away again."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{text and f'mindtorch: {text} '}")
+        sys.stderr.flush()
+
+
 class _DiskCache(caching._Cache):
     """numba's cache interface over one file for each function and signature."""
 
@@ -197,6 +206,12 @@ class _DiskCache(caching._Cache):
         return _writable_directory() / f"{self._function.__name__[:48]}-{name}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
+        result = self._loaded(sig, target_context)
+        if result is None:
+            _say(f"compiling {self._function.__name__}, once for this machine")
+        return result
+
+    def _loaded(self, sig: Any, target_context: Any) -> Any:
         # not target_context.refresh(), which loads what only compiling needs: 0.6 s
         rtsys.initialize(target_context)
         path = self._path(sig)
@@ -217,6 +232,7 @@ class _DiskCache(caching._Cache):
 
     def save_overload(self, sig: Any, data: Any) -> None:
         statistics.compiled += 1
+        _say("")
         if os.environ.get("MINDTORCH_DEBUG", "0") >= "4":
             logger.warning("compiled %s%s", self._function.__qualname__, sig)
         try:
@@ -224,18 +240,39 @@ class _DiskCache(caching._Cache):
         except (TypeError, pickle.PicklingError) as error:
             logger.warning("%s cannot be cached: %s", self._function.__qualname__, error)
             return
-        path = self._path(sig)
-        try:
-            handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=".writing-")
-        except OSError:
-            return
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(hashlib.sha256(payload).digest() + payload)
-            os.replace(temporary, path)
-        except OSError:
-            with contextlib.suppress(OSError):
-                os.unlink(temporary)
+        with contextlib.suppress(OSError):
+            write_whole(self._path(sig), hashlib.sha256(payload).digest() + payload)
+
+
+class Kernel(registry.CPUDispatcher):
+    """A compiled function: for Python, machine code; for kernels that call it, code to link.
+
+    Args:
+        function: the Python function.
+        options: those of ``numba.njit``.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        # a wrapper for C callers, which there are none of, is a tenth of the time of compiling
+        super().__init__(function, targetoptions={**_SETTINGS, **options})
+        self._cache = _DiskCache(function, options)
+        self._options = options
+
+    @functools.cached_property
+    def linked(self) -> Linked:
+        """This function as kernels see it."""
+        made = Linked(self.py_func, {**_SETTINGS, **self._options})
+        made._cache = _DiskCache(self.py_func, {**self._options, "linked": True})
+        return made
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return self.linked.get_call_template(args, kws)
+
+    def get_overload(self, signature: Any) -> Any:
+        return self.linked.get_overload(signature)
+
+
+_SETTINGS = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
 
 
 def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -250,11 +287,7 @@ def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
     """
     if function is None:
         return lambda later: kernel(later, **options)
-    settings = {"nogil": True, "error_model": "numpy", **options}
-    # a wrapper for C callers, which there are none of, is a tenth of the time of compiling
-    dispatcher = numba.njit(**{**settings, "no_cfunc_wrapper": True})(function)
-    dispatcher._cache = _DiskCache(function, settings)
-    return dispatcher
+    return Kernel(function, {"nogil": True, "error_model": "numpy", **options})
 
 
 _compile_lock = lock()

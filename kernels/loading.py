@@ -11,6 +11,8 @@ from typing import Any
 import llvmlite.binding
 from numba.core import codegen, compiler
 
+from .linked import LinkedLibrary, key
+
 
 class LoadedLibrary(codegen.JITCodeLibrary):
     """Machine code from the cache.
@@ -42,6 +44,15 @@ class LoadedLibrary(codegen.JITCodeLibrary):
         return self._shared_module
 
 
+def _machine_code(
+    target: Any, name: str, code: bytes, intermediate: bytes, described: Any, environments: Any
+) -> LoadedLibrary:
+    symbols = {described.llvm_func_name, described.llvm_cpython_wrapper_name,
+               described.llvm_cfunc_wrapper_name, described.env_name,
+               *[each.env_name for each in environments]}  # fmt: skip
+    return LoadedLibrary(target.codegen(), name, code, intermediate, symbols)
+
+
 def rebuild(
     target: Any, library: Any, described: Any, environment: Any, signature: Any, objectmode: Any,
     lifted: Any, annotation: Any, prepare: Any, environments: Any,
@@ -50,7 +61,7 @@ def rebuild(
 
     Args:
         target: numba's target.
-        library: name, kind and pair of an object file and its bitcode.
+        library: name, kind, and a pair of an object file and its bitcode, or bitcode alone.
         described: the function's names.
         environment: its globals and constants; ``environments`` are those it refers to.
         signature, objectmode, lifted, annotation: as in ``CompileResult``.
@@ -58,14 +69,15 @@ def rebuild(
     """
     for each in prepare or ():
         each()
-    name, _, (code, intermediate) = library
-    symbols = {described.llvm_func_name, described.llvm_cpython_wrapper_name,
-               described.llvm_cfunc_wrapper_name, described.env_name,
-               *[each.env_name for each in environments]}  # fmt: skip
-    loaded = LoadedLibrary(target.codegen(), name, code, intermediate, symbols)
-    call = target.get_executable(loaded, described, environment)
-    for each in environments:
-        loaded.codegen.set_env(each.env_name, each)
+    name, kind, made = library
+    if kind == "bitcode":
+        loaded: Any = LinkedLibrary(target.codegen(), name, made)
+        call = key()
+    else:
+        loaded = _machine_code(target, name, *made, described, environments)
+        call = target.get_executable(loaded, described, environment)
+        for each in environments:
+            loaded.codegen.set_env(each.env_name, each)
     return compiler.CompileResult(
         target_context=target, typing_context=target.typing_context, library=loaded,
         environment=environment, entry_point=call, fndesc=described, type_annotation=annotation,

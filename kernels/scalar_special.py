@@ -77,26 +77,28 @@ def _recurrence(degree: Number, first: Number, second: Number, step: Number) -> 
     return this
 
 
-def chebyshev_t(x: Number, degree: Number) -> Number:
-    """``cos(n acos(x))``."""
+# The four kinds at x = cos(angle): a closed form from a degree on, that is given (for the shifted
+# polynomials it is another), the recurrence below it and outside of [-1, 1].
+
+
+def _first_kind(x: Number, degree: Number, closed_from: Number) -> Number:
     n = _trunc(degree)
     if not n >= 0.0:
         return 0.0
     if abs(x) == 1.0:
         return -1.0 if x < 0.0 and _is_odd(n) else 1.0
-    if n > 6.0 and abs(x) < 1.0:
+    if n > closed_from and abs(x) < 1.0:
         return cos(n * acos(x))
     return _recurrence(n, 1.0, x, x + x)
 
 
-def chebyshev_u(x: Number, degree: Number) -> Number:
-    """``sin((n + 1) acos(x)) / sin(acos(x))``."""
+def _second_kind(x: Number, degree: Number, closed_from: Number) -> Number:
     n = _trunc(degree)
     if not n >= 0.0:
         return 0.0
     if abs(x) == 1.0:
         return -(n + 1.0) if x < 0.0 and _is_odd(n) else n + 1.0
-    if n > 8.0 and abs(x) < 1.0:
+    if n > closed_from and abs(x) < 1.0:
         angle = acos(x)
         if sin(angle) != 0.0:
             return sin((n + 1.0) * angle) / sin(angle)
@@ -104,8 +106,7 @@ def chebyshev_u(x: Number, degree: Number) -> Number:
     return _recurrence(n, 1.0, x + x, x + x)
 
 
-def chebyshev_v(x: Number, degree: Number) -> Number:
-    """``cos((n + 1/2) acos(x)) / cos(acos(x) / 2)``."""
+def _third_kind(x: Number, degree: Number, closed_from: Number) -> Number:
     n = _trunc(degree)
     if not n >= 0.0:
         return 0.0
@@ -114,7 +115,7 @@ def chebyshev_v(x: Number, degree: Number) -> Number:
     at_minus_one = -(n + n + 1.0) if _is_odd(n) else n + n + 1.0
     if x == -1.0:
         return at_minus_one
-    if n > 8.0 and abs(x) < 1.0:
+    if n > closed_from and abs(x) < 1.0:
         angle = acos(x)
         if sin(angle / 2.0) != 1.0:
             return cos((n + 0.5) * angle) / cos(angle / 2.0)
@@ -122,8 +123,7 @@ def chebyshev_v(x: Number, degree: Number) -> Number:
     return _recurrence(n, 1.0, x + x - 1.0, x + x)
 
 
-def chebyshev_w(x: Number, degree: Number) -> Number:
-    """``sin((n + 1/2) acos(x)) / sin(acos(x) / 2)``."""
+def _fourth_kind(x: Number, degree: Number, closed_from: Number) -> Number:
     n = _trunc(degree)
     if not n >= 0.0:
         return 0.0
@@ -132,7 +132,7 @@ def chebyshev_w(x: Number, degree: Number) -> Number:
     at_minus_one = -1.0 if _is_odd(n) else 1.0
     if x == -1.0:
         return at_minus_one
-    if n > 8.0 and abs(x) < 1.0:
+    if n > closed_from and abs(x) < 1.0:
         angle = acos(x)
         if cos(angle / 2.0) != 1.0:
             return sin((n + 0.5) * angle) / sin(angle / 2.0)
@@ -140,75 +140,44 @@ def chebyshev_w(x: Number, degree: Number) -> Number:
     return _recurrence(n, 1.0, x + x + 1.0, x + x)
 
 
+def chebyshev_t(x: Number, degree: Number) -> Number:
+    """``cos(n acos(x))``."""
+    return _first_kind(x, degree, 6.0)
+
+
+def chebyshev_u(x: Number, degree: Number) -> Number:
+    """``sin((n + 1) acos(x)) / sin(acos(x))``."""
+    return _second_kind(x, degree, 8.0)
+
+
+def chebyshev_v(x: Number, degree: Number) -> Number:
+    """``cos((n + 1/2) acos(x)) / cos(acos(x) / 2)``."""
+    return _third_kind(x, degree, 8.0)
+
+
+def chebyshev_w(x: Number, degree: Number) -> Number:
+    """``sin((n + 1/2) acos(x)) / sin(acos(x) / 2)``."""
+    return _fourth_kind(x, degree, 8.0)
+
+
 def shifted_chebyshev_t(x: Number, degree: Number) -> Number:
     """The polynomial T at ``2 x - 1``."""
-    n = _trunc(degree)
-    if not n >= 0.0:
-        return 0.0
-    if x == 1.0:
-        return 1.0
-    if x == 0.0:
-        return -1.0 if _is_odd(n) else 1.0
-    y = x + x - 1.0
-    if n > 6.0 and abs(y) < 1.0:
-        return cos(n * acos(y))
-    return _recurrence(n, 1.0, y, y + y)
+    return _first_kind(x + x - 1.0, degree, 6.0)
 
 
 def shifted_chebyshev_u(x: Number, degree: Number) -> Number:
     """The polynomial U at ``2 x - 1``."""
-    n = _trunc(degree)
-    if not n >= 0.0:
-        return 0.0
-    if x == 1.0:
-        return n + 1.0
-    if x == 0.0:
-        return -(n + 1.0) if _is_odd(n) else n + 1.0
-    y = x + x - 1.0
-    if n > 6.0 and abs(y) < 1.0:
-        angle = acos(y)
-        if sin(angle) != 0.0:
-            return sin((n + 1.0) * angle) / sin(angle)
-        return (n + 1.0) * cos((n + 1.0) * angle) / y
-    return _recurrence(n, 1.0, y + y, y + y)
+    return _second_kind(x + x - 1.0, degree, 6.0)
 
 
 def shifted_chebyshev_v(x: Number, degree: Number) -> Number:
     """The polynomial V at ``2 x - 1``."""
-    n = _trunc(degree)
-    if not n >= 0.0:
-        return 0.0
-    if x == 1.0:
-        return 1.0
-    at_zero = -(n + n + 1.0) if _is_odd(n) else n + n + 1.0
-    if x == 0.0:
-        return at_zero
-    y = x + x - 1.0
-    if n > 6.0 and abs(y) < 1.0:
-        angle = acos(y)
-        if sin(angle / 2.0) != 1.0:
-            return cos((n + 0.5) * angle) / cos(angle / 2.0)
-        return at_zero
-    return _recurrence(n, 1.0, y + y - 1.0, y + y)
+    return _third_kind(x + x - 1.0, degree, 6.0)
 
 
 def shifted_chebyshev_w(x: Number, degree: Number) -> Number:
     """The polynomial W at ``2 x - 1``."""
-    n = _trunc(degree)
-    if not n >= 0.0:
-        return 0.0
-    if x == 1.0:
-        return n + n + 1.0
-    at_zero = -1.0 if _is_odd(n) else 1.0
-    if x == 0.0:
-        return at_zero
-    y = x + x - 1.0
-    if n > 4.0 and abs(y) < 1.0:
-        angle = acos(y)
-        if cos(angle / 2.0) != 1.0:
-            return sin((n + 0.5) * angle) / sin(angle / 2.0)
-        return n + n + 1.0 if x > 0.0 else at_zero
-    return _recurrence(n, 1.0, y + y + 1.0, y + y)
+    return _fourth_kind(x + x - 1.0, degree, 4.0)
 
 
 def hermite_h(x: Number, degree: Number) -> Number:

@@ -121,7 +121,7 @@ def main() -> None:
                 scores.append(dice_coeff(found[:, 1:], wanted[:, 1:]))
         score = torch.stack(scores).mean()
         scheduler.step(score)
-        print(f"validation Dice {score:.4f}, lr {optimizer.param_groups[0]['lr']:.5f}")
+        print(f"validation Dice {score:.3f}, lr {optimizer.param_groups[0]['lr']:.5f}")
 
 
 if __name__ == "__main__":

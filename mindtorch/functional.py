@@ -14,7 +14,7 @@ from typing import Any
 from mindtorch.engine import autodiff, dtypes, tape
 from mindtorch.engine.core import state
 from mindtorch.engine.ops.movement import alias_view
-from mindtorch.engine.tensor import Tensor, Twin, alias, full_flat
+from mindtorch.engine.tensor import Tensor, Twin, akin, alias, full_flat
 from mindtorch.engine.vmap import lift, tracked_below
 from mindtorch.torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
@@ -32,27 +32,19 @@ def _differentiable(leaf: Any) -> bool:
     return isinstance(leaf, Tensor) and leaf.aval.dtype.category >= dtypes.FLOAT
 
 
-def _akin(made: Tensor, model: Tensor) -> Tensor:
-    """``made``, as an object of the class that results computed from ``model`` have."""
-    kind: Any = getattr(model, "result_type", None)
-    if kind is not None and type(made) is not kind:
-        made.__class__ = kind
-    return made
-
-
 def _tracked(leaf: Tensor) -> Tensor:
     """A view of ``leaf`` that gradients stop at: of its own when it has no history."""
     given, leaf = leaf, lift(leaf)
     if tape.requires_grad(leaf):
-        return _akin(alias_view(leaf), given)
+        return akin(alias_view(leaf), given)
     own = alias(leaf)
     if own._shared.inference:
         own._storage = Twin(own._shared)  # which may be kept for the derivative
-    return _akin(autodiff.track(own), given)
+    return akin(autodiff.track(own), given)
 
 
 def _zeros(like: Tensor) -> Tensor:
-    return _akin(full_flat(like.aval.shape, like.aval.dtype, 0), like)
+    return akin(full_flat(like.aval.shape, like.aval.dtype, 0), like)
 
 
 def _ones(like: Tensor) -> Tensor:
@@ -60,7 +52,7 @@ def _ones(like: Tensor) -> Tensor:
 
 
 def _plain(tree: Any) -> Any:
-    return tree_map(lambda x: _akin(alias(x), x) if isinstance(x, Tensor) else x, tree)
+    return tree_map(lambda x: akin(alias(x), x) if isinstance(x, Tensor) else x, tree)
 
 
 def _followed(tensor: Any) -> bool:
@@ -153,7 +145,7 @@ class Linearised:
             if not isinstance(x, Tensor):
                 return ()
             g = of.get(id(x))
-            return _zeros(x) if g is None else _akin(g, x)
+            return _zeros(x) if g is None else akin(g, x)
 
         inputs = tree_unflatten([gradient(x) for x in self.inputs], self.spec)
         return inputs, tuple(gradient(w) for w in self.weights)
@@ -163,7 +155,8 @@ class Linearised:
         _active.depth += 1
         try:
             with autodiff.grad_mode(True):
-                probes = [autodiff.track(lift(_zeros(o))) if _differentiable(o) else None
+                # ones: rules that take the product's logarithm know no derivative at zero
+                probes = [autodiff.track(lift(akin(_ones(o), o))) if _differentiable(o) else None
                           for o in outputs]  # fmt: skip
                 kept, self.keep = self.keep, True
                 pulled = tree_flatten(self.pull(outputs, probes, retain=True)[0])[0]
@@ -185,7 +178,7 @@ class Linearised:
             of = {id(p): g for p, g in zip(targets, found, strict=True)}
             return [
                 None if not isinstance(o, Tensor) else _zeros(o) if of.get(id(p)) is None
-                else _akin(of[id(p)], o)
+                else akin(of[id(p)], o)
                 for o, p in zip(outputs, probes, strict=True)
             ]  # fmt: skip
 
@@ -313,7 +306,11 @@ def grad(
     return_ids: bool = False,
     sens_param: bool = False,
 ) -> Callable[..., Any]:
-    """The gradients of :func:`value_and_grad`; with ``has_aux``, ``(gradients, (aux, ...))``."""
+    """The gradients of :func:`value_and_grad`; with ``has_aux``, ``(gradients, (aux, ...))``.
+
+    Args:
+        fn, grad_position, weights, return_ids, sens_param: as of :func:`value_and_grad`.
+    """
     both = value_and_grad(fn, grad_position, weights, has_aux, return_ids, sens_param)
 
     @functools.wraps(fn, updated=())
@@ -326,6 +323,10 @@ def grad(
 
 def get_grad(gradients: Any, identifier: Any) -> Any:
     """The gradient by position, or by a parameter (or its name), among those with ids.
+
+    Args:
+        gradients: with ids, as ``return_ids`` gives them.
+        identifier: a position, a parameter or its name.
 
     Raises:
         RuntimeError: there is none.

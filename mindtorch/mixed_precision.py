@@ -22,7 +22,11 @@ _SIXTEEN = (dtypes.float16, dtypes.bfloat16)
 
 
 def lowered(value: Any, dtype: Any) -> Any:
-    """``value`` with its floating-point tensors cast."""
+    """``value`` with its floating-point tensors cast.
+
+    Args:
+        dtype: the type that they are cast to.
+    """
 
     def cast(leaf: Any) -> Any:
         if isinstance(leaf, EngineTensor) and leaf.aval.dtype.category == dtypes.FLOAT:
@@ -112,7 +116,13 @@ def _begin(network: Any, level: str, dtype: Any) -> None:
 
 
 def cast_listed(network: Any, white_list: Iterable[type], dtype: Any, level: str = "O1") -> Any:
-    """Modules of these classes compute in ``dtype`` and give float32."""
+    """Modules of these classes compute in ``dtype`` and give float32.
+
+    Args:
+        network: a module.
+        white_list: the classes.
+        level: kept as the module's level.
+    """
     _begin(network, level, dtype)
     kinds = tuple(white_list)
     for module in network.modules():
@@ -123,7 +133,12 @@ def cast_listed(network: Any, white_list: Iterable[type], dtype: Any, level: str
 
 def cast_unlisted(network: Any, black_list: Iterable[type], dtype: Any, level: str = "O2") -> Any:
     """Modules compute in ``dtype`` but for those of these classes, which compute in float32 and
-    give ``dtype``; the network gives float32."""
+    give ``dtype``; the network gives float32.
+
+    Args:
+        black_list: the classes.
+        level: kept as the module's level.
+    """
     _begin(network, level, dtype)
     kinds: Any = tuple(black_list)
     kept: set[int] = set()

@@ -18,7 +18,6 @@ the one before it: all go on from the last state that all of them have.
 
 from __future__ import annotations
 
-import contextlib
 import os
 import pickle
 import random
@@ -30,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch import torch
-from mindtorch.torch.serialization import _replacing
+from mindtorch.kernels.files import remove_leftovers, replacing
 
 __all__ = ["CorruptStateError", "ResumableSampler", "TrainingState"]
 
@@ -168,10 +167,8 @@ class TrainingState:
         }
         if several and file.exists():
             os.replace(file, _before(file))
-        with _replacing(str(file)) as opened:
+        with replacing(file, durable=True) as opened:
             torch.save(content, opened)
-            opened.flush()
-            os.fsync(opened.fileno())
 
     def _place(self) -> tuple[Path, bool]:
         """This process's file, and whether there are several processes."""
@@ -190,9 +187,7 @@ class TrainingState:
             RuntimeError: there is no state that all processes have.
         """
         file, several = self._place()
-        for rest in file.parent.glob(f"{file.name}.*.tmp"):
-            with contextlib.suppress(FileNotFoundError):
-                rest.unlink()
+        remove_leftovers(str(file))
         content = _common(file) if several else _read(file) if file.exists() else None
         if content is None:
             return default

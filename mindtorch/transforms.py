@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.tensor import Tensor, alias
+from mindtorch.engine.tensor import Tensor, akin, alias
 from mindtorch.torch.utils._pytree import tree_flatten, tree_map
 
-from .functional import Linearised, _akin, _cotangents_apart, _sensitivities, _split
+from .functional import Linearised, _cotangents_apart, _sensitivities, _split
 
 __all__ = ["GradOperation", "jacfwd", "jacrev", "recompute", "stop_gradient", "vmap"]
 
@@ -19,6 +19,9 @@ def jacrev(
     """A function that returns d fn / d argument, row by row, of shape output + input.
 
     With ``has_aux``, ``fn`` returns (output, aux), and the result is (Jacobian, aux).
+
+    Args:
+        grad_position: which argument to derive by, or several.
     """
     from mindtorch.torch.func import jacrev as rows
 
@@ -28,7 +31,11 @@ def jacrev(
 def jacfwd(
     fn: Callable[..., Any], grad_position: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """:func:`jacrev`'s result, column by column: for more outputs than inputs."""
+    """:func:`jacrev`'s result, column by column: for more outputs than inputs.
+
+    Args:
+        fn, grad_position, has_aux: as of :func:`jacrev`.
+    """
     from mindtorch.torch.func import jacfwd as columns
 
     return _like_arguments(columns(fn, _bare(grad_position), has_aux=has_aux))
@@ -46,7 +53,7 @@ def _like_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
         result = function(*args, **kwargs)
         given = [x for x in tree_flatten((args, kwargs))[0] if isinstance(x, Tensor)]
         return tree_map(
-            lambda leaf: _akin(leaf, given[0]) if given and isinstance(leaf, Tensor) else leaf,
+            lambda leaf: akin(leaf, given[0]) if given and isinstance(leaf, Tensor) else leaf,
             result,
         )
 

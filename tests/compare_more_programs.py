@@ -1,5 +1,6 @@
 """More training programs for the tests of `mindtorch compare`: a ViT, inverted residuals, a GAN,
-translation, L-BFGS with summed-up gradients. As in compare_programs, with faults of other kinds."""
+translation, L-BFGS with summed-up gradients, a graph network, tied weights. As in compare_programs,
+with faults of other kinds."""
 
 import math
 from collections.abc import Callable
@@ -206,8 +207,83 @@ def closures(torch: Any, fault: str, steps: int) -> None:
         optimizer.step(closure)
 
 
+def sage(torch: Any, fault: str, steps: int) -> None:
+    """A graph's neighbours averaged by index_add; Adagrad, which makes steps of a gradient that is
+    nothing but rounding (that of a bias before a batch norm)."""
+    nn: Any = torch.nn
+    F = torch.nn.functional
+
+    class Sage(nn.Module):
+        def __init__(self, width: int, made: int) -> None:
+            super().__init__()
+            self.own, self.others = nn.Linear(width, made), nn.Linear(width, made, bias=False)
+
+        def forward(self, x: Any, start: Any, end: Any) -> Any:
+            if fault == "turned around":
+                start, end = end, start
+            around = torch.zeros(len(x), x.shape[1], dtype=x.dtype).index_add(0, end, x[start])
+            least = 2 if fault == "wrong degree" else 1
+            degree = torch.bincount(end, minlength=len(x)).clamp(min=least).to(x.dtype)
+            return self.own(x) + self.others(around / degree[:, None])
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.norm = Sage(6, 12), nn.BatchNorm1d(12)
+            self.drop = nn.Dropout(0.35 if fault == "more dropout" else 0.3)
+            self.second, self.out = Sage(12, 8), nn.Linear(20, 3)
+
+        def forward(self, x: Any, start: Any, end: Any) -> Any:
+            seen = F.elu(self.norm(self.first(x, start, end)))
+            further = F.leaky_relu(self.second(self.drop(seen), start, end))
+            return self.out(torch.cat([seen, further], -1))
+
+    net = Net()
+    decay = 0.1 if fault == "decayed rate" else 0
+    optimizer = torch.optim.Adagrad(net.parameters(), 0.05, lr_decay=decay)
+    x, y = torch.randn(20, 6), torch.randint(0, 3, (20,))
+    start, end = torch.randint(0, 20, (60,)), torch.randint(0, 20, (60,))
+    for _ in range(steps):
+        optimizer.zero_grad()
+        F.nll_loss(F.log_softmax(net(x, start, end), -1)[:12], y[:12]).backward()
+        optimizer.step()
+
+
+def tied(torch: Any, fault: str, steps: int) -> None:
+    """One weight for the way in and out, a layer that is never called, a batch norm that averages
+    all batches, and |x| as loss, whose gradient's sign turns where rounding does."""
+    nn: Any = torch.nn
+    F = torch.nn.functional
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            momentum = 0.1 if fault == "momentum" else None
+            norm = nn.BatchNorm1d(10, momentum=momentum)
+            self.encode = nn.Sequential(nn.Linear(6, 10), norm, nn.CELU())
+            self.scale = nn.InstanceNorm1d(10, affine=True)
+            self.unused, self.bias = nn.Linear(10, 6), nn.Parameter(torch.zeros(6))
+
+        def forward(self, x: Any) -> Any:
+            made = self.encode(x)
+            made = self.scale(made.unsqueeze(0).transpose(1, 2)).transpose(1, 2).squeeze(0)
+            return F.linear(made, self.encode[0].weight.t(), self.bias)
+
+    net = Net()
+    rho = 0.95 if fault == "rho" else 0.9
+    optimizer = torch.optim.Adadelta(net.parameters(), 1.0, rho=rho)
+    x = torch.randn(12, 6)
+    for step in range(steps):
+        if step == 2 and fault == "evaluated":
+            net.eval()
+        F.l1_loss(net(x.flip(0) if fault == "turned batch" else x), x).backward()
+        optimizer.step()
+        optimizer.zero_grad()
+
+
 PROGRAMS: dict[str, Callable[[Any, str, int], None]] = {
     "vit": vit, "mobile": mobile, "gan": gan, "translation": translation, "closures": closures,
+    "sage": sage, "tied": tied,
 }  # fmt: skip
 FAULTS: dict[tuple[str, str], tuple[str, str]] = {
     ("vit", "keys as queries"): ("forward", "blocks.0.attend"),
@@ -234,4 +310,12 @@ FAULTS: dict[tuple[str, str], tuple[str, str]] = {
     ("translation", "padding counted"): ("loss", ""),
     ("closures", "fewer tries"): ("update", ""),
     ("closures", "not averaged"): ("loss", ""),
+    ("sage", "turned around"): ("forward", "first"),
+    ("sage", "wrong degree"): ("forward", "first"),
+    ("sage", "more dropout"): ("forward", "drop"),
+    ("sage", "decayed rate"): ("update", ""),
+    ("tied", "momentum"): ("update", "encode.1"),
+    ("tied", "rho"): ("update", ""),
+    ("tied", "evaluated"): ("forward", "encode.1"),
+    ("tied", "turned batch"): ("data", ""),
 }

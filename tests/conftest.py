@@ -1,5 +1,6 @@
 """What every test module shares."""
 
+import gc
 import os
 import sys
 from collections.abc import Iterator
@@ -19,6 +20,15 @@ settings.load_profile("ci" if os.environ.get("CI") else "developer")
 def repository() -> Path:
     """The top folder of the checkout."""
     return Path(__file__).resolve().parent.parent
+
+
+@pytest.fixture(scope="module")
+def few_objects() -> Iterator[None]:
+    """torch's half a million objects out of the sight of captures, which look at all there are."""
+    gc.collect()
+    gc.freeze()
+    yield
+    gc.unfreeze()
 
 
 # PyTorch's compiler wraps or adds these at its first call; they behave as before.

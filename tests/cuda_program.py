@@ -22,6 +22,7 @@ import numpy as np
 import mindtorch.torch
 from mindtorch.engine import gaps
 from mindtorch.torch import nn
+from tests import cuda_simulator
 
 torch: Any = mindtorch.torch
 
@@ -546,7 +547,7 @@ CHECKS = [f for f in list(globals().values())
 
 def main() -> None:
     warnings.simplefilter("ignore")
-    sys.setswitchinterval(1e-4)
+    cuda_simulator.install()
     failed: dict[str, str] = {}
     for count, check in enumerate(CHECKS):
         if "--lines" in sys.argv:

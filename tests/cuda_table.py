@@ -29,6 +29,7 @@ import mindtorch.torch as mt
 from mindtorch.engine.core import OPS
 from mindtorch.engine.cuda_ops import support_of
 from mindtorch.engine.ops.families import Elementwise, LibraryElementwise
+from tests import cuda_simulator
 from tests.ops_running import EPSILON, array_of, differentiable, gradient_of, outputs_of, tensor_of
 from tests.ops_table import Row, all_rows
 
@@ -200,7 +201,7 @@ def lost() -> bool:
 def main() -> None:
     options = options_of()
     warnings.simplefilter("ignore")
-    sys.setswitchinterval(1e-4)  # the simulator's threads wait for one another
+    cuda_simulator.install()
     importlib.import_module("mindtorch.torch.nn.functional")
     rows = selected(options)
     count, different, times = 0, {}, {}

@@ -8,7 +8,7 @@ import io
 from typing import Any
 
 import torch
-from library_trainings import entropy, perceptron, trained
+from library_trainings import batches, clusters, entropy, perceptron, trained
 from torch import nn
 
 
@@ -232,3 +232,75 @@ def einx() -> dict[str, Any]:
         "sum": einx.sum("a [b] c", x), "dot": einx.dot("a b c, c d -> a b d", x, torch.randn(8, 5)),
         "moved": einx.rearrange("a (b c) d -> a b (c d)", x, b=2),
     }  # fmt: skip
+
+
+# --- privacy, codebooks, curved spaces, metrics ---------------------------------------------------
+
+
+def opacus() -> dict[str, Any]:
+    from opacus import PrivacyEngine
+
+    model = perceptron()
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    model, optimizer, loader = PrivacyEngine().make_private(
+        module=model, optimizer=optimizer, data_loader=batches(), noise_multiplier=1.0,
+        max_grad_norm=1.0,
+    )  # fmt: skip
+    losses = []
+    for x, y in loader:
+        optimizer.zero_grad()
+        loss = nn.functional.cross_entropy(model(x), y)
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return {"losses": losses}
+
+
+def schedulefree() -> dict[str, Any]:
+    import schedulefree
+
+    (x, y), model = clusters(), perceptron()
+    optimizer = schedulefree.AdamWScheduleFree(model.parameters(), lr=0.01)
+    optimizer.train()
+    result = trained(model, entropy(model, y, x), 4, optimizer)
+    optimizer.eval()
+    return result | {"averaged": model(x)}
+
+
+def vector_quantize_pytorch() -> dict[str, Any]:
+    from vector_quantize_pytorch import FSQ, ResidualVQ, VectorQuantize
+
+    x = torch.randn(2, 10, 8)
+    single = VectorQuantize(dim=8, codebook_size=16, decay=0.8)(x)
+    residual = ResidualVQ(dim=8, num_quantizers=2, codebook_size=8)(x)
+    finite = FSQ([4, 3, 3])(torch.randn(1, 6, 3))
+    found = [*single, *residual, *finite]
+    return {str(place): value for place, value in enumerate(found)}
+
+
+def geoopt() -> dict[str, Any]:
+    import geoopt
+
+    ball = geoopt.PoincareBall()
+    points = geoopt.ManifoldParameter(torch.randn(4, 2) * 0.1, manifold=ball)
+    targets, losses = ball.expmap0(torch.randn(4, 2) * 0.2), []
+    optimizer = geoopt.optim.RiemannianAdam([points], lr=0.01)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = ball.dist(points, targets).sum()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return {"losses": losses, "points": points}
+
+
+def pytorch_metric_learning() -> dict[str, Any]:
+    from pytorch_metric_learning import losses, miners
+
+    x, y = torch.randn(16, 8, requires_grad=True), torch.randint(0, 4, (16,))
+    result: dict[str, Any] = {}
+    for name in ("TripletMarginLoss", "NTXentLoss", "MultiSimilarityLoss", "CircleLoss"):
+        loss = getattr(losses, name)()(x, y)
+        result[name] = {"loss": loss, "gradient": torch.autograd.grad(loss, x)[0]}
+    mined = miners.MultiSimilarityMiner()(x, y)
+    return result | {"mined": {str(place): each for place, each in enumerate(mined)}}

@@ -67,11 +67,11 @@ ROWS: list[Row] = [
            label=f"quantile_{q}") for q in (0.0, 0.4, 1.0)],
     # scans
     *[call(op, lambda t, x, op=op, d=d: getattr(t, op)(x, d), *GRID, label=f"{op}_{d}",
-           tolerance=64, strides=False)
+           tolerance=64)
       for op in ("cumsum", "cumprod", "cummax", "cummin") for d in (0, -1)],
     call("cumprod_gradient", lambda t, x: t.cumprod(x * (x > 0), 1), (numbers(3, 4),),
          label="cumprod_zeros"),
-    call("logcumsumexp", lambda t, x: t.logcumsumexp(x, 1), *GRID[:2], tolerance=64, strides=False),
+    call("logcumsumexp", lambda t, x: t.logcumsumexp(x, 1), *GRID[:2], tolerance=64),
     call("subtract", lambda t, x: t.diff(x, dim=0), *GRID, label="diff", strides=False),
     # sorting
     *[call("sort", lambda t, x, d=d: t.sort(x, -1, d), *GRID[:2], label=f"sort_{d}", strides=False)

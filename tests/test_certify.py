@@ -7,8 +7,11 @@ import copy
 import json
 import math
 import os
+import resource
+import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -153,6 +156,46 @@ def test_a_certificate_whose_script_is_gone_is_status_2(
     (tmp_path / "c.json").write_text(json.dumps(content))
     assert command_line.main(["verify", str(tmp_path / "c.json")]) == 2
     assert "gone.py" in capsys.readouterr().err
+
+
+KILLER = """import os, signal, time
+os.kill(os.getppid(), signal.SIGTERM)
+time.sleep(60)
+"""
+
+
+def test_a_signal_ends_what_was_started_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A CI job that is cancelled: no run goes on, no folder of a run stays."""
+    (tmp_path / "killer.py").write_text(KILLER)
+    (tmp_path / "temporary").mkdir()
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
+    with pytest.raises(SystemExit) as ended:
+        command_line.main(["verify", "--script", "killer.py", str(GOLDEN)])
+    assert ended.value.code == 128 + signal.SIGTERM
+    assert list((tmp_path / "temporary").iterdir()) == []
+    assert "ended by SIGTERM" in capsys.readouterr().err
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
+
+
+def test_a_full_disk_leaves_no_half_file_and_says_which(
+    tmp_path: Path,
+) -> None:
+    """The old certificate stays; what is no file is written to and not replaced."""
+    old = tmp_path / "old.json"
+    old.write_text("old")
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (10, before[1]))
+    try:
+        with pytest.raises(OSError, match=r"old\.json"):
+            Certificate.load(GOLDEN).save(old)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+    assert [(x.name, x.read_text()) for x in tmp_path.iterdir()] == [("old.json", "old")]
+    with pytest.raises(OSError, match="No space left on device: '/dev/full'"):
+        Certificate.load(GOLDEN).save(Path("/dev/full"))
 
 
 @pytest.fixture

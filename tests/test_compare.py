@@ -4,6 +4,7 @@ The comparison is tested with real torch on both sides: there the truth is known
 the sides apart by MINDTORCH_COMPARE_SIDE, and so make a known difference.
 """
 
+import importlib
 import importlib.util
 import itertools
 import json
@@ -20,6 +21,7 @@ from mindtorch.tools.comparison import find_accuracies
 from mindtorch.tools.figures import number_difference, relative_difference
 from mindtorch.tools.outcome import Outcome
 from mindtorch.tools.page import write_page
+from mindtorch.tools.recorder import describe
 from mindtorch.tools.records import ArrayWriter
 from mindtorch.tools.report import print_report
 from tests.compare_in_process import compared
@@ -313,3 +315,16 @@ def test_arrays_past_the_limit_leave_only_their_figures(tmp_path: Path) -> None:
     )
     writer.close()
     assert [path.name for path in tmp_path.iterdir()] == ["arrays.npz"]
+
+
+@pytest.mark.parametrize("library", [pytest.param("torch", marks=needs_torch), "mindtorch.torch"])
+def test_a_loss_is_described_with_its_settings(library: str) -> None:
+    """Its repr shows none; without them the program that shows a difference makes another loss."""
+    nn = importlib.import_module(f"{library}.nn")
+    assert describe(nn.TripletMarginLoss(0.5, swap=True)) == (
+        "TripletMarginLoss(margin=0.5, swap=True)"
+    )
+    assert describe(nn.CTCLoss(reduction="sum")) == "CTCLoss(reduction='sum')"
+    assert describe(nn.MSELoss()) == "MSELoss()"
+    assert describe(nn.ReLU()) == "ReLU()"
+    assert describe(nn.Dropout(0.2)) == "Dropout(p=0.2, inplace=False)"

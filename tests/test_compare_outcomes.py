@@ -14,7 +14,7 @@ import pytest
 
 from mindtorch.tools.command_line import main
 from mindtorch.tools.records import ArrayWriter, RecordNotWrittenError
-from mindtorch.tools.sides import ending_of, run_process
+from mindtorch.tools.sides import SideFailedError, ending_of, run_process
 from tests.compare_in_process import compared
 
 needs_torch = pytest.mark.skipif(
@@ -190,6 +190,23 @@ def test_without_pytorch_it_says_what_to_install(
     script.write_text("import torch")
     assert main([*command, str(script)]) == 2
     assert "real PyTorch is not installed; pip install" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("said", "wanted"),
+    [
+        ("AssertionError: Torch not compiled with CUDA enabled", True),
+        ('    assert torch.cuda.is_available(), "no device"', True),
+        ("CUDA is not available, exiting", True),
+        ("RuntimeError: This script requires a GPU.", True),
+        ("Error: no GPU found", True),
+        ("ValueError: GPU memory limit of 3 is not a number", False),
+        ("TypeError: embed() missing 1 required positional argument", False),
+    ],
+)
+def test_a_missing_gpu_is_recognized(said: str, wanted: bool) -> None:
+    """By PyTorch's words, and by those of scripts that look for one themselves."""
+    assert SideFailedError("torch", "exit status 1", [said]).needs_gpu is wanted
 
 
 OUTCOMES = {

@@ -104,4 +104,5 @@ def test_the_page_draws_itself_in_a_browser(page: Path) -> None:
     assert shown.count('<tr class="pick') == 3
     assert 'class="pick picked" data-row="1"' in shown  # the fault's histogram is shown first
     assert shown.count('class="bar"') == 24
+    assert shown.count('class="call"') == 6  # the strip: outputs and gradients of three calls
     assert "Norm(&lt;b&gt;)" in shown

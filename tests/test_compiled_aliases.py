@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
-from tests.compiled_kinds import KINDS, running, wrapped
+from tests.compiled_kinds import KINDS, arrays, first_difference, running, wrapped
 
 CALLS = 3
 
@@ -146,3 +146,68 @@ def test_parts_of_one_memory_are_read_in_one_op(kind: str) -> None:
     function = wrapped(kind)(call)
     with running(kind):
         assert [function() for _ in range(3)] == [expected] * 3
+
+
+def test_arguments_that_overlap_run_eagerly_where_one_is_written() -> None:
+    """A call that was captured for separate tensors reads an argument's elements once."""
+
+    def write(x: Any, y: Any) -> Any:
+        x.add_(1)
+        y[0] = x.sum()
+        return x * y
+
+    call = torch.compile(write)
+    for _ in range(2):
+        call(torch.zeros(2), torch.zeros(2))
+    for first, second in ((slice(0, 2), slice(1, 3)), (slice(0, 2), slice(2, 4))):
+        eager, compiled = torch.tensor([3.0, 3, 6, 0]), torch.tensor([3.0, 3, 6, 0])
+        expected = write(eager[first], eager[second])
+        assert call(compiled[first], compiled[second]).tolist() == expected.tolist()
+        assert compiled.tolist() == eager.tolist()
+
+
+def _written_parts(z: Any) -> Any:
+    y = z * 2
+    pairs = torch.view_as_real(y)
+    pairs[0].mul_(3)
+    y.mul_(1j)
+    z.imag.add_(y.real.sum())
+    return pairs.sin(), z.real * 2, torch.view_as_complex(pairs.cos().contiguous()).abs()
+
+
+def _written_numbers(z: Any) -> Any:
+    pairs = torch.view_as_real(z).clone()
+    torch.view_as_complex(pairs[1:]).mul_(1j)
+    return pairs, pairs.real
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("function", [_written_parts, _written_numbers])
+@pytest.mark.parametrize("tracked", [False, True], ids=["plain", "gradients"])
+def test_complex_numbers_and_their_parts_share_memory(
+    function: Any, kind: str, tracked: bool
+) -> None:
+    """A write to one of them is seen through the other, and gradients know of it."""
+
+    def left(call: Any) -> list[Any]:
+        start = torch.complex(torch.arange(3.0), torch.ones(3)).requires_grad_(tracked)
+        z = start * 1
+        results = call(z)
+        if tracked:
+            sum((i + 1) * x.sum() for i, x in enumerate(results)).backward()
+        return arrays([z, list(results), start.grad])
+
+    expected = left(function)
+    call = wrapped(kind)(function)
+    with running(kind):
+        for _ in range(CALLS):
+            assert not first_difference(expected, left(call))
+
+
+def test_what_is_returned_as_parts_is_the_argument() -> None:
+    """``x.imag`` of a compiled call writes to ``x``."""
+    call = torch.compile(lambda x: x.imag)
+    for _ in range(CALLS):
+        x = torch.complex(torch.ones(2), torch.ones(2))
+        call(x).zero_()
+        assert x.tolist() == [1, 1]

@@ -226,3 +226,46 @@ def test_a_saved_argument_that_was_written_to_is_found() -> None:
     x.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         made.backward()
+
+
+@pytest.mark.parametrize("given", [True, False], ids=["argument", "captured"])
+@pytest.mark.parametrize("leaf", [True, False], ids=["leaf", "result"])
+def test_a_hook_of_a_tensor_from_outside_sees_its_gradient_once(given: bool, leaf: bool) -> None:
+    """It belongs to the pass that goes on outside, not to the part of it that was traced."""
+    weight = torch.ones(2, requires_grad=True)
+    x = weight if leaf else weight * 1
+    x.register_hook(lambda gradient: gradient * 10)
+    call = torch.compile((lambda y: (y * 2).sum()) if given else (lambda: (x * 2).sum()))
+    for _ in range(3):
+        weight.grad = None
+        call(*[x] * given).backward(retain_graph=True)
+        assert weight.grad.tolist() == [20.0, 20.0]
+
+
+def test_the_history_of_what_a_call_reads_is_followed_once() -> None:
+    """``v`` was made of ``w`` outside, and the call reads both."""
+    w = torch.ones(2, requires_grad=True)
+    v = w * 2
+    call = torch.compile(lambda: (v * w).sum())
+    for _ in range(3):
+        w.grad = None
+        call().backward(retain_graph=True)
+        assert w.grad.tolist() == [4.0, 4.0]
+
+
+@pytest.mark.parametrize("kind", ["eager", "captured", "replayed"])
+@pytest.mark.parametrize("write", ["zero_", "fill_", "normal_", "copy_"])
+def test_what_is_written_over_has_a_gradient_of_zero(write: str, kind: str) -> None:
+    """The result still requires a gradient, and the elements before have none of it."""
+
+    def body(x: Any) -> Any:
+        given = {"fill_": (3,), "copy_": (torch.ones(3),)}.get(write, ())
+        return getattr(x * 2, write)(*given)
+
+    call = {"eager": body, "captured": torch.compile(body), "replayed": jit(body)}[kind]
+    if kind == "replayed":
+        call.eager = "asked for"
+    for _ in range(3):
+        x = torch.ones(3, requires_grad=True)
+        call(x).sum().backward()
+        assert x.grad.tolist() == [0.0, 0.0, 0.0]

@@ -304,3 +304,20 @@ def test_compiled_leaves_the_state_that_eager_leaves(
     expected = seen(case, lambda function: function)
     for mine, eager in zip(seen(case, wrap), expected, strict=True):
         np.testing.assert_array_equal(mine, eager)
+
+
+@pytest.mark.parametrize("make", ["to_sparse", "to_sparse_csr", "nested"])
+def test_a_tensor_that_consists_of_several_is_taken(make: str) -> None:
+    """It has no memory that a capture could take as its own."""
+    table = torch.tensor([[1.0, 0.0], [0.0, 2.0]])
+    given: Any = torch.nested.nested_tensor([torch.ones(2), torch.ones(3)])
+    if make != "nested":
+        given = getattr(table, make)()
+
+    def call(x: Any, scale: Any) -> Any:
+        return (x.unbind()[1] if make == "nested" else torch.sparse.mm(x, table)) * scale
+
+    compiled = torch.compile(call)
+    for i in range(4):
+        scale = torch.tensor(float(i))
+        assert compiled(given, scale).tolist() == call(given, scale).tolist()

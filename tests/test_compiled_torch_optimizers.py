@@ -16,12 +16,12 @@ import mindtorch.torch as ours  # noqa: E402
 from tests.compiled_kinds import KINDS, arrays, first_difference, running, wrapped  # noqa: E402
 from tests.parity_optimizers import build, types_of  # noqa: E402
 
-pytestmark = pytest.mark.exhaustive
-STEPS = 5
+pytestmark = [pytest.mark.exhaustive, pytest.mark.usefixtures("few_objects")]
+STEPS = 10
 
 
 def trained(info: Any, case: Any, dtype: str, kind: str, closure: bool) -> list[Any]:
-    """Five steps: losses and parameters after each, the optimizer's state at the end."""
+    """Ten steps: losses and parameters after each, the optimizer's state at the end."""
     net, optimizer = build(ours, info, case, dtype)
 
     def gradients() -> Any:

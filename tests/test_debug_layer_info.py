@@ -144,6 +144,38 @@ def test_tuples_are_walked_and_keep_their_gradients(
     assert "The max value in outputs[1] is True, min value is True." in lines
 
 
+def test_a_recurrent_model_computes_under_watch_what_it_computes_alone(
+    frame: str, torch: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Defects (d) and (e) of the original: its hooks put ``[None, ...]`` in the place of tuples of
+    results, and it printed the words ``param_np.shape``."""
+
+    class Reader(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.lstm = torch.nn.LSTM(2, 3)
+            self.last = torch.nn.Linear(3, 1)
+
+        def forward(self, x: Any) -> Any:
+            steps, (hidden, cell) = self.lstm(x)
+            return self.last(steps), [hidden, {"cell": cell}]
+
+    def trained(watched: bool) -> list[Any]:
+        torch.manual_seed(0)
+        model = Reader()
+        if watched:
+            debug_layer_info(model, frame)
+        result, (hidden, rest) = model(torch.ones(4, 2, 2))
+        (result.sum() + hidden.sum() + rest["cell"].sum()).backward()
+        values = [result, hidden, rest["cell"], *(p.grad for p in model.parameters())]
+        return [value.tolist() for value in values]
+
+    assert trained(watched=True) == trained(watched=False)
+    text = capsys.readouterr().out
+    assert "param_np" not in text
+    assert "'lstm.weight_ih_l0' with shape: (12, 2), and type: float32." in text
+
+
 def test_types_are_printed_when_asked_for(
     frame: str, torch: Any, capsys: pytest.CaptureFixture[str]
 ) -> None:

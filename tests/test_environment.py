@@ -71,10 +71,10 @@ def test_wrong_arguments_end_with_status_2(
 def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     """Ctrl-C ends a tool as it ends a shell's command."""
 
-    def interrupted(options: object) -> int:
+    def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(environment, "main", interrupted)
+    monkeypatch.setattr(environment, "environment", interrupted)
     assert command_line.main(["env"]) == 130
 
 

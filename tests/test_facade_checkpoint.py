@@ -1,14 +1,20 @@
 """MindSpore's checkpoint files: a real one is read, ours is the same and a checksum."""
 
 import json
+import os
 import random
+import subprocess
+import sys
 import zlib
 from pathlib import Path
 
 import numpy as np
 import pytest
+import torch
 
 import mindtorch.mindspore as ms
+import mindtorch.torch
+from mindtorch.kernels.files import name_beside
 from mindtorch.mindspore import Tensor, nn
 from mindtorch.mindspore.train import _checkpoint_format as form
 
@@ -186,3 +192,27 @@ def test_safetensors_are_read_without_a_checksum_and_refused_where_they_overlap(
     for name, format_ in (("x.ckpt", "safetensors"), ("x.bin", "bin")):
         with pytest.raises(ValueError, match="format"):
             ms.load_checkpoint(tmp_path / name, format=format_)
+
+
+def test_what_a_killed_process_left_is_removed_by_the_next_save(tmp_path):
+    """A job that is killed again and again while it saves must not fill the disk."""
+    target = tmp_path / "c.ckpt"
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
+                           capture_output=True, text=True, check=True)  # fmt: skip
+    left = name_beside(str(target)).replace(f"-{os.getpid()}-", f"-{ended.stdout.strip()}-")
+    ours = name_beside(str(target))
+    for path in (left, ours):
+        Path(path).write_bytes(b"half")
+    ms.save_checkpoint([{"name": "w", "data": ms.Tensor([1.0])}], str(target))
+    assert sorted(tmp_path.iterdir()) == sorted([target, Path(ours)])
+    assert ms.load_checkpoint(str(target))["w"].asnumpy().tolist() == [1]
+
+
+def test_torch_save_writes_a_cells_tensors_as_torchs(tmp_path):
+    """A file that ``torch.save`` wrote is read without mindtorch, also one of a cell's state."""
+    net = ms.nn.Dense(3, 2)
+    path = tmp_path / "z.pt"
+    mindtorch.torch.save({"net": net.state_dict(), "p": net.weight}, path)
+    content = torch.load(path, weights_only=True)
+    assert content["net"]["weight"].numpy().tolist() == net.weight.asnumpy().tolist()
+    assert content["p"].shape == (2, 3)

@@ -292,3 +292,61 @@ def test_hooks_maps_and_functions_for_kinds():
         graph("text", 3)
     with pytest.raises(ValueError, match="one length"):
         ops.HyperMap()(ops.add, (1, 2), (1,))
+
+
+def test_names_that_libraries_of_models_use():
+    """mindcv's layers: nearest pixels with and without aligned corners, ``self.layer_norm`` of a
+    subclass, a tensor assigned to a parameter's name. Figures of MindSpore 2.10."""
+    picture = Tensor(np.arange(30, dtype=np.float32).reshape(1, 1, 5, 6))
+    plain = ops.ResizeNearestNeighbor((3, 2))(picture).asnumpy().ravel().tolist()
+    assert plain == [0, 3, 6, 9, 18, 21]
+    aligned = ops.ResizeNearestNeighbor((3, 2), align_corners=True)(picture)
+    assert aligned.asnumpy().ravel().tolist() == [0, 5, 12, 17, 24, 29]
+    with pytest.raises(NotImplementedError, match="half_pixel_centers"):
+        ops.ResizeNearestNeighbor((3, 2), False, True)(picture)
+    norm = nn.LayerNorm((6,))
+    result, mean, _ = norm.layer_norm(picture, norm.gamma, norm.beta)
+    assert np.allclose(result.asnumpy(), norm(picture).asnumpy())
+    assert mean.shape == (1, 1, 5, 1)
+    layer = nn.Dense(2, 2)
+    weight = layer.weight
+    layer.weight = Tensor(np.eye(2, dtype=np.float32))
+    assert layer.weight is weight and weight.asnumpy().tolist() == [[1, 0], [0, 1]]
+    assert ops.eye(3, 2, ms.float16).shape == (3, 2) and ops.scalar_to_tensor(3).dtype == ms.float32
+
+
+def test_parameters_are_named_by_where_their_cell_is():
+    """Names that MindSpore 2.10 gives: a checkpoint is loaded by them. A cell with two places has
+    the last one's; what is appended to a list is under it once a cell above is named."""
+
+    class Block(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.layers = nn.CellList()
+            self.layers.append(nn.Dense(1, 1, has_bias=False))
+            self.own = Parameter(Tensor([1.0]), name="mine")
+
+    class Whole(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.final = nn.Dense(1, 1, has_bias=False)
+            self.head = nn.SequentialCell([nn.ReLU(), self.final])
+            self.blocks = nn.CellList()
+            self.blocks.append(Block())
+
+    names = [parameter.name for parameter in Whole().get_parameters()]
+    assert names == ["head.1.weight", "0.own", "0.layers.0.weight"]
+    names = [parameter.name for parameter in nn.SequentialCell(Whole()).get_parameters()]
+    assert names == ["0.final.weight", "0.blocks.0.own", "0.blocks.0.layers.0.weight"]
+    # MindSpore guesses what stands before a list's names, here from an inner list: files have it
+    stages = nn.CellList()
+    for _ in range(2):
+        stages.append(nn.SequentialCell(Block()))
+    assert [parameter.name for parameter in stages.get_parameters()] == [
+        "0.0.own", "0.0.layers.0.weight", "0.1.0.own", "0.1.0.layers.0.weight"
+    ]  # fmt: skip
+    cells = nn.CellList([nn.ReLU(), Block()])
+    del cells[0]
+    assert [parameter.name for parameter in cells.get_parameters()] == [
+        "0.own", "0.layers.0.weight"
+    ]  # fmt: skip

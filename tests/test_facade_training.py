@@ -501,3 +501,18 @@ def test_a_parameter_is_written_by_augmented_assignment():
         "Tensor(shape=[2], dtype=Float32, value= [ 1.50000000e+00,  2.50000000e+00])"
     )
     assert repr(Tensor(0.125)) == "Tensor(shape=[], dtype=Float32, value= 0.125)"
+
+
+def test_graph_mode_tells_the_rate_that_was_written_last():
+    """``get_lr`` once read the rate's memory while the write still waited: half, a step late."""
+    layer = nn.Dense(2, 1)
+    optimizer = nn.SGD(layer.trainable_params(), 0.5)
+    grad = ms.value_and_grad(lambda x: layer(x).sum(), None, optimizer.parameters)
+    ms.set_context(mode=ms.GRAPH_MODE)
+    try:
+        for step in range(4):
+            optimizer(grad(Tensor(np.ones((2, 2), np.float32)))[1])
+            optimizer.learning_rate.assign_value(np.float32(2.0**-step))
+            assert float(optimizer.get_lr()) == 2.0**-step
+    finally:
+        ms.set_context(mode=ms.PYNATIVE_MODE)

@@ -85,3 +85,42 @@ def test_the_default_of_align_corners_is_warned_of() -> None:
     """torch warns, since the default has changed once."""
     with pytest.warns(UserWarning, match="Default grid_sample and affine_grid behavior"):
         our_functional.grid_sample(ours.zeros(1, 1, 2, 2), ours.zeros(1, 1, 1, 2))
+
+
+@pytest.mark.parametrize("mode", ["bilinear", "bicubic"])
+def test_second_derivatives_are_those_of_differences(mode: str) -> None:
+    """Weights differentiated once and twice by the grid; PyTorch has none of these."""
+    image = ours.tensor(RANDOM.normal(size=(2, 2, 4, 5)), requires_grad=True)
+    grid = ours.tensor(RANDOM.uniform(-1.2, 1.2, size=(2, 1, 3, 2)), requires_grad=True)
+
+    def squares(x: Any, places: Any) -> Any:
+        sampled: Any = our_functional.grid_sample(x, places, mode, "border", align_corners=False)
+        return sampled**2
+
+    assert ours.autograd.gradgradcheck(squares, (image, grid))
+
+
+def test_examples_are_sampled_together_under_vmap() -> None:
+    """Images with a batch of grids, and gradients where the grid is common to all."""
+    images: Any = ours.tensor(RANDOM.normal(size=(3, 1, 2, 4, 5)))
+    grids: Any = ours.tensor(RANDOM.uniform(-1, 1, size=(3, 1, 2, 3, 2)))
+
+    def sample(x: Any, grid: Any) -> Any:
+        return our_functional.grid_sample(x, grid, align_corners=True)
+
+    singly = [sample(x, grid) for x, grid in zip(images, grids, strict=True)]
+    assert ours.func.vmap(sample)(images, grids).equal(ours.stack(singly))
+    slope: Any = ours.func.grad(lambda x, grid: (sample(x, grid) ** 2).sum())
+    together = ours.func.vmap(slope, in_dims=(0, None))(images, grids[0])
+    assert together.equal(ours.stack([slope(x, grids[0]) for x in images]))
+
+
+def test_types_that_differ_and_images_without_pixels_are_refused() -> None:
+    """With torch's text."""
+    for library in (torch, ours):
+        sample = library.nn.functional.grid_sample
+        place = library.zeros(1, 1, 1, 2)
+        with pytest.raises(RuntimeError, match="expected scalar type Double but found Float"):
+            sample(library.ones(1, 1, 2, 2, dtype=library.float64), place, align_corners=False)
+        with pytest.raises(RuntimeError, match="with dimension 2 being empty"):
+            sample(library.ones(1, 1, 0, 2), place, align_corners=False)

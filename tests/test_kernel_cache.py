@@ -5,6 +5,7 @@ import json
 import math
 import os
 import pickle
+import pty
 import subprocess
 import sys
 from pathlib import Path
@@ -50,12 +51,14 @@ def twice(x):
 def more(x):
     return twice(x) + 1
 
+@kernel
+def less(x):
+    return twice(x) - 1
+
 twice(1.0)
-if sys.argv[1:] == ["caller"]:
-    more(1.0)
-    json.dump([statistics.compiled, statistics.loaded, more(1.0), twice(2.0)], sys.stdout)
-else:
-    json.dump([statistics.compiled, statistics.loaded, twice(1.0)], sys.stdout)
+caller = {"more": more, "less": less, "none": twice}[sys.argv[1]]
+caller(1.0)
+json.dump([statistics.compiled, statistics.loaded, caller(1.0), twice(2.0)], sys.stdout)
 """
 
 
@@ -98,10 +101,12 @@ def test_a_second_process_compiles_nothing(filled: Any) -> None:
 
 
 def test_a_kernel_from_the_cache_is_linked_with_one_compiled_now(tmp_path: Path) -> None:
-    """What is loaded is machine code; its intermediate code is there for those that call it."""
-    assert run(tmp_path, 0, LINKED) == [1, 0, 2 * math.e]
-    assert run(tmp_path, 0, LINKED, "caller") == [1, 1, 2 * math.e + 1, 2 * math.exp(2)]
-    assert run(tmp_path, 0, LINKED, "caller")[:2] == [0, 2]
+    """Python calls machine code; callers are linked with intermediate code, a file of its own."""
+    value, doubled = 2 * math.e, 2 * math.exp(2)
+    assert run(tmp_path, 0, LINKED, "none") == [1, 0, value, doubled]
+    assert run(tmp_path, 0, LINKED, "more") == [2, 1, value + 1, doubled]  # to be linked, and more
+    assert run(tmp_path, 0, LINKED, "less") == [1, 2, value - 1, doubled]
+    assert run(tmp_path, 0, LINKED, "less")[:2] == [0, 2]
 
 
 def test_damaged_files_are_compiled_again(filled: Any) -> None:
@@ -119,7 +124,7 @@ def test_damaged_files_are_compiled_again(filled: Any) -> None:
     assert 1 <= again[0] <= 7
     assert again[2] == loss
     assert run(directory)[0] == 0
-    assert not list(directory.rglob(".writing-*"))
+    assert not list(directory.rglob("*.partial"))
 
 
 def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
@@ -129,6 +134,23 @@ def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
     compiled, loaded, total = run(place, program=ONE_OP)
     assert compiled > 0 and loaded == 0
     assert total == pytest.approx(3 * math.e, rel=1e-6)
+
+
+def test_a_terminal_is_told_what_a_first_run_waits_for(tmp_path: Path) -> None:
+    """Half a minute of silence looks like a hang; output that goes to a file stays as it was."""
+    ours, theirs = pty.openpty()
+    try:
+        subprocess.run(
+            [sys.executable, "-c", ONE_OP], check=True,
+            env={**os.environ, "MINDTORCH_CACHE_DIR": str(tmp_path)},
+            stdout=subprocess.DEVNULL, stderr=theirs, timeout=200,
+        )  # fmt: skip
+        shown = os.read(ours, 4096).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert "mindtorch: compiling fold, once for this machine" in shown
+    assert shown.endswith("\x1b[K")
 
 
 def test_a_kernels_name_depends_on_what_it_calls_in_modules(

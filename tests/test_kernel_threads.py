@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+import scipy.linalg
 
 from mindtorch import torch
 from mindtorch.kernels.cpu.threads import get_num_threads, set_num_threads
@@ -64,3 +67,20 @@ def test_layer_norms_parameters_are_summed_in_float64_over_threads() -> None:
         np.testing.assert_array_equal(a, b)
     for a, b in zip(one[2:], two[2:], strict=True):
         np.testing.assert_array_max_ulp(a, b, 1)
+
+
+def test_the_blas_of_numpy_and_scipy_follows_the_number_of_threads() -> None:
+    """Decompositions run in theirs; with one thread asked for, a second would spin beside it."""
+    def counts() -> list[int]:
+        found = []
+        for package, suffix in ((np, "64_"), (scipy, "")):
+            folder = Path(str(package.__file__)).parent.parent / f"{package.__name__}.libs"
+            (path,) = folder.glob("libscipy_openblas*")
+            library = ctypes.CDLL(str(path))
+            found.append(getattr(library, f"scipy_openblas_get_num_threads{suffix}")())
+        return found
+
+    set_num_threads(get_num_threads() + 1)
+    for count in (1, 2):
+        set_num_threads(count)
+        assert counts() == [count, count]

@@ -73,7 +73,8 @@ LARGE = [
     "open_clip", "x_transformers", "vit_pytorch", "diffusers", "segmentation_models_pytorch",
     "monai", "kornia", "lightly", "lpips", "pytorch_msssim", "torch_geometric", "pyro",
     "gpytorch", "botorch", "torchdiffeq", "torchsde", "nflows", "normflows", "e3nn", "captum",
-    "torchinfo", "torchsummary", "thop", "fvcore", "einx",
+    "torchinfo", "torchsummary", "thop", "fvcore", "einx", "opacus",
+    "schedulefree", "vector_quantize_pytorch", "geoopt", "pytorch_metric_learning",
 ]  # fmt: skip
 
 

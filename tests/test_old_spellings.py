@@ -67,7 +67,20 @@ with Watch():
     torch.nn.functional.relu(torch.zeros(1))
 with torch.device("meta"):
     places = [torch.ones(1).device.type, torch.nn.BatchNorm1d(2).running_mean.device.type]
-print([seen, kinds, answers, places])
+class Known(torch.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        method = getattr(torch.Tensor, func.__name__, None)
+        called.append((func.__name__, func is method or func == method))
+        return super().__torch_function__(func, types, args, kwargs or {})
+
+called = []
+x, y = torch.ones(2, 2).as_subclass(Known), torch.ones(2, 2)
+r = x + 1, 1 + x, x - 1, 1 - x, x * y, x / 2, x @ y, y @ x, x // 1, x % 2, x > 0, x == y, -x
+x += 1
+x *= 2
+r = x.size(), x.numel(), x.stride(), len(x), x.requires_grad_(False)
+print([seen, kinds, answers, places, called])
 """
 
 

@@ -113,3 +113,33 @@ def test_an_image_smoothed_to_one_column_keeps_its_rows() -> None:
     x[..., 20] = ours.inf
     found = ours.nn.functional.interpolate(x, (4, 24), mode="bicubic", antialias=True)
     assert not found.isnan().any() and found.isinf().sum() == 4 * 4
+
+
+@pytest.mark.parametrize("mode", ["nearest", "linear"])
+@pytest.mark.parametrize(("shape", "size"), [((3,), 0), ((0,), 2), ((0, 3), 2), ((1, 2, 0), 2)])
+def test_images_without_pixels_are_refused(mode: str, shape: Any, size: int) -> None:
+    """There is nothing to take a pixel from: the same text, and no read beside the image."""
+    name = mode if mode == "nearest" else ("linear", "bilinear", "trilinear")[len(shape) - 1]
+    texts = []
+    for side in (torch, ours):
+        with pytest.raises(RuntimeError) as error:
+            side.nn.functional.interpolate(side.zeros((1, 1, *shape)), size, mode=name)
+        texts.append(str(error.value))
+    assert texts[0] == texts[1]
+    with pytest.raises(RuntimeError, match="data tensor expected but got"):
+        ours.nn.functional.interpolate(ours.zeros((1, 0, *[2] * len(shape))), 3, mode=name)
+
+
+@pytest.mark.parametrize(("mode", "spatial"), [("nearest", 1), ("bicubic", 2), ("trilinear", 3)])
+def test_resized_images_have_torchs_gradients_of_both_orders(mode: str, spatial: int) -> None:
+    """Also where an axis shrinks, so that some elements belong to no new one or to many."""
+    x = np.random.default_rng(3).standard_normal((2, 2, 7, 4, 5)[: spatial + 2])
+    found = []
+    for side in (torch, ours):
+        leaf: Any = side.from_numpy(x.copy()).requires_grad_()
+        y: Any = side.nn.functional.interpolate(leaf, (3, 9, 5)[:spatial], mode=mode)
+        (slope,) = side.autograd.grad((y**3).sum(), leaf, create_graph=True)
+        (second,) = side.autograd.grad((slope**2).sum(), leaf)
+        found.append((slope.detach().numpy(), second.numpy()))
+    for expected, got in zip(*found, strict=True):
+        np.testing.assert_allclose(got, expected, rtol=1e-11, atol=1e-11)

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from mindtorch import torch
+from mindtorch.kernels.files import name_beside
 from mindtorch.resume import CorruptStateError, ResumableSampler, TrainingState
 from tests.resume_program import STEPS, train
 
@@ -160,7 +161,9 @@ def test_a_save_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
     with pytest.raises((AttributeError, pickle.PicklingError), match="pickle"):
         state.save(lambda: 0)
     assert path.read_bytes() == before
-    rest = tmp_path / "state.pt.0a1b2c3d.tmp"
+    ended = subprocess.run([sys.executable, "-c", "import os; print(os.getpid())"],
+                           capture_output=True, text=True, check=True)  # fmt: skip
+    rest = Path(name_beside(str(path)).replace(f"-{os.getpid()}-", f"-{ended.stdout.strip()}-"))
     rest.write_bytes(before[:100])
     assert state.load() == {"step": 3} and not rest.exists()
 

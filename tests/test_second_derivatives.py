@@ -227,3 +227,36 @@ def test_attention_refuses_what_torch_refuses() -> None:
         call(q, k, v, mt.zeros(5, 6), is_causal=True)
     with pytest.raises(RuntimeError, match="between 0 and 1"):
         call(q, k, v, dropout_p=math.pi)
+
+
+@pytest.mark.parametrize("name", ["i1", "i1e"])
+def test_second_derivatives_of_bessel_functions_at_zero_are_torchs(name: str) -> None:
+    """The first derivative is a limit there; its formula divides by zero beside it."""
+    found = []
+    for library in (torch, mt):
+        x = library.tensor([0.0, 1.0, -3.0], dtype=library.float64, requires_grad=True)
+        total = getattr(library.special, name)(x).sum()
+        (slope,) = library.autograd.grad(total, x, create_graph=True)
+        found.append(library.autograd.grad(slope.sum(), x)[0].numpy())
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit.script")
+def test_the_tangent_of_logcumsumexp_is_torchs() -> None:
+    """Its backward pass takes the logarithm of what comes in, which hides a derivative at 0."""
+    found = []
+    for library in (torch, mt):
+        x, t = (library.tensor(v, dtype=library.float64) for v in ([1, 2, 0.5], [1, 0.5, 0.25]))
+        found.append(library.func.jvp(lambda x: library.logcumsumexp(x, 0), (x,), (t,))[1].numpy())  # noqa: B023
+    np.testing.assert_allclose(found[1], found[0], rtol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore:var.*degrees of freedom")
+@pytest.mark.parametrize("unbiased", [True, False])
+def test_the_variance_of_one_number_has_a_gradient(unbiased: bool) -> None:
+    """A tensor without axes: nan without a degree of freedom, else 0."""
+    slopes = []
+    for library in (torch, mt):
+        x = library.tensor(1.5, dtype=library.float64, requires_grad=True)
+        slopes.append(library.autograd.grad(library.var(x, unbiased=unbiased), x)[0].item())
+    np.testing.assert_equal(slopes[1], slopes[0])

@@ -65,3 +65,29 @@ def test_runs_of_no_slices_are_none_and_slices_of_nothing_are_refused() -> None:
             torch.unique_consecutive(torch.empty(shape), dim=0)
         with pytest.raises(RuntimeError, match=text):
             ours.unique_consecutive(ours.empty(shape), dim=0)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+@pytest.mark.parametrize("count", [3, 40, 300])
+def test_multinomial_leaves_weights_of_zero_where_torch_does(dtype: str, count: int) -> None:
+    """They have equal scores, and are drawn last where more is asked for than can be drawn."""
+    weights = np.random.default_rng(0).random((2, 300)).astype(np.float32)
+    weights[:, 20:] = 0
+    drawn = []
+    for library in (torch, ours):
+        library.manual_seed(3)
+        given = library.tensor(weights).to(getattr(library, dtype))
+        drawn.append(library.multinomial(given, count).tolist())
+    assert drawn[0] == drawn[1]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int64", "uint8"])
+def test_the_median_is_the_one_that_a_stable_sort_puts_in_the_middle(dtype: str) -> None:
+    """Values are torch's; of equal elements the place is the stable sort's; nan comes first."""
+    theirs, mine = rows(dtype, 301)
+    found = ours.median(mine, 1)
+    assert str(found.values.tolist()) == str(torch.median(theirs, 1).values.tolist())
+    expected = torch.sort(theirs, dim=1, stable=True).indices[:, 150]
+    if theirs.is_floating_point():
+        expected[0] = 0
+    assert found.indices.tolist() == expected.tolist()

@@ -86,6 +86,33 @@ def test_what_needs_graphs_is_refused() -> None:
         ours._dynamo.export(abs)
 
 
+@pytest.mark.parametrize(
+    "options", ["{'max_autotune': 'x'}", "{'triton.cudagraphs': 1}", "{}",
+                "{'max-autotune': True, 'cpp.threads': 2}"])  # fmt: skip
+def test_options_of_the_compiler_are_known_names_of_a_type(options: str) -> None:
+    """A misspelt one would change nothing without a word."""
+    check(f"torch.compile(lambda x: x, options={options}) is None")
+    for library in (ours, torch):
+        with pytest.raises(RuntimeError, match="Unexpected optimization option nope, known opt"):
+            library.compile(abs, options={"nope": 1})
+
+
+@pytest.mark.parametrize("call", [
+    "h.scan(lambda c, x: (c + x, {'y': c * x}), t[0], t, reverse=True)",
+    "h.scan(lambda c, x: (c + x['a'], c * x['b']), t[0], {'a': t, 'b': t * 2}, dim=0)",
+    "h.scan(lambda c, x: (c, x), t[0], [])",
+    "h.scan(3, t[0], t)",
+    "h.map(lambda x, y: (x * y, x + 1), t, 3)",
+    "h.map(lambda x: x, [t, t[:2]])",
+    "h.map(lambda x: x, t[:0])",
+    "h.map(lambda x: x, [t, 1])",
+])  # fmt: skip
+def test_functions_over_functions_are_torchs(call: str) -> None:
+    """What runs along an axis gives torch's values, or its errors."""
+    check(call, "import importlib; h = importlib.import_module(torch.__name__ + "
+                "'._higher_order_ops'); t = torch.arange(6.0).reshape(3, 2)")
+
+
 def test_settings_of_dynamo_are_known_names() -> None:
     """A setting is remembered; a misspelt one is an error, as in torch."""
     ours._dynamo.config.suppress_errors = True

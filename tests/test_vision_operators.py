@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib.util
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -108,3 +110,23 @@ def test_operators_without_a_kernel_say_so(ours: tuple[Any, Any]) -> None:
     torch, _ = ours
     with pytest.raises(NotImplementedError, match=r"Could not run 'torchvision::qnms'"):
         torch.ops.torchvision.qnms(torch.rand(2, 4), torch.rand(2), 0.5)
+
+
+_KEPT = """
+from mindtorch.tools import mstorch_enable
+import torch
+from torchvision import tv_tensors
+assert not torch.Tensor.add.__qualname__.startswith("_asking")
+image = tv_tensors.Image(torch.zeros(3, 4, 5))
+kinds = [type(x).__name__ for x in (image + 1, image.to(torch.float64), image.clone(), image[0])]
+with tv_tensors.set_return_type("TVTensor"):
+    kinds.append(type(image * 2).__name__)
+print(kinds)
+"""
+
+
+def test_images_of_torchvision_stay_images_where_they_do_in_torch() -> None:
+    """`to` and `clone` keep the class, other functions do not, unless they are asked to. Its
+    tensors answer for functions from the first one that is made: who makes none pays nothing."""
+    run = subprocess.run([sys.executable, "-c", _KEPT], capture_output=True, text=True, check=True)
+    assert run.stdout == "['Tensor', 'Image', 'Image', 'Tensor', 'Image']\n"

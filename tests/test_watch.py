@@ -152,6 +152,19 @@ def test_layers_that_begin_as_zeros_are_sound(optimizer: str) -> None:
     assert found.hits == []
 
 
+def test_one_number_may_begin_near_zero() -> None:
+    """The bias of a layer with one output moves by a multiple of itself; its weight tells what is
+    usual, and a change that is large beside that is told."""
+    layer = torch.nn.Linear(40, 1)
+    torch.nn.init.constant_(layer.bias, 1e-5)
+    for rate, wanted in ((1e-3, []), (10.0, ["bias", "weight"])):
+        optimizer = torch.optim.Adam(layer.parameters(), rate)
+        with watch("weight_change_too_large", model=layer, on_hit="collect") as seen:
+            layer(torch.ones(3, 40)).sum().backward()
+            optimizer.step()
+        assert sorted(hit.place.op for hit in seen.hits) == wanted
+
+
 def test_gradients_of_zeros_in_two_steps_are_told() -> None:
     """A unit that stays dead."""
     model = Net(lambda x: F.relu(x - 100))

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mindtorch.kernels.files import write_whole
+
 __all__ = ["Certificate", "Difference", "StepRecord", "check", "spacing", "ulps"]
 
 FORMAT = 1
@@ -69,10 +71,8 @@ class Certificate:
 
     def save(self, path: Path) -> None:
         """Write the file, whole or not at all."""
-        partial = path.with_name(f".{path.name}.partial")
         content = {"format": FORMAT, **asdict(self)}
-        partial.write_text(json.dumps(content, indent=1) + "\n", encoding="utf-8")
-        partial.replace(path)
+        write_whole(path, json.dumps(content, indent=1) + "\n")
 
     @staticmethod
     def load(path: Path) -> Certificate:

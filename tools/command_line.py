@@ -5,10 +5,13 @@ A command is a module with `add_arguments(parser)` and `main(options) -> exit st
 
 import argparse
 import os
+import signal
 import sys
+import threading
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
+from typing import Any
 
 import mindtorch
 from mindtorch.module_hooker import torch_disable, torch_pop
@@ -24,21 +27,56 @@ exit status:
   0  done, and nothing was found wrong
   1  something was found wrong: sides differ, names are missing, a check failed
   2  wrong arguments, or nothing could be checked
-  130  interrupted
+  130  interrupted; 128 + n: ended by signal n
 `run` ends with the script's own status. Completion: eval "$(mindtorch completion bash)"
 `mindtorch env` prints what a bug report needs.
 """
 
-def make_parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(
-        prog="mindtorch",
-        description="Run PyTorch scripts on mindtorch, and compare with PyTorch.",
-        epilog=_EPILOG,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument("--version", action="version", version=f"mindtorch {mindtorch.__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    run = commands.add_parser("run", help="run a script with mindtorch in torch's place")
+
+# name, help, description, what adds its arguments, what it does
+_COMMANDS: tuple[tuple[str, str, str | None, Any, Any], ...] = (
+    (
+        "compare",
+        "run a script under real PyTorch and under mindtorch, and say where they differ",
+        "Exit status 0: the sides agree; 1: they differ; 2: the script failed on one.",
+        compare.add_arguments, compare.main,
+    ),
+    (
+        "gradcheck",
+        "compare a function's gradients: value_and_grad, backward, central differences",
+        "Exit status 0: they agree; 1: they differ; 2: nothing was compared.",
+        gradient_check.add_arguments, gradient_check.main,
+    ),
+    (
+        "amp-report",
+        "what 16 bits would do to each layer, and which should stay float32",
+        "Exit status 0: all may be lowered; 1: some should not; 2: nothing was seen.",
+        amp_report.add_arguments, amp_report.main,
+    ),
+    (
+        "scan", "read a code base and say which of its names are supported", scan.DESCRIPTION,
+        scan.add_arguments, scan.main,
+    ),
+    (
+        "certify", "keep what a script does under real PyTorch in a small file", certify.CERTIFY,
+        certify.add_certify_arguments, certify.certify,
+    ),
+    (
+        "verify", "check a certified script, without PyTorch", certify.VERIFY,
+        certify.add_verify_arguments, certify.verify,
+    ),
+    (
+        "env", "describe this installation, for a bug report", None,
+        environment.add_arguments, environment.main,
+    ),
+    (
+        "completion", "print what makes a shell complete commands", None,
+        completion.add_arguments, completion.main,
+    ),
+)  # fmt: skip
+
+
+def add_run_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--graph", action="store_true", help="what repeats runs compiled (also: MINDTORCH_GRAPH=1)"
     )
@@ -54,56 +92,25 @@ def make_parser() -> argparse.ArgumentParser:
     )
     run.add_argument("script", type=Path)
     run.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mindtorch",
+        description="Run PyTorch scripts on mindtorch, and compare with PyTorch.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"mindtorch {mindtorch.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="run a script with mindtorch in torch's place")
+    add_run_arguments(run)
     run.set_defaults(act=run_script)
-    beside = commands.add_parser(
-        "compare",
-        help="run a script under real PyTorch and under mindtorch, and say where they differ",
-        description="Exit status 0: the sides agree; 1: they differ; 2: the script failed on one.",
-    )
-    compare.add_arguments(beside)
-    beside.set_defaults(act=compare.main)
-    slopes = commands.add_parser(
-        "gradcheck",
-        help="compare a function's gradients: value_and_grad, backward, central differences",
-        description="Exit status 0: they agree; 1: they differ; 2: nothing was compared.",
-    )
-    gradient_check.add_arguments(slopes)
-    slopes.set_defaults(act=gradient_check.main)
-    precision = commands.add_parser(
-        "amp-report",
-        help="what 16 bits would do to each layer, and which should stay float32",
-        description="Exit status 0: all may be lowered; 1: some should not; 2: nothing was seen.",
-    )
-    amp_report.add_arguments(precision)
-    precision.set_defaults(act=amp_report.main)
     commands.add_parser("torchrun", help="start the processes of a distributed job")
-    reading = commands.add_parser(
-        "scan",
-        help="read a code base and say which of its names are supported",
-        description=scan.DESCRIPTION,
-    )
-    scan.add_arguments(reading)
-    reading.set_defaults(act=scan.main)
-    keeping = commands.add_parser(
-        "certify",
-        help="keep what a script does under real PyTorch in a small file",
-        description=certify.CERTIFY,
-    )
-    certify.add_certify_arguments(keeping)
-    keeping.set_defaults(act=certify.certify)
-    checking = commands.add_parser(
-        "verify",
-        help="check a certified script, without PyTorch",
-        description=certify.VERIFY,
-    )
-    certify.add_verify_arguments(checking)
-    checking.set_defaults(act=certify.verify)
-    about = commands.add_parser("env", help="describe this installation, for a bug report")
-    environment.add_arguments(about)
-    about.set_defaults(act=environment.main)
-    shell = commands.add_parser("completion", help="print what makes a shell complete commands")
-    completion.add_arguments(shell)
-    shell.set_defaults(act=completion.main)
+    for name, help_, description, add_arguments, act in _COMMANDS:
+        command = commands.add_parser(name, help=help_, description=description)
+        add_arguments(command)
+        command.set_defaults(act=act)
     return parser
 
 
@@ -157,6 +164,29 @@ def watching(options: argparse.Namespace) -> Iterator[None]:
         print(seen.summary(), file=sys.stderr)
 
 
+def _end(number: int, frame: object) -> None:
+    print(f"mindtorch: ended by {signal.Signals(number).name}", file=sys.stderr)
+    raise SystemExit(128 + number)
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """A signal that ends us lets what we started end first, and what is half done be removed."""
+    here = threading.current_thread() is threading.main_thread()
+    ours = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if here and signal.getsignal(number) is signal.SIG_DFL  # under nohup it is ignored
+    ]
+    for number in ours:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """The exit status: the script's own for `run`."""
     given = sys.argv[1:] if arguments is None else arguments
@@ -165,10 +195,14 @@ def main(arguments: list[str] | None = None) -> int:
     parser = make_parser()
     completion.complete(parser)
     options = parser.parse_args(given)
+    # A script that is run has signals to itself.
+    guard = nullcontext() if options.act is run_script else _ending_in_order()
     try:
-        status: int = options.act(options)
+        with guard:
+            status: int = options.act(options)
         sys.stdout.flush()
     except KeyboardInterrupt:
+        print("mindtorch: interrupted", file=sys.stderr)
         return 130
     except BrokenPipeError:  # `mindtorch ... | head`: the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -18,12 +18,14 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
+from mindtorch.kernels.files import write_whole
+
 from .agreement import ENDINGS, FOLLOWS, ROUNDING, Agreement, Difference
 from .arguments import count, seed, size
 from .comparison import compare_sides
 from .distance import Side
 from .outcome import Outcome
-from .records import Step, load_steps, write_text_atomically
+from .records import Step, load_steps
 from .reproduction import write_reproduction
 from .sides import Look, SideFailedError, missing_torch, run_both, say
 
@@ -224,7 +226,7 @@ def compare(options: argparse.Namespace, folder: Path) -> int:
     outcome = diagnose(options, folder)
     print_report(outcome, options.output)
     if options.json is not None:
-        write_text_atomically(options.json, outcome.as_json())
+        write_whole(options.json, outcome.as_json())
     if options.html is not None:
         write_page(outcome, options.html)
     show_failures(outcome.failures)

@@ -19,6 +19,7 @@ SIXTEEN_BITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
 # Where two values tie, max pooling sends the gradient to one or the other, by their last bits. That
 # many of the elements (and their sum unchanged) are taken for such choices.
 CHOICES = 1e-3
+FLIPS = 0.02  # of the elements whose sign may turn where |x| has its kink
 
 
 @dataclass
@@ -89,6 +90,20 @@ class Distance:
                 return 0
             found += count
         return found
+
+    def flips(self, first: Sequence[Recorded | None], second: Sequence[Recorded | None],
+              allowed: float) -> bool:  # fmt: skip
+        """Whether gradients differ in the signs of a few elements and nothing else: what rounding
+        does at the kink of |x|."""
+        for a, b in zip(first, second, strict=True):
+            if a is None or b is None or not (a.stored and b.stored) or a.shape != b.shape:
+                return False
+            x, y = self.first[a].astype(np.float64), self.second[b].astype(np.float64)
+            other = np.abs(x - y) > allowed * a.largest
+            turned = np.abs(x + y) <= allowed * a.largest
+            if other.sum() > max(1, FLIPS * x.size) or not turned[other].all():
+                return False
+        return True
 
     def spread(self, a: Recorded | None, b: Recorded | None) -> Spread | None:
         if a is None or b is None or not (a.stored and b.stored):

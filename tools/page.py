@@ -5,10 +5,11 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from mindtorch.kernels.files import write_whole
+
 from .agreement import EventRow, StepRow, tolerance_at
 from .figures import ULP_EDGES
 from .outcome import Outcome, plain_difference
-from .records import write_text_atomically
 
 __all__ = ["page", "write_page"]
 
@@ -87,4 +88,4 @@ def page(outcome: Outcome) -> str:
 
 
 def write_page(outcome: Outcome, path: Path) -> None:
-    write_text_atomically(path, page(outcome))
+    write_whole(path, page(outcome))

@@ -550,14 +550,22 @@ class Recorder:
 
 def describe(module: Any) -> str:
     """The first line of a module's repr, which for a layer says all its settings; of torch's own
-    that show their parts instead, the arguments that they keep."""
+    that show their parts instead, the arguments that they keep, and of those that show nothing (the
+    losses) such arguments as are not the usual ones."""
     head, _, parts = repr(module).partition("\n")
-    if not parts or not type(module).__module__.startswith(LIBRARY):
-        return head.removesuffix("(")
-    names = list(inspect.signature(type(module).__init__).parameters)[1:]
-    kept = {name: vars(module).get(name) for name in names}
-    known = [f"{x}={y!r}" for x, y in kept.items() if isinstance(y, (bool, int, float, str))]
-    return f"{type(module).__name__}({', '.join(known)})" if known else head.removesuffix("(")
+    head = head.removesuffix("(")
+    silent = head.endswith("()")
+    if not (parts or silent) or not type(module).__module__.startswith(LIBRARY):
+        return head
+    signature = inspect.signature(type(module).__init__).parameters
+    kept = {name: vars(module).get(name) for name in list(signature)[1:]}
+    known = [
+        f"{name}={value!r}"
+        for name, value in kept.items()
+        if isinstance(value, (bool, int, float, str))
+        and not (silent and value == signature[name].default)
+    ]
+    return f"{type(module).__name__}({', '.join(known)})" if known else head
 
 
 def settings_of(optimizer: Any) -> OptimizerSettings:

@@ -4,12 +4,10 @@ python -m mindtorch.tools.recording --side torch|mindtorch --record DIR script.p
 """
 
 import argparse
-import ctypes
 import functools
 import importlib
 import os
 import random
-import signal
 import sys
 from collections.abc import Callable
 from contextlib import ExitStack, contextmanager
@@ -25,7 +23,13 @@ from .looking import filled, template
 from .placement import watching
 from .recorder import Options, Recorder, StopRecordingError
 from .records import UNWRITTEN, ArrayWriter, Record, RecordNotWrittenError
-from .script import ScriptNotFoundError, execute, report_failure, run_op_by_op
+from .script import (
+    ScriptNotFoundError,
+    end_with_parent,
+    execute,
+    report_failure,
+    run_op_by_op,
+)
 from .torchvision_operators import declare_before_import
 
 __all__ = ["main"]
@@ -203,12 +207,6 @@ def run(options: argparse.Namespace, record: Record, recorder: Recorder) -> int:
     recorder.finish()
     record.status = "finished"
     return 0
-
-
-def end_with_parent() -> None:
-    """When the command that started us is killed, we are, too."""
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -7,7 +7,6 @@ the step ends, and `arrays.npz` the values of what was recorded in full.
 import dataclasses
 import json
 import os
-import tempfile
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.bounded import Bounded
+from mindtorch.kernels.files import write_whole
 
 from .figures import digest_of, figures_of
 
@@ -33,7 +33,6 @@ __all__ = [
     "Step",
     "load_record",
     "load_steps",
-    "write_text_atomically",
 ]
 
 FORMAT = 4
@@ -182,20 +181,7 @@ class Record:
 
     def save(self, folder: Path) -> None:
         content = {"format": FORMAT, **dataclasses.asdict(self)}
-        write_text_atomically(folder / "record.json", json.dumps(content))
-
-
-def write_text_atomically(path: Path, text: str) -> None:
-    """Write beside `path`, then rename: a reader sees the whole file or none."""
-    descriptor, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(descriptor, "w", encoding="utf-8") as file:
-            file.write(text)
-        os.chmod(temporary, 0o644)
-        os.replace(temporary, path)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+        write_whole(folder / "record.json", json.dumps(content))
 
 
 # -- reading ---------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from .distance import module_scales
 from .figures import relative_difference, wide
 from .looking import Looker, filled, tensors_in
 from .records import ArrayReader, Event, Recorded, Replay, load_steps
@@ -45,8 +46,9 @@ class Held:
 
 
 def judge(
-    part: str, a: np.ndarray, b: np.ndarray, dtype: str, truth: Any = None, shaken: Any = None
-) -> Replay:
+    part: str, a: np.ndarray, b: np.ndarray, dtype: str, truth: Any = None, shaken: Any = None,
+    scale: float = 0.0,
+) -> Replay:  # fmt: skip
     """Whether two results of one computation differ by more than its rounding.
 
     Args:
@@ -55,8 +57,9 @@ def judge(
         dtype: in which they were computed.
         truth: the same in float64.
         shaken: in float64, with every value given off by about one rounding of `dtype`.
+        scale: a magnitude beside which a difference is measured where `a` and `b` are smaller.
     """
-    apart = relative_difference(a, b)
+    apart = relative_difference(a, b, scale)
     epsilon = EPSILON.get(dtype, 0.0)
     if apart <= SAME * epsilon:
         return Replay(part, apart, None, None, None, False)
@@ -164,7 +167,10 @@ class Player:
         mine |= {f"output_{at}": each for at, each in enumerate(outputs)}
         theirs = {f"output_{at}": each for at, each in enumerate(event.outputs)} | event.pulled
         pairs = {x: (read(theirs[x]), mine[x][0], theirs[x].dtype) for x in theirs if x in mine}
-        found = {x: judge(x, *pair) for x, pair in pairs.items()}
+        parameters = {x: y for x, y in event.pulled.items() if x.startswith("parameter_")}
+        around = module_scales(parameters)
+        scales = {x: around[x.rpartition(".")[0]] for x in parameters}
+        found = {x: judge(x, *pair, scale=scales.get(x, 0.0)) for x, pair in pairs.items()}
         if any(x.real or x.apart > SAME * EPSILON.get(pairs[x.part][2], 0) for x in found.values()):
             found = self._with_truth(held, event, read, tracked, pairs) or found
         held.event.replays = list(found.values())

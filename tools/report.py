@@ -10,10 +10,11 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from mindtorch.kernels.files import write_whole
+
 from .agreement import Agreement, Count, EventRow, tolerance_at
 from .figures import number_difference
 from .outcome import Outcome
-from .records import write_text_atomically
 
 __all__ = ["print_report"]
 
@@ -188,4 +189,4 @@ def print_report(outcome: Outcome, output: Path | None) -> None:
     if output is not None:
         text = io.StringIO()
         Console(file=text, width=100, highlight=False, color_system=None).print(shown)
-        write_text_atomically(output, text.getvalue())
+        write_whole(output, text.getvalue())

@@ -1,15 +1,16 @@
 """`repro.py` and `repro.npz`: a difference by itself, for the two frameworks and nothing else."""
 
-import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from mindtorch.kernels.files import replacing, write_whole
+
 from .agreement import Difference
 from .distance import Side
-from .records import Event, Recorded, write_text_atomically
+from .records import Event, Recorded
 
 __all__ = ["write_reproduction"]
 
@@ -138,9 +139,8 @@ def write_reproduction(
             keep(f"output_gradient.{at}.{side.name}", side, gradient)
     path = folder / "repro.py"
     archive = folder / "repro.npz"
-    partial = archive.with_name(f".{archive.name}.partial.npz")
-    np.savez(partial, allow_pickle=False, **arrays)
-    os.replace(partial, archive)
+    with replacing(archive) as file:
+        np.savez(file, allow_pickle=False, **arrays)
     known = {side.name: side.record.side for side, x in zip(sides, events, strict=True) if x}
     text = PROGRAM.format(
         title=f"{difference}".replace('"""', "'''").replace("\\", "/") + ".",
@@ -153,7 +153,7 @@ def write_reproduction(
         dtypes=dtypes,
         axes={key: order for key, order in axes.items() if key.startswith("input.")},
     )
-    write_text_atomically(path, text)
+    write_whole(path, text)
     return path
 
 

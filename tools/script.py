@@ -1,14 +1,16 @@
 """Run a user's script as `python script.py` would."""
 
+import ctypes
 import functools
 import runpy
+import signal
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
-__all__ = ["ScriptNotFoundError", "execute", "report_failure", "run_op_by_op"]
+__all__ = ["ScriptNotFoundError", "end_with_parent", "execute", "report_failure", "run_op_by_op"]
 
 
 class ScriptNotFoundError(Exception):
@@ -48,6 +50,13 @@ def execute(path: str | Path, arguments: Sequence[str], folder: str | Path | Non
     sys.argv = [str(path), *arguments]
     _put_first(str(path.resolve().parent))
     exec(compile(source, str(path), "exec", dont_inherit=True), main.__dict__)
+
+
+def end_with_parent() -> None:
+    """When the command that started us is killed, we are, too (Linux knows how)."""
+    pr_set_pdeathsig = 1
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
 
 
 def run_op_by_op(side: str, torch: Any) -> None:

@@ -3,6 +3,7 @@
 import argparse
 import importlib.util
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -26,13 +27,13 @@ TAIL = 20
 KEPT_OUTPUT = 2**20
 COPIED_FILE, COPIED_ALL, COPIED_COUNT = 2**20, 2**26, 5000
 LINKED = {".git", ".venv", "venv", "node_modules", "__pycache__", ".mypy_cache", ".pytest_cache"}
-NO_GPU = (
-    "found no nvidia driver",
-    "not compiled with cuda",
-    "no cuda gpus are available",
-    "cuda error",
-    "torch.cuda.is_available() is false",
-    "no cuda-capable device",
+# What PyTorch says where there is no GPU, and what scripts say that look for one themselves.
+NO_GPU = re.compile(
+    r"found no nvidia driver|not compiled with cuda|cuda error|no cuda-capable device|"
+    r"no (cuda )?gpus? |assert torch\.cuda\.is_available|torch\.cuda\.is_available\(\) is false|"
+    r"cuda (is )?(not available|unavailable|required|needed)|"
+    r"gpus? (is |are )?(not available|not found|unavailable|required|needed)|"
+    r"\b(needs?|requires?|without) (an? )?(nvidia|cuda|gpu)"
 )
 
 
@@ -47,8 +48,7 @@ class SideFailedError(Exception):
 
     @property
     def needs_gpu(self) -> bool:
-        text = "\n".join(self.tail).lower()
-        return any(sign in text for sign in NO_GPU)
+        return NO_GPU.search("\n".join(self.tail).lower()) is not None
 
 
 @dataclass(frozen=True)

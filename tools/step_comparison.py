@@ -245,7 +245,7 @@ class StepComparison:
             if apart <= self.strict or origins[0] & origins[1]:
                 continue
             known = origins[0] | origins[1]
-            made = max((self._origin(each) for each in known), default=self._all_before())
+            made = max((self._origin(each) for each in known), default=self.all_before())
             if apart > (NEAR if known else JUMP) * max(made, FLOOR):
                 note = self._origin_note(origins)
                 caller = self.a.events[a.parent].path if a.parent >= 0 else ""
@@ -267,7 +267,7 @@ class StepComparison:
             return 0.0 if origin.startswith("batch ") else self.drift.get(origin, 0.0)
         return self.outputs.get(origin[0], 0.0)
 
-    def _all_before(self) -> float:
+    def all_before(self) -> float:
         batches = self.result.batches.largest
         return max(*self.outputs.values(), *self.drift.values(), batches, 0.0, 0.0)
 
@@ -383,8 +383,8 @@ class StepComparison:
             if self.distance.rough:
                 value *= 1e-5 / (4 * self.distance.rough)
             if value > self.strict:
-                cause = self.explained(value, self._all_before())
-                if cause == ROUNDING and value > JUMP * max(self._all_before(), FLOOR):
+                cause = self.explained(value, self.all_before())
+                if cause == ROUNDING and value > JUMP * max(self.all_before(), FLOOR):
                     cause = REAL
                 self.differs("loss", "loss", "", "", value, f"{a:.8g} against {b:.8g}", cause)
 
@@ -411,7 +411,8 @@ class StepComparison:
             ):
                 cause = self.explained(value, later)
                 if cause == ROUNDING and value > JUMP * max(later, FLOOR):
-                    cause = REAL
+                    turned = later and self.distance.flips(a.gradients, b.gradients, self.strict)
+                    cause = ROUNDING if turned else REAL
                 self.differs(
                     "backward", "gradient of the output", a.label, a.path, value, "", cause, (a, b)
                 )

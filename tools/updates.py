@@ -141,7 +141,8 @@ def _buffer(step: StepComparison, name: str, a: Recorded, b: Recorded) -> None:
     # The mean of what a layer before has centred is nothing but rounding of its values.
     if "float" in a.dtype and value * max(a.largest, b.largest) <= FEW * max(inputs, default=0.0):
         return
-    given = max((step.inputs[pair.number] for pair in calls), default=0.0)
+    # Of a call that was not seen, in a compiled model, the inputs may come from anything.
+    given = max((step.inputs[pair.number] for pair in calls), default=step.all_before())
     nearby = max(given, step.drift.get(name, 0.0), FLOOR)
     cause = step.explained(value, nearby)
     if value > NEAR * nearby and cause != FOLLOWS:

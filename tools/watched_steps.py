@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .watchpoints import range_of
+from .watched_loops import change_of, size_of
 
 if TYPE_CHECKING:
     from .watching import Watch
 
 __all__ = ["StepChecks"]
 
+_FEW = 16  # elements whose mean |value| says little
 _YOUTH = 10  # steps in which what began as zeros finds a size to compare its changes with
 
 
 def _array(tensor: Any) -> np.ndarray:
-    """A dense tensor's elements, in no particular order, as float64 or complex128."""
+    """A tensor's elements in the order of its axes; of a sparse one those that it holds."""
     tensor = tensor.detach()
     if tensor.is_sparse:
         tensor = tensor.coalesce().values()
-    array = np.asarray(tensor.contiguous().flat)
-    return array.astype(np.complex128 if np.iscomplexobj(array) else np.float64)
+    return np.ravel(tensor.array())
 
 
 class StepChecks:
@@ -86,15 +86,13 @@ class StepChecks:
 
     def _look_at_gradient(self, name: str, gradient: np.ndarray) -> None:
         wanted, limits = self.watch.wanted, self.watch.limits
-        largest = range_of(gradient).largest
+        largest, norm = size_of(gradient)
         self.zero[name] = self.zero.get(name, 0) + 1 if largest == 0 else 0
         small = largest < limits["gradient_vanishing"] and self.zero[name] != 1
         if "gradient_vanishing" in wanted and small:
             self._tell("gradient_vanishing", name, f"largest |element| {largest:.4g}", largest)
-        if "gradient_exploding" in wanted:
-            norm = float(np.linalg.norm(gradient))
-            if not norm <= limits["gradient_exploding"]:
-                self._tell("gradient_exploding", name, f"norm {norm:.4g}", norm)
+        if "gradient_exploding" in wanted and not norm <= limits["gradient_exploding"]:
+            self._tell("gradient_exploding", name, f"norm {norm:.4g}", norm)
 
     def on_step(self, optimizer: Any) -> None:
         with self.watch.away():
@@ -103,23 +101,30 @@ class StepChecks:
     def before_update(self, parameters: dict[str, Any]) -> None:
         """Keep what parameters are before a step."""
         if self.watch.wanted & {"weight_change_too_large", "weight_unchanged"}:
-            self.before = {id(p): _array(p) for p in parameters.values()}
+            self.before = {id(p): np.array(_array(p)) for p in parameters.values()}
 
     def after_update(self, parameters: dict[str, Any]) -> None:
         """A step has been made: compare with what parameters were."""
+        changes = {}
         for name, parameter in parameters.items():
-            before = self.before.pop(id(parameter), None)
-            if before is not None:
-                self._look_at_change(name, before, _array(parameter))
+            before, after = self.before.pop(id(parameter), None), _array(parameter)
+            if before is not None and before.size and before.shape == after.shape:
+                changes[name] = (*change_of(before, after), before.size)
+        around: dict[str, float] = {}
+        for name, (_, size, _) in changes.items():
+            layer = name.rpartition(".")[0]
+            around[layer] = max(size, around.get(layer, 0.0))
+        for name, (change, size, count) in changes.items():
+            # One number may be near zero by chance: the layer's others tell what is usual there.
+            usual = around[name.rpartition(".")[0]] if size and count < _FEW else size
+            self._look_at_change(name, change, usual)
         self.before.clear()
         self.watch.origins.clear()
         self.watch.step += 1
 
-    def _look_at_change(self, name: str, before: np.ndarray, after: np.ndarray) -> None:
-        if before.shape != after.shape or not before.size:
-            return
+    def _look_at_change(self, name: str, change: float, size: float) -> None:
+        """`change`: the mean |change|; `size`: the mean |value| that it is held against."""
         wanted, limits = self.watch.wanted, self.watch.limits
-        change, size = float(np.abs(after - before).mean()), float(np.abs(before).mean())
         self.unchanged[name] = self.unchanged.get(name, 0) + 1 if change == 0 else 0
         young = self.young[name] = _YOUTH if size == 0 else self.young.get(name, 0) - 1
         size = self.sizes[name] = max(size, self.sizes.get(name, 0.0))  # it may cross zero

@@ -28,6 +28,7 @@ from mindtorch.engine.graph import always
 from mindtorch.engine.tensor import Tensor
 
 from .steps import Steps
+from .watched_loops import dead_units, has_other_than_zero
 from .watched_steps import StepChecks
 from .watchpoints import LIMITS, Hit, Place, chosen, tensor_faults
 
@@ -63,16 +64,19 @@ class WatchpointError(RuntimeError):
         self.hit = hit
 
 
+@functools.cache
+def _is_users(file: str) -> bool:
+    if file.startswith((*_ROOTS, "<frozen")):
+        return False
+    return os.path.basename(file) not in ("contextlib.py", "functools.py")
+
+
 def _user_frame() -> FrameType | None:
     """The innermost frame that is not ours."""
     frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(_ROOTS) and not file.startswith("<frozen"):
-            if os.path.basename(file) not in ("contextlib.py", "functools.py"):
-                return frame
+    while frame is not None and not _is_users(frame.f_code.co_filename):
         frame = frame.f_back
-    return None
+    return frame
 
 
 def _is_watched(tensor: Any) -> bool:
@@ -83,6 +87,11 @@ def _is_watched(tensor: Any) -> bool:
         and aval.dtype.category >= dtypes.FLOAT
         and isinstance(getattr(tensor, "flat", None), np.ndarray)
     )
+
+
+def _elements(tensor: Any) -> np.ndarray:
+    """A tensor's own elements in the order of memory: beyond a view's there are others."""
+    return tensor.flat[: tensor.aval.size] if tensor.aval.dense else np.ravel(tensor.array())
 
 
 def _largest(faults: dict[str, tuple[str, float]]) -> float:
@@ -272,7 +281,7 @@ class Watch:
     def _faults(self, tensor: Any) -> dict[str, tuple[str, float]]:
         if not _is_watched(tensor):
             return {}
-        return tensor_faults(tensor.flat, self.wanted, self.limits)
+        return tensor_faults(_elements(tensor), self.wanted, self.limits)
 
     def _look(
         self, name: str, result: Any, inputs: Any, before: dict[str, Any] | None = None
@@ -308,7 +317,7 @@ class Watch:
         if name in _SATURATING and "activation_saturation" in self.wanted and result.flat.size:
             low, high = _SATURATING[name]
             margin = 1e-3 * (high - low)
-            flat = result.flat
+            flat = _elements(result)
             share = float(np.mean((flat < low + margin) | (flat > high - margin)))
             if share > self.limits["activation_saturation"]:
                 words = f"{share:.1%} of the results are within 0.1 % of {low:g} or {high:g}"
@@ -322,19 +331,16 @@ class Watch:
         shape = result.aval.shape
         if len(shape) < 2 or shape[0] < 2 or not result.flat.size:
             return
-        dense = np.lib.stride_tricks.as_strided(
-            result.flat, shape, [s * result.flat.itemsize for s in result.aval.strides]
-        )
-        alive = dense.any(axis=tuple(at for at in range(len(shape)) if at != 1))
-        share = 1.0 - float(np.mean(alive))
+        array = _elements(result) if result.aval.contiguous else np.ravel(result.array())
+        share = dead_units(array, shape) / shape[1]
         if share > self.limits["dead_relu"]:
-            words = f"{share:.1%} of {alive.size} units are zero for all {shape[0]} examples"
+            words = f"{share:.1%} of {shape[1]} units are zero for all {shape[0]} examples"
             self.tell("dead_relu", self.place("relu"), words, share)
 
     def _look_at_output(self, module: Any, result: Any) -> None:
         if any(True for _ in module.children()) or not _is_watched(result):
             return
-        if result.flat.size and not result.flat.any():
+        if result.flat.size and not has_other_than_zero(_elements(result)):
             words = f"all {result.flat.size} elements of the output are zero"
             self.tell("all_zero", self.place(""), words, 0.0)
 

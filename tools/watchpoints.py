@@ -6,12 +6,15 @@ op's inputs met.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["CHECKS", "LIMITS", "Hit", "Place", "Range", "chosen", "range_of", "tensor_faults"]
+from .watched_loops import largest_of
+
+__all__ = ["CHECKS", "LIMITS", "Hit", "Place", "chosen", "tensor_faults"]
 
 LIMITS: dict[str, float] = {
     "too_large": 1e8,
@@ -30,8 +33,9 @@ CHECKS: dict[str, str] = {
     "and above any number that the user's code put in",
     "too_small": "no element of a result is zero or above the limit",
     "all_zero": "a layer's output has no element but zeros",
-    "weight_change_too_large": "mean |change| of a parameter in a step over its mean |value|, "
-    "the largest so far; what was all zeros finds its size in ten steps",
+    "weight_change_too_large": "mean |change| of a parameter in a step over its mean |value| (of "
+    "one with few elements, the layer's), the largest so far; what was all zeros finds its size in "
+    "ten steps",
     "weight_unchanged": "a parameter with a gradient keeps its value for that many steps",
     "gradient_vanishing": "the largest element of a parameter's gradient is below the limit; or it "
     "is zeros for two steps",
@@ -101,30 +105,8 @@ def chosen(names: Iterable[str]) -> set[str]:
     return set(CHECKS) if "all" in wanted else wanted
 
 
-class Range(NamedTuple):
-    """Extremes of an array; NaN where it has one, zeros where it is empty."""
-
-    low: float
-    high: float
-    size: int
-
-    @property
-    def largest(self) -> float:
-        return max(abs(self.low), abs(self.high))
-
-    @property
-    def finite(self) -> bool:
-        return bool(np.isfinite(self.low) and np.isfinite(self.high))
-
-
-def range_of(array: np.ndarray) -> Range:
-    """The extremes of a real array; of a complex one, those of its parts."""
-    if np.iscomplexobj(array):
-        array = array.view(array.real.dtype)
-    if not array.size:
-        return Range(0.0, 0.0, 0)
-    with np.errstate(invalid="ignore"):
-        return Range(float(array.min()), float(array.max()), array.size)
+# numpy's float16, and the types whose largest number is no float64's
+_LARGEST = {np.dtype(np.float16): 65504.0, np.dtype(np.float32): 3.4e38}
 
 
 def _smallest(array: np.ndarray) -> float:
@@ -133,24 +115,21 @@ def _smallest(array: np.ndarray) -> float:
 
 def _ceiling(dtype: Any, limit: float) -> float:
     """The limit for large values: half of what the type can hold where that is less."""
-    kind = np.dtype(dtype).name
-    largest = {"float16": 65504.0, "bfloat16": 3.39e38, "float32": 3.4e38}.get(kind, 1.7e308)
-    return min(limit, largest / 2)
+    return min(limit, _LARGEST.get(dtype, 1.7e308) / 2)
 
 
 def tensor_faults(
     array: np.ndarray, wanted: set[str], limits: dict[str, float]
 ) -> dict[str, tuple[str, float]]:
     """The conditions on single tensors that an array meets: name -> (words, figure)."""
-    extremes = range_of(array)
-    if not extremes.finite:
+    largest = largest_of(array)
+    if not math.isfinite(largest):
         if "overflow" not in wanted:
             return {}
         nan, infinite = int(np.isnan(array).sum()), int(np.isinf(array).sum())
         words = f"{nan} NaN and {infinite} infinite of {array.size} elements"
         return {"overflow": (words, float(nan + infinite))}
     found = {}
-    largest = extremes.largest
     if "too_large" in wanted and largest > _ceiling(array.dtype, limits["too_large"]):
         found["too_large"] = (f"largest |element| {largest:.4g}", largest)
     if "too_small" in wanted and 0 < largest < limits["too_small"] and _smallest(array) > 0:

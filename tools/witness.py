@@ -17,7 +17,13 @@ import numpy as np
 
 from .certificates import Certificate, StepRecord
 from .recording import prepare
-from .script import ScriptNotFoundError, execute, report_failure, run_op_by_op
+from .script import (
+    ScriptNotFoundError,
+    end_with_parent,
+    execute,
+    report_failure,
+    run_op_by_op,
+)
 from .steps import Steps
 
 __all__ = ["main"]
@@ -196,6 +202,7 @@ def run(options: argparse.Namespace, witness: Witness) -> int:
 def main(arguments: list[str] | None = None) -> int:
     """Witness one run; the exit status is the script's."""
     options = parse_arguments(arguments)
+    end_with_parent()
     torch = prepare(options.side, options.seed, options.threads)
     run_op_by_op(options.side, torch)
     try:

@@ -23,12 +23,20 @@ from typing import Any
 
 from .. import inplace, tape
 from ..core import Op, graph_under_way, state
-from ..tensor import Storage, Tensor, captures, capturing
+from ..tensor import Storage, Tensor, captures, capturing, typed_buffer
 from ..vmap import redraw
 from .ir import Graph, Value
 from .segment import ARGUMENT, CAPTURED, CONSTANT, MADE, HostCall, Place, Segment, Source, compiled
 from .threads import watch_starts
-from .trace import Trace, TracingError, _Written, check_type, refuse_data, user_line
+from .trace import (
+    Trace,
+    TracingError,
+    Written,
+    check_type,
+    elements_of,
+    refuse_data,
+    user_line,
+)
 
 _CALLED = (types.FunctionType, types.MethodType, functools.partial)
 
@@ -108,12 +116,14 @@ class Capture(Trace):
             if place is not None and self.arguments[place] is not tensor:
                 self.found_argument = True
                 argument = self.arguments[place]
+                if tensor.aval.dtype is not argument.aval.dtype:
+                    raise TracingError("an argument's memory as another type")
                 start = tensor._offset - argument._offset
                 if start < 0 or start + tensor.aval.extent > argument.aval.extent:
                     raise TracingError("more of an argument's memory than the argument shows")
         return super().value_of(tensor)
 
-    def _capture(self, tensor: Tensor) -> _Written:
+    def _capture(self, tensor: Tensor) -> Written:
         storage = tensor._shared.memory
         place = self.argument_of.get(id(storage))
         if place is None:
@@ -123,7 +133,7 @@ class Capture(Trace):
         value = self.graph.value(argument.aval)
         source = Source(ARGUMENT, place, False, value.aval)
         self.sources.append((value, source))
-        record = _Written(value, value.aval, source, argument._offset)
+        record = Written(value, value.aval, source, argument._offset)
         self.storages[id(storage)] = record
         return record
 
@@ -142,6 +152,10 @@ class Capture(Trace):
         """A tensor was made over the memory of another one."""
         if isinstance(tensor.flat, Value):
             self.alive.append(weakref.ref(tensor))
+
+    def settle(self, tensor: Tensor) -> None:
+        if id(tensor) in self.existing:
+            self.needed("to set the memory of a tensor from outside")
 
     def _owner(self, tensor: Tensor, value: Value) -> Source:
         """Where the memory of a tensor comes from that was not used in this segment yet."""
@@ -228,6 +242,19 @@ class Capture(Trace):
             or (record is not None and record.count)
         ):
             self.needed("the elements of a tensor")
+
+    def memory_needed(self, storage: Storage) -> None:
+        key = id(storage)
+        if key in self.storages or key in self.makes or key in self.argument_of or (
+            self._existed(key)
+        ):
+            self.needed("the memory of a tensor")
+
+    def reveal(self, value: Value) -> Any:
+        """The elements of a value that somebody takes for a tensor's data, or its storage's."""
+        if self not in state.interpreters:
+            refuse_data("elements")
+        return elements_of(value, self.alive, lambda: self.leave("the memory of a tensor"))
 
     def needed(self, what: str) -> None:
         """Leave, unless a host call or the rest of the body runs op by op."""
@@ -321,8 +348,8 @@ class Capture(Trace):
         storage = tensors[0]._shared.memory
         if isinstance(storage.buffer, Value):
             storage.buffer = self.made[key]
-        flat = storage.buffer
         for tensor in tensors:
+            flat = typed_buffer(storage, tensor.aval.dtype)
             tensor.flat = flat[tensor._offset : tensor._offset + tensor.aval.extent]
             tensor.__dict__.pop("_trace_stamp", None)
 

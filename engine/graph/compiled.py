@@ -237,6 +237,10 @@ class Compiled:
             (s.key, s.key.aval, tape.requires_grad(s.key)) for s in _captured(capture.steps)
         ]
         self.found = frozenset([id(x) for x, _, _ in self.tensors])
+        self.writes = any(
+            source.kind == ARGUMENT for step in capture.steps if type(step) is Segment
+            for source, _ in step.writes
+        )  # fmt: skip
         self.grads = capture.grads()
         self.runs = 0
         self.at = 0
@@ -257,6 +261,8 @@ class Compiled:
                 return "the gradients that were there before"
         if arguments and self._reached(arguments):
             return "an argument shares memory with a tensor that the call finds by itself"
+        if self.writes and _overlap(arguments):
+            return "two arguments share memory, and the call writes to one"
         found = self.watch.broken_value()
         if not found and changes.count != self.changes:
             found = self.watch.broken_module()
@@ -316,6 +322,19 @@ class Compiled:
         return self.rebuild(iter(tensors))
 
 
+def _overlap(arguments: list[Tensor]) -> bool:
+    """Whether the memory from one argument's first to its last element is in part another's."""
+    seen: dict[int, list[tuple[int, int]]] = {}
+    for x in arguments:
+        if x._storage is not None:
+            begin, end = x._offset, x._offset + x.aval.extent
+            others = seen.setdefault(id(x._storage.memory), [])
+            if any(begin < stop and start < end for start, stop in others):
+                return True
+            others.append((begin, end))
+    return False
+
+
 def _captured(steps: list[Any]) -> list[Source]:
     found: dict[int, Source] = {}
     for step in steps:
@@ -362,6 +381,20 @@ def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward 
     return results, backward
 
 
+class _Inside(backward_pass.Pass):
+    """A backward pass that ends where the call began: what lies beyond is not visited, hooks of
+    tensors from outside wait for the pass that goes on from there."""
+
+    def _send(self, node: Any, index: int, gradient: Tensor) -> None:
+        place = id(node), index
+        if place in self.targets:  # type: ignore[operator]
+            if place in self.captured:
+                gradient = backward_pass._sum(self.captured[place], gradient)
+            self.captured[place] = gradient
+        else:
+            super()._send(node, index, gradient)
+
+
 def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
     """Trace the backward pass of ``roots`` and cut it off the graph into one of its own."""
     leaves, sources = _leaves(capture, roots)
@@ -382,7 +415,7 @@ def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
     try:
         with grad_mode(False):
             for some in (starts, *[[each] for each in alone]):
-                walk = backward_pass.Pass(False, True, leaves, False)
+                walk = _Inside(False, True, leaves, False)
                 walk.run(some)
                 found = [walk.captured.get((id(node), index)) for node, index in leaves]
                 values = [None if g is None else capture.value_of(g) for g in found]

@@ -28,6 +28,7 @@ from .guards import Watch
 from .op_by_op import OpByOp
 from .purity import of_library
 from .replay import replayed
+from .retyped import is_retyped
 from .segment import ARGUMENT, Segment
 from .trace import TracingError
 from .tree import Tree
@@ -67,6 +68,8 @@ class _Flattened:
 
     def describe(self, value: Any) -> Any:
         if isinstance(value, Tensor):
+            if type(value).flat is not Tensor.flat:
+                raise TypeError(f"a {type(value).__name__} consists of several tensors")
             place = self.places.get(id(value))
             if place is None:
                 place = self.places[id(value)] = len(self.leaves)
@@ -233,8 +236,8 @@ class Jitted:
                 given = flattened.describe((args, kwargs))
             key = (given, _modes())
             found = self.compiled.get(key, [])
-        except TypeError:
-            return self._give_up("an argument is an iterator or cannot be hashed", args, kwargs)
+        except TypeError as error:
+            return self._give_up(f"an argument cannot be compared: {error}", args, kwargs)
         for place, compiled in enumerate(found):
             reason = compiled.broken(flattened.leaves)
             if not reason:
@@ -452,6 +455,8 @@ def _known_result(
         return "it returns a tensor with attributes"
     if any(own_attributes(x) for x in arguments.leaves):
         return "an argument is a tensor with attributes"
+    if any(is_retyped(x) for x in made):
+        return "it returns a tensor over memory of another type"
     if any(capture.is_view(x) and capture.base_tracked(x) for x in made) or _share_memory(made):
         return "it returns a view of a tensor that others hold"
     return ""

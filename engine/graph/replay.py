@@ -24,15 +24,17 @@ from ..device import cpu
 from ..tensor import Storage, Tensor, captures, make, result_types
 from ..vmap import redraw
 from ..windows import may_be_seen, wanted
+from . import retyped
 from .bounds import may_fail
 from .ir import DRAW, Value
 from .seen import Walk, repeat, seen
 from .trace import (
     TracingError,
+    Written,
     _plan_without_kernel,
     _strong,
-    _Written,
     check_type,
+    elements_of,
     refuse_data,
     user_line,
 )
@@ -104,7 +106,8 @@ class Replay(Waiting):
         ):
             return record.value
         elif type(flat) is not Value and not _inside(tensor, record):
-            self._widen(tensor)
+            if tensor.aval.dtype is record.base_aval.dtype:
+                self._widen(tensor)
             self.flush()
             record = self._capture(tensor, storage)
         return super().value_of(tensor)
@@ -144,13 +147,13 @@ class Replay(Waiting):
                 return make(storage.buffer[start:stop], described, storage, start)
         return tensor
 
-    def _capture(self, tensor: Tensor, storage: Storage | None = None) -> _Written:
+    def _capture(self, tensor: Tensor, storage: Storage | None = None) -> Written:
         if storage is None:
             storage = tensor._shared.memory
         self.kept.append(storage)
         buffer = storage.buffer
         if type(buffer) is Value:
-            record = _Written(buffer, buffer.aval, None)
+            record = Written(buffer, buffer.aval, None)
         else:
             described = tensor.aval
             if buffer.dtype is not described.dtype.np:
@@ -166,7 +169,7 @@ class Replay(Waiting):
                 first = _copied(first)
                 self.copied.add(id(storage))
             value = self._from_outside(first.aval, first)
-            record = _Written(value, first.aval, len(self.given) - 1, first._offset)
+            record = Written(value, first.aval, len(self.given) - 1, first._offset)
             if first is tensor:
                 self.firsts[id(storage)] = self.at, tensor._offset
         self.storages[id(storage)] = record
@@ -180,11 +183,11 @@ class Replay(Waiting):
         if id(storage) not in self.storages:
             self._capture(tensor, storage)
 
-    def _write(self, target: Tensor, source: Tensor) -> Tensor:
+    def _write(self, target: Tensor, source: Tensor, whole: bool = False) -> Tensor:
         self._remember(target)
         if not self.storages[id(target._shared.memory)].base_aval.dense:
             raise TracingError("a write to memory that was read with gaps")
-        return super()._write(target, source)
+        return super()._write(target, source, whole)
 
     def _from_outside(self, described: Any, tensor: Tensor) -> Value:
         """The value of a tensor that the segment finds; a number is part of what is compared."""
@@ -272,6 +275,9 @@ class Replay(Waiting):
             return self._with_large(op, inputs, params)
         except TracingError:
             return self.outside(op, *inputs, **params)
+        if op.name in retyped.VIEWS:
+            self._remember(inputs[0])
+            return self._apply_retyped(op, inputs[0])
         outputs = self.emit(op, values, params)
         entry = self.at
         plan = entry.plan
@@ -453,6 +459,10 @@ class Replay(Waiting):
         if self in state.interpreters and self._waits(tensor):
             self.needed("the elements of a tensor")
 
+    def memory_needed(self, storage: Storage) -> None:
+        if self in state.interpreters and id(storage) in self.storages:
+            self.needed("the memory of a tensor")
+
     def needed(self, what: str) -> None:
         if self in state.interpreters:
             self._check_innermost(what)
@@ -471,12 +481,9 @@ class Replay(Waiting):
 
     def reveal(self, value: Value) -> Any:
         """The elements of a value that somebody takes for a tensor's data."""
-        held = [x for x in (reference() for reference in self.alive)
-                if x is not None and x.flat is value]  # fmt: skip
-        if not held or state.interpreters[-1] is not self:
+        if state.interpreters[-1] is not self:
             refuse_data("elements")
-        self.flush()
-        return held[0].flat
+        return elements_of(value, self.alive, self.flush)
 
     def materialise(self) -> None:
         """Run what waits."""
@@ -487,9 +494,11 @@ class Replay(Waiting):
             refuse_data(what)
 
 
-def _inside(tensor: Tensor, record: _Written) -> bool:
+def _inside(tensor: Tensor, record: Written) -> bool:
     """Whether a real tensor lies in what was captured of its memory."""
     start = tensor._offset - record.base_offset
+    if tensor.aval.dtype is not record.base_aval.dtype:
+        return False
     return start >= 0 and start + tensor.aval.extent <= record.base_aval.extent
 
 

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import sys
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
 from .. import backward_pass, tape
 from ..aval import aval
 from ..core import GRAD, Op, state
 from ..tensor import Storage, Tensor, make
+from . import retyped
 from .ir import DRAW, Graph, Node, Value
 from .purity import is_own, own_code
 
@@ -56,13 +57,30 @@ def refuse_data(name: str) -> NoReturn:
     )
 
 
+def elements_of(value: Value, alive: Iterable[Any], settle: Callable[[], None]) -> Any:
+    """The elements of a value that stands for a tensor's data, or its storage's.
+
+    Args:
+        alive: weak references to the tensors whose data may be still to come.
+        settle: called when the tensor is found, gives it its data.
+    """
+    for x in [reference() for reference in alive]:
+        if x is not None and x.flat is value:
+            settle()
+            return x.flat
+        if x is not None and x._storage is not None and x._storage.memory.buffer is value:
+            settle()
+            return x._storage.memory.buffer
+    refuse_data("elements")
+
+
 def check_type(tensor: Tensor) -> None:
     """Raise for a tensor that reads its memory as another type than it was made with."""
     if tensor._shared.memory.buffer.dtype != tensor.aval.dtype.np:
         raise TracingError("a tensor from view(dtype) or view_as_real cannot be captured")
 
 
-class _Written:
+class Written:
     """A storage's current value: that of the tensor which is its base."""
 
     __slots__ = ("base_aval", "base_offset", "count", "owner", "value")
@@ -74,11 +92,10 @@ class _Written:
         self.count = 0
         self.owner = owner
 
-    def place(self, tensor: Tensor) -> dict[str, Any]:
+    def place(self, described: Any, offset: int) -> dict[str, Any]:
         """Where a tensor lies in the base, as ``as_strided`` takes it."""
-        described = tensor.aval
-        offset = tensor._offset - self.base_offset
-        return {"shape": described.shape, "strides": described.strides, "offset": offset}
+        begin = offset - self.base_offset
+        return {"shape": described.shape, "strides": described.strides, "offset": begin}
 
 
 class Trace:
@@ -88,9 +105,9 @@ class Trace:
 
     def __init__(self) -> None:
         self.graph = Graph()
-        self.storages: dict[int, _Written] = {}
+        self.storages: dict[int, Written] = {}
         self.kept: list[Any] = []
-        self.written: list[_Written] = []
+        self.written: list[Written] = []
         self.leaves: dict[int, tuple[Tensor, Tensor | None]] = {}
 
     # --- values -------------------------------------------------------------------------------
@@ -108,7 +125,7 @@ class Trace:
         """A traced tensor with a storage of its own."""
         storage = Storage(value, value.aval.device)
         self.kept.append(storage)
-        self.storages[id(storage)] = _Written(value, value.aval, None)
+        self.storages[id(storage)] = Written(value, value.aval, None)
         return make(value, value.aval, storage)
 
     def value_of(self, tensor: Tensor) -> Value:
@@ -123,7 +140,7 @@ class Trace:
         if tensor.aval is record.base_aval and tensor._offset == record.base_offset:
             value = record.value
         else:
-            value = self._derive(tensor, record)
+            value = self._derive(record, tensor.aval, tensor._offset)
         if isinstance(tensor.flat, Value):
             tensor.flat = value
             tensor.__dict__["_trace_stamp"] = record.count
@@ -133,12 +150,14 @@ class Trace:
         """The values that an op's inputs have now, None for those that are absent."""
         return tuple([None if x is None else self.value_of(x) for x in inputs])
 
-    def _derive(self, tensor: Tensor, record: _Written) -> Value:
+    def _derive(self, record: Written, described: Any, offset: int) -> Value:
         from ..ops.movement import as_strided
 
-        return self.emit(as_strided, (record.value,), record.place(tensor))[0]
+        own_type = described.dtype is record.base_aval.dtype
+        seen = record if own_type else retyped.read(self.emit, record, described.dtype)
+        return self.emit(as_strided, (seen.value,), seen.place(described, offset))[0]
 
-    def _capture(self, tensor: Tensor) -> _Written:
+    def _capture(self, tensor: Tensor) -> Written:
         """Make a tensor that the function found by itself an input of the graph."""
         storage = tensor._shared.memory
         check_type(tensor)
@@ -150,7 +169,7 @@ class Trace:
             described = tensor.aval
         value = self.graph.value(described)
         self.kept.append(storage)
-        record = _Written(value, described, self._owner(tensor, value))
+        record = Written(value, described, self._owner(tensor, value))
         self.storages[id(storage)] = record
         return record
 
@@ -177,6 +196,8 @@ class Trace:
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
         """Write down ``op(*inputs)`` and record it on the tape."""
         values = self.values_of(inputs)
+        if op.name in retyped.VIEWS:
+            return self._apply_retyped(op, inputs[0])
         derived = op.aval(*[None if v is None else v.aval for v in values], **params)
         outputs = self._append(op, values, params, derived)
         plan = _plan_without_kernel(inputs, outputs)
@@ -199,6 +220,21 @@ class Trace:
         if mode:
             self._remember_leaves(inputs)
         tape.record_view(op, plan, mode, inputs, params, result)
+        return result
+
+    def _apply_retyped(self, op: Op, source: Tensor) -> Tensor:
+        """A view that reads complex numbers as pairs of real ones, or pairs as complex numbers."""
+        described: Any = op.aval(source.aval)
+        record = self.storages[id(source._shared.memory)]
+        offset = source._offset * source.aval.dtype.itemsize // described.dtype.itemsize
+        value = self._derive(record, described, offset)
+        result = make(value, described, source._shared, offset)
+        result.__dict__["_trace_stamp"] = record.count
+        mode = GRAD if state.grad_enabled else 0
+        if mode:
+            self._remember_leaves((source,))
+        plan = _plan_without_kernel((source,), (value,))
+        tape.record_view(op, plan, mode, (source,), {}, result)
         return result
 
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
@@ -224,12 +260,13 @@ class Trace:
         from .. import inplace
 
         inplace.check_writable(target)
-        return self._write(target, source)
+        return self._write(target, source, whole=True)
 
     def item(self, tensor: Tensor) -> NoReturn:
         refuse_data("item")
 
-    def _write(self, target: Tensor, source: Tensor) -> Tensor:
+    def _write(self, target: Tensor, source: Tensor, whole: bool = False) -> Tensor:
+        """``target[...] = source``; ``whole``: the source does not derive from the target."""
         from .. import inplace
         from ..ops.movement import as_strided, cast, expand, view_update
 
@@ -239,17 +276,23 @@ class Trace:
             source = cast(source, dtype=target.aval.dtype)
         value, _ = self.values_of((source, target))
         record = self.storages[id(target._shared.memory)]
-        place = tuple(sorted(record.place(target).items()))
+        own_type = target.aval.dtype is record.base_aval.dtype
+        seen = record if own_type else retyped.read(self.emit, record, target.aval.dtype)
+        place = tuple(sorted(seen.place(target.aval, target._offset).items()))
         chain = ((as_strided, place),)
-        record.value = self.emit(
-            view_update, (record.value, value), {"chain": chain}
-        )[0]
+        value = self.emit(view_update, (seen.value, value), {"chain": chain})[0]
+        record.value = value if own_type else retyped.written(self.emit, record, value)
         record.count += 1
         if record.owner is not None and record not in self.written:
             self.written.append(record)
         target._shared.version += 1
         if state.grad_enabled and (target._node is not None or source._node is not None):
-            inplace.rebase(target, source)
+            if type(target._node) is not tape.ViewHistory and (whole or source._node is None) and (
+                tape.requires_grad(source) or tape.requires_grad(target)
+            ):
+                inplace.replace(target, source)  # what was there before has a gradient of 0
+            else:
+                inplace.rebase(target, source)
         return target
 
     def _remember_leaves(self, inputs: Any) -> None:
@@ -266,6 +309,9 @@ class Trace:
 
     def settle(self, tensor: Tensor) -> None:
         """Memory is about to be written to by other means than an op."""
+
+    def memory_needed(self, storage: Storage) -> None:
+        """Somebody asks for all that a storage holds."""
 
     # --- random numbers -------------------------------------------------------------------------
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import tape
 from ..core import state
-from ..tensor import Tensor
+from ..tensor import Tensor, typed_buffer
 from .ir import DRAW, Value
 from .threads import watch_starts
 from .trace import Trace
@@ -99,7 +99,8 @@ class Waiting(Trace):
             storage = storage.memory
             if type(storage.buffer) is Value:
                 storage.buffer = made[places[id(storage)]]
-            x.flat = storage.buffer[x._offset : x._offset + x.aval.extent]
+            flat = typed_buffer(storage, x.aval.dtype)
+            x.flat = flat[x._offset : x._offset + x.aval.extent]
             x.__dict__.pop("_trace_stamp", None)
 
     def _forget(self) -> None:

@@ -12,7 +12,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import bool_, scalar_type_name
 from ..tensor import constant as c
-from .families import Elementwise, refuse_bool, refuse_complex
+from .families import Elementwise, WholeDivision, refuse_bool, refuse_complex
 
 
 def _conj(x: Any) -> Any:
@@ -158,17 +158,17 @@ def no_slope(g: Any) -> Any:
 
 
 # quotients rounded down or towards zero; locally constant, so their derivatives are zeros
-floor_divide = Elementwise(
+floor_divide = WholeDivision(
     "floor_divide",
     (no_slope, no_slope),
     grad_name="DivBackward2",
     refuses=refuse_complex("floor_divide"),
 )
-trunc_divide = Elementwise("trunc_divide", (no_slope, no_slope), grad_name="DivBackward2")
-remainder = Elementwise(
+trunc_divide = WholeDivision("trunc_divide", (no_slope, no_slope), grad_name="DivBackward2")
+remainder = WholeDivision(
     "remainder", (lambda g: g, lambda g, x, y: negative(multiply(g, floor_divide(x, y))))
 )
-fmod = Elementwise(
+fmod = WholeDivision(
     "fmod", (lambda g: g, lambda g, x, y: negative(multiply(g, trunc_divide(x, y))))
 )
 
@@ -209,7 +209,7 @@ nextafter = Elementwise("nextafter", (lambda g, x, y: where(equal(x, y), c(0), g
 class _Clamp(Elementwise):
     def shape_rule(self, *avals: Any) -> Any:
         if dtypes.result_type(avals).is_complex:
-            raise RuntimeError("clamp is not supported for complex types")
+            raise NotImplementedError("clamp is not supported for complex types")
         return super().shape_rule(*avals)
 
 

@@ -132,10 +132,17 @@ zeta = LibraryElementwise(
     result="float",
 )
 i0 = _library("i0", lambda g, x: multiply(g, i1(x)), "i0_vml_cpu")
+
+
+def _beside_zero(x: Any) -> Any:
+    """``x`` with 1 in the place of 0: a formula's own derivative must not divide by it."""
+    return where(equal(x, c(0)), c(1), x)
+
+
 i1 = _library(
     "i1",
     lambda g, x, out: multiply(
-        g, where(equal(x, c(0)), c(0.5), subtract(i0(x), divide(out, x)))
+        g, where(equal(x, c(0)), c(0.5), subtract(i0(x), divide(out, _beside_zero(x))))
     ),
 )
 
@@ -151,7 +158,7 @@ i1e = _library(
         where(
             equal(x, c(0)),
             c(0.5),
-            subtract(i0e(x), multiply(out, add(sgn(x), reciprocal(x)))),
+            subtract(i0e(x), multiply(out, add(sgn(x), reciprocal(_beside_zero(x))))),
         ),
     ),
 )
@@ -188,7 +195,7 @@ entr = _library("entr", lambda g, x: multiply(g, negative(add(log(x), c(1)))))
 
 def _gamma_density(g: Any, x: Any, y: Any) -> Any:
     """``y^(x - 1) exp(-y) / gamma(x)``."""
-    exponent = subtract(multiply(subtract(x, c(1)), log(y)), add(y, lgamma(x)))
+    exponent = subtract(subtract(multiply(subtract(x, c(1)), log(y)), y), lgamma(x))
     return multiply(g, exp(exponent))
 
 

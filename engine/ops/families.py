@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import reduce
+from operator import index
 from typing import Any
 
 from .. import dtypes
@@ -11,6 +12,7 @@ from ..aval import Aval, aval, broadcast_shapes, broadcast_two, elementwise_stri
 from ..core import Op, array_form, find_kernel, layouts
 from ..device import cpu
 from ..dtypes import BOOL, COMPLEX, DType
+from ..tensor import as_array as host_view
 
 
 class Elementwise(Op):
@@ -163,7 +165,7 @@ def refuse_bool(message: str) -> Callable[[DType], None]:
 def refuse_complex(name: str) -> Callable[[DType], None]:
     def check(dtype: DType) -> None:
         if dtype.category == COMPLEX:
-            raise RuntimeError(f"{name} is not supported for complex inputs")
+            raise NotImplementedError(f"{name} is not supported for complex inputs")
 
     return check
 
@@ -171,6 +173,8 @@ def refuse_complex(name: str) -> Callable[[DType], None]:
 def normalize_axis(axis: int, ndim: int) -> int:
     """``axis`` counted from the front; IndexError with torch's text when out of range."""
     limit = max(ndim, 1)
+    if axis.__class__ is not int:
+        axis = index(axis)
     if not -limit <= axis < limit:
         raise IndexError(
             f"Dimension out of range (expected to be in range of [{-limit}, {limit - 1}], "
@@ -192,6 +196,25 @@ def normalize_axes(axis: Any, ndim: int) -> tuple[int, ...]:
     if not axes:
         return tuple(range(ndim))
     return tuple(a for a in axes if ndim)
+
+
+class WholeDivision(Elementwise):
+    """A division that whole numbers refuse where the divisor is zero; the GPU does not look."""
+
+    def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
+        run = super().bind(avals, in_avals, params)
+        compute, _ = self.types(in_avals)
+        if compute.category >= dtypes.FLOAT or avals[0].device is not cpu or not avals[0].size:
+            return run
+        divisor = in_avals[1]
+        single = divisor.size == 1
+
+        def checked(out: Any, x: Any, y: Any) -> None:
+            if not (y[0] if single else host_view(y, divisor).all()):
+                raise RuntimeError("ZeroDivisionError")
+            run(out, x, y)
+
+        return checked
 
 
 class Reduction(Op):

@@ -99,6 +99,7 @@ batch_norm_gradient = NetworkOp(
     group="network",
 )  # fmt: skip
 
+
 def _batch_norm_inference_vjp(
     g: Any, x: Any, weight: Any, mean: Any, variance: Any, needs: Any, eps: float
 ) -> Any:

@@ -16,6 +16,9 @@ from .elementwise import (
     divide,
     equal,
     exp,
+    is_nan,
+    logical_and,
+    logical_or,
     multiply,
     power,
     sgn,
@@ -52,13 +55,19 @@ mean = Reduction("mean", _mean_vjp, linear=True)
 
 
 def _extreme_vjp(g: Any, out: Any, x: Any, axis: Any, keepdims: bool) -> Any:
-    """The gradient is shared evenly between equal extremes."""
+    """The gradient is shared evenly between equal extremes.
+
+    Where nan is the extreme: between all nan if it is that of all elements, else it is nan.
+    """
+    whole = not keepdims and len(axis) == x.aval.ndim and x.aval.dtype.category >= dtypes.FLOAT
     if not keepdims:
         g = restore_axes(g, x.aval.shape, axis)
         out = restore_axes(out, x.aval.shape, axis)
     hit = equal(x, out)
+    if whole:
+        hit = logical_or(hit, logical_and(is_nan(x), is_nan(out)))
     kept = where(hit, g, constant(0))
-    return divide(kept, sum_(hit, axis=axis, keepdims=True))  # nan where nan is the extreme
+    return divide(kept, sum_(hit, axis=axis, keepdims=True))
 
 
 amax = Reduction("amax", _extreme_vjp)

@@ -18,18 +18,16 @@ from .reduction import prod_gradient, sum_
 
 def _summed(x: Aval, *, axis: int) -> Aval:
     dtype = dtypes.int64 if x.dtype.category < dtypes.FLOAT else x.dtype
-    return aval(x.shape, dtype, x.strides if x.dense else None, x.device)
+    return aval(x.shape, dtype, None, x.device)
 
 
-def reversed_cumsum(x: Any, axis: int) -> Any:
-    """The sum of each element and those after it."""
-    if not x.aval.ndim:
-        return x
-    return flip(cumsum(flip(x, axes=(axis,)), axis=axis), axes=(axis,))
+def _running_total(x: Aval, *, axis: int, reverse: bool) -> Aval:
+    return _summed(x, axis=axis)
 
 
-cumsum = Op("cumsum", _summed, "scan.cumsum", vjp=lambda g, axis: reversed_cumsum(g, axis),
-            linear=True)  # fmt: skip
+# each element and those before it, or, with reverse, those after it
+cumsum = Op("cumsum", _running_total, "scan.cumsum", linear=True,
+            vjp=lambda g, axis, reverse: cumsum(g, axis=axis, reverse=not reverse))  # fmt: skip
 
 
 def _cumprod_vjp(g: Any, x: Any, out: Any, axis: int) -> Any:
@@ -40,7 +38,7 @@ def _cumprod_vjp(g: Any, x: Any, out: Any, axis: int) -> Any:
     if state.grad_enabled and not state.interpreters and not x.flat.all() and x.aval.ndim:
         return _cumprod_by_rows(g, x, axis)
     if state.grad_enabled:
-        return divide(reversed_cumsum(multiply(g, conj(out)), axis), conj(x))
+        return divide(cumsum(multiply(g, conj(out)), axis=axis, reverse=True), conj(x))
     return cumprod_gradient(g, conj(x), axis=axis)
 
 

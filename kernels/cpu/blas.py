@@ -12,6 +12,7 @@ import ctypes
 import functools
 import importlib.util
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,7 @@ from mindtorch.kernels import locks
 from .threads import get_num_threads
 
 _AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
+_LOADED = getattr(os, "RTLD_NOLOAD", 0) | getattr(os, "RTLD_LAZY", 0)
 _lock = locks.lock()
 _library: Any = None
 
@@ -105,6 +107,19 @@ def set_threads(count: int) -> None:
     """Let BLAS use ``count`` threads; before it is loaded the setting waits."""
     if _library is not None:
         _library.scipy_openblas_set_num_threads(count)
+
+
+def set_threads_of_packages(count: int) -> None:
+    """Let the OpenBLAS of numpy's and scipy's wheels, where they are loaded, use ``count`` threads:
+    what has no kernel of ours but theirs would spin on all cores otherwise."""
+    for package in ("numpy", "scipy"):
+        module = sys.modules.get(package)
+        folder = Path(str(module and module.__file__)).parent.parent / f"{package}.libs"
+        for path in folder.glob("libscipy_openblas*"):
+            with contextlib.suppress(OSError, AttributeError):  # not loaded, or without the name
+                loaded = ctypes.CDLL(str(path), mode=_LOADED)
+                suffix = "64_" if "openblas64" in path.name else ""
+                getattr(loaded, f"scipy_openblas_set_num_threads{suffix}")(count)
 
 
 @contextlib.contextmanager

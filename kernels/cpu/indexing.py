@@ -8,18 +8,24 @@ import numpy as np
 
 from mindtorch.kernels.chains import Step
 
-from . import elementwise
+from . import elementwise, slices
+from .half import flat
 
 
 def _checked(index: Any, size: int, axis: int) -> Any:
     """``index`` counted from the front."""
     if index.size == 0:
         return index
-    low, high = index.min(), index.max()
-    if high >= size or low < -size:
+    if _inside(index, 0, size):
+        return index
+    if not _inside(index, -size, size):
         wrong = index[(index >= size) | (index < -size)][0]
         raise IndexError(f"index {wrong} is out of bounds for dimension {axis} with size {size}")
-    return index if low >= 0 else np.where(index < 0, index + size, index)
+    return np.where(index < 0, index + size, index)
+
+
+def _inside(index: Any, low: int, high: int) -> bool:
+    return bool(slices.all_in_range(flat(index), low, high))
 
 
 def _places(x: Any, indices: Any) -> Any:
@@ -52,16 +58,18 @@ def index_put(out: Any, x: Any, value: Any, *indices: Any, accumulate: bool) -> 
         out[places] = value
         return
     if len(places) == 1 and out.ndim >= 1 and places[0].ndim:
-        add_rows(out, places[0].reshape(-1), value, places[0].shape + out.shape[1:])
+        _add_rows(out, places[0].reshape(-1), value, places[0].shape + out.shape[1:])
         return
     np.add.at(out, places, value)
 
 
-def add_rows(out: Any, rows: Any, value: Any, shape: Any) -> None:
-    """``out[rows[i]] += value[i]``, repeated rows summed: sorted, then summed by segments."""
+def _add_rows(out: Any, rows: Any, value: Any, shape: Any) -> None:
+    """``out[rows[i]] += value[i]``, in order (16-bit numbers: sorted, then summed by segments)."""
     if not rows.size or not out.size:
         return
     value = np.broadcast_to(value, shape).reshape(rows.size, -1)
+    if slices.add_slices(out, rows, value, 0):
+        return
     adding = np.logical_or if out.dtype.kind == "b" else np.add
     target = out.reshape(out.shape[0], -1)
     if not np.may_share_memory(target, out):
@@ -81,15 +89,14 @@ def _counted(
     index: Any, size: int, axis: int, error: type[Exception] = RuntimeError, prefix: str = ""
 ) -> Any:
     """``index``, all of whose numbers count from the front."""
-    if index.size and (index.min() < 0 or index.max() >= size):
+    if not _inside(index, 0, size):
         wrong = index[(index >= size) | (index < 0)][0]
         raise error(f"{prefix}index {wrong} is out of bounds for dimension {axis} with size {size}")
     return index
 
 
-def _open(x: Any, index: Any, axis: int) -> Any:
-    """A tuple of index arrays that reads ``x`` at ``index`` along ``axis``."""
-    index = _counted(index, x.shape[axis], axis)
+def _open(index: Any, axis: int) -> Any:
+    """A tuple of index arrays that names ``index`` along ``axis``."""
     places = []
     for i, n in enumerate(index.shape):
         if i == axis:
@@ -108,7 +115,10 @@ def _at_least_1d(*arrays: Any) -> Any:
 def gather(out: Any, x: Any, index: Any, *, axis: int) -> None:
     """``out[i, j] = x[index[i, j], j]`` for axis 0."""
     out, x, index = _at_least_1d(out, x, index)
-    out[...] = x[_open(x, index, axis)]
+    _counted(index, x.shape[axis], axis)
+    if slices.gather(out, x, index, axis):
+        return
+    out[...] = x[_open(index, axis)]
 
 
 def _source(source: Any, index: Any, dtype: Any) -> Any:
@@ -121,17 +131,24 @@ def scatter(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     """``out = x`` with ``out[index[i, j], j] = source[i, j]`` for axis 0."""
     out[...] = x
     target, index = _at_least_1d(out, index)
-    if index.size:
-        target[_open(target, index, axis)] = _source(source, index, out.dtype)
+    if not index.size:
+        return
+    _counted(index, target.shape[axis], axis)
+    value = _source(source, index, out.dtype)
+    if not slices.scatter(target, index, value, axis, adding=False):
+        target[_open(index, axis)] = value
 
 
 def scatter_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     """As :func:`scatter`, added."""
     out[...] = x
     target, index = _at_least_1d(out, index)
-    if index.size:
-        places = _open(target, index, axis)
-        np.add.at(target, places, _source(source, index, out.dtype))
+    if not index.size:
+        return
+    _counted(index, target.shape[axis], axis)
+    value = _source(source, index, out.dtype)
+    if not slices.scatter(target, index, value, axis, adding=True):
+        np.add.at(target, _open(index, axis), value)
 
 
 _REDUCE: dict[str, Any] = {
@@ -148,7 +165,7 @@ def scatter_reduce(
     target, index = _at_least_1d(out, index)
     if not index.size:
         return
-    places = _open(target, index, axis)
+    places = _open(_counted(index, target.shape[axis], axis), axis)
     value = _source(source, index, out.dtype)
     if not include_self:
         target[places] = _begin(out.dtype, reduce)
@@ -180,7 +197,7 @@ def index_select(out: Any, x: Any, index: Any, *, axis: int) -> None:
         out[...] = x
         return
     rows = index.reshape(-1)
-    if rows.size and (rows.min() < 0 or rows.max() >= x.shape[axis]):
+    if not _inside(rows, 0, x.shape[axis]):
         if axis != 1:
             raise IndexError("index out of range in self")
         wrong = rows[(rows < 0) | (rows >= x.shape[axis])][0]
@@ -197,14 +214,13 @@ def index_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     rows = index.reshape(-1)
     if axis == 0 and target.ndim > 1:  # torch reads whole rows by other means
         _counted(rows, target.shape[axis], axis)
-    elif rows.size and (rows.min() < 0 or rows.max() >= target.shape[axis]):
+    elif not _inside(rows, 0, target.shape[axis]):
         raise IndexError("index out of range in self")
-    moved = np.moveaxis(target, axis, 0)
-    value = np.moveaxis(source, axis, 0).astype(out.dtype, copy=False)
+    value = source.astype(out.dtype, copy=False)
     if axis == 0:
-        add_rows(target, rows, value, (rows.size, *target.shape[1:]))
-    else:
-        np.add.at(moved, rows, value)
+        _add_rows(target, rows, value, (rows.size, *target.shape[1:]))
+    elif not slices.add_slices(target, rows, value, axis):
+        np.add.at(np.moveaxis(target, axis, 0), rows, np.moveaxis(value, axis, 0))
 
 
 def index_copy(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:

@@ -21,16 +21,31 @@ def keys_of(x: Any, descending: bool) -> Any:
     """int64 with the order of ``x``, in which nan is the greatest and both zeros are equal."""
     if x.dtype.kind in "fV":
         wide: Any = np.float64 if x.dtype.itemsize == 8 else np.float32
-        bits = (x.astype(wide) + wide(0)).view(np.int64 if wide is np.float64 else np.int32)
-        keys = bits.astype(np.int64)
-        limit = np.int64(np.iinfo(bits.dtype).max)
-        keys = np.where(keys < 0, keys ^ limit if wide is np.float64 else ~(keys & limit), keys)
-        keys = np.where(np.isnan(x.astype(wide)), _SIGN, keys)
+        row = np.ascontiguousarray(x, wide).reshape(-1)
+        keys = np.empty(x.shape, np.int64)
+        word: Any = np.int64 if wide is np.float64 else np.int32
+        infinity = int(np.array(np.inf, wide).view(word))
+        limit = int(np.iinfo(word).max)
+        _float_keys(keys.reshape(-1), row.view(word), limit, infinity, descending)
+        return keys
     elif x.dtype == np.uint64:
         keys = (x ^ np.uint64(1 << 63)).view(np.int64)
     else:
         keys = x.astype(np.int64)
     return ~keys if descending else keys
+
+
+@kernel
+def _float_keys(keys: Any, bits: Any, limit: int, infinity: int, descending: bool) -> None:
+    flips = -1 if descending else 0
+    for i in range(keys.size):
+        magnitude = np.int64(bits[i]) & limit
+        key = magnitude
+        if bits[i] < 0 and magnitude != 0:
+            key = ~magnitude
+        if magnitude > infinity:
+            key = _SIGN
+        keys[i] = key ^ flips
 
 
 @kernel

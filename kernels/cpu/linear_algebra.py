@@ -6,12 +6,16 @@ name it leaves LAPACK's number for each matrix in ``info``.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
 from mindtorch.kernels.errors import LinAlgError
+
+from . import blas
+from .threads import get_num_threads
 
 _SINGULAR_INVERSE = (
     "The diagonal element {0} is zero, the inversion could not be completed because the input "
@@ -39,9 +43,16 @@ def raise_for(
 
 def lapack(name: str, x: Any) -> Any:
     """The LAPACK function for the type of ``x``."""
+    return _scipy_functions()((name,), dtype=x.dtype)[0]
+
+
+@functools.cache
+def _scipy_functions() -> Any:
+    """scipy's finder of LAPACK functions, which it loads with a BLAS that follows our threads."""
     from scipy.linalg.lapack import get_lapack_funcs
 
-    return get_lapack_funcs((name,), dtype=x.dtype)[0]
+    blas.set_threads_of_packages(get_num_threads())
+    return get_lapack_funcs
 
 
 def places(batch: tuple[int, ...], *arrays: Any) -> Iterator[tuple[Any, ...]]:

@@ -114,8 +114,8 @@ _PIECE = 65536  # elements that are worth a thread
 _BLOCK = 256  # exponentials that are added in their own type
 
 
-def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
-    """(forward, backward, all of forward) for rows of ``[rows, classes, inner]``."""
+def _statistics(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
+    """Maxima and logarithms of sums of exponentials: of a row, and of columns side by side."""
 
     @kernel
     def row_statistics(row: Any) -> tuple[Any, Any]:
@@ -148,6 +148,13 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
         for j in range(logs.size):
             logs[j] = logarithm(logs[j])
 
+    return row_statistics, column_statistics
+
+
+def _forward(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
+    """(losses of some rows, all of forward) for rows of ``[rows, classes, inner]``."""
+    row_statistics, column_statistics = _statistics(exponential, logarithm)
+
     @kernel
     def forward(
         losses: Any, shifts: Any, logs: Any, x: Any, target: Any, weight: Any, classes: int,
@@ -176,6 +183,28 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
                         spread += part * (weight[k] if weight.size else 1)
                     loss += spread * (smoothing / classes)
                 losses[place] = loss
+
+    @kernel
+    def whole(
+        loss: Any, shifts: Any, logs: Any, count: Any, x: Any, target: Any, weight: Any,
+        rows: int, classes: int, inner: int, ignored: int, smoothing: float, reduction: int,
+    ) -> int:  # fmt: skip
+        """All of :func:`cross_entropy`; the place of a class that there is not, or -1."""
+        wrong = _first_wrong(target, classes, ignored)
+        if wrong >= 0:
+            return wrong
+        losses = loss if reduction == _NONE else np.empty(target.size, x.dtype)
+        forward(
+            losses, shifts, logs, x, target, weight, classes, inner, ignored, smoothing, 0, rows
+        )
+        _reduced(loss, count, losses, target, weight, ignored, reduction)
+        return -1
+
+    return forward, whole
+
+
+def _backward(exponential: Any) -> Any:
+    """The gradient of the losses of some rows, from what :func:`_forward` left of them."""
 
     @kernel
     def row_gradient(out: Any, row: Any, shift: Any, log: Any, slope: Any) -> None:
@@ -224,23 +253,13 @@ def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
                 if t != ignored:
                     gx[(r * classes + t) * inner + j] -= own[j]
 
-    @kernel
-    def whole(
-        loss: Any, shifts: Any, logs: Any, count: Any, x: Any, target: Any, weight: Any,
-        rows: int, classes: int, inner: int, ignored: int, smoothing: float, reduction: int,
-    ) -> int:  # fmt: skip
-        """All of :func:`cross_entropy`; the place of a class that there is not, or -1."""
-        wrong = _first_wrong(target, classes, ignored)
-        if wrong >= 0:
-            return wrong
-        losses = loss if reduction == _NONE else np.empty(target.size, x.dtype)
-        forward(
-            losses, shifts, logs, x, target, weight, classes, inner, ignored, smoothing, 0, rows
-        )
-        _reduced(loss, count, losses, target, weight, ignored, reduction)
-        return -1
+    return backward
 
-    return forward, backward, whole
+
+def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
+    """(forward, backward, all of forward) with the ``exp`` and ``log`` of an element type."""
+    forward, whole = _forward(exponential, logarithm)
+    return forward, _backward(exponential), whole
 
 
 _BY_TYPE = {

@@ -19,6 +19,13 @@ def dense(layout: Any) -> bool:
     return True
 
 
+def picture(shape: Any, axis: int) -> tuple[int, int, int]:
+    """(outer, length of the axis, inner)."""
+    if not shape:
+        return 1, 1, 1
+    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
+
+
 def slice_gradient(
     out: Any, g: Any, *, shape: Any, axis: int, start: int, length: int, step: int
 ) -> None:
@@ -93,7 +100,13 @@ def flip(out: Any, x: Any, *, axes: Any) -> None:
 
 def roll(out: Any, x: Any, *, shifts: Any, axes: Any) -> None:
     """``out[(i + shift) % n] = x[i]`` along each of ``axes``."""
-    out[...] = np.roll(x, shifts, axes)
+    if len(axes) != 1 or not x.size:
+        out[...] = np.roll(x, shifts, axes)
+        return
+    target, source = np.moveaxis(out, axes[0], 0), np.moveaxis(x, axes[0], 0)
+    shift = shifts[0] % len(source)
+    target[shift:] = source[: len(source) - shift]
+    target[:shift] = source[len(source) - shift :]
 
 
 def pad(out: Any, x: Any, value: Any, *, padding: Any) -> None:

@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
+from mindtorch.kernels.compile import entry_point, kernel
+
+from .movement import dense, picture
+from .threads import parallel_for
+
+_SIDE = 256  # columns that are worked on together
+_SERIAL = 65536  # elements that one thread reads sooner than two
 
 _quiet = np.errstate(all="ignore")  # infinities and NaN are results like others
 
@@ -15,46 +25,196 @@ def _wide(x: Any) -> Any:
     return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
 
 
-@_quiet
-def cumsum(out: Any, x: Any, *, axis: int) -> None:
-    """``out[i] = x[0] + ... + x[i]`` along ``axis``."""
-    if not x.ndim:
+@kernel
+def _row(x: Any, r: int, n: int) -> Any:
+    return x[r * n : (r + 1) * n]
+
+
+@kernel
+def _row_backwards(x: Any, r: int, n: int) -> Any:
+    return x[r * n : (r + 1) * n][::-1]
+
+
+def _steps(combine: Any, identity: int, accumulator: Any, reverse: bool) -> tuple[Any, Any]:
+    """Two loops over dense arrays [outer, n, inner], from row ``first`` to ``last`` and from column
+    ``left`` to ``right``: for rows, of which four at a time hide each other's waits, and for
+    columns, a block of accumulators wide."""
+    row = _row_backwards if reverse else _row
+
+    @kernel
+    def rows(
+        out: Any, x: Any, n: int, inner: int, first: int, last: int, left: int, right: int
+    ) -> None:
+        whole = first + (last - first) // 4 * 4
+        for r in range(first, whole, 4):
+            x0, x1, x2, x3 = row(x, r, n), row(x, r + 1, n), row(x, r + 2, n), row(x, r + 3, n)
+            y0, y1, y2, y3 = (
+                row(out, r, n), row(out, r + 1, n), row(out, r + 2, n), row(out, r + 3, n)
+            )  # fmt: skip
+            a = b = c = d = accumulator(identity)
+            for i in range(n):
+                a, b = combine(a, accumulator(x0[i])), combine(b, accumulator(x1[i]))
+                c, d = combine(c, accumulator(x2[i])), combine(d, accumulator(x3[i]))
+                y0[i], y1[i], y2[i], y3[i] = a, b, c, d
+        for r in range(whole, last):
+            x0, y0 = row(x, r, n), row(out, r, n)
+            a = accumulator(identity)
+            for i in range(n):
+                a = combine(a, accumulator(x0[i]))
+                y0[i] = a
+
+    @kernel
+    def columns(
+        out: Any, x: Any, n: int, inner: int, first: int, last: int, left: int, right: int
+    ) -> None:
+        held = np.empty(_SIDE, accumulator)
+        for r in range(first, last):
+            for begin in range(left, right, _SIDE):
+                width = min(_SIDE, right - begin)
+                total = held[:width]
+                for i in range(width):
+                    total[i] = identity
+                for k in range(n):
+                    j = n - 1 - k if reverse else k
+                    start = (r * n + j) * inner + begin
+                    here, result = x[start : start + width], out[start : start + width]
+                    for i in range(width):
+                        total[i] = combine(total[i], accumulator(here[i]))
+                        result[i] = total[i]
+
+    return rows, columns
+
+
+@kernel
+def _add(a: Any, b: Any) -> Any:
+    return a + b
+
+
+@kernel
+def _multiply(a: Any, b: Any) -> Any:
+    return a * b
+
+
+@functools.cache
+def _loop(name: str, dtype: str, accumulator: str, columns: bool, reverse: bool) -> Any:
+    """The compiled loop for rows or columns of ``dtype``."""
+    combine, identity = (_add, 0) if name == "cumsum" else (_multiply, 1)
+    loop = _steps(combine, identity, getattr(np, accumulator), reverse)[columns]
+    signature = f"void({dtype}[::1], {dtype}[::1], {', '.join(['int64'] * 6)})"
+    return entry_point(loop, signature)
+
+
+def _running(name: str, dtype: str, accumulator: str, pictured: Any, reverse: bool) -> Any:
+    """``run(out, x)`` on flat arrays of the picture (outer, n, inner), over the threads."""
+    outer, n, inner = pictured
+    loop = _loop(name, dtype, accumulator, inner > 1, reverse)
+    if outer * n * inner < 2 * _SERIAL:
+        return lambda out, x: loop(out, x, n, inner, 0, outer, 0, inner)
+
+    def run(out: Any, x: Any) -> None:
+        def some_rows(first: int, last: int) -> None:
+            loop(out, x, n, inner, first, last, 0, inner)
+
+        def some_columns(left: int, right: int) -> None:
+            loop(out, x, n, inner, 0, outer, left, right)
+
+        if outer > 1:
+            parallel_for(outer, some_rows, 1 + _SERIAL // (n * inner))
+        else:
+            parallel_for(inner, some_columns, 1 + _SERIAL // n)
+
+    return run
+
+
+def _planner(name: str) -> Callable[..., Any]:
+    def plan(out_layouts: Any, in_layouts: Any, *, axis: int, **options: bool) -> Any:
+        """For dense operands of one type."""
+        out, x = out_layouts[0], in_layouts[0]
+        dtype = out.dtype.name
+        if dtype not in ("float32", "float64", "int64") or x.dtype != out.dtype:
+            return None
+        if not dense(x) or not dense(out):
+            return None
+        accumulator = "float64" if dtype == "float32" else dtype
+        reverse = options.get("reverse", False)
+        return _running(name, dtype, accumulator, picture(x.shape, axis), reverse)
+
+    return plan
+
+
+def _apply(name: str, out: Any, x: Any, axis: int, reverse: bool) -> None:
+    """Any arrays: copies in the order of the axes, of the type that is added in for numbers that
+    are stored in fewer bits."""
+    if not x.ndim or not x.size:
         out[...] = x
-    else:
-        out[...] = np.cumsum(_wide(x), axis, dtype=_accumulator(out))
+        return
+    accumulator = {"float16": "float32", "bfloat16": "float32", "complex64": "complex128",
+                   "float32": "float64"}.get(out.dtype.name, out.dtype.name)  # fmt: skip
+    work = out.dtype.name if out.dtype == np.float32 else accumulator
+    target, source = np.empty(x.shape, work), np.ascontiguousarray(x.astype(work))
+    run = _running(name, work, accumulator, picture(x.shape, axis), reverse)
+    run(target.reshape(-1), source.reshape(-1))
+    out[...] = target
+
+
+@_quiet
+def cumsum(out: Any, x: Any, *, axis: int, reverse: bool) -> None:
+    """``out[i] = x[0] + ... + x[i]`` along ``axis``; reversed, ``x[i] + ... + x[n - 1]``."""
+    _apply("cumsum", out, x, axis, reverse)
 
 
 @_quiet
 def cumprod(out: Any, x: Any, *, axis: int) -> None:
     """``out[i] = x[0] * ... * x[i]`` along ``axis``."""
-    if not x.ndim:
-        out[...] = x
-    else:
-        out[...] = np.cumprod(_wide(x), axis, dtype=_accumulator(out))
+    _apply("cumprod", out, x, axis, False)
 
 
-def _accumulator(out: Any) -> Any:
-    kinds = {"float32": np.float64, "float16": np.float32, "bfloat16": np.float32,
-             "complex64": np.complex128}  # fmt: skip
-    return kinds.get(out.dtype.name, out.dtype)
+cumsum.plan = _planner("cumsum")
+cumprod.plan = _planner("cumprod")
+
+
+@kernel
+def _products(out: Any, g: Any, x: Any, before: Any, first: int, last: int) -> None:
+    """The gradient of running products; ``before[k]`` is the product of a row's first k."""
+    n = before.size
+    kind = before.dtype.type
+    for r in range(first, last):
+        row, slope = x[r * n : (r + 1) * n], g[r * n : (r + 1) * n]
+        result = out[r * n : (r + 1) * n]
+        product = kind(1)
+        for k in range(n):
+            before[k] = product
+            product *= kind(row[k])
+        after = kind(0)
+        for k in range(n - 1, -1, -1):
+            # after: the sum over j > k of g[j] * x[k + 1] * ... * x[j]
+            after += kind(slope[k])
+            result[k] = before[k] * after
+            after *= kind(row[k])
 
 
 @_quiet
 def cumprod_gradient(out: Any, g: Any, x: Any, *, axis: int) -> None:
     """``out[i]`` = sum over k >= i of ``g[k]`` times the product of ``x[0..k]`` but ``x[i]``."""
-    if not x.ndim:
+    if not x.ndim or not x.size:
         out[...] = g
         return
     wide: Any = np.complex128 if x.dtype.kind == "c" else np.float64
-    values, slopes = np.moveaxis(x, axis, -1).astype(wide), np.moveaxis(g, axis, -1).astype(wide)
-    before = np.ones_like(values)
-    before[..., 1:] = np.cumprod(values, -1)[..., :-1]
-    target = np.moveaxis(out, axis, -1)
-    after = np.zeros(values.shape[:-1], wide)
-    for i in range(values.shape[-1] - 1, -1, -1):
-        # after: the sum over k > i of g[k] * x[i + 1] * ... * x[k]
-        target[..., i] = (before[..., i] * (slopes[..., i] + after)).astype(out.dtype)
-        after = (slopes[..., i] + after) * values[..., i]
+    work: Any = np.float32 if x.dtype == g.dtype == np.float32 else wide
+    values, slopes = (
+        np.ascontiguousarray(np.moveaxis(a, axis, -1), work).reshape(-1) for a in (x, g)
+    )
+    n = x.shape[axis]
+    target = np.empty(values.shape, work)
+    arrays = f"{np.dtype(work)}[::1], " * 3 + f"{np.dtype(wide)}[::1]"
+    run = entry_point(_products, f"void({arrays}, int64, int64)")
+
+    def some_rows(first: int, last: int) -> None:
+        run(target, slopes, values, np.empty(n, wide), first, last)
+
+    parallel_for(x.size // n, some_rows, 1 + _SERIAL // n)
+    moved = np.moveaxis(out, axis, -1)
+    moved[...] = target.reshape(moved.shape)
 
 
 @_quiet
@@ -76,15 +236,15 @@ def logcumsumexp(out: Any, x: Any, *, axis: int) -> None:
 
 def cummax(outs: Any, x: Any, *, axis: int) -> None:
     """The running maximum and the last place where it was met; nan stays."""
-    _running(outs, x, axis, np.maximum)
+    _running_extreme(outs, x, axis, np.maximum)
 
 
 def cummin(outs: Any, x: Any, *, axis: int) -> None:
     """The running minimum and the last place where it was met; nan stays."""
-    _running(outs, x, axis, np.minimum)
+    _running_extreme(outs, x, axis, np.minimum)
 
 
-def _running(outs: Any, x: Any, axis: int, extreme: Any) -> None:
+def _running_extreme(outs: Any, x: Any, axis: int, extreme: Any) -> None:
     values, indices = outs
     if not x.ndim:
         values[...] = x
@@ -122,6 +282,7 @@ def _variance(x: Any, axis: Any, correction: float, keepdims: bool) -> Any:
     centred = x - mean.astype(x.dtype)
     if centred.dtype.kind == "c":
         centred = np.abs(centred)
+    centred = np.asarray(centred)
     np.multiply(centred, centred, out=centred)
     freedom = max(count - correction, 0)
     return np.divide(centred.sum(axis, keepdims=keepdims), freedom)
@@ -134,6 +295,9 @@ def vector_norm(out: Any, x: Any, *, order: float, axis: Any, keepdims: bool) ->
     if order == 2 and len(axis) == x.ndim and x.flags.c_contiguous and x.dtype.kind == "f":
         flat = x.reshape(-1)
         out[...] = np.sqrt(np.dot(flat, flat))
+        return
+    if order == 2 and x.dtype.kind == "f":
+        out[...] = np.sqrt(np.sum(np.square(x), axis, keepdims=keepdims))
         return
     size = np.abs(x)
     if order == 2:

@@ -8,7 +8,6 @@ exponentials and their sum, and to write the result. Sums of rows are added in f
 from __future__ import annotations
 
 import functools
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,7 @@ from .bits import add_any_order, greater
 from .half import in_float32
 from .math import exp_falling, log32
 from .math_double import exp64, log64
-from .movement import dense
+from .movement import dense, picture
 from .row_sums import row_sum
 from .threads import parallel_for
 
@@ -50,8 +49,8 @@ def _product(a: Any, b: Any) -> Any:
     return result
 
 
-def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
-    """The loops with the ``exp`` and ``log`` of one element type."""
+def _row_loops(exponential: Any) -> dict[str, Any]:
+    """Loops over rows whose elements lie side by side, with the ``exp`` of an element type."""
 
     @kernel
     def exponentials_of_row(out: Any, row: Any, shift: Any) -> Any:
@@ -102,6 +101,15 @@ def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
             whole = g.dtype.type(row_sum(slope))
             for i in range(n):
                 result[i] = slope[i] - exponential(value[i]) * whole
+
+    return {
+        "softmax": softmax, "log_softmax": log_softmax, "softmax_gradient": softmax_gradient,
+        "log_softmax_gradient": log_softmax_gradient,
+    }  # fmt: skip
+
+
+def _column_loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
+    """Loops over an axis that others lie behind, a block of columns at a time."""
 
     @kernel
     def extremes(x: Any, start: int, n: int, inner: int, best: Any) -> None:
@@ -163,6 +171,12 @@ def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
                     for i in range(width):
                         result[i] = row[i] - best[i] - total[i]
 
+    return {"softmax_columns": softmax_columns, "log_softmax_columns": log_softmax_columns}
+
+
+def _column_gradients(exponential: Any) -> dict[str, Any]:
+    """The gradients of :func:`_column_loops`."""
+
     @kernel
     def softmax_gradient_columns(
         out: Any, g: Any, y: Any, outer: int, n: int, inner: int
@@ -207,25 +221,21 @@ def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
                         result[i] = slope[i] - exponential(value[i]) * total[i]
 
     return {
-        "softmax": softmax, "log_softmax": log_softmax, "softmax_gradient": softmax_gradient,
-        "log_softmax_gradient": log_softmax_gradient, "softmax_columns": softmax_columns,
-        "log_softmax_columns": log_softmax_columns,
         "softmax_gradient_columns": softmax_gradient_columns,
         "log_softmax_gradient_columns": log_softmax_gradient_columns,
-    }  # fmt: skip
+    }
+
+
+def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
+    """All loops with the ``exp`` and ``log`` of one element type."""
+    rows, columns = _row_loops(exponential), _column_loops(exponential, logarithm)
+    return {**rows, **columns, **_column_gradients(exponential)}
 
 
 _BY_TYPE = {
     np.dtype(np.float32): _loops(exp_falling, log32),
     np.dtype(np.float64): _loops(exp64, log64),
 }
-
-
-def _picture(shape: Any, axis: int) -> tuple[int, int, int]:
-    """(outer, length of the axis, inner)."""
-    if not shape:
-        return 1, 1, 1
-    return math.prod(shape[:axis]), shape[axis], math.prod(shape[axis + 1 :])
 
 
 @functools.cache
@@ -262,7 +272,7 @@ def _planner(name: str) -> Callable[..., Callable[..., None] | None]:
             return None
         if not all(x.dtype == out.dtype and dense(x) for x in in_layouts):
             return None
-        return _over_rows(name, out.dtype, *_picture(out.shape, axis))
+        return _over_rows(name, out.dtype, *picture(out.shape, axis))
 
     return plan
 
@@ -270,7 +280,7 @@ def _planner(name: str) -> Callable[..., Callable[..., None] | None]:
 def _apply(name: str, out: Any, ins: Any, axis: int) -> None:
     if out.size == 0:
         return
-    outer, n, inner = _picture(out.shape, axis)
+    outer, n, inner = picture(out.shape, axis)
     flat = [np.ascontiguousarray(x, out.dtype).reshape(-1) for x in ins]
     _over_rows(name, out.dtype, outer, n, inner)(out.reshape(-1), *flat)
 

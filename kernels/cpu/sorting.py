@@ -56,8 +56,13 @@ def median_with_index(outs: Any, x: Any, *, axis: int, keepdims: bool) -> None:
     """The lower median along ``axis`` and its place; nan where one is met."""
 
     def find(x: Any, axis: int) -> Any:
-        order = np.argsort(x, axis, kind="stable")
-        place = np.take(order, (x.shape[axis] - 1) // 2, axis)
+        middle = (x.shape[axis] - 1) // 2
+        value = np.take(np.partition(x, middle, axis), [middle], axis)
+        equal = x == value
+        earlier = middle - np.count_nonzero(x < value, axis, keepdims=True)
+        if earlier.any():  # of equal elements, the one that a stable sort puts there
+            equal &= np.cumsum(equal, axis) > earlier
+        place = np.argmax(equal, axis)
         if x.dtype.kind == "f":
             bad = np.isnan(x)
             place = np.where(bad.any(axis), np.argmax(bad, axis), place)

@@ -72,6 +72,7 @@ def set_num_threads(count: int) -> None:
     from . import blas
 
     blas.set_threads(count)
+    blas.set_threads_of_packages(count)
 
 
 def parallel_for(size: int, part: Part, smallest: int = 1) -> None:

@@ -350,7 +350,7 @@ def _numbered(mask: Any, shape: Any, limit: int) -> tuple[Any, Any]:
     whole = arrays.dense(mask.expand(shape))
     flat = Array(whole.flat, (whole.size,))
     ends = arrays.empty((whole.size,), np.int64)
-    cumsum(ends, flat, axis=0)
+    cumsum(ends, flat, axis=0, reverse=False)
     places = arrays.empty((whole.size,), np.int64)
     launch.each(_counted, whole.size, places, flat, ends, limit)
     return places.flat, ends

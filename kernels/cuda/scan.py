@@ -35,9 +35,10 @@ def _picture(x: Any, axis: int) -> tuple[int, int, int]:
 
 
 @functools.cache
-def _kernel(name: str, accumulator: Any) -> Any:
+def _kernel(name: str, accumulator: Any, reverse: bool) -> Any:
     begin, step = _STEP[name]
-    fold = f"            v = A(x[base + k * inner])\n            a = {step}\n"
+    place = "(n - 1 - k)" if reverse else "k"
+    fold = f"            v = A(x[base + {place} * inner])\n            a = {step}\n"
     source = (
         "def scan(out, x, n, inner):\n    held = cuda.shared.array(FOLDING, KIND)\n"
         "    t = cuda.threadIdx.x\n    r = cuda.blockIdx.x\n"
@@ -49,7 +50,7 @@ def _kernel(name: str, accumulator: Any) -> Any:
         f"        a = A({begin})\n        for k in range(FOLDING):\n            v = held[k]\n"
         f"            held[k] = a\n            a = {step}\n"
         "    cuda.syncthreads()\n    a = held[t]\n    for k in range(start, stop):\n"
-        f"{fold.replace('            ', '        ')}        out[base + k * inner] = a\n"
+        f"{fold.replace('            ', '        ')}        out[base + {place} * inner] = a\n"
     )
     own = mathematics(np.dtype(np.float64))
     exp, log1p = own["exp"], own["log1p"]
@@ -68,20 +69,22 @@ def _kernel(name: str, accumulator: Any) -> Any:
     return launch.from_source(source, "scan", space)
 
 
-def _scan(name: str, out: Any, x: Any, axis: int, accumulator: Any = None) -> None:
+def _scan(
+    name: str, out: Any, x: Any, axis: int, accumulator: Any = None, reverse: bool = False
+) -> None:
     if accumulator is None:
         accumulator = np.dtype(np.float64) if out.dtype.kind == "f" else out.dtype
     rows, n, inner = _picture(x, axis)
     work = out if out.dense else arrays.empty(out.shape, out.dtype)
-    launch.rows(_kernel(name, accumulator), rows, work, flat(x), n, inner)
+    launch.rows(_kernel(name, accumulator, reverse), rows, work, flat(x), n, inner)
     if work is not out:
         arrays.assign(out, work)
 
 
 @in_float32
-def cumsum(out: Any, x: Any, *, axis: int) -> None:
-    """``out[i] = x[0] + ... + x[i]`` along ``axis``."""
-    _scan("sum", out, x, axis)
+def cumsum(out: Any, x: Any, *, axis: int, reverse: bool) -> None:
+    """``out[i] = x[0] + ... + x[i]`` along ``axis``; reversed, ``x[i] + ... + x[n - 1]``."""
+    _scan("sum", out, x, axis, reverse=reverse)
 
 
 @in_float32

@@ -18,13 +18,18 @@ from . import amp as amp
 from . import common as common
 from . import communication as communication
 from . import context as context
+from . import log as log
 from . import nn as nn
 from . import ops as ops
 from . import train as train
+from . import version as version
+from ._argument_texts import TEXTS as _TEXTS
 from ._autodiff import grad as grad
 from ._autodiff import value_and_grad as value_and_grad
+from ._general import *
 from ._jit import jit as jit
 from ._jit import jit_class as jit_class
+from ._paths import offer as _offer
 from .amp import *
 from .common import Initializer as Initializer
 from .common import Parameter as Parameter
@@ -36,8 +41,13 @@ from .common import set_seed as set_seed
 from .common.dtype import *
 from .context import *
 from .train import *
+from .version import __version__ as __version__
 
-_LATER = ("dataset", "mint", "experimental")
+for _each in ("common", "communication", "graph", "nn", "ops", "train"):
+    _offer(_each)
+
+_TEXTS.add_to(globals().values())
+_LATER = ("dataset", "mint", "experimental", "mindrecord", "scipy")
 
 
 def __getattr__(name: str) -> _Any:

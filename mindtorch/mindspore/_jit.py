@@ -27,6 +27,9 @@ def jit(
     what lies between the branches is compiled. A cell is compiled in place. The arguments are
     checked and have no further effect: there is one way to compile.
 
+    Args:
+        capture_mode, jit_level, dynamic, fullgraph, backend: as MindSpore has them.
+
     Raises:
         ValueError: an argument has no such value.
     """

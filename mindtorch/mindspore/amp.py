@@ -147,7 +147,11 @@ def _times(inputs: Any, factor: float) -> Any:
 
 
 class StaticLossScaler(LossScaler):
-    """A loss scale that stays."""
+    """A loss scale that stays.
+
+    Args:
+        scale_value: the scale.
+    """
 
     def __init__(self, scale_value: float) -> None:
         if not isinstance(scale_value, (int, float)) or scale_value < 1:
@@ -167,7 +171,11 @@ class StaticLossScaler(LossScaler):
 
 class DynamicLossScaler(StaticLossScaler):
     """A scale divided by ``scale_factor`` when gradients overflow, but not below 1, and
-    multiplied by it after ``scale_window`` steps without overflow."""
+    multiplied by it after ``scale_window`` steps without overflow.
+
+    Args:
+        scale_value: the scale to begin with.
+    """
 
     def __init__(self, scale_value: float, scale_factor: int, scale_window: int) -> None:
         super().__init__(scale_value)
@@ -242,7 +250,11 @@ class FixedLossScaleManager(LossScaleManager):
 
 class DynamicLossScaleManager(LossScaleManager):
     """A scale divided by ``scale_factor`` after an overflow, never below 1, and multiplied by it
-    after ``scale_window`` steps without."""
+    after ``scale_window`` steps without.
+
+    Args:
+        init_loss_scale: the scale to begin with.
+    """
 
     def __init__(
         self, init_loss_scale: float = 2**24, scale_factor: int = 2, scale_window: int = 2000
@@ -306,6 +318,7 @@ def build_train_network(
         keep_batchnorm_fp32: whether batch normalisation computes in float32 (not at O3).
         loss_scale_manager: adapts the scale of the loss; None for none. At O2 a dynamic one when
             it is not given.
+        boost_level: "O0"; others are not available.
     """
     unknown = set(kwargs) - {"loss_scale_manager", "keep_batchnorm_fp32", "cast_model_type"}
     if unknown:

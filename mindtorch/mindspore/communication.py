@@ -102,28 +102,49 @@ def _group(name: Any) -> Any:
     return _groups[name]
 
 
+def _alone(group: Any) -> bool:
+    """Whether nothing has been started, so that a process is alone in the group of all."""
+    whole = (None, GlobalComm.WORLD_COMM_GROUP, HCCL_WORLD_COMM_GROUP, NCCL_WORLD_COMM_GROUP)
+    return group in whole and not is_initialized()
+
+
 def get_rank(group: str | None = None) -> int:
-    """This process's place in the group."""
+    """This process's place in the group; 0 where there is only this one."""
+    if _alone(group):
+        return 0
     return int(_distributed().get_rank(_group(group)))
 
 
 def get_group_size(group: str | None = None) -> int:
-    """The number of processes in the group."""
+    """The number of processes in the group; 1 where there is only this one."""
+    if _alone(group):
+        return 1
     return int(_distributed().get_world_size(_group(group)))
 
 
 def get_local_rank(group: str | None = None) -> int:
-    """This process's place among those of its machine."""
+    """This process's place among those of its machine.
+
+    Args:
+        group: its name.
+    """
     return int(os.environ.get("LOCAL_RANK", get_rank(group)))
 
 
 def get_local_rank_size(group: str | None = None) -> int:
-    """The number of processes on this machine."""
+    """The number of processes on this machine.
+
+    Args:
+        group: its name.
+    """
     return int(os.environ.get("LOCAL_WORLD_SIZE", get_group_size(group)))
 
 
 def create_group(group: str, rank_ids: list[int]) -> None:
     """Name a group of processes; every process calls it.
+
+    Args:
+        rank_ids: numbers among all.
 
     Raises:
         ValueError: the name is taken.
@@ -141,7 +162,11 @@ def destroy_group(group: str) -> None:
 
 
 def all_reduced(tensor: Any, group: Any = None, op: str = "sum") -> Any:
-    """A new tensor: the sum ("prod", "max", "min") over the processes of the group."""
+    """A new tensor: the sum ("prod", "max", "min") over the processes of the group.
+
+    Args:
+        op: one of these names.
+    """
     distributed = _distributed()
     result = tensor.detach().clone()
     distributed.all_reduce(result, getattr(distributed.ReduceOp, op.upper()), _group(group))

@@ -94,6 +94,9 @@ def set_context(**kwargs: Any) -> None:
 def get_context(attr_key: str) -> Any:
     """A setting of :func:`set_context`.
 
+    Args:
+        attr_key: the setting's name.
+
     Raises:
         ValueError: nothing by that name was set.
     """
@@ -105,7 +108,12 @@ def get_context(attr_key: str) -> Any:
 
 
 def set_device(device_target: str, device_id: int | None = None) -> None:
-    """The device that tensors are on: "CPU"."""
+    """The device that tensors are on: "CPU".
+
+    Args:
+        device_target: "CPU".
+        device_id: 0.
+    """
     set_context(device_target=device_target, device_id=device_id or 0)
 
 
@@ -155,7 +163,11 @@ def set_auto_parallel_context(**kwargs: Any) -> None:
 
 
 def get_auto_parallel_context(attr_key: str) -> Any:
-    """A setting of :func:`set_auto_parallel_context`."""
+    """A setting of :func:`set_auto_parallel_context`.
+
+    Args:
+        attr_key: the setting's name.
+    """
     if attr_key not in _parallel:
         raise ValueError(f"get_auto_parallel_context() does not know {attr_key!r}")
     return _parallel[attr_key]

@@ -25,6 +25,7 @@ from mindtorch.engine.dtypes import uint64 as uint64
 from mindtorch.engine.graph import always as _always
 
 from . import version as version
+from ._argument_texts import TEXTS as _TEXTS
 from ._autocast import NAMESPACE as _AUTOCAST_POLICIES
 from ._autocast import cast_whole as _cast_whole
 from ._constants import e as e
@@ -82,6 +83,9 @@ _load_functions()
 _cast_whole(FUNCTIONS, _AUTOCAST_POLICIES)
 _cast_whole(METHODS, _AUTOCAST_POLICIES)
 _attach_methods(METHODS | _REMOVED)
+_TEXTS.add_to({*FUNCTIONS.values(), *METHODS.values()})
+for _part in Tensor.__mro__:
+    _TEXTS.add_to(vars(_part).values())
 globals().update({name: entry for name, entry in FUNCTIONS.items() if name not in globals()})
 
 from . import _legacy_types  # noqa: E402
@@ -208,6 +212,7 @@ def __getattr__(name: str) -> Any:
     elif name in _LAZY_NAMES:
         module = importlib.import_module(f"{__package__}.{_LAZY_NAMES[name]}")
         value = globals()[name] = getattr(module, name)
+        _TEXTS.add_to([value])
         return value
     elif name == "torch":  # PyTorch's namespace holds itself, and annotations name it so
         return importlib.import_module(__package__)

@@ -146,17 +146,29 @@ def _as_common(a: Any, b: Any, chosen: Any) -> Any:
 
 
 def sym_max(a: Any, b: Any) -> Any:
-    """The larger number; a float where one of them is."""
+    """The larger number; a float where one of them is.
+
+    Args:
+        b: the second number.
+    """
     return _as_common(a, b, max(a, b))
 
 
 def sym_min(a: Any, b: Any) -> Any:
-    """The smaller number; a float where one of them is."""
+    """The smaller number; a float where one of them is.
+
+    Args:
+        b: the second number.
+    """
     return _as_common(a, b, min(a, b))
 
 
 def sym_sum(args: Sequence[Any], *rest: Any) -> Any:
-    """The sum of the numbers, given as one list or one by one."""
+    """The sum of the numbers, given as one list or one by one.
+
+    Args:
+        rest: further numbers.
+    """
     return sum((args, *rest) if rest else args)
 
 

@@ -61,7 +61,11 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> A
 
 @with_out
 def lu(A: Any, *, pivot: bool = True) -> Any:  # noqa: N803
-    """``P``, ``L`` and ``U`` with ``A = P L U``."""
+    """``P``, ``L`` and ``U`` with ``A = P L U``.
+
+    Args:
+        pivot: exchange rows.
+    """
     packed, pivots, _ = _factored(A, pivot, "linalg.lu", "")
     return return_types.linalg_lu(*unpacked(packed, pivots))
 
@@ -78,7 +82,13 @@ def unpacked(packed: Any, pivots: Any) -> tuple[Any, Any, Any]:
 def lu_solve(
     LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False  # noqa: N803
 ) -> Any:
-    """``X`` with ``A X = B`` (``X A = B``, ``A^H X = B``, ``X A^H = B``) from A's factors."""
+    """``X`` with ``A X = B`` (``X A = B``, ``A^H X = B``, ``X A^H = B``) from A's factors.
+
+    Args:
+        LU: the factors in one matrix, as :func:`lu_factor` returns them.
+        left: solve ``A X = B``, otherwise ``X A = B``.
+        adjoint: with the adjoint of A.
+    """
     ops.check_same_scalar("linalg.lu_solve", LU.aval, B.aval, "LU and B")
     if pivots.aval.dtype.name != "int32":
         raise RuntimeError(
@@ -139,7 +149,11 @@ def ldl_factor_ex(A: Any, *, hermitian: bool = False, check_errors: bool = False
 
 @with_out
 def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Any:  # noqa: N803
-    """``X`` with ``A X = B`` from the factors of :func:`ldl_factor`."""
+    """``X`` with ``A X = B`` from the factors of :func:`ldl_factor`.
+
+    Args:
+        LD: the factor, as :func:`ldl_factor` returns it.
+    """
     ops.check_square("torch.linalg.ldl_solve", LD.aval)
     _check_right_side("torch.linalg.ldl_solve", LD, B, True)
     if pivots.aval.shape != LD.aval.shape[:-1]:
@@ -165,7 +179,11 @@ def ldl_solve(LD: Any, pivots: Any, B: Any, *, hermitian: bool = False) -> Any: 
 
 @with_out
 def qr(A: Any, mode: str = "reduced") -> Any:  # noqa: N803
-    """``Q`` with orthonormal columns and upper triangular ``R``, ``Q R = A``."""
+    """``Q`` with orthonormal columns and upper triangular ``R``, ``Q R = A``.
+
+    Args:
+        mode: "reduced", "complete" for a square Q, or "r" for R only.
+    """
     if mode not in ("reduced", "complete", "r"):
         raise RuntimeError(
             f"qr received unrecognized mode '{mode}' but expected one of 'reduced' (default), "
@@ -255,7 +273,12 @@ def _check_driver(driver: str | None) -> None:
 
 @with_out
 def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any:  # noqa: N803
-    """``U``, singular values, ``V^H``."""
+    """``U``, singular values, ``V^H``.
+
+    Args:
+        full_matrices: square U and V.
+        driver: which LAPACK routine; here there is one.
+    """
     _check_driver(driver)
     factors.check_matrix("linalg.svd", A.aval)
     return return_types.linalg_svd(
@@ -265,7 +288,11 @@ def svd(A: Any, full_matrices: bool = True, *, driver: str | None = None) -> Any
 
 @with_out
 def svdvals(A: Any, *, driver: str | None = None) -> Any:  # noqa: N803
-    """The singular values."""
+    """The singular values.
+
+    Args:
+        driver: which LAPACK routine; here there is one.
+    """
     _check_driver(driver)
     factors.check_matrix("linalg.svd", A.aval)
     return factors.svd_values(A)

@@ -21,7 +21,11 @@ from ._registry import with_out
 def vector_norm(
     x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None  # noqa: A002
 ) -> Any:
-    """The vector norm of order ``ord``: ``sum(abs(x) ** ord) ** (1 / ord)``."""
+    """The vector norm of order ``ord``: ``sum(abs(x) ** ord) ** (1 / ord)``.
+
+    Args:
+        dtype: the type that the input is cast to first.
+    """
     from .functions.reduction import vector_norm as compute
 
     return compute(x, ord, dim, keepdim, dtype=dtype)
@@ -71,7 +75,12 @@ def matrix_norm(
     *,
     dtype: Any = None,
 ) -> Any:
-    """The norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf."""
+    """The norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf.
+
+    Args:
+        ord: one of these.
+        dtype: the type that ``A`` is cast to first.
+    """
     from .functions.reduction import _typed
     from .functions.reduction import vector_norm as vector
 
@@ -113,7 +122,11 @@ def norm(
     *,
     dtype: Any = None,
 ) -> Any:
-    """A vector norm, or a matrix norm where two axes are meant and ``ord`` is given."""
+    """A vector norm, or a matrix norm where two axes are meant and ``ord`` is given.
+
+    Args:
+        dtype: the type that the input is cast to first.
+    """
     axes = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
     if isinstance(ord, str):
         if axes is not None and len(axes) != 2:

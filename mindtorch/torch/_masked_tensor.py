@@ -38,6 +38,7 @@ def _check(data: Any, mask: Any) -> None:
 
 
 def warn_of_prototype() -> None:
+    """Warn once that masked tensors may change, as torch does."""
     warnings.warn(
         "The PyTorch API of MaskedTensors is in prototype stage and will change in the near "
         "future. Please open a Github issue for features requests and see our documentation on "

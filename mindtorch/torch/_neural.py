@@ -136,7 +136,11 @@ def rrelu(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,  # noqa: A002
     generator: Any = None,
 ) -> Any:  # fmt: skip
-    """``x`` where positive, else ``x`` times a slope drawn between ``lower`` and ``upper``."""
+    """``x`` where positive, else ``x`` times a slope drawn between ``lower`` and ``upper``.
+
+    Args:
+        training: whether the slope is drawn; otherwise it is the mean of both bounds.
+    """
     _without_generator("rrelu", generator)
     return F.rrelu(input, lower, upper, training)
 
@@ -145,7 +149,11 @@ def rrelu_(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False,  # noqa: A002
     generator: Any = None,
 ) -> Any:  # fmt: skip
-    """:func:`rrelu`, in place."""
+    """:func:`rrelu`, in place.
+
+    Args:
+        lower, upper, training: as there.
+    """
     _without_generator("rrelu_", generator)
     return F.rrelu_(input, lower, upper, training)
 
@@ -171,7 +179,11 @@ def adaptive_max_pool1d(input: Any, output_size: Any) -> Any:  # noqa: A002
 def grid_sampler(
     input: Any, grid: Any, interpolation_mode: int, padding_mode: int, align_corners: bool  # noqa: A002
 ) -> Any:
-    """:func:`torch.nn.functional.grid_sample` with its modes as numbers."""
+    """:func:`torch.nn.functional.grid_sample` with its modes as numbers.
+
+    Args:
+        grid: (N, H, W, 2) or (N, D, H, W, 3), places between -1 and 1, x first.
+    """
     return F.grid_sample(
         input, grid, _MODES[interpolation_mode], _PADDINGS[padding_mode], align_corners
     )
@@ -181,14 +193,24 @@ grid_sampler_2d = grid_sampler_3d = grid_sampler
 
 
 def affine_grid_generator(theta: Any, size: Any, align_corners: bool) -> Any:
-    """The sampling grid of the affine maps ``theta``."""
+    """The sampling grid of the affine maps ``theta``.
+
+    Args:
+        size: (N, C, H, W) or (N, C, D, H, W) of the result that is sampled with it.
+    """
     return F.affine_grid(theta, size, align_corners)
 
 
 def binary_cross_entropy_with_logits(
     input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: int = 0  # noqa: A002
 ) -> Any:
-    """``-(y log(s) + (1 - y) log(1 - s))`` of ``s = sigmoid(x)``."""
+    """``-(y log(s) + (1 - y) log(1 - s))`` of ``s = sigmoid(x)``.
+
+    Args:
+        target: y, as large as ``input``.
+        weight: a factor for each element.
+        pos_weight: a factor of the first term, for each class.
+    """
     return F.binary_cross_entropy_with_logits(
         input, target, weight, reduction=_reduction(reduction), pos_weight=pos_weight
     )
@@ -211,7 +233,11 @@ def hinge_embedding_loss(
 
 
 def kl_div(input: Any, target: Any, reduction: int = 0, *, log_target: bool = False) -> Any:  # noqa: A002
-    """``target (log(target) - input)``; reduction 1 divides by the number of elements."""
+    """``target (log(target) - input)``; reduction 1 divides by the number of elements.
+
+    Args:
+        log_target: targets are logarithms, too.
+    """
     total = F.kl_div(input, target, reduction="none", log_target=log_target)
     return {"none": lambda: total, "mean": total.mean, "sum": total.sum}[_reduction(reduction)]()
 
@@ -228,7 +254,13 @@ def margin_ranking_loss(
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool, full: bool, eps: float, reduction: int  # noqa: A002
 ) -> Any:
-    """The negative log-likelihood of counts ``target`` under Poisson rates."""
+    """The negative log-likelihood of counts ``target`` under Poisson rates.
+
+    Args:
+        log_input: the rates are ``exp(input)``; otherwise the input itself.
+        full: add Stirling's approximation of ``log(target!)``.
+        eps: added to the rates before the logarithm.
+    """
     return F.poisson_nll_loss(
         input, target, log_input, full, eps=eps, reduction=_reduction(reduction)
     )
@@ -238,7 +270,13 @@ def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: float = 2.0,
     eps: float = 1e-6, swap: bool = False, reduction: int = 0,
 ) -> Any:  # fmt: skip
-    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``."""
+    """``max(0, d(anchor, positive) - d(anchor, negative) + margin)``.
+
+    Args:
+        p: the order of the norm d.
+        eps: added to differences.
+        swap: take the distance of positive and negative, where it is less than that of the anchor.
+    """
     return F.triplet_margin_loss(
         anchor, positive, negative, margin, p, eps, swap, reduction=_reduction(reduction)
     )
@@ -248,7 +286,14 @@ def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
     reduction: int = 0, zero_infinity: bool = False,
 ) -> Any:  # fmt: skip
-    """-log of the probability of the targets, summed over all alignments with the steps."""
+    """-log of the probability of the targets, summed over all alignments with the steps.
+
+    Args:
+        log_probs: (time, batch, classes).
+        input_lengths, target_lengths: of each sample.
+        blank: the class that stands for nothing.
+        zero_infinity: 0 in place of an infinite loss.
+    """
     return F.ctc_loss(
         log_probs, targets, input_lengths, target_lengths, blank, _reduction(reduction),
         zero_infinity,

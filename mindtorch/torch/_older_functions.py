@@ -24,7 +24,11 @@ _MODES = ("sum", "mean", "max")
 
 
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Any:  # noqa: N803
-    """The powers ``N - 1, ..., 1, 0`` (or ``0, 1, ...``) of each element of a vector, in rows."""
+    """The powers ``N - 1, ..., 1, 0`` (or ``0, 1, ...``) of each element of a vector, in rows.
+
+    Args:
+        increasing: begin with the power 0.
+    """
     if x.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     if N is not None and N < 0:
@@ -68,7 +72,11 @@ dsmm = spmm
 
 
 def smm(input: Any, mat: Any) -> Any:  # noqa: A002
-    """The product of a sparse and a dense matrix, as a sparse matrix."""
+    """The product of a sparse and a dense matrix, as a sparse matrix.
+
+    Args:
+        mat: the dense matrix.
+    """
     return spmm(input, mat).to_sparse()
 
 
@@ -181,13 +189,21 @@ def _convolution(
 
 
 def conv_tbc(input: Any, weight: Any, bias: Any, pad: int = 0) -> Any:  # noqa: A002
-    """A convolution over time: input (time, batch, in), weight (width, in, out)."""
+    """A convolution over time: input (time, batch, in), weight (width, in, out).
+
+    Args:
+        pad: zeros added at both ends of the time.
+    """
     found = F.conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, padding=pad)
     return found.permute(2, 0, 1)
 
 
 def native_channel_shuffle(input: Any, groups: int) -> Any:  # noqa: A002
-    """:func:`torch.channel_shuffle`."""
+    """:func:`torch.channel_shuffle`.
+
+    Args:
+        groups: into how many parts the channels are divided.
+    """
     return F.channel_shuffle(input, groups)
 
 
@@ -199,6 +215,10 @@ def embedding_bag(
     """(the sum 0, mean 1 or maximum 2 of the rows of each bag, bag of each index, sizes, empty).
 
     The last of the four, the rows of the maxima, is left empty.
+
+    Args:
+        mode: 0, 1 or 2.
+        weight: the table.
     """
     found = F.embedding_bag(
         indices, weight, offsets, None, 2.0, scale_grad_by_freq, _MODES[mode], sparse,
@@ -213,7 +233,11 @@ def embedding_bag(
 
 
 def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: float) -> Any:  # noqa: A002
-    """Scale the rows that ``indices`` name to norms of at most ``max_norm``, in place."""
+    """Scale the rows that ``indices`` name to norms of at most ``max_norm``, in place.
+
+    Args:
+        norm_type: the order of the norm.
+    """
     from .autograd.grad_mode import no_grad
 
     with no_grad():
@@ -241,6 +265,9 @@ def from_file(
 
     Args:
         shared: writes go to the file, which is made or lengthened as needed.
+        filename: of an existing file; with ``shared`` it is made where it is missing.
+        dtype: of the elements.
+        requires_grad: whether autograd follows the result.
     """
     from .storage import UntypedStorage
 

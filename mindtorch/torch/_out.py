@@ -24,6 +24,7 @@ from ._out_rules import (
     TYPE_TEXTS,
     UNTRACKED,
 )
+from ._signatures import wrong_call
 
 _NUMPY_NAMES = {
     "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
@@ -75,7 +76,13 @@ def add_out(
     def variant(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         if synonyms and kwargs:
             kwargs = {synonyms.get(given, given): value for given, value in kwargs.items()}
-        result = body(*args, **kwargs)
+        try:
+            result = body(*args, **kwargs)
+        except Exception:
+            wrong = wrong_call(name, args, kwargs)
+            if wrong is None:
+                raise
+            raise wrong from None
         if out is None:
             return result
         if type(result) is tuple or hasattr(result, "_fields"):

@@ -18,6 +18,7 @@ from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Tensor
 
 from . import _types, _utils
+from ._adapter import cast_to_adapter_tensor
 from ._types import Size, layout, memory_format
 from .storage import LEGACY_CLASSES, TypedStorage, UntypedStorage
 
@@ -205,6 +206,8 @@ def tensor_reducer(cls: type) -> Any:
     """How instances of ``cls`` are taken apart; None leaves it to pickle."""
     if not issubclass(cls, Tensor):
         return None
+    if isinstance(getattr(cls, "result_type", None), type):  # MindSpore's are saved as torch's
+        return lambda tensor: _utils.reduce_tensor(cast_to_adapter_tensor(tensor.value()))
     for base in cls.__mro__:
         if "__reduce_ex__" in vars(base):
             custom = not _is_ours(base) and base is not object

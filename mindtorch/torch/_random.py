@@ -54,7 +54,11 @@ default_generator = _adopt(engine.default_generator)
 
 
 def manual_seed(seed: Any) -> Generator:
-    """Seed the default generator, and return it."""
+    """Seed the default generator, and return it.
+
+    Args:
+        seed: a whole number of 64 bits.
+    """
     return default_generator.manual_seed(int(seed))  # type: ignore[return-value]
 
 
@@ -74,7 +78,11 @@ def get_rng_state() -> Any:
 
 
 def set_rng_state(new_state: Any) -> None:
-    """Put the default generator into a state that ``get_rng_state`` gave: a uint8 tensor."""
+    """Put the default generator into a state that ``get_rng_state`` gave: a uint8 tensor.
+
+    Args:
+        new_state: that state.
+    """
     default_generator.set_state(new_state)
 
 
@@ -82,7 +90,12 @@ def set_rng_state(new_state: Any) -> None:
 def fork_rng(
     devices: Any = None, enabled: bool = True, device_type: str = "cuda", **options: Any
 ) -> Iterator[None]:
-    """Restore the default generator's state at the end of the block."""
+    """Restore the default generator's state at the end of the block.
+
+    Args:
+        devices, device_type, options: of no effect; it is the CPU's generator that is restored.
+        enabled: otherwise nothing is done.
+    """
     if not enabled:
         yield
         return

@@ -19,6 +19,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
 
 from ._out import add_out, store_out, synonyms_of, with_out
+from ._signatures import as_method, wrong_call
 
 __all__ = [
     "FUNCTIONS", "METHODS", "answered_by", "binary", "binary_function", "check_numbers",
@@ -29,6 +30,10 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 _NUMBERS = (float, int, bool, complex)
 _SCALARS = (*_NUMBERS, np.generic)
+# so short that a frame to catch exceptions in would be felt: their errors are their own
+_BARE = {
+    "clone", "contiguous", "expand", "flatten", "permute", "reshape", "t", "view",
+}  # fmt: skip
 
 
 def function(
@@ -63,7 +68,7 @@ def function(
             if namespace:
                 FUNCTIONS[each] = final
             if method:
-                METHODS[each] = final
+                METHODS[each] = final if each in _BARE else as_method(body, each, synonyms)
             if in_place:
                 METHODS[each + "_"] = _in_place_variant(plain, each + "_")
                 FUNCTIONS.setdefault(each + "_", METHODS[each + "_"])
@@ -106,7 +111,13 @@ def _in_place_variant(body: Callable[..., Any], name: str) -> Callable[..., Any]
         given = self
         if state.grad_enabled and any(map(_is_tracked, (self, *args, *kwargs.values()))):
             given = movement.clone(self)  # its elements may be kept, and are about to change
-        return write_result(self, body(given, *args, **kwargs))
+        try:
+            return write_result(self, body(given, *args, **kwargs))
+        except Exception:
+            wrong = wrong_call(name, args, kwargs, method=True)
+            if wrong is None:
+                raise
+            raise wrong from None
 
     variant.__name__ = variant.__qualname__ = name
     return variant
@@ -142,7 +153,8 @@ def operand(value: Any, name: str, position: str, dtype_name: str = "Tensor") ->
     try:
         return constant(value)
     except TypeError:
-        raise TypeError(
+        wrong = wrong_call(name, (value,), {}, method=True) if name.endswith("_") else None
+        raise wrong or TypeError(
             f"{name}(): argument '{position}'{' (position 2)' if position == 'other' else ''} must "
             f"be {dtype_name}, not {type(value).__name__}"
         ) from None
@@ -163,7 +175,7 @@ def _given(name: str, word: str, value: Any, by_numpys_name: Any) -> Any:
 _UNARY_TEXT = """Of each element x: {0}.
 
 Args:
-    input: a tensor.
+    input: a tensor; ``x``, by numpy's name.
     out: a tensor for the result.
 
 Raises:
@@ -174,7 +186,7 @@ _BINARY_TEXT = """Of elements x of ``input`` and y of ``other``: {0}.
 Shapes are broadcast together, types promoted.
 
 Args:
-    input, other: {1}.
+    input, other: {1}; ``x1``, ``x2``, by numpy's names.
     out: a tensor for the result.
 
 Raises:
@@ -231,53 +243,38 @@ def elementwise(
 
 
 def check_numbers(
-    name: str, numbers: str, first: Any, second: Any, word: str = "other", left_out: bool = False
+    name: str, numbers: str, first: Any, second: Any, method: bool = False
 ) -> None:
     """TypeError, as torch words it, where an argument may not be what it is.
 
     Args:
         numbers: as :func:`binary` has it.
-        word: what the second argument is called.
-        left_out: the form with a number on the left takes ``out`` too.
+        method: ``first`` is the tensor whose method was called.
     """
     given = [isinstance(x, EngineTensor) for x in (first, second)]
-    if numbers in ("none", "both"):
-        for x, tensor, each, place in zip(
-            (first, second), given, ("input", word), (1, 2), strict=True
-        ):
-            if not tensor and (numbers == "none" or not isinstance(x, _SCALARS)):
-                raise TypeError(
-                    f"{name}(): argument '{each}' (position {place}) must be Tensor, not "
-                    f"{type(x).__name__}"
-                )
+    known = [t or isinstance(x, _SCALARS) for x, t in zip((first, second), given, strict=True)]
+    allowed = {
+        "none": all(given), "both": True, "one": any(given), "other": given[0],
+    }  # fmt: skip
+    if all(known) and allowed[numbers]:
         return
-    known = all(t or isinstance(x, _SCALARS) for x, t in zip((first, second), given, strict=True))
-    if known and (given[0] or (numbers == "one" and given[1])):
-        return
-    kinds = ", ".join(
-        "Tensor" if t else type(x).__name__ for x, t in zip((first, second), given, strict=True)
-    )
-    forms = [f"(Tensor input, Tensor {word}, *, Tensor out = None)"]
-    if numbers == "one" and left_out:
-        forms.append(f"(Number self, Tensor {word}, *, Tensor out = None)")
-    elif numbers == "one":
-        marked = ", ".join(f"!{kind}!" for kind in kinds.split(", "))
-        forms.append(
-            f"(Number self, Tensor {word})\n      didn't match because some of the arguments have "
-            f"invalid types: ({marked})"
-        )
-    forms.append(f"(Tensor input, Number {word}, *, Tensor out = None)")
-    lines = "".join(f" * {form}\n" for form in forms)
+    wrong = wrong_call(name, (second,) if method else (first, second), {}, method)
+    if wrong is not None:
+        raise wrong
+    place, x = next((i, x) for i, x in enumerate((first, second)) if not given[i])
     raise TypeError(
-        f"{name}() received an invalid combination of arguments - got ({kinds}), but expected one "
-        f"of:\n{lines}"
+        f"{name}(): argument '{('input', 'other')[place]}' (position {place + 1 - method}) must be "
+        f"Tensor, not {type(x).__name__}"
     )
 
 
 def binary_function(
-    name: str, op: Op, formula: str, numbers: str = "both", left_out: bool = False
+    name: str, op: Op, formula: str, numbers: str = "both", method: bool = False
 ) -> Callable[..., Any]:
-    """``name(input, other, *, out=None)`` for a two-input elementwise op; see ``binary``."""
+    """``name(input, other, *, out=None)`` for a two-input elementwise op; see ``binary``.
+
+    ``method``: its errors count the arguments as those of a tensor's method.
+    """
     call = fast_binary(op)
 
     def body(
@@ -287,7 +284,7 @@ def binary_function(
         if not isinstance(other, EngineTensor) or not isinstance(input, EngineTensor):
             input = _given(name, "input", input, x1)  # noqa: A001
             other = _given(name, "other", other, x2)
-            check_numbers(name, numbers, input, other, left_out=left_out)
+            check_numbers(name, numbers, input, other, method)
             input, other = of_numbers(input, other)  # noqa: A001
             input = operand(input, name, "input")  # noqa: A001
             other = operand(other, name, "other")
@@ -307,21 +304,24 @@ def binary(
     aliases: tuple[str, ...] = (),
     in_place: bool = True,
     numbers: str = "both",
-    left_out: bool = False,
 ) -> Callable[..., Any]:
     """Register a two-input elementwise op.
 
     Args:
         formula: what is computed of elements x and y, for the docstring.
         numbers: which input may be a number: "none", "other", "one" of them, or "both".
-        left_out: as :func:`check_numbers` has it.
     """
-    body = binary_function(name, op, formula, numbers, left_out)
+    body = binary_function(name, op, formula, numbers)
 
     def variant(self: Any, other: Any) -> Any:
-        return inplace.apply_in_place(op, self, self, operand(other, name + "_", "other"))
+        if not isinstance(other, EngineTensor):
+            check_numbers(name + "_", numbers, self, other, method=True)
+            other = operand(other, name + "_", "other")
+        return inplace.apply_in_place(op, self, self, other)
 
-    _publish(body, variant, name, aliases, in_place, True)
+    _publish(body, variant, name, aliases, in_place, False)
+    for each in (name, *aliases):
+        METHODS[each] = binary_function(name, op, formula, numbers, method=True)
     return body
 
 
@@ -329,7 +329,8 @@ def _publish(
     body: Any, variant: Any, name: str, aliases: tuple[str, ...], in_place: bool, method: bool
 ) -> None:
     variant.__name__ = variant.__qualname__ = name + "_"
-    variant.__doc__ = f":func:`{name}`, written over the tensor; its type stays."
+    second = "" if variant.__code__.co_argcount == 1 else " and ``other``"
+    variant.__doc__ = f":func:`{name}` of the tensor{second}, written over it; its type stays."
     for each in (name, *aliases):
         FUNCTIONS[each] = body
         if method:

@@ -8,7 +8,12 @@ from ._arguments import as_device
 
 
 class Stream:
-    """The CPU's only stream."""
+    """The CPU's only stream.
+
+    Args:
+        device: None or the CPU.
+        priority: of no effect.
+    """
 
     def __init__(self, device: Any = None, *, priority: int = 0) -> None:
         self.device = as_device("cpu" if device is None else device)
@@ -49,7 +54,12 @@ class Stream:
 
 
 class Event:
-    """A moment on a stream; the CPU has no such moments, and recording one says so."""
+    """A moment on a stream; the CPU has no such moments, and recording one says so.
+
+    Args:
+        device: None or the CPU.
+        enable_timing, blocking, interprocess: of no effect.
+    """
 
     def __init__(
         self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False,

@@ -28,6 +28,7 @@ from mindtorch.engine.tensor import (
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ._arguments import as_device, as_shape
+from ._dual import current
 from ._tensor_conversion import Conversions
 from ._tensor_description import Description
 from ._tensor_gradient import Gradients
@@ -55,8 +56,8 @@ class TensorMeta(type):
             import importlib
 
             functions = importlib.import_module("mindtorch.torch._torch_function")
-            if functions.handler_of(cls) is not None:
-                functions.install()
+            if not cls.__module__.startswith("torchvision."):  # whose classes may stay unused
+                functions.needed_by(cls)
 
     def __repr__(cls) -> str:
         module = cls.__module__.removeprefix("mindtorch.").removesuffix("._tensor")
@@ -110,6 +111,10 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
     @staticmethod
     def _make_subclass(cls: Any, data: Any, requires_grad: bool = False) -> Any:
         """A tensor of class ``cls`` over the memory of ``data``, without history."""
+        if cls.__module__.startswith("torchvision."):
+            from ._torch_function import needed_by
+
+            needed_by(cls)
         result = object.__new__(cls)
         result.flat, result.aval, result._node = data.flat, data.aval, None
         result._storage = data._shared
@@ -177,6 +182,10 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
             return vmap.shown(self)
         device = self.aval.device
         node = tape.node_of(self)
+        level = current()
+        tangent = None if level is None else level.tangent_of(self)
+        if tangent is not None and not level.followed(self):
+            node = None
         leaf = node is None or type(node) is tape.AccumulateGrad
         contents = self.detach().array() if device.type != "meta" else None
         ours = type(self).__module__.startswith("mindtorch.")
@@ -188,6 +197,7 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
             device=None if device is cpu else str(device),
             requires_grad=node is not None,
             grad_fn=None if leaf else node.name(),  # type: ignore[union-attr]
+            tangent=None if tangent is None else repr(tangent),
             contents=tensor_contents,
             class_name="tensor" if ours else type(self).__name__,
         )

@@ -152,6 +152,9 @@ class Conversions(EngineTensor):
 
     def numpy(self, *, force: bool = False) -> Any:
         """An array that shares the tensor's memory; under ``no_grad`` also of one with a gradient.
+
+        Args:
+            force: first detach it and move it to the CPU.
         """
         if force:
             return opened(self.detach().cpu())

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import inplace
+from mindtorch.engine import dtypes, inplace
 from mindtorch.engine.core import fast_binary, fast_unary
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -100,6 +100,8 @@ class Operators(EngineTensor):
         return pointwise.negative(self)
 
     def __pos__(self) -> Any:
+        if self.aval.dtype is dtypes.bool_:
+            raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
         return self
 
     def __abs__(self) -> Any:

@@ -11,9 +11,10 @@ from mindtorch.engine import inplace
 from mindtorch.engine.aval import aval, broadcast_shapes, contiguous_strides
 from mindtorch.engine.device import cpu, empty_on
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import check_made_here, from_array, make, typed_buffer
+from mindtorch.engine.tensor import capturing, check_made_here, from_array, make, typed_buffer
 
 from ._arguments import as_shape, check_value
+from ._signatures import wrong_call
 from ._tensor_conversion import python_number
 from ._tensor_operators import NUMBERS
 from ._types import contiguous_format
@@ -26,12 +27,12 @@ class Writing(EngineTensor):
 
     def copy_(self, other: Any, non_blocking: bool = False) -> Any:
         """Overwrite the elements with those of ``other``, broadcast and cast."""
+        if non_blocking.__class__ is not bool:
+            raise wrong_call("copy_", (other, non_blocking), {}, True) or TypeError("copy_()")
         if not isinstance(other, EngineTensor):
             if type(other) in NUMBERS:
                 return self.fill_(other)
-            raise TypeError(
-                f"copy_(): argument 'other' (position 1) must be Tensor, not {type(other).__name__}"
-            )
+            raise wrong_call("copy_", (other,), {}, True) or TypeError("copy_()")
         if other.aval.shape != self.aval.shape:
             wide = broadcast_shapes(self.aval.shape, other.aval.shape)
             inplace.check_result(self, wide, self.aval.dtype)
@@ -47,7 +48,10 @@ class Writing(EngineTensor):
             )
         if type(value) in (int, float, complex):
             check_value(value, self.aval.dtype)
-        inplace.fill_(self, value)
+        try:
+            inplace.fill_(self, value)
+        except TypeError:
+            raise wrong_call("fill_", (value,), {}, True) or TypeError("fill_()") from None
         return self
 
     def zero_(self) -> Any:
@@ -68,7 +72,12 @@ class Writing(EngineTensor):
     def set_(
         self, source: Any = None, storage_offset: int = 0, size: Any = None, stride: Any = None
     ) -> Any:
-        """Take the memory of ``source`` (a tensor or storage)."""
+        """Take the memory of ``source`` (a tensor or storage).
+
+        Args:
+            storage_offset, size, stride: where the tensor begins in it, its lengths and steps, in
+                elements.
+        """
         if source is None:
             source = make(np.empty(0, self.aval.dtype.np), aval((0,), self.aval.dtype))
         elif not isinstance(source, EngineTensor):
@@ -93,13 +102,23 @@ class Writing(EngineTensor):
         return self
 
     def resize_(self, *sizes: Any, memory_format: Any = contiguous_format) -> Any:
-        """Another shape over the same storage, made larger where it must be."""
+        """Another shape over the same storage, made larger where it must be.
+
+        Args:
+            sizes: the lengths, as numbers or as one sequence.
+            memory_format: in which order of memory the axes lie.
+        """
         from .functions.shape import format_strides
 
         check_made_here(self)
-        shape = as_shape(sizes)
+        shape = as_shape(sizes, "resize_")
+        if any(n < 0 for n in shape):
+            raise RuntimeError("numel: integer multiplication overflow")
         strides = format_strides(shape, memory_format)
         described = aval(shape, self.aval.dtype, strides, self.aval.device)
+        capture = capturing()
+        if capture is not None:
+            capture.settle(self)
         memory = typed_buffer(self._shared, self.aval.dtype)[self._offset :]
         if described.size > memory.size:
             if self.requires_grad:

@@ -24,7 +24,6 @@ __all__ = ["TorchFunctionMode", "handler_of", "install"]
 modes: list[TorchFunctionMode] = []
 _installed = False
 _handlers: dict[type, Any] = {}
-_OURS = ("mindtorch.", "torchvision.")
 _ASKED_FOR = (list, tuple)
 # methods that are no functions of tensors, or that calls themselves need
 _LEFT_ALONE = {
@@ -32,6 +31,20 @@ _LEFT_ALONE = {
 }  # fmt: skip
 _SPECIAL = {
     "__getitem__", "__setitem__", "__repr__", "__format__", "__deepcopy__", "__array__",
+    "__len__", "__contains__",
+}  # fmt: skip
+# the methods that torch says are called, where they are not those of the operator's name
+_OPERATORS = {
+    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_",
+    "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div",
+    "__itruediv__": "div_", "__neg__": "neg", "__abs__": "abs", "__matmul__": "matmul",
+    "__mod__": "remainder", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge",
+    "__ne__": "ne", "__pow__": "pow", "__invert__": "bitwise_not",
+}  # fmt: skip
+_DIVISION = {"__rtruediv__": "__rdiv__"}
+_DESCRIBING = {
+    "data_ptr", "dim", "is_complex", "is_contiguous", "is_floating_point", "numel",
+    "requires_grad_", "size", "stride",
 }  # fmt: skip
 _PROPERTIES = ("data", "T", "H", "mT", "mH", "real", "imag")
 
@@ -40,7 +53,7 @@ def handler_of(kind: type) -> Any:
     """The class's ``__torch_function__``; None where it is one of ours, or has none."""
     if kind not in _handlers:
         found = getattr(kind, "__torch_function__", None)
-        known = kind is Tensor or kind.__module__.startswith(_OURS) or _of_real_torch(found)
+        known = kind is Tensor or kind.__module__.startswith("mindtorch.") or _of_real_torch(found)
         if found is _disabled_torch_function_impl or known:
             found = None
         _handlers[kind] = found
@@ -80,7 +93,11 @@ def _answer(public: Any, function: Any, args: Any, kwargs: Any) -> Any:
     if not found:
         return function(*args, **kwargs)
     for each in found:
-        result = type(each).__torch_function__(public, types, args, kwargs)
+        handler = type(each).__torch_function__
+        known = public
+        if str(handler.__module__).startswith("torchvision."):  # which was loaded before install
+            known = public.__wrapped__
+        result = handler(known, types, args, kwargs)
         if result is not NotImplemented:
             return result
     lines = "".join(f"\n\n  - tensor subclass {kind}" for kind in types)
@@ -91,12 +108,14 @@ def _answer(public: Any, function: Any, args: Any, kwargs: Any) -> Any:
     )
 
 
-def _asking(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _asking(function: Any, name: str, public: Any = None) -> Callable[..., Any]:
+    """``function``, which asks first: handlers are given ``public``, or the result itself."""
+
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         if Disabled.depth or (not modes and not _relevant(args, kwargs)):
             return function(*args, **kwargs)
-        return _answer(call, function, args, kwargs)
+        return _answer(public or call, function, args, kwargs)
 
     call.__name__ = name
     return call
@@ -130,16 +149,25 @@ def _wrap_methods() -> None:
     names = {*torch.METHODS, "detach"}
     for part in (Conversions, Writing, Operators):
         names |= {n for n, f in vars(part).items() if callable(f)}
-    for name in names - _LEFT_ALONE | _SPECIAL:
+    every = names - _LEFT_ALONE | _SPECIAL | _DESCRIBING
+    for name in sorted(every, key=_OPERATORS.__contains__):
         found = getattr(Tensor, name, None)
         private = name.startswith("_") and not name.startswith("__")
         if found is not None and not private and not isinstance(found, type):
-            operator = name.startswith("__") and name not in _SPECIAL
-            setattr(Tensor, name, _asking(found, name.strip("_") if operator else name))
+            if name in _OPERATORS:
+                setattr(Tensor, name, _asking(found, name, getattr(Tensor, _OPERATORS[name])))
+            else:
+                setattr(Tensor, name, _asking(found, _DIVISION.get(name, name)))
     for name in _PROPERTIES:
         found = getattr(Tensor, name)
         getter = _asking(found.fget, "__get__")
         setattr(Tensor, name, property(getter, found.fset, found.fdel, found.__doc__))
+
+
+def needed_by(kind: type) -> None:
+    """Note that there are objects of ``kind``, a class of tensors."""
+    if not _installed and handler_of(kind) is not None:
+        install()
 
 
 def install() -> None:
@@ -147,8 +175,8 @@ def install() -> None:
     global _installed
     if not _installed:
         _installed = True
-        _wrap_methods()
         _wrap_namespaces()
+        _wrap_methods()
 
 
 def answer_for(*kinds: Any) -> None:

@@ -72,11 +72,11 @@ class _Named:
 
 
 class memory_format(_Named):  # noqa: N801
-    """The order of a tensor's axes in memory."""
+    """The order of a tensor's axes in memory, by its ``name``."""
 
 
 class layout(_Named):  # noqa: N801
-    """How a tensor's elements are stored."""
+    """How a tensor's elements are stored, by its ``name``."""
 
 
 contiguous_format = memory_format("contiguous_format")

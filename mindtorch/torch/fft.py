@@ -18,6 +18,7 @@ from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import fft as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import from_array, full_flat
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
 
 from ._arguments import as_device, as_dtype, normalize_axis
 from ._autocast import FFT as _AUTOCAST_POLICIES
@@ -364,3 +365,5 @@ def ifftshift(input: Any, dim: Any = None) -> Any:  # noqa: A002
 
 
 _cast_whole(globals(), _AUTOCAST_POLICIES)
+
+_TEXTS.add_to(globals().values())

@@ -11,7 +11,11 @@ T = TypeVar("T")
 
 
 class Future(Generic[T]):
-    """A result that some thread sets once and others wait for."""
+    """A result that some thread sets once and others wait for.
+
+    Args:
+        devices: None, or devices of tensors that are waited for; of no effect.
+    """
 
     def __init__(self, *, devices: list[Any] | None = None) -> None:
         self._done = threading.Event()

@@ -6,20 +6,19 @@ The cache is torch's own: `$TORCH_HOME/hub`, else `$XDG_CACHE_HOME/torch/hub`, e
 
 from __future__ import annotations
 
-import contextlib
 import errno
 import hashlib
 import importlib.util
 import os
 import re
 import sys
-import tempfile
 import zipfile
-from pathlib import Path
 from types import ModuleType
 from typing import Any
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
+
+from mindtorch.kernels.files import replacing
 
 from ._absent import refuse
 
@@ -41,7 +40,15 @@ _directory: str | None = None
 
 
 class tqdm:
-    """A progress bar on stderr, in the form in which torch's users call it."""
+    """A progress bar on stderr, in the form in which torch's users call it.
+
+    Args:
+        iterable: what is run through.
+        total: how many there are.
+        disable: show nothing.
+        unit, unit_scale, unit_divisor: what is counted, and how large numbers are shortened.
+        desc: a text before the bar.
+    """
 
     def __init__(
         self,
@@ -113,20 +120,17 @@ def download_url_to_file(
     Args:
         hash_prefix: what the SHA-256 of the content begins with.
         progress: show a bar on stderr.
+        url: where from.
 
     Raises:
         RuntimeError: the content's hash is another.
     """
     dst = os.path.expanduser(dst)
     request = Request(url, headers={"User-Agent": "torch.hub"})
-    with urlopen(request) as response, contextlib.ExitStack() as cleanup:
+    with urlopen(request) as response, replacing(dst) as file:
         length = response.headers.get("Content-Length")
-        descriptor, partial = tempfile.mkstemp(dir=os.path.dirname(dst) or ".", suffix=".partial")
-        cleanup.callback(lambda: Path(partial).unlink(missing_ok=True))
         digest = hashlib.sha256()
-        total = int(length) if length else None
-        bar = cleanup.enter_context(tqdm(total=total, disable=not progress, unit="B"))
-        with os.fdopen(descriptor, "wb") as file:
+        with tqdm(total=int(length) if length else None, disable=not progress, unit="B") as bar:
             while chunk := response.read(CHUNK):
                 file.write(chunk)
                 digest.update(chunk)
@@ -134,8 +138,6 @@ def download_url_to_file(
         found = digest.hexdigest()
         if hash_prefix is not None and not found.startswith(hash_prefix):
             raise RuntimeError(f'invalid hash value (expected "{hash_prefix}", got "{found}")')
-        os.chmod(partial, 0o644)
-        os.replace(partial, dst)
 
 
 def _inside_zip(path: str, folder: str) -> str:
@@ -170,6 +172,9 @@ def load_state_dict_from_url(
         model_dir: another folder than `get_dir()/checkpoints`.
         check_hash: compare the content with the hash in the name, `name-<hash>.ext`.
         file_name: another name than the URL's.
+        url: where from.
+        map_location, weights_only: as of :func:`torch.load`.
+        progress: show a bar on stderr.
 
     Raises:
         RuntimeError: the content's hash is another.
@@ -245,7 +250,13 @@ def list(
     *,
     source: str = "github",
 ) -> Any:
-    """The entry points of a repository's `hubconf.py`. `source` must be 'local'."""
+    """The entry points of a repository's `hubconf.py`. `source` must be 'local'.
+
+    Args:
+        github: the folder of the repository.
+        force_reload, skip_validation, trust_repo, verbose: of repositories on GitHub, which are not
+            loaded.
+    """
     module = _hubconf(github, source)
     return [name for name in dir(module) if callable(vars(module)[name]) and name[0] != "_"]
 
@@ -259,7 +270,13 @@ def help(
     *,
     source: str = "github",
 ) -> str | None:
-    """The docstring of an entry point. `source` must be 'local'."""
+    """The docstring of an entry point. `source` must be 'local'.
+
+    Args:
+        github: the folder of the repository.
+        model: the entry point's name.
+        force_reload, skip_validation, trust_repo: of repositories on GitHub, which are not loaded.
+    """
     doc: str | None = _entry(_hubconf(github, source), model).__doc__
     return doc
 
@@ -279,6 +296,12 @@ def load(
 
     Only `source='local'`; the arguments that concern downloading have nothing to act on then, as in
     torch.
+
+    Args:
+        repo_or_dir: the folder of the repository.
+        model: the entry point's name.
+        force_reload, skip_validation, trust_repo, verbose: of repositories on GitHub, which are not
+            loaded.
 
     Raises:
         NotImplementedError: `source='github'`.

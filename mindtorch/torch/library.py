@@ -195,7 +195,12 @@ def _set_kernel(
 
 
 def define(qualname: str, schema: str, *, lib: Library | None = None, tags: Any = ()) -> None:
-    """Declare the operator `qualname` ("namespace::name") with a schema "(Tensor x) -> Tensor"."""
+    """Declare the operator `qualname` ("namespace::name") with a schema "(Tensor x) -> Tensor".
+
+    Args:
+        lib: the library that owns it; None for none.
+        tags: of no effect.
+    """
     namespace, name = operator_named(qualname).name.split("::")
     library = lib or Library(namespace, "FRAGMENT")
     library.define(f"{name}{schema}", tags=tags)
@@ -230,7 +235,13 @@ def impl(
     *,
     lib: Library | None = None,
 ) -> Any:
-    """Give the kernel of an operator for device types ("cpu", "cuda", "default")."""
+    """Give the kernel of an operator for device types ("cpu", "cuda", "default").
+
+    Args:
+        qualname: "namespace::name".
+        func: the kernel; None where it is decorated.
+        lib: the library that owns it; None for none.
+    """
     operator, keys = operator_named(qualname), _devices(types)
 
     def register(each: Callable[..., Any]) -> None:
@@ -256,7 +267,14 @@ def register_kernel(
     *,
     lib: Library | None = None,
 ) -> Any:
-    """Give the kernel of an operator for device types; None for all."""
+    """Give the kernel of an operator for device types; None for all.
+
+    Args:
+        op: "namespace::name".
+        device_types: such as "cpu".
+        func: the kernel; None where it is decorated.
+        lib: the library that owns it; None for none.
+    """
     operator, keys = operator_named(_name_of(op)), _devices(device_types)
 
     def register(each: Callable[..., Any]) -> None:
@@ -279,6 +297,12 @@ def register_fake(
 
     Unlike torch's, the operator may be declared later: a package that lists shape rules for an
     extension that cannot be loaded is no worse for it.
+
+    Args:
+        op: "namespace::name".
+        func: the rule; None where it is decorated.
+        lib: the library that owns it; None for none.
+        allow_override: replace one that is there.
     """
     operator = operator_named(_name_of(op))
     return _decorated(func, lambda each: setattr(operator, "fake", each))
@@ -297,6 +321,8 @@ def register_autograd(
     Args:
         backward: `backward(ctx, *gradients of the outputs)`, returns the inputs' gradients.
         setup_context: `setup_context(ctx, inputs, output)` keeps what backward needs.
+        op: "namespace::name".
+        lib: the library that owns it; None for none.
     """
     operator = operator_named(_name_of(op))
     operator.backward, operator.setup_context = backward, setup_context
@@ -379,6 +405,8 @@ def infer_schema(
 
     Args:
         mutates_args: names of the tensors written to; "unknown" for all of them.
+        prototype_function: annotated.
+        op_name: the schema's name; None for none.
 
     Raises:
         ValueError: an annotation is missing, or has no place in a schema.
@@ -417,7 +445,13 @@ def infer_schema(
 
 
 class CustomOpDef:
-    """An operator made of a Python function; callable, and as `torch.ops.namespace.name`."""
+    """An operator made of a Python function; callable, and as `torch.ops.namespace.name`.
+
+    Args:
+        qualname: "namespace::name".
+        schema: its arguments and results.
+        fn: the function.
+    """
 
     def __init__(self, qualname: str, schema: str, fn: Callable[..., Any] | None) -> None:
         namespace, self._name = operator_named(qualname).name.split("::")
@@ -475,6 +509,8 @@ def custom_op(
         mutates_args: names of the arguments the function writes to.
         device_types: the devices it is for; None for all.
         schema: in place of the annotations.
+        fn: the function; None where it is decorated.
+        tags: of no effect.
 
     Returns:
         A `CustomOpDef`, or a decorator that makes one.

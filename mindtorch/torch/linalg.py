@@ -18,6 +18,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, full_flat
 from mindtorch.engine.vmap import values_of_all
 from mindtorch.kernels.errors import LinAlgError
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
 
 from . import return_types
 from ._autocast import LINALG as _AUTOCAST_POLICIES
@@ -150,7 +151,11 @@ def solve_ex(A: Any, B: Any, *, left: bool = True, check_errors: bool = False) -
 def solve_triangular(
     A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False  # noqa: N803
 ) -> Any:
-    """``X`` with ``A X = B`` (or ``X A = B``) for triangular ``A``."""
+    """``X`` with ``A X = B`` (or ``X A = B``) for triangular ``A``.
+
+    Args:
+        unitriangular: the diagonal is taken to be ones, and not read.
+    """
     ops.check_same_scalar("linalg.solve_triangular", A.aval, B.aval)
     _check_systems("linalg.solve_triangular", A, B, left)
     if left:
@@ -188,7 +193,11 @@ def _limits(A: Any, atol: Any, rtol: Any) -> tuple[Any, Any]:  # noqa: N803
 def pinv(A: Any, rcond: Any = None, *, atol: Any = None, rtol: Any = None,  # noqa: N803
          hermitian: bool = False) -> Any:  # fmt: skip
     """The Moore-Penrose inverse; singular values up to ``max(atol, rtol * the greatest)`` count
-    as zero."""
+    as zero.
+
+    Args:
+        rcond: the older name of ``rtol``.
+    """
     factorizations.check_matrix("linalg.pinv", A.aval)
     if rcond is not None:
         limits = (ops.pinv_limits(A)[0], _limits(A, None, rcond)[1])
@@ -259,6 +268,9 @@ def lstsq(A: Any, B: Any, rcond: float | None = None, *, driver: str | None = No
 
     ``driver`` names LAPACK's method: gelsy (the default), gels, gelsd or gelss. Residuals are
     given where all matrices are tall and of full rank, singular values by gelsd and gelss.
+
+    Args:
+        rcond: singular values below it, times the largest, count as 0.
     """
     driver = "gelsy" if driver is None else driver
     _check_lstsq(A, B, driver)
@@ -467,7 +479,11 @@ def cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
 
 @with_out
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
-    """The sum of products along an axis, the first factor conjugated."""
+    """The sum of products along an axis, the first factor conjugated.
+
+    Args:
+        x, y: tensors whose shapes are broadcast.
+    """
     from mindtorch.engine.ops.complex import conj
 
     product = el.multiply(conj(x), y)
@@ -483,7 +499,11 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
 
 
 def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
-    """The powers 0, 1, ..., N - 1 of each element along a last axis."""
+    """The powers 0, 1, ..., N - 1 of each element along a last axis.
+
+    Args:
+        x: a vector, or a batch of them.
+    """
     if not x.aval.ndim:
         x = movement.reshape(x, (1,))
     if N is not None and N <= 0:
@@ -496,3 +516,5 @@ def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
 from ._linalg_norms import cond, matrix_norm, norm, vector_norm  # noqa: E402
 
 _cast_whole(globals(), _AUTOCAST_POLICIES)
+
+_TEXTS.add_to(globals().values())

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
 
 from ._masked_tensor import MaskedTensor, _check, warn_of_prototype
 from ._masked_tensor import install as _install
@@ -21,7 +22,11 @@ _install()
 
 
 def masked_tensor(data: Any, mask: Any, requires_grad: bool = False) -> MaskedTensor:
-    """A copy of ``data`` that carries a copy of ``mask``: a leaf of the graph."""
+    """A copy of ``data`` that carries a copy of ``mask``: a leaf of the graph.
+
+    Args:
+        requires_grad: whether autograd follows it.
+    """
     _check(data, mask)
     warn_of_prototype()
     return MaskedTensor.of(data.detach().clone().requires_grad_(requires_grad), mask.clone())
@@ -235,7 +240,11 @@ def logsumexp(
 def logaddexp(
     input: Any, other: Any, *, dtype: Any = None, input_mask: Any = None, other_mask: Any = None  # noqa: A002
 ) -> Any:
-    """``log(exp(input) + exp(other))``, what is masked out of either being left out."""
+    """``log(exp(input) + exp(other))``, what is masked out of either being left out.
+
+    Args:
+        input_mask, other_mask: what counts, bool; None for everything.
+    """
     pair = []
     for x, mask in ((input, input_mask), (other, other_mask)):
         if mask is not None:
@@ -347,3 +356,5 @@ def normalize(
     """``x / max(norm(x), eps)`` along ``dim``."""
     size = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return _filled(input, mask, 0) / torch["clamp_min"](size, eps)
+
+_TEXTS.add_to(globals().values())

@@ -22,6 +22,7 @@ __all__ = [
     "is_tensor_method_or_property",
 ]  # fmt: skip
 
+
 def _handler(value: Any) -> Any:
     """The class's own `__torch_function__`; None for our tensors and what has none."""
     kind = type(value)

@@ -6,9 +6,6 @@ import io
 import os
 import pickle
 import re
-import secrets
-import shutil
-import stat
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -21,6 +18,7 @@ import numpy as np
 from mindtorch.engine.device import Device
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Storage
+from mindtorch.kernels.files import replacing
 
 from . import _legacy_format, _pickle, _restricted_unpickler
 from ._file_options import (
@@ -162,31 +160,20 @@ def _is_zip(file: Any) -> bool:
 
 
 @contextmanager
-def _replacing(path: str) -> Iterator[Any]:
-    """A file that takes the place of ``path`` when the block ends well, and vanishes otherwise."""
+def _written(path: str) -> Iterator[Any]:
+    """The file at ``path``, replaced as a whole where that can be; torch's errors for bad paths."""
     target = os.path.realpath(path)
     parent = os.path.dirname(target)
     if not os.path.isdir(parent):
         raise RuntimeError(f"Parent directory {os.path.dirname(path)} does not exist.")
     if os.path.isdir(target):
         raise RuntimeError("open file failed with strerror: Is a directory")
-    exists = os.path.exists(target)
-    special = exists and not stat.S_ISREG(os.stat(target).st_mode)
-    if special or not os.access(parent, os.W_OK):  # a pipe, or only this file may be written
+    if not os.access(parent, os.W_OK):  # only this file may be written, none beside it
         with open(target, "wb") as file:
             yield file
         return
-    temporary = f"{target}.{secrets.token_hex(4)}.tmp"
-    file = open(temporary, "xb")  # noqa: SIM115
-    try:
-        with file:
-            yield file
-        if exists:
-            shutil.copymode(target, temporary)
-        os.replace(temporary, target)
-    except BaseException:
-        os.unlink(temporary)
-        raise
+    with replacing(target) as file:
+        yield file
 
 
 # ------------------------------------------------------------------------------------------ save
@@ -246,7 +233,7 @@ def save(
 @contextmanager
 def _writable(f: Any) -> Iterator[Any]:
     if _is_path(f):
-        with _replacing(os.fspath(f)) as file:
+        with _written(os.fspath(f)) as file:
             yield file
         return
     yield f

@@ -67,7 +67,11 @@ def get_num_interop_threads() -> int:
 
 
 def set_num_interop_threads(count: int) -> None:
-    """Ops run one after another here; any other number than 1 is met with a warning."""
+    """Ops run one after another here; any other number than 1 is met with a warning.
+
+    Args:
+        count: how many.
+    """
     if count != 1:
         warnings.warn(
             "set_num_interop_threads has no effect: ops run one after another",
@@ -77,7 +81,12 @@ def set_num_interop_threads(count: int) -> None:
 
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
-    """Ask for deterministic kernels; all of ours are."""
+    """Ask for deterministic kernels; all of ours are.
+
+    Args:
+        mode: whether to ask for them.
+        warn_only: kept, and of no further effect.
+    """
     _settings["deterministic"], _settings["warn_only"] = bool(mode), bool(warn_only)
 
 
@@ -107,7 +116,11 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_warn_always(b: bool) -> None:
-    """Remember whether warnings that come once are wanted each time."""
+    """Remember whether warnings that come once are wanted each time.
+
+    Args:
+        b: whether they are.
+    """
     _settings["warn_always"] = bool(b)
 
 
@@ -127,7 +140,11 @@ def get_deterministic_debug_mode() -> int:
 
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
-    """:func:`use_deterministic_algorithms` by number, or by "default", "warn" or "error"."""
+    """:func:`use_deterministic_algorithms` by number, or by "default", "warn" or "error".
+
+    Args:
+        debug_mode: 0, 1, 2 or the names.
+    """
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
     if isinstance(debug_mode, str):
@@ -145,7 +162,11 @@ def set_deterministic_debug_mode(debug_mode: int | str) -> None:
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: our kernels always keep denormal numbers, and the answer says so."""
+    """False: our kernels always keep denormal numbers, and the answer says so.
+
+    Args:
+        mode: whether to flush them, which is not done.
+    """
     return False
 
 
@@ -177,7 +198,11 @@ def set_default_tensor_type(t: Any) -> None:
 
 
 def typename(obj: Any, /) -> str:
-    """The name of an object's type with its module: "torch.FloatTensor" for a tensor."""
+    """The name of an object's type with its module: "torch.FloatTensor" for a tensor.
+
+    Args:
+        obj: anything.
+    """
     from ._tensor import Tensor
 
     if isinstance(obj, Tensor):

@@ -9,6 +9,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import elementwise_special as ops
 from mindtorch.engine.tensor import Tensor, constant
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
 
 from ._registry import FUNCTIONS, check_numbers, operand, store_out
 
@@ -47,7 +48,7 @@ def _of_two(name: str, op: Call, formula: str, numbers: str = "one") -> Call:
     """A function of two tensors, one of which may be a number."""
 
     def call(input: Any, other: Any, *, out: Any = None) -> Any:  # noqa: A002
-        check_numbers(f"special_{name}", numbers, input, other, left_out=True)
+        check_numbers(f"special_{name}", numbers, input, other)
         result = op(operand(input, name, "input"), operand(other, name, "other"))
         return result if out is None else store_out(result, out, f"special_{name}")
 
@@ -152,3 +153,5 @@ for _name in (
         f"The {_name.replace('_', ' ')} of degree ``n`` at ``input``: 0 for ``n`` below 0, "
         "``n`` cut to a whole number.",
     )
+
+_TEXTS.add_to(globals().values())

@@ -11,7 +11,7 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.device import Device, cpu, empty_on
 from mindtorch.engine.dtypes import DType
-from mindtorch.engine.tensor import Storage, typed_buffer
+from mindtorch.engine.tensor import Storage, capturing, typed_buffer
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -39,10 +39,21 @@ def allocate(nbytes: int, device: Device = cpu, dtype: DType = dtypes.uint8) -> 
     return Storage(buffer, device)
 
 
+def _settled(storage: Storage, dtype: dtypes.DType) -> Any:
+    """The memory as elements of a type, after what compiled code has yet to write there."""
+    capture = capturing()
+    if capture is not None:
+        capture.memory_needed(storage)
+    return typed_buffer(storage, dtype)
+
+
 class UntypedStorage:
     """A span of bytes on a device: ``UntypedStorage(10)``, ``UntypedStorage([1, 2, 3])``.
 
     ``tensor.untyped_storage()`` is the memory of ``tensor`` and its views; writes show through.
+
+    Args:
+        size_or_data: how many bytes, or the bytes.
     """
 
     __slots__ = ("_storage",)
@@ -81,7 +92,7 @@ class UntypedStorage:
         return cls._wrap(Storage(np.asarray(mapped)))
 
     def _bytes(self) -> Any:
-        return typed_buffer(self._storage, dtypes.uint8)
+        return _settled(self._storage, dtypes.uint8)
 
     @property
     def device(self) -> Device:
@@ -201,6 +212,7 @@ class UntypedStorage:
         if not self.resizable():
             raise RuntimeError("Trying to resize storage that is not resizable")
         if nbytes != self.nbytes():
+            self._bytes()
             old = self._storage.buffer
             new = allocate(nbytes, self.device).buffer
             if self.device.type != "meta":
@@ -274,6 +286,10 @@ class TypedStorage:
 
     ``TypedStorage(5, dtype=...)`` and ``TypedStorage([1, 2], dtype=...)`` make new ones;
     ``TypedStorage(wrap_storage=untyped, dtype=...)`` shares memory.
+
+    Args:
+        size_or_data: how many elements, or the elements.
+        device: where it is.
     """
 
     _class_dtype: DType | None = None
@@ -305,7 +321,7 @@ class TypedStorage:
         self._untyped_storage = UntypedStorage._wrap(storage)
 
     def _elements(self) -> Any:
-        return typed_buffer(self._untyped_storage._storage, self.dtype)
+        return _settled(self._untyped_storage._storage, self.dtype)
 
     @property
     def device(self) -> Device:

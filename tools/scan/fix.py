@@ -13,6 +13,8 @@ from pathlib import Path
 import libcst as cst
 from libcst import matchers as m
 
+from mindtorch.kernels.files import write_whole
+
 from .loops import LoopFixer
 
 __all__ = ["Fix", "fix_source", "is_entry_point", "patch_of"]
@@ -107,9 +109,5 @@ def patch_of(fix: Fix) -> str:
 
 
 def apply(fix: Fix) -> None:
-    """Write the new text beside the file and move it over, with the file's own mode."""
-    target = fix.path.resolve()
-    partial = target.with_name(f".{target.name}.partial")
-    partial.write_bytes(fix.after)
-    partial.chmod(target.stat().st_mode & 0o7777)
-    partial.replace(target)
+    """Replace the file's text by the new one, whole or not at all; its mode stays."""
+    write_whole(fix.path, fix.after)

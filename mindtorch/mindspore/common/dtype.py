@@ -63,5 +63,9 @@ def as_dtype(given: Any) -> DType:
 
 
 def pytype_to_dtype(kind: Any) -> DType:
-    """The type for Python's ``float``, ``int``, ``bool`` or a numpy type."""
+    """The type for Python's ``float``, ``int``, ``bool`` or a numpy type.
+
+    Args:
+        kind: a type.
+    """
     return as_dtype(kind)

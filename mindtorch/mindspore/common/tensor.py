@@ -144,6 +144,17 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
             made = made.reshape(_axes(shape))
         return adopt(made)
 
+    @staticmethod
+    def from_numpy(array: np.ndarray) -> Any:
+        """A tensor that shares the array's memory.
+
+        Raises:
+            TypeError: not an array of numpy's.
+        """
+        if not isinstance(array, np.ndarray):
+            raise TypeError("Expected a NumPy array.")
+        return adopt(torch.from_numpy(array))
+
     # --- description -------------------------------------------------------------------------
 
     @property
@@ -232,15 +243,11 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
             return adopt(result.reshape((1,) * self.aval.ndim) if keep_dims else result)
         return T.prod(self, axis, keepdim=keep_dims, dtype=dtype)
 
-    def max(
-        self, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False
-    ) -> Any:
+    def max(self, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
         """The largest elements along ``axis``; with ``return_indices`` also where they are."""
         return _extreme(self, axis, keepdims, return_indices, "max")
 
-    def min(
-        self, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False
-    ) -> Any:
+    def min(self, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
         """The smallest elements along ``axis``; with ``return_indices`` also where they are."""
         return _extreme(self, axis, keepdims, return_indices, "min")
 
@@ -352,12 +359,19 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
 
 
 def _numbers(array: Any) -> str:
-    """Elements as MindSpore writes them: floats in rows with eight decimals."""
+    """Elements as MindSpore writes them: floats in rows with eight decimals, float16 with four."""
+    if array.dtype.kind == "c":
+        texts = [f"{x.real:g}{x.imag:+g}j" for x in array.ravel().tolist()]
+        if not array.ndim:
+            return texts[0]
+        words = np.array(texts, dtype=object).reshape(array.shape)
+        return np.array2string(words, separator=", ", formatter={"all": str})
     if not array.ndim:
         return f"{array.item():g}" if array.dtype.kind == "f" else str(array)
+    digits = "{:11.4e}" if array.dtype == np.float16 else "{:15.8e}"
     plain = array.dtype.kind == "f"
     return np.array2string(
-        array, separator=", ", formatter={"float_kind": "{:15.8e}".format} if plain else None
+        array, separator=", ", formatter={"float_kind": digits.format} if plain else None
     )
 
 

@@ -1,11 +1,16 @@
 """Data pipelines: sources, operations on rows, and transforms of columns."""
 
+from mindtorch.mindspore._argument_texts import TEXTS as _TEXTS
+
+from .._paths import offer as _offer
+from . import config as config
 from . import transforms as transforms
 from . import vision as vision
 from .engine import Dataset as Dataset
 from .engine import zip as zip
 from .memory import GeneratorDataset as GeneratorDataset
 from .memory import NumpySlicesDataset as NumpySlicesDataset
+from .records import *
 from .samplers import *
 from .sources import Cifar10Dataset as Cifar10Dataset
 from .sources import Cifar100Dataset as Cifar100Dataset
@@ -14,3 +19,6 @@ from .sources import ImageFolderDataset as ImageFolderDataset
 from .sources import MnistDataset as MnistDataset
 from .text_sources import CSVDataset as CSVDataset
 from .text_sources import TextFileDataset as TextFileDataset
+
+_offer("dataset")
+_TEXTS.add_to(globals().values())

@@ -11,10 +11,10 @@ import numpy as np
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from ..common.seed import get_seed
 from ..common.tensor import Tensor
+from .config import seed_now
 
-__all__ = ["Dataset", "Row", "array_of", "listed", "refuse", "seed_now", "zip", "zip_lists"]
+__all__ = ["Dataset", "Row", "array_of", "listed", "refuse", "zip", "zip_lists"]
 
 Row = tuple[Any, ...]
 
@@ -35,6 +35,9 @@ def listed(names: Any) -> list[str]:
 class Dataset:
     """Base of data sets. Each operation returns a new one over this; ``create_tuple_iterator()``
     and ``create_dict_iterator()`` run the chain, anew for each epoch.
+
+    Args:
+        source: the data set below; None for none.
 
     Attributes:
         columns: names of what a row holds.
@@ -87,18 +90,21 @@ class Dataset:
         """Stack ``batch_size`` rows into one; what is left at the end is a smaller one.
 
         Args:
+            batch_size: a number, or ``f(information)`` that gives that of the next batch.
             drop_remainder: leave the smaller one out.
             per_batch_map: ``f(column lists..., information)`` before stacking.
+            input_columns: what ``per_batch_map`` is given; all without it.
+            output_columns: the names of its results, which take the place of what it is given.
         """
+        from .batches import Batched
+
         in_turn(num_parallel_workers)
-        refuse(output_columns=output_columns, **kwargs)
-        if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size < 1:
-            raise ValueError(
-                "batch_size should be a positive int (functions are not supported), but got "
-                f"{batch_size!r}"
-            )
-        names = None if input_columns is None else listed(input_columns)
-        return _Batched(self, batch_size, drop_remainder, per_batch_map, names)
+        refuse(**kwargs)
+        return Batched(
+            self, batch_size, drop_remainder, per_batch_map,
+            self.columns if input_columns is None else listed(input_columns),
+            None if output_columns is None else listed(output_columns),
+        )  # fmt: skip
 
     def padded_batch(
         self, batch_size: Any, drop_remainder: bool = False,
@@ -264,7 +270,11 @@ _pairs = builtins.zip
 
 
 def zip(datasets: Sequence[Dataset]) -> Dataset:  # noqa: A001
-    """Rows of data sets beside each other; ends with the shortest."""
+    """Rows of data sets beside each other; ends with the shortest.
+
+    Args:
+        datasets: a tuple of data sets.
+    """
     if not isinstance(datasets, tuple):
         raise TypeError("datasets should be a tuple of data sets")
     return _Zipped(datasets)
@@ -303,12 +313,6 @@ def in_turn(num_parallel_workers: Any, python_multiprocessing: Any = False) -> N
             "python_multiprocessing has no effect: rows are made in the calling process",
             stacklevel=4,
         )
-
-
-def seed_now() -> int:
-    """A number from the common seed; without one, another in each process."""
-    seed = get_seed()
-    return int(np.random.default_rng().integers(2**63)) if seed is None else seed
 
 
 class _Iterator:
@@ -385,66 +389,6 @@ class _Mapped(_Over):
                 )
             kept = [row[i] for i in self.others]
             yield (*kept[: self.at], *values, *kept[self.at :])
-
-
-class _Information:
-    """What ``per_batch_map`` is told."""
-
-    def __init__(self, epoch: int, number: int) -> None:
-        self._epoch, self._number = epoch, number
-
-    def get_batch_num(self) -> int:
-        return self._number
-
-    def get_epoch_num(self) -> int:
-        return self._epoch
-
-
-class _Batched(_Over):
-    def __init__(
-        self, source: Dataset, size: int, drop: bool, function: Any, names: list[str] | None
-    ) -> None:
-        super().__init__(source)
-        self.size, self.drop, self.function = size, drop, function
-        self.places = source._check_columns(source.columns if names is None else names)
-
-    def rows(self, epoch: int) -> Iterator[Row]:
-        held: list[Row] = []
-        number = 0
-        for row in self.source.rows(epoch):
-            held.append(row)
-            if len(held) == self.size:
-                yield self._stacked(held, epoch, number)
-                held, number = [], number + 1
-        if held and not self.drop:
-            yield self._stacked(held, epoch, number)
-
-    def _stacked(self, rows: list[Row], epoch: int, number: int) -> Row:
-        columns: list[Any] = [list(column) for column in zip_lists(*rows)]
-        if self.function is not None:
-            given = [columns[i] for i in self.places]
-            changed = self.function(*given, _Information(epoch, number))
-            changed = changed if isinstance(changed, tuple) else (changed,)
-            for i, column in zip_lists(self.places, changed):
-                columns[i] = column
-        return tuple(self._stack(name, c) for name, c in zip_lists(self.columns, columns))
-
-    def _stack(self, name: str, column: Any) -> Any:
-        arrays = [array_of(value) for value in column]
-        if len({a.shape for a in arrays}) > 1:
-            raise RuntimeError(
-                f"Inconsistent batch shapes, batch operation expects same shape for each data row, "
-                f"but got inconsistent shape in column {name!r}: "
-                f"{sorted({a.shape for a in arrays})}"
-            )
-        return np.stack(arrays)
-
-    def get_dataset_size(self) -> int:
-        rows = self.source.get_dataset_size()
-        return rows // self.size if self.drop else -(-rows // self.size)
-
-    def get_batch_size(self) -> int:
-        return self.size
 
 
 class _Shuffled(_Over):

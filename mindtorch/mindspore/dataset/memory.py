@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .engine import Dataset, Row, array_of, in_turn, listed, refuse, seed_now, zip_lists
+from .config import seed_now
+from .engine import Dataset, Row, array_of, in_turn, listed, refuse, zip_lists
 from .samplers import Sampler
 
 __all__ = ["GeneratorDataset", "MappableDataset", "NumpySlicesDataset"]
@@ -112,6 +113,7 @@ class GeneratorDataset(MappableDataset):
         column_names: one for each.
         column_types: element types to which the columns are cast.
         shuffle: only for sources with ``__getitem__``; on for these unless given.
+        max_rowsize: of no effect.
     """
 
     def __init__(
@@ -134,13 +136,13 @@ class GeneratorDataset(MappableDataset):
             if not callable(source) and not isinstance(source, Iterable):
                 raise TypeError(f"source {source!r} is neither a function nor can be iterated")
             shuffle = False
-        super().__init__(
-            listed(column_names), shuffle, sampler, num_shards, shard_id, num_samples
-        )
+        super().__init__(listed(column_names), shuffle, sampler, num_shards, shard_id, num_samples)
         self.given = source
-        self.types = None if column_types is None else [
-            None if kind is None else _numpy_type(kind) for kind in column_types
-        ]
+        self.types = (
+            None
+            if column_types is None
+            else [None if kind is None else _numpy_type(kind) for kind in column_types]
+        )
         self.length = len(source) if self.by_number else 0
 
     def _row_of(self, values: Any) -> Row:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .engine import seed_now
+from .config import seed_now
 
 __all__ = [
     "DistributedSampler", "PKSampler", "RandomSampler", "Sampler", "SequentialSampler",

@@ -1,5 +1,7 @@
 """Cells, layers, losses and optimizers with MindSpore's names, arguments and numbers."""
 
+from mindtorch.mindspore._argument_texts import TEXTS as _TEXTS
+
 from .. import _metrics as metrics
 from .._metrics import *
 from . import (
@@ -50,3 +52,5 @@ __all__ = [  # noqa: PLE0604
         for name in module.__all__
     ),
 ]  # fmt: skip
+
+_TEXTS.add_to(globals().values())

@@ -215,6 +215,10 @@ _NAMES = {
 def get_activation(name: str, prim_name: str | None = None) -> Any:
     """A new activation by its name, None for an empty one.
 
+    Args:
+        name: such as "relu".
+        prim_name: for the error message.
+
     Raises:
         KeyError: no such activation.
     """

@@ -55,9 +55,10 @@ class Dense(Cell):
         return result if self.activation is None else self.activation(result)
 
     def extend_repr(self) -> str:
+        activation = "" if self.activation is None else f", activation={self.activation}"
         return (
             f"input_channels={self.in_channels}, output_channels={self.out_channels}, "
-            f"has_bias={self.has_bias}"
+            f"has_bias={self.has_bias}{activation}"
         )
 
 
@@ -67,6 +68,7 @@ class Embedding(Cell):
     Args:
         use_one_hot: compute by a product with one-hot rows.
         padding_idx: a row that starts as zeros and is not trained.
+        vocab_size, embedding_size: rows and columns of the table.
     """
 
     def __init__(
@@ -202,7 +204,11 @@ class Norm(Cell):
 
 
 class OneHot(Cell):
-    """``on_value`` at each index along a new axis, ``off_value`` elsewhere."""
+    """``on_value`` at each index along a new axis, ``off_value`` elsewhere.
+
+    Args:
+        depth: length of the new axis.
+    """
 
     def __init__(
         self, axis: int = -1, depth: int = 1, on_value: float = 1.0, off_value: float = 0.0,
@@ -252,7 +258,11 @@ class PixelShuffle(Cell):
 
 
 class Upsample(Cell):
-    """Images of another size, or ``scale_factor`` times as large."""
+    """Images of another size, or ``scale_factor`` times as large.
+
+    Args:
+        mode: how to interpolate, as :func:`ops.interpolate` has it.
+    """
 
     def __init__(
         self, size: Any = None, scale_factor: Any = None, mode: str = "nearest",

@@ -83,6 +83,9 @@ class Cell(Module):
             return
         elif isinstance(value, Module) and self.__dict__.get("_auto_prefix"):
             _prefix(value, name)
+        elif isinstance(value, EngineTensor) and self._parameters.get(name) is not None:
+            self._parameters[name].set_data(value)
+            return
         super().__setattr__(name, value)
 
     def insert_child_to_cell(self, child_name: str, child_cell: Any) -> None:
@@ -107,7 +110,7 @@ class Cell(Module):
                 "For 'insert_child_to_cell', the argument 'child_cell' must be 'Cell', but got "
                 f"type {type(child_cell)}."
             )
-        setattr(self, child_name, child_cell)
+        self.add_module(child_name, child_cell)  # its parameters keep their names
 
     def insert_param_to_cell(
         self, param_name: str, param: Any, check_name_contain_dot: bool = True
@@ -300,15 +303,24 @@ def _adopted(result: Any, args: tuple[Any, ...]) -> Any:
 
 
 def _prefix(cell: Any, name: str) -> None:
-    """Put ``name.`` before the names of a cell's parameters; torch's have none."""
+    """Name a cell's parameters by where they are now: ``name.`` and their path in the cell."""
     for path, parameter in cell.named_parameters():
-        parameter.name = f"{name}.{parameter.name or path}"
+        parameter.name = f"{name}.{path}"
 
 
-def _unprefix(cell: Any, name: str) -> None:
-    """Take ``name.`` from the names of a cell's parameters."""
-    for parameter in cell.get_parameters():
-        parameter.name = parameter.name.removeprefix(f"{name}.")
+def _prefix_of(cells: dict[str, Any]) -> str:
+    """What stands before the names of a list's cells, guessed from the first two as MindSpore
+    guesses it: with one cell, whose inner cells have numbers too, it may be ``0.blocks.``; files
+    of MindSpore's have such names."""
+    firsts = [(key, next(iter(cell.parameters()), None)) for key, cell in cells.items()]
+    named = [(key, parameter.name.split(".")) for key, parameter in firsts if parameter is not None]
+    prefix: list[str] = []
+    for place, word in enumerate(named[0][1] if named else ()):
+        if word == named[0][0]:
+            prefix = named[0][1][:place]
+            if len(named) > 1 and named[1][1][place : place + 1] == [named[1][0]]:
+                break
+    return "".join(f"{word}." for word in prefix)
 
 
 class SequentialCell(Cell):
@@ -324,10 +336,10 @@ class SequentialCell(Cell):
         for name, cell in named:
             self._add(name, cell)
 
-    def _add(self, name: str, cell: Any) -> None:
+    def _add(self, name: str, cell: Any, before: str = "") -> None:
         if not isinstance(cell, Module):
             raise TypeError(f"For '{type(self).__name__}', {cell!r} is not a cell")
-        _prefix(cell, name)
+        _prefix(cell, before + name)
         self.add_module(name, cell)
 
     def construct(self, *inputs: Any) -> Any:
@@ -341,7 +353,7 @@ class SequentialCell(Cell):
 
     def append(self, cell: Any) -> SequentialCell:
         """Add a cell at the end."""
-        self._add(str(len(self)), cell)
+        self._add(str(len(self)), cell, _prefix_of(self._modules))
         return self
 
     def __len__(self) -> int:
@@ -364,6 +376,17 @@ class SequentialCell(Cell):
         _prefix(cell, name)
         self._modules[name] = cell
 
+    def __delitem__(self, index: int | slice) -> None:
+        gone = list(self._modules)[index]
+        names = {gone} if isinstance(gone, str) else set(gone)
+        self._renumber([(n, c) for n, c in self._modules.items() if n not in names])
+
+    def _renumber(self, cells: list[tuple[str, Any]]) -> None:
+        """Hold these cells; those that have numbers for names get their places."""
+        self._modules.clear()
+        for place, (name, cell) in enumerate(cells):
+            self._add(str(place) if name.isdecimal() else name, cell)
+
 
 class CellList(SequentialCell):
     """A list of cells, which are not called by it."""
@@ -373,13 +396,9 @@ class CellList(SequentialCell):
 
     def insert(self, index: int, cell: Any) -> None:
         """Add a cell before place ``index``."""
-        cells = list(self._modules.values())
-        for name, each in self._modules.items():
-            _unprefix(each, name)
-        cells.insert(index, cell)
-        self._modules.clear()
-        for i, each in enumerate(cells):
-            self._add(str(i), each)
+        cells = list(self._modules.items())
+        cells.insert(index, ("0", cell))
+        self._renumber(cells)
 
     def extend(self, cells: Any) -> CellList:
         """Add cells at the end."""
@@ -389,7 +408,11 @@ class CellList(SequentialCell):
 
 
 class CellDict(Cell):
-    """Cells by name."""
+    """Cells by name.
+
+    Args:
+        cells: a mapping, or pairs, of names and cells.
+    """
 
     def __init__(self, cells: Any = None) -> None:
         super().__init__()

@@ -9,6 +9,7 @@ from mindtorch.engine import dtypes
 from ..common.initializer import initializer
 from ..common.parameter import Parameter
 from ..common.tensor import F
+from ..ops import operations
 from .cell import Cell
 
 __all__ = [
@@ -125,6 +126,9 @@ class LayerNorm(Cell):
         self.epsilon = epsilon
         self.gamma = Parameter(initializer(gamma_init, self.normalized_shape, dtype), "gamma")
         self.beta = Parameter(initializer(beta_init, self.normalized_shape, dtype), "beta")
+        # for cells that are built on this one: (result, mean, variance) of (x, gamma, beta)
+        primitive: Any = getattr(operations, "LayerNorm")  # noqa: B009
+        self.layer_norm = primitive(begin_norm_axis, begin_params_axis, epsilon)
 
     def construct(self, x: Any) -> Any:
         count = len(self.normalized_shape)

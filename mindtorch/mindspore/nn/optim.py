@@ -111,7 +111,11 @@ class Momentum(Optimizer):
 
 class Adam(Optimizer):
     """m and v are running means of g and g^2; p -= lr sqrt(1 - beta2^t) / (1 - beta1^t)
-    m / (sqrt(v) + eps): eps is added before the correction of v, not after it as in torch."""
+    m / (sqrt(v) + eps): eps is added before the correction of v, not after it as in torch.
+
+    Args:
+        use_amsgrad: divide by the largest v so far.
+    """
 
     def __init__(
         self, params: Any, learning_rate: Any = 1e-3, beta1: float = 0.9, beta2: float = 0.999,
@@ -268,7 +272,11 @@ class RMSProp(Optimizer):
 
 
 class Adagrad(Optimizer):
-    """a += g^2, from ``accum``; p -= lr g / sqrt(a)."""
+    """a += g^2, from ``accum``; p -= lr g / sqrt(a).
+
+    Args:
+        update_slots: False keeps a as it is.
+    """
 
     def __init__(
         self, params: Any, accum: float = 0.1, learning_rate: Any = 0.001,

@@ -140,12 +140,12 @@ class Optimizer(Cell):
     # --- rates -------------------------------------------------------------------------------
 
     def _value_of(self, rate: Any) -> float:
-        step = int(self.global_step.flat[0])
+        if not isinstance(rate, (LearningRateSchedule, np.ndarray)):
+            return float(rate.array().item())  # by array(): what waits to be written is written
+        step = int(self.global_step.array().item())
         if isinstance(rate, LearningRateSchedule):
             return float(rate(Tensor(step, dtypes.int32)).item())
-        if isinstance(rate, np.ndarray):
-            return float(rate[min(step, len(rate) - 1)])
-        return float(rate.flat[0])
+        return float(rate[min(step, len(rate) - 1)])
 
     def get_lr(self) -> Any:
         """The rate of the next step; with groups a tuple, one for each parameter."""

@@ -275,7 +275,11 @@ class Vjp(Cell):
 
 
 class CentralCrop(Cell):
-    """The middle of pictures (..., H, W): a fraction of both lengths."""
+    """The middle of pictures (..., H, W): a fraction of both lengths.
+
+    Args:
+        central_fraction: between 0 and 1.
+    """
 
     def __init__(self, central_fraction: float) -> None:
         super().__init__()

@@ -26,7 +26,11 @@ __all__ = [
 
 
 def all_finite(inputs: Any) -> Any:
-    """Whether no element of any tensor is infinite or NaN, as a tensor of bool."""
+    """Whether no element of any tensor is infinite or NaN, as a tensor of bool.
+
+    Args:
+        inputs: tensors.
+    """
     tensors = [inputs] if isinstance(inputs, EngineTensor) else list(inputs)
     if not tensors:
         return Tensor(True)
@@ -179,6 +183,8 @@ class DistributedGradReducer(Cell):
         mean: divide by ``degree``; None asks ``set_auto_parallel_context(gradients_mean=...)``.
         degree: the number of processes unless given.
         group: the processes.
+        parameters: those whose gradients come.
+        fusion_type: a number above 0, of no further effect.
     """
 
     def __init__(

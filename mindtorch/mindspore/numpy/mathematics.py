@@ -108,6 +108,7 @@ def float_power(x1: Any, x2: Any, dtype: Any = None) -> Any:
 
 @public
 def divmod(x1: Any, x2: Any, dtype: Any = None) -> Any:
+    """(floor(x1 / x2), x1 - floor(x1 / x2) x2)."""
     left, right = tensor_of(x1), _beside(x2, x1)
     quotient = torch.floor_divide(left, right)
     return tensor_of(quotient, dtype), tensor_of(left - quotient * right, dtype)
@@ -115,12 +116,17 @@ def divmod(x1: Any, x2: Any, dtype: Any = None) -> Any:
 
 @public
 def around(a: Any, decimals: int = 0) -> Any:
+    """Rounded to ``decimals`` places, halves to the even neighbour."""
     return torch.round(tensor_of(a), decimals=decimals)
 
 
 @public
 def clip(x: Any, xmin: Any = None, xmax: Any = None, dtype: Any = None) -> Any:
-    """``x`` between two bounds, tensors or numbers, either of which may be None."""
+    """``x`` between two bounds, tensors or numbers, either of which may be None.
+
+    Args:
+        xmin, xmax: the bounds.
+    """
     given = tensor_of(x)
     if xmin is not None:
         given = torch.maximum(given, _beside(xmin, given))
@@ -131,6 +137,7 @@ def clip(x: Any, xmin: Any = None, xmax: Any = None, dtype: Any = None) -> Any:
 
 @public
 def isclose(a: Any, b: Any, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False) -> Any:
+    """Whether |a - b| <= atol + rtol |b|; with ``equal_nan`` nan equals nan."""
     return torch.isclose(tensor_of(a), _beside(b, a), rtol, atol, equal_nan)
 
 
@@ -148,21 +155,25 @@ def dot(a: Any, b: Any) -> Any:
 
 @public
 def tensordot(a: Any, b: Any, axes: Any = 2) -> Any:
+    """Products summed over ``axes``: a number of last and first ones, or two lists."""
     return torch.tensordot(tensor_of(a), tensor_of(b), axes)
 
 
 @public
 def kron(a: Any, b: Any) -> Any:
+    """The Kronecker product: ``b`` times each element of ``a``."""
     return torch.kron(tensor_of(a), tensor_of(b))
 
 
 @public
 def multi_dot(arrays: Any) -> Any:
+    """The matrix product of all, in the order that is cheapest."""
     return torch.linalg.multi_dot([tensor_of(a) for a in arrays])
 
 
 @public
 def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Any:
+    """The norm of order ``ord`` of vectors, or of matrices over two axes."""
     return torch.linalg.norm(floating(x), ord, axes_of(axis), keepdims)
 
 
@@ -170,7 +181,11 @@ def norm(x: Any, ord: Any = None, axis: Any = None, keepdims: bool = False) -> A
 def cross(
     a: Any, b: Any, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: int | None = None
 ) -> Any:
-    """Vector products, of vectors of three elements along an axis."""
+    """Vector products, of vectors of three elements along an axis.
+
+    Args:
+        axisa, axisb, axisc: the vectors' axes in both, and in the result.
+    """
     if axis is not None:
         axisa = axisb = axisc = axis
     left, right = torch.movedim(tensor_of(a), axisa, -1), torch.movedim(tensor_of(b), axisb, -1)
@@ -185,6 +200,7 @@ def convolve(a: Any, v: Any, mode: str = "full") -> Any:
 
 @public
 def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
+    """The sums of ``a`` times ``v`` shifted: "full", "same" or "valid" places."""
     return _slide(floating(a), floating(v), mode)
 
 
@@ -202,7 +218,11 @@ def _slide(a: Any, v: Any, mode: str) -> Any:
 
 @public
 def trapz(y: Any, x: Any = None, dx: float = 1.0, axis: int = -1) -> Any:
-    """The integral by trapezia along an axis."""
+    """The integral by trapezia along an axis.
+
+    Args:
+        dx: the distance of neighbours, where ``x`` is not given.
+    """
     values = floating(y)
     if x is not None:
         return torch.trapezoid(values, floating(x), dim=axis)
@@ -232,18 +252,21 @@ def _same_length(a: Any, b: Any) -> tuple[Any, Any]:
 
 @public
 def polyadd(a1: Any, a2: Any) -> Any:
+    """The sum of two polynomials, by their coefficients."""
     left, right = _same_length(a1, a2)
     return left + right
 
 
 @public
 def polysub(a1: Any, a2: Any) -> Any:
+    """The difference of two polynomials, by their coefficients."""
     left, right = _same_length(a1, a2)
     return left - right
 
 
 @public
 def polymul(a1: Any, a2: Any) -> Any:
+    """The product of two polynomials, by their coefficients."""
     return convolve(a1, a2)
 
 

@@ -26,11 +26,13 @@ __all__ = [
 
 @public
 def reshape(x: Any, new_shape: Any) -> Any:
+    """The elements in the shape ``new_shape``; -1 stands for what is left."""
     return tensor_of(x).reshape(new_shape)
 
 
 @public
 def ravel(x: Any) -> Any:
+    """All elements in a row."""
     return tensor_of(x).reshape(-1)
 
 
@@ -43,11 +45,17 @@ def transpose(a: Any, axes: Any = None) -> Any:
 
 @public
 def swapaxes(x: Any, axis1: int, axis2: int) -> Any:
+    """Two axes exchanged."""
     return torch.transpose(tensor_of(x), axis1, axis2)
 
 
 @public
 def moveaxis(a: Any, source: Any, destination: Any) -> Any:
+    """The axes ``source`` moved to the places ``destination``.
+
+    Args:
+        source, destination: an axis, or as many.
+    """
     return torch.movedim(tensor_of(a), axes_of(source), axes_of(destination))
 
 
@@ -61,6 +69,7 @@ def rollaxis(x: Any, axis: int, start: int = 0) -> Any:
 
 @public
 def expand_dims(a: Any, axis: Any) -> Any:
+    """A new axis of length 1 at ``axis``, or at several."""
     given = tensor_of(a)
     new = (axis,) if isinstance(axis, int) else tuple(axis)
     for place in sorted(p % (given.ndim + len(new)) for p in new):
@@ -70,6 +79,7 @@ def expand_dims(a: Any, axis: Any) -> Any:
 
 @public
 def squeeze(a: Any, axis: Any = None) -> Any:
+    """Without the axes of length 1, or without ``axis``."""
     given = tensor_of(a)
     if axis is None:
         return given.squeeze()
@@ -121,31 +131,37 @@ def concatenate(arrays: Any, axis: int | None = 0) -> Any:
 
 @public
 def append(arr: Any, values: Any, axis: int | None = None) -> Any:
+    """``values`` behind ``arr`` along ``axis``; without one, all elements in a row."""
     return concatenate((arr, values), axis)
 
 
 @public
 def stack(arrays: Any, axis: int = 0) -> Any:
+    """Along a new axis."""
     return torch.stack(_common(arrays), axis)
 
 
 @public
 def hstack(tup: Any) -> Any:
+    """Along the second axis, vectors along their only one."""
     return torch.hstack(_common(tup))
 
 
 @public
 def vstack(tup: Any) -> Any:
+    """Along the first axis, vectors being rows."""
     return torch.vstack(_common(tup))
 
 
 @public
 def dstack(tup: Any) -> Any:
+    """Along the third axis, vectors and matrices being given one."""
     return torch.dstack(_common(tup))
 
 
 @public
 def column_stack(tup: Any) -> Any:
+    """Vectors as columns, and matrices, beside each other."""
     return torch.column_stack(_common(tup))
 
 
@@ -170,22 +186,30 @@ def _parts(x: Any, places: Any, axis: int) -> Any:
 
 @public
 def hsplit(x: Any, indices_or_sections: Any) -> Any:
+    """Parts along the second axis, of a vector along its only one."""
     given = tensor_of(x)
     return split(given, indices_or_sections, 1 if given.ndim > 1 else 0)
 
 
 @public
 def vsplit(x: Any, indices_or_sections: Any) -> Any:
+    """Parts along the first axis."""
     return split(x, indices_or_sections, 0)
 
 
 @public
 def dsplit(x: Any, indices_or_sections: Any) -> Any:
+    """Parts along the third axis."""
     return split(x, indices_or_sections, 2)
 
 
 @public
 def tile(a: Any, reps: Any) -> Any:
+    """The tensor repeated ``reps`` times along each axis.
+
+    Args:
+        reps: a number for each axis, or for the last one.
+    """
     return torch.tile(tensor_of(a), (reps,) if isinstance(reps, int) else tuple(reps))
 
 
@@ -201,6 +225,7 @@ def repeat(a: Any, repeats: Any, axis: int | None = None) -> Any:
 
 @public
 def flip(m: Any, axis: Any = None) -> Any:
+    """The reverse order along ``axis``, along all without one."""
     given = tensor_of(m)
     axes = range(given.ndim) if axis is None else (axis,) if isinstance(axis, int) else axis
     return torch.flip(given, tuple(axes))
@@ -208,31 +233,37 @@ def flip(m: Any, axis: Any = None) -> Any:
 
 @public
 def fliplr(m: Any) -> Any:
+    """The reverse order along the second axis."""
     return torch.flip(tensor_of(m), (1,))
 
 
 @public
 def flipud(m: Any) -> Any:
+    """The reverse order along the first axis."""
     return torch.flip(tensor_of(m), (0,))
 
 
 @public
 def rot90(a: Any, k: int = 1, axes: Any = (0, 1)) -> Any:
+    """Turned by ``k`` quarters from the first of ``axes`` towards the second."""
     return torch.rot90(tensor_of(a), k, tuple(axes))
 
 
 @public
 def roll(a: Any, shift: Any, axis: Any = None) -> Any:
+    """Shifted by ``shift`` places along ``axis``, wrapping round; in a row without one."""
     return torch.roll(tensor_of(a), shift, axes_of(axis))
 
 
 @public
 def broadcast_to(array: Any, shape: Any) -> Any:
+    """``array`` spread to ``shape`` without copying."""
     return torch.broadcast_to(tensor_of(array), tuple(shape))
 
 
 @public
 def broadcast_arrays(*args: Any) -> Any:
+    """The tensors, each spread to the shape that all have in common."""
     return list(torch.broadcast_tensors(*[tensor_of(a) for a in args]))
 
 
@@ -241,7 +272,17 @@ def pad(
     arr: Any, pad_width: Any, mode: str = "constant", stat_length: Any = None,
     constant_values: Any = 0, end_values: Any = 0, reflect_type: str = "even", **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """Elements before and after each axis: constants, the edge, or the tensor mirrored or again."""
+    """Elements before and after each axis: constants, the edge, or the tensor mirrored or again.
+
+    Args:
+        pad_width: how many before and after, for all axes or for each.
+        mode: "constant", "empty", "edge", "reflect", "symmetric" or "wrap".
+        constant_values: before and after, for all axes or for each.
+        stat_length, end_values, reflect_type: of other modes, which are refused.
+
+    Raises:
+        NotImplementedError: another mode.
+    """
     if stat_length is not None or reflect_type != "even" or kwargs or mode not in (
         "constant", "empty", "edge", "reflect", "symmetric", "wrap"
     ):  # fmt: skip
@@ -275,7 +316,11 @@ def where(condition: Any, x: Any = None, y: Any = None) -> Any:
 
 @public
 def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
-    """The first choice whose condition holds, else ``default``."""
+    """The first choice whose condition holds, else ``default``.
+
+    Args:
+        choicelist: as many tensors.
+    """
     choices = _common([*choicelist, default])
     found = choices.pop()
     for condition, choice in reversed(list(zip(condlist, choices, strict=True))):
@@ -285,7 +330,11 @@ def select(condlist: Any, choicelist: Any, default: Any = 0) -> Any:
 
 @public
 def choose(a: Any, choices: Any, mode: str = "clip") -> Any:
-    """Element by element the choice that ``a`` names; places outside by ``mode``."""
+    """Element by element the choice that ``a`` names; places outside by ``mode``.
+
+    Args:
+        choices: tensors, one for each number.
+    """
     given = torch.broadcast_tensors(*_common(choices))
     places, count = tensor_of(a).long(), len(given)
     if mode not in ("clip", "wrap"):
@@ -298,7 +347,12 @@ def choose(a: Any, choices: Any, mode: str = "clip") -> Any:
 
 @public
 def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **kw: Any) -> Any:
-    """Functions, or constants, of ``x``, each where its condition holds."""
+    """Functions, or constants, of ``x``, each where its condition holds.
+
+    Args:
+        funclist: functions or constants; one more than conditions is for the rest.
+        kw: passed on to the functions.
+    """
     given = tensor_of(x)
     conditions = [tensor_of(c).to(BOOL) for c in condlist]
     results = [f(given, *args, **kw) if callable(f) else tensor_of(f).expand(given.shape)
@@ -328,6 +382,7 @@ def take(a: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> A
 
 @public
 def take_along_axis(arr: Any, indices: Any, axis: int | None) -> Any:
+    """The elements at ``indices`` along ``axis``, line by line."""
     given, places = tensor_of(arr), tensor_of(indices).long()
     if axis is None:
         given, axis = given.reshape(-1), 0
@@ -348,7 +403,11 @@ def searchsorted(a: Any, v: Any, side: str = "left", sorter: Any = None) -> Any:
 
 @public
 def unique(x: Any, return_inverse: bool = False) -> Any:
-    """What occurs in ``x``, in the order of its first places, as in MindSpore."""
+    """What occurs in ``x``, in the order of its first places, as in MindSpore.
+
+    Args:
+        return_inverse: also where each element went.
+    """
     flat = tensor_of(x).reshape(-1)
     ordered, inverse = torch.unique(flat, return_inverse=True)
     places = torch.full((len(ordered),), len(flat), dtype=torch.int64)
@@ -360,6 +419,7 @@ def unique(x: Any, return_inverse: bool = False) -> Any:
 
 @public
 def argwhere(a: Any) -> Any:
+    """The places of the elements that are not 0, one row each."""
     return torch.argwhere(tensor_of(a))
 
 
@@ -392,7 +452,12 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> Any:
 
 @public
 def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "clip", order: str = "C") -> Any:
-    """Places in a row, as MindSpore's float32."""
+    """Places in a row, as MindSpore's float32.
+
+    Args:
+        multi_index: places along each axis.
+        dims: the lengths of the axes.
+    """
     places = tuple(tensor_of(p).numpy().astype(np.int64) for p in multi_index)
     found = np.ravel_multi_index(places, dims, mode, order)  # type: ignore[call-overload]
     return torch.from_numpy(np.asarray(found)).to(torch.float32)
@@ -403,22 +468,26 @@ def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "clip", order: st
 
 @public
 def isin(element: Any, test_elements: Any, invert: bool = False) -> Any:
+    """Whether each element is among ``test_elements``."""
     return torch.isin(tensor_of(element), tensor_of(test_elements), invert=invert)
 
 
 @public
 def in1d(ar1: Any, ar2: Any, invert: bool = False) -> Any:
+    """Whether each element of ``ar1``, in a row, is in ``ar2``."""
     return torch.isin(tensor_of(ar1).reshape(-1), tensor_of(ar2), invert=invert)
 
 
 @public
 def sometrue(a: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """Whether some element over ``axis`` is true."""
     given = tensor_of(a).to(BOOL)
     return torch.any(given, tuple(range(given.ndim)) if axis is None else axes_of(axis), keepdims)
 
 
 @public
 def array_equal(a1: Any, a2: Any, equal_nan: bool = False) -> Any:
+    """Whether shapes and elements are equal, as a tensor of bool."""
     left, right = tensor_of(a1), tensor_of(a2)
     if left.shape != right.shape:
         return torch.tensor(False)
@@ -439,6 +508,7 @@ def array_equiv(a1: Any, a2: Any) -> Any:
 
 
 def array_str(a: Any) -> str:
+    """The elements as numpy prints them."""
     return np.array_str(tensor_of(a).numpy())
 
 
@@ -448,16 +518,22 @@ def isscalar(element: Any) -> bool:
 
 
 def size(a: Any, axis: int | None = None) -> int:
+    """How many elements there are, or along ``axis``."""
     given = tensor_of(a)
     return int(given.numel()) if axis is None else int(given.shape[axis])
 
 
 def promote_types(type1: Any, type2: Any) -> Any:
+    """The smallest type that holds the values of both."""
     return torch.promote_types(type_of(type1), type_of(type2))
 
 
 def result_type(*arrays_and_dtypes: Any) -> Any:
-    """The type of the result of arithmetic with all of these."""
+    """The type of the result of arithmetic with all of these.
+
+    Args:
+        arrays_and_dtypes: tensors, numbers and types.
+    """
     kinds = [tensor_of(a).dtype if isinstance(a, (EngineTensor, int, float, bool, list, tuple))
              else type_of(a) for a in arrays_and_dtypes]  # fmt: skip
     found = kinds[0]
@@ -468,7 +544,11 @@ def result_type(*arrays_and_dtypes: Any) -> Any:
 
 @public
 def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any) -> Any:
-    """A function of vectors, of all vectors along an axis."""
+    """A function of vectors, of all vectors along an axis.
+
+    Args:
+        func1d: a function of a vector.
+    """
     given = torch.movedim(tensor_of(arr), axis, -1)
     rows = [tensor_of(func1d(row, *args, **kwargs)) for row in given.reshape(-1, given.shape[-1])]
     found = torch.stack(rows).reshape((*given.shape[:-1], *rows[0].shape))
@@ -480,7 +560,11 @@ def apply_along_axis(func1d: Any, axis: int, arr: Any, *args: Any, **kwargs: Any
 
 @public
 def apply_over_axes(func: Any, a: Any, axes: Any) -> Any:
-    """``func(a, axis)`` for one axis after another; dimensions that it drops come back as 1."""
+    """``func(a, axis)`` for one axis after another; dimensions that it drops come back as 1.
+
+    Args:
+        axes: the axes, one or several.
+    """
     given = tensor_of(a)
     for axis in (axes,) if isinstance(axes, int) else axes:
         found = tensor_of(func(given, axis))

@@ -70,6 +70,7 @@ def var(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False, dtype: 
 
 @public
 def std(x: Any, axis: Any = None, ddof: int = 0, keepdims: bool = False, dtype: Any = None) -> Any:
+    """The square root of the variance, squares over (number - ``ddof``)."""
     return tensor_of(torch.sqrt(_variance(floating(x), axis, ddof, keepdims)), dtype)
 
 
@@ -103,11 +104,13 @@ def ptp(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
 
 @public
 def argmax(a: Any, axis: int | None = None) -> Any:
+    """The place of the largest element along ``axis``, as int64."""
     return torch.argmax(tensor_of(a), axis)
 
 
 @public
 def argmin(a: Any, axis: int | None = None) -> Any:
+    """The place of the smallest element along ``axis``, as int32."""
     return torch.argmin(tensor_of(a), axis).to(torch.int32)
 
 
@@ -129,16 +132,19 @@ def average(x: Any, axis: Any = None, weights: Any = None, returned: bool = Fals
 
 @public
 def cumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """Running sums along ``axis``."""
     return _cumulated(torch.cumsum, tensor_of(a), axis, dtype)
 
 
 @public
 def cumprod(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """Running products along ``axis``."""
     return _cumulated(torch.cumprod, tensor_of(a), axis, dtype)
 
 
 @public
 def nancumsum(a: Any, axis: int | None = None, dtype: Any = None) -> Any:
+    """Running sums along ``axis``, NaN counted as 0."""
     return _cumulated(torch.cumsum, torch.nan_to_num(tensor_of(a), 0.0), axis, dtype)
 
 
@@ -193,6 +199,7 @@ def nanvar(
 def nanstd(
     a: Any, axis: Any = None, dtype: Any = None, ddof: int = 0, keepdims: bool = False
 ) -> Any:
+    """The standard deviation of what is not NaN."""
     return torch.sqrt(nanvar(a, axis, dtype, ddof, keepdims))
 
 
@@ -201,6 +208,7 @@ def nanstd(
 
 @public
 def count_nonzero(x: Any, axis: Any = None, keepdims: bool = False) -> Any:
+    """How many elements over ``axis`` are not 0."""
     counted = (tensor_of(x) != 0).to(torch.int32)
     return _reduced(torch.sum, counted, axis, keepdims).to(torch.int32)
 
@@ -253,19 +261,31 @@ def histogram(
 
 @public
 def diff(a: Any, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Any:
+    """Differences of neighbours along ``axis``, ``n`` times, after ``prepend`` and ``append`` were
+    put at the ends."""
     given = [None if p is None else tensor_of(p) for p in (prepend, append)]
     return torch.diff(tensor_of(a), n, axis, given[0], given[1])
 
 
 @public
 def ediff1d(ary: Any, to_end: Any = None, to_begin: Any = None) -> Any:
+    """Differences of neighbours in a row, between ``to_begin`` and ``to_end``.
+
+    Args:
+        to_end, to_begin: tensors, or None.
+    """
     parts = [to_begin, torch.diff(tensor_of(ary).reshape(-1)), to_end]
     return torch.cat([tensor_of(p).reshape(-1) for p in parts if p is not None])
 
 
 @public
 def gradient(f: Any, *varargs: Any, axis: Any = None, edge_order: int = 1) -> Any:
-    """Central differences inside, one-sided ones at the ends, along each axis or those given."""
+    """Central differences inside, one-sided ones at the ends, along each axis or those given.
+
+    Args:
+        varargs: the distance of neighbours, for all axes or for each.
+        edge_order: 1.
+    """
     if edge_order != 1:
         raise ValueError("edge_order must be 1")
     given = floating(f)

@@ -6,6 +6,7 @@ from mindtorch import torch as _torch
 from mindtorch.functional import get_grad as get_grad
 from mindtorch.functional import jvp as jvp
 from mindtorch.functional import vjp as vjp
+from mindtorch.mindspore._argument_texts import TEXTS as _TEXTS
 from mindtorch.transforms import jacfwd as jacfwd
 from mindtorch.transforms import jacrev as jacrev
 from mindtorch.transforms import recompute as recompute
@@ -14,6 +15,7 @@ from mindtorch.transforms import vmap as vmap
 
 from .._autodiff import grad as grad
 from .._autodiff import value_and_grad as value_and_grad
+from .._general import constexpr as constexpr
 from . import _methods as _methods
 from . import composite as composite
 from . import function as function
@@ -34,6 +36,8 @@ from .operations import *
 from .primitives import *
 
 t = _named(_torch.t)
+
+_TEXTS.add_to(globals().values())
 
 if TYPE_CHECKING:
     # functions and primitives that are made from tables of names

@@ -64,7 +64,12 @@ class HyperMap:
 
 
 class Map(HyperMap):
-    """:class:`HyperMap` that looks at one level of the sequences only."""
+    """:class:`HyperMap` that looks at one level of the sequences only.
+
+    Args:
+        ops: the function for each; None where it is given in the call.
+        reverse: begin with the last ones.
+    """
 
     nested = False
 
@@ -86,6 +91,10 @@ class MultitypeFuncGraph:
     """A function with a body for each kind of arguments: ``@graph.register("Tensor", "Number")``.
 
     Kinds: Tensor, Parameter, Number, Bool, Int, Float, String, Tuple, List, Dictionary, Function.
+
+    Args:
+        name: for error messages.
+        read_value, doc_url: of no effect.
     """
 
     def __init__(self, name: str, read_value: bool = False, doc_url: str = "") -> None:
@@ -123,7 +132,11 @@ def _is_kind(value: Any, kind: str) -> bool:
 
 
 def assign(variable: Any, value: Any) -> Any:
-    """Overwrite ``variable``, a parameter or a rate of an optimizer's group; returns it."""
+    """Overwrite ``variable``, a parameter or a rate of an optimizer's group; returns it.
+
+    Args:
+        value: a tensor or number of its shape.
+    """
     if isinstance(variable, Rate):
         return variable.assign(float(as_tensor(value).item()))
     _check_variable("assign", variable)
@@ -165,6 +178,9 @@ def _check_variable(name: str, variable: Any) -> None:
 
 def clip_by_value(x: Any, clip_value_min: Any = None, clip_value_max: Any = None) -> Any:
     """Elements held between the limits; of one tensor, or of each in a tuple or list.
+
+    Args:
+        clip_value_min, clip_value_max: the limits, numbers or tensors; None for none.
 
     Raises:
         ValueError: no limit is given.
@@ -221,7 +237,12 @@ def clip_by_norm(
     x: Any, max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Any:
     """Tensors scaled so that their common norm is at most ``max_norm``:
-    ``x_i min(1, max_norm / (norm + 1e-6))``. A tensor gives a tensor, a list a list."""
+    ``x_i min(1, max_norm / (norm + 1e-6))``. A tensor gives a tensor, a list a list.
+
+    Args:
+        norm_type: the order of the norm.
+        error_if_nonfinite: RuntimeError where it is no finite number.
+    """
     gradients = [x] if isinstance(x, EngineTensor) else list(x)
     if not gradients:
         return x

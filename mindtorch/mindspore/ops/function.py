@@ -15,7 +15,7 @@ _SAME = """
     abs acos acosh add addbmm addcdiv addcmul addmm addmv addr amax amin arange argwhere asin
     asinh atan atan2 atanh baddbmm bernoulli bitwise_and bitwise_or bitwise_xor block_diag bmm
     broadcast_to cdist ceil celu cholesky clamp clip conj cos cosh cummax cumprod deg2rad
-    diag diagonal diff digamma dot einsum erf erfc erfinv exp exp2 expm1 eye flip fliplr flipud
+    diag diagonal diff digamma dot einsum erf erfc erfinv exp exp2 expm1 flip fliplr flipud
     floor floor_divide fmod frac gcd geqrf heaviside histc hypot i0 imag inner inverse isclose
     isfinite isinf isnan kron lcm lerp lgamma log log10 log1p log2 logaddexp logaddexp2 logdet
     logical_and logical_not logical_or logical_xor logit logsumexp masked_fill masked_select
@@ -286,7 +286,11 @@ def squeeze(input: Any, axis: Any = None) -> Any:  # noqa: A002
 def flatten(
     input: Any, order: str = "C", *, start_dim: int = 1, end_dim: int = -1  # noqa: A002
 ) -> Any:
-    """The axes from ``start_dim`` to ``end_dim`` as one."""
+    """The axes from ``start_dim`` to ``end_dim`` as one.
+
+    Args:
+        order: "C" or "F": which axis runs fastest, the last or the first.
+    """
     return Tensor.flatten(input, order, start_dim=start_dim, end_dim=end_dim)
 
 
@@ -301,7 +305,13 @@ def repeat_interleave(input: Any, repeats: Any, axis: int | None = None) -> Any:
 
 
 def gather(input_params: Any, input_indices: Any, axis: int, batch_dims: int = 0) -> Any:
-    """The slices that the indices name along ``axis``; the axis becomes the indices' axes."""
+    """The slices that the indices name along ``axis``; the axis becomes the indices' axes.
+
+    Args:
+        input_params: a tensor.
+        input_indices: whole numbers, places along ``axis``.
+        batch_dims: axes that both have in common in front.
+    """
     if batch_dims:
         raise NotImplementedError("gather(batch_dims=...) is not implemented; use gather_elements")
     shape = input_params.aval.shape
@@ -376,7 +386,11 @@ def linspace(start: Any, end: Any, steps: int) -> Any:
 
 
 def range(start: Any, end: Any, step: Any) -> Any:  # noqa: A001
-    """Numbers from ``start`` below ``end``."""
+    """Numbers from ``start`` below ``end``.
+
+    Args:
+        step: the distance of neighbours.
+    """
     return t.arange(*(v.item() if hasattr(v, "item") else v for v in (start, end, step)))
 
 

@@ -57,7 +57,13 @@ def strided_slice(
     ellipsis_mask: int = 0, new_axis_mask: int = 0, shrink_axis_mask: int = 0,
 ) -> Any:  # fmt: skip
     """``input_x[begin:end:strides]`` for each axis. Bit i of a mask: axis i begins at its
-    beginning, ends at its end, is an ellipsis, is new, is one place."""
+    beginning, ends at its end, is an ellipsis, is new, is one place.
+
+    Args:
+        begin_mask, end_mask, ellipsis_mask, new_axis_mask, shrink_axis_mask: bits, one for each
+            entry: it begins (ends) with the axis, stands for all axes that are left, makes a new
+            axis, or takes one place and no axis.
+    """
     places: list[Any] = []
     for i, (b, e, step) in enumerate(zip(begin, end, strides, strict=True)):
         bit = 1 << i
@@ -97,7 +103,11 @@ def reverse(x: Any, axis: Any) -> Any:
 
 
 def reverse_sequence(x: Any, seq_lengths: Any, seq_dim: int, batch_dim: int = 0) -> Any:
-    """The first ``seq_lengths[i]`` elements along ``seq_dim`` of example i reversed."""
+    """The first ``seq_lengths[i]`` elements along ``seq_dim`` of example i reversed.
+
+    Args:
+        batch_dim: the axis of examples.
+    """
     moved = t.movedim(x, (batch_dim, seq_dim), (0, 1))
     places = t.unsqueeze(t.arange(moved.aval.shape[1]), 0)
     lengths = t.unsqueeze(as_tensor(seq_lengths).long(), 1)
@@ -112,7 +122,11 @@ def repeat_elements(x: Any, rep: int, axis: int = 0) -> Any:
 
 
 def sequence_mask(lengths: Any, maxlen: int | None = None) -> Any:
-    """Whether place j is before ``lengths[i]``."""
+    """Whether place j is before ``lengths[i]``.
+
+    Args:
+        maxlen: the result's length; None for the largest of ``lengths``.
+    """
     lengths = as_tensor(lengths)
     count = int(lengths.max().item()) if maxlen is None else int(maxlen)
     return t.lt(t.arange(count), t.unsqueeze(lengths, -1))
@@ -150,7 +164,11 @@ def matrix_diag_part(x: Any) -> Any:
 
 
 def matrix_set_diag(x: Any, diagonal: Any) -> Any:
-    """Matrices with other main diagonals."""
+    """Matrices with other main diagonals.
+
+    Args:
+        diagonal: (..., min(m, n)).
+    """
     return t.diagonal_scatter(x, diagonal, 0, -2, -1)
 
 
@@ -239,7 +257,11 @@ def tensor_scatter_elements(
 def index_add(
     x: Any, indices: Any, y: Any, axis: int, use_lock: bool = True, check_index_bound: bool = True
 ) -> Any:
-    """Slices of ``y`` added to those of the parameter ``x`` that ``indices`` names, in place."""
+    """Slices of ``y`` added to those of the parameter ``x`` that ``indices`` names, in place.
+
+    Args:
+        check_index_bound: of no effect.
+    """
     with autodiff.grad_mode(False):
         inplace.copy_(x, t.index_add(x.detach(), axis, indices.long(), y))
     return x

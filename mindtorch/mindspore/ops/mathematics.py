@@ -111,7 +111,11 @@ def searchsorted(
     sorted_sequence: Any, values: Any, *, out_int32: bool = False, right: bool = False,
     side: str | None = None, sorter: Any = None,
 ) -> Any:  # fmt: skip
-    """Where ``values`` would go in rows that are sorted."""
+    """Where ``values`` would go in rows that are sorted.
+
+    Args:
+        sorted_sequence: rows in ascending order.
+    """
     return t.searchsorted(
         sorted_sequence, as_tensor(values), out_int32=out_int32, right=right, side=side,
         sorter=sorter,
@@ -142,7 +146,11 @@ def _kind(dtype: Any) -> Any:
 
 
 def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any:  # noqa: A002
-    """(s, u, v) with input = u diag(s) v^H; only s without ``compute_uv``."""
+    """(s, u, v) with input = u diag(s) v^H; only s without ``compute_uv``.
+
+    Args:
+        full_matrices: square u and v.
+    """
     if not compute_uv:
         return named(torch.linalg.svdvals)(input)
     u, s, vh = named(torch.linalg.svd)(input, full_matrices)
@@ -150,7 +158,11 @@ def svd(input: Any, full_matrices: bool = False, compute_uv: bool = True) -> Any
 
 
 def qr(input: Any, mode: str = "reduced") -> Any:  # noqa: A002
-    """(q, r) with input = q r."""
+    """(q, r) with input = q r.
+
+    Args:
+        mode: "reduced", or "complete" for a square q.
+    """
     return tuple(named(torch.linalg.qr)(input, mode))
 
 
@@ -223,14 +235,22 @@ def trapz(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
 
 
 def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
-    """Powers of ``x`` as columns, the highest first."""
+    """Powers of ``x`` as columns, the highest first.
+
+    Args:
+        N: how many columns; None for as many as elements.
+    """
     count = x.aval.shape[0] if N is None else N
     return t.flip(named(torch.linalg.vander)(x, N=count), (1,))
 
 
 def batch_dot(x1: Any, x2: Any, axes: Any = None) -> Any:
     """Products summed along one axis of each, example by example; by default the last axis of
-    the first and the axis before it (or the last) of the second."""
+    the first and the axis before it (or the last) of the second.
+
+    Args:
+        axes: the axis of each; None for the last of ``x1`` and the one before it of ``x2``.
+    """
     if axes is None:
         axes = (x1.aval.ndim - 1, builtins.max(x2.aval.ndim - 2, 1))
     first, second = (axes, axes) if isinstance(axes, int) else axes

@@ -67,7 +67,11 @@ def fractional_max_pool2d(
 def col2im(
     input_x: Any, output_size: Any, kernel_size: Any, dilation: Any, padding_value: Any, stride: Any
 ) -> Any:
-    """Sums of the windows' elements at their places; windows (N, C, kernel, places)."""
+    """Sums of the windows' elements at their places; windows (N, C, kernel, places).
+
+    Args:
+        padding_value: places added at both ends of each axis.
+    """
     count, channels, kernel, places = input_x.aval.shape
     windows = t.reshape(input_x, (count, channels * kernel, places))
     size = [int(n) for n in output_size]
@@ -93,7 +97,12 @@ def lrn(
     x: Any, depth_radius: int = 5, bias: float = 1.0, alpha: float = 1.0, beta: float = 0.5,
     norm_region: str = "ACROSS_CHANNELS",
 ) -> Any:  # fmt: skip
-    """x / (bias + alpha sum of squares over the near channels)^beta."""
+    """x / (bias + alpha sum of squares over the near channels)^beta.
+
+    Args:
+        depth_radius: how many channels on either side are near.
+        norm_region: "ACROSS_CHANNELS".
+    """
     if norm_region != "ACROSS_CHANNELS":
         raise ValueError(f"norm_region must be ACROSS_CHANNELS, but got {norm_region!r}")
     size = 2 * depth_radius + 1
@@ -119,7 +128,11 @@ def triplet_margin_loss(
     anchor: Any, positive: Any, negative: Any, margin: float = 1.0, p: int = 2, eps: float = 1e-6,
     swap: bool = False, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """max(0, distance to the positive - distance to the negative + margin)."""
+    """max(0, distance to the positive - distance to the negative + margin).
+
+    Args:
+        eps: added to differences.
+    """
     return F.triplet_margin_loss(
         anchor, positive, negative, float(as_tensor(margin).item()), p, eps, swap,
         reduction=reduction,
@@ -130,7 +143,15 @@ def ctc_loss(
     log_probs: Any, targets: Any, input_lengths: Any, target_lengths: Any, blank: int = 0,
     reduction: str = "mean", zero_infinity: bool = False,
 ) -> Any:  # fmt: skip
-    """(the connectionist loss, None): logarithms of the paths are kept for the gradient only."""
+    """(the connectionist loss, None): logarithms of the paths are kept for the gradient only.
+
+    Args:
+        log_probs: (time, batch, classes).
+        targets: class numbers, (batch, length) or in a row.
+        input_lengths, target_lengths: of each sample.
+        blank: the class that stands for nothing.
+        zero_infinity: 0 in place of an infinite loss.
+    """
     loss = F.ctc_loss(
         log_probs, targets, input_lengths, target_lengths, blank, reduction, zero_infinity
     )
@@ -154,7 +175,11 @@ def intopk(x1: Any, x2: Any, k: int) -> Any:
 def iou(anchor_boxes: Any, gt_boxes: Any, mode: str = "iou") -> Any:
     """Areas of the intersections of boxes (x0, y0, x1, y1) over those of the unions ("iou") or of
     the true boxes ("iof"): rows for ``gt_boxes``, columns for ``anchor_boxes``. Boxes hold their
-    last pixel."""
+    last pixel.
+
+    Args:
+        mode: as named.
+    """
     if mode not in ("iou", "iof"):
         raise ValueError(f"mode must be iou or iof, but got {mode!r}")
     a, b = t.unsqueeze(anchor_boxes, 0), t.unsqueeze(gt_boxes, 1)
@@ -206,7 +231,11 @@ def _listed(block: Any, count: int) -> list[int]:
 
 
 def mirror_pad(input_x: Any, paddings: Any, mode: str) -> Any:
-    """Padded with its own elements: "REFLECT" without, "SYMMETRIC" with those at the edge."""
+    """Padded with its own elements: "REFLECT" without, "SYMMETRIC" with those at the edge.
+
+    Args:
+        mode: as named.
+    """
     if mode not in ("REFLECT", "SYMMETRIC"):
         raise ValueError(f"mode must be REFLECT or SYMMETRIC, but got {mode!r}")
     shift = 1 if mode == "REFLECT" else 0
@@ -224,18 +253,25 @@ def mirror_pad(input_x: Any, paddings: Any, mode: str) -> Any:
 # --- random numbers ----------------------------------------------------------------------------
 
 
-def _like(draw: Any) -> Any:
+def _like(what: str, draw: Any) -> Any:
     def call(input: Any, *args: Any, seed: int | None = None, dtype: Any = None) -> Any:  # noqa: A002
         kind = input.aval.dtype if dtype is None else as_dtype(dtype)
         return draw(input.aval.shape, *args, kind, seed)
 
+    call.__doc__ = f"{what}, in the shape of ``input`` and, without ``dtype``, of its type."
     return call
 
 
-rand_like = _like(lambda shape, kind, seed: function.rand(shape, dtype=kind, seed=seed))
-randn_like = _like(lambda shape, kind, seed: function.randn(shape, dtype=kind, seed=seed))
+rand_like = _like(
+    "Uniform numbers in [0, 1)",
+    lambda shape, kind, seed: function.rand(shape, dtype=kind, seed=seed),
+)
+randn_like = _like(
+    "Normal numbers", lambda shape, kind, seed: function.randn(shape, dtype=kind, seed=seed)
+)
 randint_like = _like(
-    lambda shape, low, high, kind, seed: function.randint(low, high, shape, dtype=kind, seed=seed)
+    "Whole numbers from the first limit below the second",
+    lambda shape, low, high, kind, seed: function.randint(low, high, shape, dtype=kind, seed=seed),
 )
 
 

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mindtorch.engine import dtypes
 
+from ..common.dtype import as_dtype
 from ..common.tensor import F, Tensor, as_tensor, t
 from . import function, indexing, losses, mathematics, neural, operations
 from .operations import _made, _primitive
@@ -191,5 +194,47 @@ def _product(x: Any, axis: int, exclusive: bool, reverse: bool) -> Any:
     return t.flip(total, (axis,)) if reverse else total
 
 
+def _resize_nearest(x: Any, size: Any, align_corners: bool, half_pixel_centers: bool) -> Any:
+    """Pixels of an image (..., height, width) that are nearest to those of another size.
+
+    The first pixels lie on each other; with ``align_corners`` the last ones, too.
+
+    Raises:
+        NotImplementedError: ``half_pixel_centers``, which MindSpore's CPU kernel does not know.
+    """
+    if half_pixel_centers:
+        raise NotImplementedError("ResizeNearestNeighbor(half_pixel_centers=True)")
+    x = as_tensor(x)
+    for axis, (after, before) in enumerate(zip(size, x.aval.shape[-2:], strict=True), -2):
+        places = np.arange(after, dtype=np.float32)
+        if align_corners:
+            scale = np.float32(before - 1) / np.float32(max(after - 1, 1))
+            places = np.floor(places * scale + np.float32(0.5))
+        else:
+            scale = np.float32(before) / np.float32(after)
+            places = np.floor(places * scale)
+        x = t.index_select(x, axis, Tensor(np.minimum(places, before - 1).astype(np.int64)))
+    return x
+
+
+_primitive("ResizeNearestNeighbor", _resize_nearest, size=None, align_corners=False,
+           half_pixel_centers=False)  # fmt: skip
+
+
 globals().update({name: getattr(operations, name) for name in _made[_FIRST:]})
-__all__ = _made[_FIRST:]  # noqa: PLE0605
+def scalar_to_tensor(input_x: Any, dtype: Any = dtypes.float32) -> Any:
+    """A number as a tensor without axes."""
+    return Tensor(input_x, dtype)
+
+
+def identity(x: Any) -> Any:
+    """``x``."""
+    return x
+
+
+def eye(n: int, m: int | None = None, dtype: Any = None) -> Any:
+    """Ones on the main diagonal of ``n`` rows and ``m`` columns, ``n`` unless given."""
+    return t.eye(n, n if m is None else m, dtype=None if dtype is None else as_dtype(dtype))
+
+
+__all__ = [*_made[_FIRST:], "eye", "identity", "scalar_to_tensor"]  # noqa: PLE0604

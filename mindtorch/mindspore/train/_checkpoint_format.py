@@ -13,21 +13,19 @@ everything follow, ten bytes, highest first; where MindSpore wrote that, it is c
 
 from __future__ import annotations
 
-import os
-import tempfile
 import zlib
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.kernels.files import replacing
 
 from ..common.dtype import text_of
 
-__all__ = ["CheckpointError", "appearing_whole", "bytes_of", "read", "write"]
+__all__ = ["CheckpointError", "bytes_of", "read", "write"]
 
 SLICE = 512 * 1024 * 1024  # bytes of a tensor in one value
 _TEXT = "str"  # the type of texts: shape (0,), four bytes for each character
@@ -93,24 +91,6 @@ def _write_value(file: _Summed, tag: bytes, dims: tuple[int, ...], kind: str, da
     file.write(data)
 
 
-@contextmanager
-def appearing_whole(path: Path) -> Iterator[BinaryIO]:
-    """A file for writing that takes the place of ``path`` when all was written."""
-    handle, partial = tempfile.mkstemp(prefix=path.name, suffix=".partial", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(partial, 0o666 & ~umask)
-        os.replace(partial, path)
-    except BaseException:
-        Path(partial).unlink(missing_ok=True)
-        raise
-
-
 def bytes_of(array: Any) -> memoryview:
     """The elements' bytes in their order, not copied where they lie so."""
     flat: Any = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
@@ -127,7 +107,7 @@ def write(
         crc_check: put MindSpore's checksum at the end, too.
         slice_size: bytes after which a tensor goes on in another value.
     """
-    with appearing_whole(Path(path)) as file:
+    with replacing(path, durable=True) as file:
         summed = _Summed(file)
         summed.write(_SUMMED)
         for name, array in entries:

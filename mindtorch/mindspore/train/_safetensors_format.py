@@ -20,8 +20,9 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.kernels.files import replacing
 
-from ._checkpoint_format import CheckpointError, appearing_whole, bytes_of
+from ._checkpoint_format import CheckpointError, bytes_of
 
 __all__ = ["read", "write"]
 
@@ -56,7 +57,7 @@ def write(path: str | Path, entries: Iterable[tuple[str, Any]], crc_check: bool 
     metadata = {"format": "ms", "crc_num": str(checksum), "rows_crc": _sum_of(described)}
     head = json.dumps({"__metadata__": metadata, **described}, separators=(",", ":")).encode()
     head += b" " * (-len(head) % _ALIGNMENT)
-    with appearing_whole(Path(path)) as file:
+    with replacing(path, durable=True) as file:
         file.write(len(head).to_bytes(8, "little") + head)
         for array in arrays.values():
             file.write(bytes_of(array))

@@ -49,7 +49,11 @@ class _Arguments:
 
 
 class RunContext:
-    """The run that a callback is called in."""
+    """The run that a callback is called in.
+
+    Args:
+        original_args: what callbacks read and write.
+    """
 
     def __init__(self, original_args: _Arguments) -> None:
         self._arguments = original_args
@@ -166,21 +170,41 @@ class LossMonitor(Callback):
 
 
 class TimeMonitor(Callback):
-    """Prints how long each epoch, and a step of it, took."""
+    """Prints how long each epoch, and a step of it, took, in training and evaluation.
 
-    def __init__(self, data_size: int | None = None) -> None:
-        self.data_size = data_size
-        self._start = time.perf_counter()
+    Args:
+        data_size: the number of steps, for runs that do not know it.
+        data_time: print also how long a step waited for its data.
+    """
+
+    def __init__(self, data_size: int | None = None, data_time: bool = False) -> None:
+        if not isinstance(data_time, bool):
+            raise TypeError(f"For 'TimeMonitor', data_time must be a bool, but got {data_time!r}")
+        self.data_size, self.data_time = data_size, data_time
+        self._start = self._waiting = time.perf_counter()
+        self._waited = 0.0
 
     def epoch_begin(self, run_context: RunContext) -> None:
-        self._start = time.perf_counter()
+        self._start = self._waiting = time.perf_counter()
+        self._waited = 0.0
+
+    def on_train_step_begin(self, run_context: RunContext) -> None:
+        self._waited += time.perf_counter() - self._waiting
+
+    def on_train_step_end(self, run_context: RunContext) -> None:
+        self._waiting = time.perf_counter()
 
     def epoch_end(self, run_context: RunContext) -> None:
         taken = (time.perf_counter() - self._start) * 1000
-        steps = self.data_size or run_context.original_args().batch_num
-        print(
-            f"Train epoch time: {taken:5.3f} ms, per step time: {taken / steps:5.3f} ms", flush=True
+        run = run_context.original_args()
+        steps = int(run.get("batch_num") or self.data_size or 1)
+        text = (
+            f"{run.get('mode', '').title()} epoch time: {taken:5.3f} ms, "
+            f"per step time: {taken / steps:5.3f} ms"
         )
+        if self.data_time:
+            text += f" (data time: {self._waited * 1000 / steps:5.3f} ms)"
+        print(text, flush=True)
 
 
 class CheckpointConfig:
@@ -192,6 +216,9 @@ class CheckpointConfig:
         keep_checkpoint_max: how many are kept, the oldest are removed; 0 for all.
         saved_network: save this network and not the training cell (network and optimizer).
         append_info: what is saved beside the parameters: "epoch_num", "step_num", or a dict.
+        keep_checkpoint_per_n_minutes: 0; others are refused.
+        async_save: the file is written at once in any case: training waits for it.
+        integrated_save: parameters are whole in every process, there is nothing to join.
     """
 
     def __init__(
@@ -203,10 +230,10 @@ class CheckpointConfig:
         if not any((save_checkpoint_steps, save_checkpoint_seconds, keep_checkpoint_max,
                     keep_checkpoint_per_n_minutes)):  # fmt: skip
             raise ValueError("The input arguments of CheckpointConfig can not be all None or 0")
-        if async_save or keep_checkpoint_per_n_minutes or not integrated_save:
+        if keep_checkpoint_per_n_minutes and not keep_checkpoint_max:
             raise NotImplementedError(
-                "CheckpointConfig: async_save, keep_checkpoint_per_n_minutes and integrated_save="
-                "False are not implemented"
+                "CheckpointConfig: keep_checkpoint_per_n_minutes is not implemented; "
+                "keep_checkpoint_max says how many files are kept"
             )
         self.steps, self.seconds = save_checkpoint_steps or 0, save_checkpoint_seconds or 0
         self.keep, self.saved_network = keep_checkpoint_max or 0, saved_network
@@ -218,6 +245,7 @@ class ModelCheckpoint(Callback):
 
     Args:
         prefix: of the names; one that is taken already gets a number at its end.
+        config: a :class:`CheckpointConfig`; None for its defaults.
     """
 
     def __init__(
@@ -290,7 +318,11 @@ class ModelCheckpoint(Callback):
 
 
 class LearningRateScheduler(Callback):
-    """Sets the optimizer's rate to ``function(rate, step)`` after each step."""
+    """Sets the optimizer's rate to ``function(rate, step)`` after each step.
+
+    Args:
+        learning_rate_function: as above.
+    """
 
     def __init__(self, learning_rate_function: Callable[[float, int], float]) -> None:
         self._function = learning_rate_function
@@ -345,6 +377,9 @@ class EarlyStopping(Callback):
         monitor: "loss", or a metric of ``Model.fit``.
         mode: "min", "max", or "auto": "min" for losses and errors.
         patience: with 0 training ends after the first epoch.
+        min_delta: what is less does not count as better.
+        baseline: waiting begins anew only with figures better than this.
+        restore_best_weights: put back the parameters of the best epoch when training is stopped.
     """
 
     def __init__(

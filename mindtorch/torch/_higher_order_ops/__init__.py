@@ -2,6 +2,8 @@
 
 from .associative_scan import associative_scan as associative_scan
 from .cond import cond as cond
+from .map import map as map  # noqa: A004
+from .scan import scan as scan
 from .while_loop import while_loop as while_loop
 
-__all__ = ["associative_scan", "cond", "while_loop"]
+__all__ = ["associative_scan", "cond", "map", "scan", "while_loop"]

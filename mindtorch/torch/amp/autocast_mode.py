@@ -44,7 +44,11 @@ def _mode(device_type: str) -> engine.Mode | None:
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether torch has lists of ops for a type of devices."""
+    """Whether torch has lists of ops for a type of devices.
+
+    Args:
+        device_type: such as "cpu".
+    """
     return Device(device_type).type in _AVAILABLE
 
 
@@ -64,7 +68,11 @@ def is_autocast_enabled(device_type: str | None = None) -> bool:
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
-    """Switch casting of ops on such devices; one argument alone is about CUDA."""
+    """Switch casting of ops on such devices; one argument alone is about CUDA.
+
+    Args:
+        enabled: whether they cast.
+    """
     if enabled is None:
         device_type, enabled = "cuda", device_type
     mode = _mode(device_type)
@@ -141,7 +149,11 @@ def is_autocast_cache_enabled() -> bool:
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Whether casts of parameters are kept from now on."""
+    """Whether casts of parameters are kept from now on.
+
+    Args:
+        enabled: whether they are.
+    """
     engine.state.cache_enabled = bool(enabled)
 
 
@@ -264,6 +276,8 @@ def custom_fwd(
     Args:
         cast_inputs: cast floating inputs to this type and run without autocast, inside of a
             block; outside of one nothing is cast.
+        device_type: whose autocast it is about, such as "cpu".
+        fwd: the function; None where it is decorated with arguments.
     """
     _require_device_type(device_type)
     if fwd is None:
@@ -287,7 +301,12 @@ def custom_fwd(
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str) -> Any:
-    """Decorates ``backward`` of an autograd function: it runs as autocast was in ``forward``."""
+    """Decorates ``backward`` of an autograd function: it runs as autocast was in ``forward``.
+
+    Args:
+        bwd: the function.
+        device_type: as of :func:`custom_fwd`.
+    """
     _require_device_type(device_type)
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)

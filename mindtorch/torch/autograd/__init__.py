@@ -52,11 +52,9 @@ def _gradients_for(outputs: list[Any], given: Any) -> list[Any]:
     if given is None:
         return [None] * len(outputs)
     listed = _as_list(given)
-    if len(listed) != len(outputs):
-        raise RuntimeError(
-            f"Mismatch in length: got {len(listed)} gradients for {len(outputs)} tensors"
-        )
-    return listed
+    if len(listed) < len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(listed)} gradients")
+    return listed[: len(outputs)]  # torch takes no notice of the others
 
 
 def backward(
@@ -67,7 +65,14 @@ def backward(
     grad_variables: Any = None,
     inputs: Any = None,
 ) -> None:
-    """Add to ``grad`` of every leaf (or of ``inputs``) the gradient of ``tensors``."""
+    """Add to ``grad`` of every leaf (or of ``inputs``) the gradient of ``tensors``.
+
+    Args:
+        grad_tensors: a gradient for each of ``tensors``; None for 1.
+        retain_graph: keep what was saved, for another backward pass; None for ``create_graph``.
+        create_graph: record the pass itself.
+        grad_variables: the older name of ``grad_tensors``.
+    """
     if grad_variables is not None:
         if grad_tensors is not None:
             raise RuntimeError(
@@ -185,6 +190,13 @@ def grad(
     """The gradients of ``outputs`` (weighted by ``grad_outputs``) for each of ``inputs``.
 
     A tuple; for a dict of inputs a dict with the same keys. ``only_inputs`` is always true.
+
+    Args:
+        retain_graph: keep what was saved, for another backward pass; None for ``create_graph``.
+        create_graph: record the pass itself.
+        allow_unused: None for inputs that take no part, not an error.
+        is_grads_batched: ``grad_outputs`` have a first axis, of as many passes.
+        materialize_grads: zeros in place of None.
     """
     if isinstance(inputs, Mapping) and type(inputs) is not dict:
         raise TypeError(

@@ -24,7 +24,12 @@ def _switch(enabled: bool, check_nan: bool) -> None:
 
 
 class set_detect_anomaly:  # noqa: N801
-    """Check every gradient for NaN and name the op whose rule made it."""
+    """Check every gradient for NaN and name the op whose rule made it.
+
+    Args:
+        mode: whether to check.
+        check_nan: look for nan.
+    """
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self._previous = tape.anomaly.enabled, tape.anomaly.check_nan
@@ -38,7 +43,11 @@ class set_detect_anomaly:  # noqa: N801
 
 
 class detect_anomaly(set_detect_anomaly):  # noqa: N801
-    """:class:`set_detect_anomaly`, on, with a warning that it costs time."""
+    """:class:`set_detect_anomaly`, on, with a warning that it costs time.
+
+    Args:
+        check_nan: look for nan.
+    """
 
     def __init__(self, check_nan: bool = True) -> None:
         super().__init__(True, check_nan)
@@ -60,5 +69,10 @@ def is_anomaly_check_nan_enabled() -> Any:
 
 
 def set_anomaly_enabled(enabled: bool, check_nan: bool = True) -> None:
-    """Switch :class:`set_detect_anomaly` on or off for good."""
+    """Switch :class:`set_detect_anomaly` on or off for good.
+
+    Args:
+        enabled: whether to check.
+        check_nan: look for nan.
+    """
     _switch(bool(enabled), bool(check_nan))

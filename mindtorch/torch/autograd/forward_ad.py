@@ -1,14 +1,30 @@
-"""Forward-mode differentiation through dual tensors: not supported yet; ``torch.func.jvp`` is."""
+"""Forward-mode differentiation: tensors that carry a tangent through what is computed from them.
+
+The tape records what dual tensors go through, and a tangent is computed when it is asked for: the
+product J t is the transpose of the transposed product, g -> J^T g, which is linear in g.
+"""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple, NoReturn
+from collections.abc import Iterable, Iterator
+from typing import Any, NamedTuple
 
+from mindtorch.engine import autodiff, tape
+from mindtorch.engine.core import state
+from mindtorch.engine.ops.movement import alias_view
+from mindtorch.engine.tensor import Tensor, akin, alias, full_flat
+from mindtorch.torch._dual import current, levels
 
-def _unsupported(*args: Any, **kwargs: Any) -> NoReturn:
-    raise NotImplementedError(
-        "torch.autograd.forward_ad is not supported yet; torch.func.jvp computes the same product"
-    )
+from .grad_mode import _Mode
+
+__all__ = [
+    "UnpackedDualTensor",
+    "dual_level",
+    "enter_dual_level",
+    "exit_dual_level",
+    "make_dual",
+    "unpack_dual",
+]
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -18,9 +34,168 @@ class UnpackedDualTensor(NamedTuple):
     tangent: Any
 
 
+def _ancestors(tensors: list[Tensor], but: Iterable[int] = ()) -> Iterator[Any]:
+    """The nodes that ``tensors`` come from, without those ``but`` and what is beyond them."""
+    stack, seen = [tape.node_of(x) for x in tensors], set(but)
+    while stack:
+        node = stack.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        stack.extend(edge[0] for edge in node.edges if edge is not None)
+
+
+class Level:
+    """The dual tensors of one level.
+
+    Attributes:
+        duals: by ``id``: (the dual tensor, the primal it was made of, its tangent).
+        tangents: by ``id``, the nodes of tangents, beyond which nothing is dual.
+        grad_enabled: whether gradients were recorded around the level.
+    """
+
+    def __init__(self) -> None:
+        self.duals: dict[int, tuple[Tensor, Tensor, Any]] = {}
+        self.tangents: dict[int, Any] = {}
+        self.grad_enabled = state.grad_enabled
+
+    def make(self, primal: Tensor, tangent: Any) -> Tensor:
+        follow = self.grad_enabled and tape.requires_grad(primal)
+        dual = alias_view(primal) if follow else autodiff.track(alias(primal))
+        dual = akin(dual, primal)
+        self.duals[id(dual)] = (dual, primal, tangent)
+        return dual
+
+    def tangent_of(self, tensor: Tensor) -> Any:
+        """The tangent of ``tensor``, None where it depends on no dual tensor."""
+        if id(tensor) in self.duals:
+            return self.duals[id(tensor)][2]
+        if not self.moves(tensor):
+            return None
+        rows = list(self.duals.values())
+        with autodiff.grad_mode(True):
+            probe = autodiff.track(full_flat(tensor.aval.shape, tensor.aval.dtype, 0))
+            pulled = autodiff.gradients(
+                [tensor], [dual for dual, _, _ in rows], [probe], retain_graph=True,
+                create_graph=True, allow_unused=True,
+            )  # fmt: skip
+        used = [(p, t) for p, (_, _, t) in zip(pulled, rows, strict=True) if p is not None]
+        if not used:
+            return None
+        moving = [(p, t) for p, t in used if tape.requires_grad(p)]
+        found = None
+        if moving:
+            (found,) = autodiff.gradients(
+                [p for p, _ in moving], [probe], [t for _, t in moving], retain_graph=True,
+                create_graph=self.grad_enabled and self.followed(tensor), allow_unused=True,
+            )  # fmt: skip
+        if found is None:
+            found = full_flat(tensor.aval.shape, tensor.aval.dtype, 0)
+        if tape.requires_grad(found):
+            found = alias_view(found)
+            self.tangents[id(tape.node_of(found))] = tape.node_of(found)
+        return akin(found, tensor)
+
+    def followed(self, tensor: Tensor) -> bool:
+        """Whether the graph of ``tensor`` or a tangent has leaves that are no dual tensors."""
+        own = {id(tape.node_of(dual)) for dual, primal, _ in self.duals.values()
+               if not tape.requires_grad(primal)}  # fmt: skip
+        roots = [tensor, *(t for _, _, t in self.duals.values())]
+        return any(
+            type(node) is tape.AccumulateGrad and id(node) not in own for node in _ancestors(roots)
+        )
+
+    def moves(self, tensor: Tensor) -> bool:
+        """Whether ``tensor`` is computed from a dual tensor."""
+        own = {id(tape.node_of(dual)) for dual, _, _ in self.duals.values()}
+        return any(id(node) in own for node in _ancestors([tensor], self.tangents))
+
+
+def enter_dual_level() -> int:
+    """Begin a level, whose number is the result; what is recorded in it is recorded for tangents,
+    under ``no_grad`` too."""
+    if levels():
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
+    levels().append(Level())
+    state.update(grad=True)
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """End the level: its tangents are gone."""
+    if not levels():
+        raise RuntimeError("Dual level must be a positive number.")
+    if level not in (None, len(levels()) - 1):
+        raise RuntimeError(
+            f"Trying to exit a forward AD level that was not the last one that was created. "
+            f"Expected level {len(levels()) - 1} but got {level}."
+        )
+    state.update(grad=levels().pop().grad_enabled)
+
+
+class dual_level(_Mode):  # noqa: N801
+    """A block in which tensors can have tangents."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exception: object) -> None:
+        exit_dual_level()
+
+    def _fresh(self) -> Any:
+        return dual_level()
+
+
+def _require_real(tensor: Any, what: str) -> None:
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        raise ValueError(
+            f"Expected {what} to be floating point or complex, but got: {tensor.dtype}"
+        )
+
+
+def make_dual(tensor: Any, tangent: Any, *, level: int | None = None) -> Any:
+    """A view of ``tensor`` (n, ...) with ``tangent`` of the same shape.
+
+    Raises:
+        RuntimeError: outside of a level, for another shape, or where there is a tangent already.
+    """
+    found = current()
+    if found is None:
+        raise RuntimeError(
+            "Trying to create a dual Tensor for forward AD but no level exists, make sure to "
+            "enter_dual_level() first."
+        )
+    _require_real(tensor, "primal")
+    _require_real(tangent, "tangent")
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original "
+            f"Tensor, this is not supported. Tensor is of size {list(tensor.shape)} while the "
+            f"given forward gradient is of size {list(tangent.shape)}."
+        )
+    if found.tangent_of(tensor) is not None:
+        raise RuntimeError(
+            "Making a dual Tensor based on a Tensor that already has a forward gradient at the "
+            "same level 0 is not supported."
+        )
+    return found.make(tensor, tangent)
+
+
 def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
-    """(``tensor``, None): without a level, where torch answers so too, none has a tangent."""
-    return UnpackedDualTensor(tensor, None)
-
-
-dual_level = make_dual = enter_dual_level = exit_dual_level = _unsupported
+    """(the tensor without its tangent, its tangent or None)."""
+    found = current()
+    if found is None:
+        return UnpackedDualTensor(tensor, None)
+    if not isinstance(tensor, Tensor):
+        raise TypeError(
+            "_unpack_dual(): argument 'dual' (position 1) must be Tensor, not "
+            f"{type(tensor).__name__}"
+        )
+    tangent = found.tangent_of(tensor)
+    if tangent is None:
+        return UnpackedDualTensor(tensor, None)
+    if id(tensor) in found.duals:
+        return UnpackedDualTensor(found.duals[id(tensor)][1], tangent)
+    plain = alias_view(tensor) if found.grad_enabled and found.followed(tensor) else alias(tensor)
+    return UnpackedDualTensor(akin(plain, tensor), tangent)

@@ -9,6 +9,7 @@ from mindtorch.engine.core import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import alias, full_flat
 from mindtorch.engine.vmap import innermost
+from mindtorch.torch._dual import current
 
 from ._mapped_function import check_function, outputs_of
 
@@ -22,7 +23,9 @@ class FunctionCtx:
         self.materialize_grads = True
         self.non_differentiable: tuple[Any, ...] = ()
         self.dirty_tensors: tuple[Any, ...] = ()
+        self.saved_for_forward: tuple[Any, ...] | None = None
         self._node: Any = None
+        self._in_jvp = False
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors; in-place writes to them are noticed."""
@@ -34,8 +37,14 @@ class FunctionCtx:
                 )
         self.to_save = tensors
 
+    def save_for_forward(self, *tensors: Any) -> None:
+        """Keep tensors for ``jvp``, whose ``saved_tensors`` they are."""
+        self.saved_for_forward = tensors
+
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
+        if self._in_jvp and self.saved_for_forward is not None:
+            return self.saved_for_forward
         return self._node.unpack() if self._node is not None else self.to_save
 
     def mark_non_differentiable(self, *outputs: Any) -> None:
@@ -74,6 +83,7 @@ class FunctionNode:
         self.released = False
         self.saved: Any = ()
         self.versions: Any = ()
+        self.pushed: tuple[Any, Any] | None = None
 
     def name(self) -> str:
         return f"{self.function.__name__}Backward"
@@ -129,6 +139,36 @@ class FunctionNode:
             values.append(x)
         return tuple(values)
 
+    def push(self, inputs: Any) -> None:
+        """Call ``jvp`` on tangents that are tracked: its transpose is a backward."""
+        with autodiff.grad_mode(True):
+            tangents = [
+                None if e is None
+                else autodiff.track(full_flat(x.aval.shape, x.aval.dtype, 0, x.aval.device))
+                for e, x in zip(self.edges, inputs, strict=True)
+            ]  # fmt: skip
+            self.ctx._in_jvp = True
+            try:
+                results = self.function.jvp(self.ctx, *tangents)
+            finally:
+                self.ctx._in_jvp = False
+        self.pushed = tangents, results if isinstance(results, tuple) else (results,)
+
+    def _transposed(self, gradients: Any) -> tuple[Any, ...]:
+        """J^T g, ``jvp`` having computed J t for tracked t."""
+        tangents, results = self.pushed  # type: ignore[misc]
+        rows = [(r, g) for r, g in zip(results, gradients, strict=True)
+                if r is not None and g is not None and tape.requires_grad(r)]  # fmt: skip
+        targets = [t for t in tangents if t is not None]
+        found: list[Any] = [None] * len(targets)
+        if rows:
+            found = autodiff.gradients(
+                [r for r, _ in rows], targets, [g for _, g in rows], retain_graph=True,
+                create_graph=state.grad_enabled, allow_unused=True,
+            )  # fmt: skip
+        waiting = iter(found)
+        return tuple(None if t is None else next(waiting) for t in tangents)
+
     def release(self) -> None:
         if self.saved:
             self.saved = ()
@@ -140,7 +180,10 @@ class FunctionNode:
                 full_flat(a.shape, a.dtype, 0) if g is None else g
                 for g, a in zip(gradients, self.out_avals, strict=True)
             ]
-        results = self.function.backward(self.ctx, *gradients)
+        if self.pushed is not None:
+            results = self._transposed(gradients)
+        else:
+            results = self.function.backward(self.ctx, *gradients)
         if not isinstance(results, tuple):
             results = (results,)
         count = len(self.edges)
@@ -203,6 +246,13 @@ class Function(metaclass=_FunctionMeta):
         raise NotImplementedError(
             "You must implement either the backward or vjp method for your custom "
             "autograd.Function to use it with backward mode AD."
+        )
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        raise NotImplementedError(
+            "You must implement the jvp function for custom autograd.Function to use it with "
+            "forward mode AD."
         )
 
     @staticmethod
@@ -270,6 +320,12 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
             continue
         x._node = node
         x._output_index = index
+    forward_mode = current() is not None and any(
+        x is not None and current().moves(x) for x in tensors
+    )
+    own_jvp = function.jvp is not Function.jvp
+    if forward_mode or (own_jvp and function.backward is Function.backward):
+        node.push(tensors)
     if isinstance(outputs, (tuple, list)):
         return tuple(results)
     return results[0]

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 import functools
 import inspect
+import sys
 from typing import Any
 
 from mindtorch.engine.core import state
+from mindtorch.torch._dual import levels
+
+
+def _dual(module: str | None = None) -> bool:
+    """Whether forward mode has to see the block of a script: ours write to leaves, and draw."""
+    if not levels():
+        return False
+    return not (module or sys._getframe(2).f_globals["__name__"]).startswith("mindtorch.")
 
 
 class _Mode:
@@ -43,7 +52,7 @@ class _Mode:
     def _fresh(self) -> Any:
         return type(self)()
 
-    def __enter__(self) -> None:
+    def __enter__(self) -> Any:
         raise NotImplementedError
 
     def __exit__(self, *exception: object) -> None:
@@ -71,7 +80,7 @@ class _Fixed(_Mode):
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             before = state.grad_enabled
-            state.update(grad=enabled)
+            state.update(grad=enabled or _dual(function.__module__))
             try:
                 return function(*args, **kwargs)
             finally:
@@ -81,7 +90,7 @@ class _Fixed(_Mode):
 
     def __enter__(self) -> None:
         self._previous.append(state.grad_enabled)
-        state.update(grad=self.enabled)
+        state.update(grad=self.enabled or _dual())
 
     def __exit__(self, *exception: object) -> None:
         state.update(grad=self._previous.pop())
@@ -92,18 +101,22 @@ class no_grad(_Fixed):  # noqa: N801
 
 
 class enable_grad(_Fixed):  # noqa: N801
-    """Ops in the block are recorded."""
+    """Ops in the block, or in the ``function`` that is decorated, are recorded."""
 
     enabled = True
 
 
 class set_grad_enabled(_Mode):  # noqa: N801
-    """Set whether ops are recorded: at once, and for the block if used as one."""
+    """Set whether ops are recorded: at once, and for the block if used as one.
+
+    Args:
+        mode: whether ops are recorded.
+    """
 
     def __init__(self, mode: bool) -> None:
         self.mode = bool(mode)
         self._previous = state.grad_enabled
-        state.update(grad=self.mode)
+        state.update(grad=self.mode or _dual())
 
     def __call__(self, function: Any) -> Any:
         state.update(grad=self._previous)
@@ -113,7 +126,7 @@ class set_grad_enabled(_Mode):  # noqa: N801
         return set_grad_enabled(self.mode)
 
     def __enter__(self) -> None:
-        state.update(grad=self.mode)
+        state.update(grad=self.mode or _dual())
 
     def __exit__(self, *exception: object) -> None:
         state.update(grad=self._previous)
@@ -121,7 +134,11 @@ class set_grad_enabled(_Mode):  # noqa: N801
 
 class inference_mode(_Mode):  # noqa: N801
     """As no_grad, whatever ``enable_grad`` says inside; what is made in the block can neither be
-    written to outside of it nor be kept for a derivative. ``inference_mode(False)`` leaves it."""
+    written to outside of it nor be kept for a derivative. ``inference_mode(False)`` leaves it.
+
+    Args:
+        mode: whether it is on.
+    """
 
     def __new__(cls, mode: Any = True) -> Any:
         if callable(mode) and not isinstance(mode, bool):

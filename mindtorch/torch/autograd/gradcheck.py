@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .forward_ad import dual_level
+from . import forward_ad
 from .function import Function
 
 __all__ = ["GradcheckError", "gradcheck", "gradgradcheck"]
@@ -116,6 +116,45 @@ def _analytical(output: Any, inputs: list[Any], check_dtypes: bool) -> list[Any]
     return [torch.stack(c, 1) if c else e for c, e in zip(columns, empty, strict=True)]
 
 
+def _pushed(func: Callable[..., Any], inputs: Tensors, x: Any) -> list[Any]:
+    """The Jacobian of each output for ``x``, one of ``inputs``, from a tangent per element."""
+    torch = _torch()
+    steps = (1, 1j) if x.is_complex() else (1,)
+    columns: list[list[Any]] = []
+    for position in _positions(x):
+        parts: list[list[Any]] = []
+        for step in steps:
+            tangent = torch.zeros_like(x, requires_grad=False)
+            tangent[position] = step
+            with forward_ad.dual_level():
+                given = tuple(forward_ad.make_dual(i, tangent) if i is x else i for i in inputs)
+                made = [o for o in _as_tuple(func(*given)) if o.is_floating_point()]
+                found = [forward_ad.unpack_dual(o).tangent for o in made]
+            parts.append([torch.zeros(o.numel(), dtype=o.dtype) if t is None
+                          else t.detach().reshape(-1)
+                          for o, t in zip(made, found, strict=True)])  # fmt: skip
+        whole = parts[0]
+        if len(parts) == 2:
+            whole = [torch.complex(re, im) for re, im in zip(*parts, strict=True)]
+        columns.append(whole)
+    if not columns:
+        return [torch.zeros(0, o.numel(), dtype=o.dtype) for o in _values(func(*inputs))]
+    return [torch.stack(rows) for rows in zip(*columns, strict=True)]
+
+
+def _check_forward(
+    func: Callable[..., Any], inputs: Tensors, numerical: list[list[Any]], options: dict[str, Any]
+) -> None:
+    """Compare what tangents are pushed to with the numerical Jacobians."""
+    for j, x in enumerate(_tracked(inputs)):
+        for i, (a, n) in enumerate(zip(_pushed(func, inputs, x), numerical[j], strict=True)):
+            if not _close(a, n, options["rtol"], options["atol"]):
+                raise GradcheckError(
+                    f"Jacobian computed with forward mode mismatch for output {i} with respect to "
+                    f"input {j},\nnumerical:{n}\nanalytical:{a}\n"
+                )
+
+
 def _close(a: Any, b: Any, rtol: float, atol: float) -> bool:
     torch = _torch()
     kind = torch.promote_types(a.dtype, b.dtype)
@@ -133,6 +172,10 @@ def _check_jacobians(
     returned = _as_tuple(func(*inputs))
     outputs, tracked = _differentiable(returned), _tracked(inputs)
     numerical = [_numerical(func, inputs, x, options["eps"]) for x in tracked]
+    if options["check_forward_ad"]:
+        _check_forward(func, inputs, numerical, options)
+    if not options["check_backward_ad"]:
+        return
     if not outputs:
         if any(bool((j != 0).any()) for each in numerical for j in each):
             raise GradcheckError("Numerical gradient for function expected to be zero")
@@ -290,7 +333,7 @@ def _check(func: Callable[..., Any], inputs: Tensors, options: dict[str, Any]) -
         _check_jacobians(real, inputs, name, complex_outputs, options)
     if options["check_batched_grad"]:
         _check_batched(outputs, _tracked(inputs))
-    if not outputs:
+    if not outputs or not options["check_backward_ad"]:
         return
     _check_zero_weights(outputs, _tracked(inputs))
     if options["check_undefined_grad"]:
@@ -326,12 +369,14 @@ def gradcheck(
         check_undefined_grad: check that outputs without a gradient count as zeros.
         check_grad_dtypes: a gradient must have its input's dtype.
         check_batched_grad: check gradients for a batch of weights too.
+        check_forward_ad, check_backward_ad: compare the Jacobians of ``autograd.forward_ad`` and
+            those of backward passes.
         fast_mode: what it would compare, projections of the Jacobians, is implied by the
             comparison of the whole ones, which is made in any case.
         masked: concerns sparse tensors, which there are none of.
+        check_backward_ad: look at backward's derivatives; this or ``check_forward_ad`` is True.
 
-    Forward mode (``check_forward_ad``, ``check_batched_forward_grad``) raises NotImplementedError,
-    as ``autograd.forward_ad`` does.
+    ``check_batched_forward_grad`` raises NotImplementedError.
     """
     if not (check_forward_ad or check_backward_ad):
         raise AssertionError(
@@ -346,12 +391,13 @@ def gradcheck(
             raise AssertionError(
                 f"Setting check_{names[0]}=True requires check_{names[1]} to be True"
             )
-    if check_forward_ad:
-        dual_level()
+    if check_batched_forward_grad:
+        raise NotImplementedError("gradcheck(check_batched_forward_grad=True) is not supported")
     options = {
         "eps": eps, "atol": atol, "rtol": rtol, "nondet_tol": nondet_tol,
         "check_undefined_grad": check_undefined_grad, "check_grad_dtypes": check_grad_dtypes,
-        "check_batched_grad": check_batched_grad,
+        "check_batched_grad": check_batched_grad, "check_forward_ad": check_forward_ad,
+        "check_backward_ad": check_backward_ad,
     }  # fmt: skip
     tolerated = contextlib.nullcontext() if raise_exception else contextlib.suppress(RuntimeError)
     with tolerated:
@@ -398,6 +444,11 @@ def gradgradcheck(
 
     ``grad_outputs`` are the weights of the outputs, random ones (non-contiguous with
     ``gen_non_contig_grad_outputs``) where they are not given; the rest is as in gradcheck.
+
+    Args:
+        eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes,
+            check_batched_grad, check_fwd_over_rev, check_rev_over_rev, fast_mode, masked: as of
+            :func:`gradcheck`.
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError(

@@ -64,7 +64,11 @@ def is_exporting() -> bool:
 
 
 def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
-    """Names that ``torch.compile(backend=...)`` takes."""
+    """Names that ``torch.compile(backend=...)`` takes.
+
+    Args:
+        exclude_tags: leave out the names with these tags; only "debug" marks any.
+    """
     from .. import _dynamo
 
     return _dynamo.list_backends(exclude_tags)
@@ -108,7 +112,11 @@ def assume_constant_result(fn: Any) -> Any:
 
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
-    """``fn`` as something that is never compiled; a decorator when ``fn`` is None."""
+    """``fn`` as something that is never compiled; a decorator when ``fn`` is None.
+
+    Args:
+        recursive, reason: of no effect; what it calls is never compiled either.
+    """
     from .. import _dynamo
 
     return _dynamo.disable(fn, recursive, reason=reason)

@@ -46,9 +46,10 @@ def compile(  # noqa: A001
         mode: of "inductor"; not together with ``options``.
         disable: return ``model`` as it is.
         recompile_limit: how often it may be captured for one structure of arguments.
+        isolate_recompiles, shapes_spec: of no effect.
 
     Raises:
-        RuntimeError: the mode is not known, or both mode and options are given.
+        RuntimeError: the mode or an option is not known, or both mode and options are given.
         torch._dynamo.exc.InvalidBackend: nobody knows the backend.
         NotImplementedError: the backend is a function, which would want a graph.
         AssertionError: ``model`` cannot be called.
@@ -70,6 +71,10 @@ def compile(  # noqa: A001
         raise RuntimeError(
             f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}"
         )
+    if chosen == "inductor" and options:
+        from ._options import check_options
+
+        check_options(options)
     _dynamo.check_backend(chosen)
     if dynamic is not None and not isinstance(dynamic, bool):
         raise AssertionError(f"Expected enable to be a bool, got {type(dynamic)}")

@@ -33,6 +33,9 @@ def substitute_in_graph(
     """A decorator for a Python function that means the same as ``original_fn``, which is written
     in C: it comes back, and ``original_fn`` is called where it was.
 
+    Args:
+        can_constant_fold_through, skip_signature_check: of no effect.
+
     Raises:
         TypeError: one of them is not callable.
     """
@@ -73,7 +76,7 @@ def _all_kept(name: str, doc: str) -> Callable[..., list[bool]]:
     return choose
 
 
-_DOC = "True for each guard: none is left out."
+_DOC = "True for each of ``guard_entries``: none is left out."
 skip_guard_on_inbuilt_nn_modules_unsafe = _all_kept("skip_guard_on_inbuilt_nn_modules_unsafe", _DOC)
 skip_guard_on_all_nn_modules_unsafe = _all_kept("skip_guard_on_all_nn_modules_unsafe", _DOC)
 skip_guard_on_globals_unsafe = _all_kept("skip_guard_on_globals_unsafe", _DOC)

@@ -24,7 +24,11 @@ from .graphs import make_graphed_callables as make_graphed_callables
 
 
 def require_cuda(index: int | None = None) -> None:
-    """Raise torch's error where there is no CUDA device, or none with this number."""
+    """Raise torch's error where there is no CUDA device, or none with this number.
+
+    Args:
+        index: the number; None for any device.
+    """
     if not engine.device_count():
         raise AssertionError("Torch not compiled with CUDA enabled")
     if index is not None:
@@ -51,10 +55,16 @@ def device_count() -> int:
 
 
 def is_initialized() -> bool:
+    """Whether CUDA was used in this process."""
     return device_count() > 0
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the device computes in bfloat16.
+
+    Args:
+        including_emulation: count it where it is emulated.
+    """
     return is_available() and (including_emulation or get_device_capability()[0] >= 8)
 
 
@@ -173,7 +183,11 @@ ShortTensor = _tensor_type("ShortTensor")
 
 
 class CudaError(RuntimeError):
-    """An error that the driver has reported by its number."""
+    """An error that the driver has reported by its number.
+
+    Args:
+        code: the number.
+    """
 
     def __init__(self, code: int) -> None:
         super().__init__(f"CUDA driver error ({code})")
@@ -191,7 +205,11 @@ class cudaStatus:  # noqa: N801
 
 
 def check_error(res: int) -> None:
-    """Raise :class:`CudaError` unless the driver's answer is success."""
+    """Raise :class:`CudaError` unless the driver's answer is success.
+
+    Args:
+        res: the answer, a number.
+    """
     if int(res) != cudaStatus.SUCCESS:
         raise CudaError(int(res))
 
@@ -233,7 +251,11 @@ def _is_in_bad_fork() -> bool:
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Whether one device reads the other's memory; no device reads itself as another's."""
+    """Whether one device reads the other's memory; no device reads itself as another's.
+
+    Args:
+        peer_device: the one whose memory is read.
+    """
     require_cuda()
     for each in (device, peer_device):
         _functions().index_of(each)
@@ -306,6 +328,7 @@ def get_arch_list() -> list[str]:
 
 
 def get_gencode_flags() -> str:
+    """Options of nvcc that PyTorch was built with: none."""
     return ""
 
 
@@ -324,12 +347,20 @@ seed_all = seed
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
-    """Counters of memory under torch's names; empty without devices."""
+    """Counters of memory under torch's names; empty without devices.
+
+    Args:
+        device: None for the current one.
+    """
     return _functions().memory_stats(device) if device_count() else OrderedDict()
 
 
 def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
-    """:func:`memory_stats` with a dictionary for each part of a name."""
+    """:func:`memory_stats` with a dictionary for each part of a name.
+
+    Args:
+        device: None for the current one.
+    """
     nested: dict[str, Any] = {}
     for name, value in memory_stats(device).items():
         place = nested
@@ -341,13 +372,21 @@ def memory_stats_as_nested_dict(device: Any = None) -> dict[str, Any]:
 
 
 def memory_cached(device: Any = None) -> int:
-    """:func:`memory_reserved` by its old name (deprecated)."""
+    """:func:`memory_reserved` by its old name (deprecated).
+
+    Args:
+        device: None for the current one.
+    """
     _renamed("memory_cached", "memory_reserved")
     return int(memory_reserved(device))
 
 
 def max_memory_cached(device: Any = None) -> int:
-    """:func:`max_memory_reserved` by its old name (deprecated)."""
+    """:func:`max_memory_reserved` by its old name (deprecated).
+
+    Args:
+        device: None for the current one.
+    """
     _renamed("max_memory_cached", "max_memory_reserved")
     return int(max_memory_reserved(device))
 
@@ -359,6 +398,11 @@ def _renamed(old: str, new: str) -> None:
 
 
 def list_gpu_processes(device: Any = None) -> str:
+    """A text that names the processes on a device.
+
+    Args:
+        device: None for the current one.
+    """
     return "pynvml module not found, please install nvidia-ml-py"
 
 
@@ -390,7 +434,11 @@ def get_rng_state_all() -> list[Any]:
 
 
 def set_rng_state_all(new_states: Any) -> None:
-    """Set the state of each device's generator; a state without a device is an error."""
+    """Set the state of each device's generator; a state without a device is an error.
+
+    Args:
+        new_states: one for each device.
+    """
     for number, state in enumerate(new_states):
         require_cuda(number)
         _functions().set_rng_state(state, number)
@@ -407,5 +455,9 @@ def device(device: Any) -> Iterator[None]:
 
 
 def device_of(obj: Any) -> Any:
-    """A block on the device of a tensor on CUDA; one that chooses nothing for others."""
+    """A block on the device of a tensor on CUDA; one that chooses nothing for others.
+
+    Args:
+        obj: anything.
+    """
     return device(obj.get_device() if obj.is_cuda else None)

@@ -143,6 +143,8 @@ class graph:  # noqa: N801
         cuda_graph: takes the recording.
         pool: as in :meth:`CUDAGraph.capture_begin`.
         stream: the stream of the block; one that all graphs share when None.
+        capture_error_mode, check_input_liveness: as of :meth:`CUDAGraph.capture_begin`.
+        enable_annotations: False; True is refused.
     """
 
     default_capture_stream: ClassVar[Any] = None

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+
 from . import algorithms as algorithms  # isort: skip
 from . import _absent_parts as _absent_parts
 from . import distributed_c10d as distributed_c10d
@@ -36,3 +38,5 @@ _LATER = (
 def __getattr__(name: str) -> Any:
     why = ": it is not available in mindtorch (see docs/gaps.md)" if name in _LATER else ""
     raise AttributeError(f"module 'torch.distributed' has no attribute '{name}'{why}")
+
+_TEXTS.add_to(globals().values())

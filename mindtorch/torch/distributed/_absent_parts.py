@@ -50,6 +50,10 @@ absent_module(
     "loss_parallel parallelize_module",
 )
 _old = absent_module("distributed._tensor", _TENSOR)
+for _place in ("_tensor", "tensor"):
+    absent_module(
+        f"distributed.{_place}.experimental", _TENSOR, "", "implicit_replication local_map"
+    )
 for _name in ("DTensor", "DeviceMesh", "distribute_module", "distribute_tensor"):
     setattr(_old, _name, getattr(_tensor, _name))
 _types = absent_module("distributed.tensor.placement_types", _TENSOR)

@@ -6,7 +6,14 @@ from typing import Any
 
 
 class GradBucket:
-    """All gradients of one type, one after another, as communication hooks get them."""
+    """All gradients of one type, one after another, as communication hooks get them.
+
+    Args:
+        buffer: the gradients, in one vector.
+        parameters: whose they are.
+        index: the bucket's number.
+        last: whether it is the last one of the pass.
+    """
 
     def __init__(self, buffer: Any, parameters: list[Any], index: int, last: bool) -> None:
         self._buffer = buffer

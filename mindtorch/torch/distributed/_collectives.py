@@ -277,7 +277,11 @@ def all_to_all_single(
     output: Any, input: Any, output_split_sizes: Any = None, input_split_sizes: Any = None,  # noqa: A002
     group: Any = None, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """:func:`all_to_all` of parts of one tensor, along axis 0."""
+    """:func:`all_to_all` of parts of one tensor, along axis 0.
+
+    Args:
+        output_split_sizes, input_split_sizes: rows from and to each process; None for equal parts.
+    """
     _check_tensor(output, "output")
     _check_tensor(input, "input")
     if _outside(group):

@@ -26,6 +26,7 @@ class ProcessGroup:
         number: the group's, the same in all processes.
         ranks: the global numbers of its processes, in the group's order.
         timeout: how long an operation waits for the others.
+        name: for error messages.
     """
 
     def __init__(

@@ -104,7 +104,13 @@ def irecv(
 
 
 class P2POp:
-    """An ``isend`` or ``irecv`` for :func:`batch_isend_irecv`."""
+    """An ``isend`` or ``irecv`` for :func:`batch_isend_irecv`.
+
+    Args:
+        op: :func:`isend` or :func:`irecv`.
+        tensor: sent, or written over.
+        peer, group_peer: the other process, counted among all or in ``group``.
+    """
 
     def __init__(
         self, op: Callable[..., Any], tensor: Any, peer: int | None = None, group: Any = None,
@@ -122,7 +128,11 @@ class P2POp:
 
 
 def batch_isend_irecv(p2p_op_list: list[P2POp]) -> list[Any]:
-    """Start sends and receives together; their works."""
+    """Start sends and receives together; their works.
+
+    Args:
+        p2p_op_list: :class:`P2POp`.
+    """
     return [
         each.op(each.tensor, each.peer, each.group, each.tag, each.group_peer)
         for each in sorted(p2p_op_list, key=lambda each: each.op is not isend)

@@ -22,7 +22,11 @@ def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None,
     group: Any = None, group_dst: int | None = None,
 ) -> None:  # fmt: skip
-    """Fill the list of ``dst`` (0 when it is not given) with the objects of all processes."""
+    """Fill the list of ``dst`` (0 when it is not given) with the objects of all processes.
+
+    Args:
+        object_gather_list: as long as the group is large, on ``dst``; None elsewhere.
+    """
     if _outside(group):
         return
     world = _group(group)
@@ -57,7 +61,12 @@ def scatter_object_list(
     scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None,
     src: int | None = None, group: Any = None, group_src: int | None = None,
 ) -> None:  # fmt: skip
-    """Put this process's object of the list of ``src`` into the first place of the output."""
+    """Put this process's object of the list of ``src`` into the first place of the output.
+
+    Args:
+        scatter_object_output_list: a list whose first place is written.
+        scatter_object_input_list: an object for each process, on ``src``.
+    """
     if _outside(group):
         return
     if not isinstance(scatter_object_output_list, list) or not scatter_object_output_list:

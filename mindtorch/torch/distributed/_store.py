@@ -221,6 +221,8 @@ class TCPStore(Store):
         world_size: how many processes there are, the master waits for them.
         is_master: whether this process keeps the store.
         wait_for_workers: whether making the master waits until all others have come.
+        multi_tenant, use_libuv: of no effect.
+        master_listen_fd: None; a socket of one's own is refused.
     """
 
     def __init__(

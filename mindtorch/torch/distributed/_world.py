@@ -66,7 +66,11 @@ class Backend(str):
 
 
 class Work:
-    """Something under way: ``wait()`` ends when it is done, and raises its error."""
+    """Something under way: ``wait()`` ends when it is done, and raises its error.
+
+    Args:
+        future: what is under way.
+    """
 
     def __init__(self, future: Future[Any]) -> None:
         self._future = future
@@ -153,6 +157,7 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
+    """Whether NCCL can be used: no."""
     return False
 
 
@@ -162,10 +167,12 @@ def is_mpi_available() -> bool:
 
 
 def is_ucc_available() -> bool:
+    """Whether UCC can be used: no."""
     return False
 
 
 def is_xccl_available() -> bool:
+    """Whether XCCL can be used: no."""
     return False
 
 
@@ -195,6 +202,7 @@ def init_process_group(
         timeout: how long operations wait for the others; 30 minutes when None.
         world_size, rank: how many processes there are, and the number of this one.
         store: where processes find each other, in place of ``init_method``.
+        group_name: a name for the group of all.
     """
     if GroupMember.WORLD is not None:
         raise ValueError("trying to initialize the default process group twice!")
@@ -326,6 +334,7 @@ def get_world_size(group: ProcessGroup | None = None) -> int:
 
 
 def get_backend(group: ProcessGroup | None = None) -> str:
+    """The name of the group's backend."""
     return _group(group).backend
 
 
@@ -335,21 +344,33 @@ def get_process_group_ranks(group: ProcessGroup | None) -> list[int]:
 
 
 def get_global_rank(group: ProcessGroup, group_rank: int) -> int:
-    """The global number of a process of a group."""
+    """The global number of a process of a group.
+
+    Args:
+        group_rank: its number in ``group``.
+    """
     if not 0 <= group_rank < group.size():
         raise ValueError(f"Group rank {group_rank} is not part of group {group}")
     return group.ranks[group_rank]
 
 
 def get_group_rank(group: ProcessGroup, global_rank: int) -> int:
-    """The number within a group of a process."""
+    """The number within a group of a process.
+
+    Args:
+        global_rank: its number among all.
+    """
     if global_rank not in group.ranks:
         raise ValueError(f"Global rank {global_rank} is not part of group {group}")
     return group.ranks.index(global_rank)
 
 
 def get_node_local_rank(fallback_rank: int | None = None) -> int:
-    """This process's number on its machine, from LOCAL_RANK."""
+    """This process's number on its machine, from LOCAL_RANK.
+
+    Args:
+        fallback_rank: what to return where the variable is not set; None for an error.
+    """
     if "LOCAL_RANK" in os.environ:
         return int(os.environ["LOCAL_RANK"])
     if fallback_rank is not None:
@@ -371,6 +392,8 @@ def new_group(
     Args:
         ranks: global numbers; None for all.
         timeout: how long its operations wait; as long as the default group's when None.
+        use_local_synchronization: of no effect.
+        sort_ranks: number the group's processes by their rank among all.
     """
     world = _group(None)
     size = world.size()
@@ -418,7 +441,11 @@ def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: list[list[int]], timeout: timedelta | None = None,
     backend: str | None = None, pg_options: Any = None, group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
-    """A group for each list of ranks: this process's own (None outside), and all of them."""
+    """A group for each list of ranks: this process's own (None outside), and all of them.
+
+    Args:
+        ranks_per_subgroup_list: numbers among all, each at most once.
+    """
     if not ranks_per_subgroup_list:
         raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
     seen = [rank for ranks in ranks_per_subgroup_list for rank in ranks]

@@ -22,6 +22,7 @@ def rendezvous(
     Args:
         url: "env://" (MASTER_ADDR, MASTER_PORT, RANK, WORLD_SIZE), "tcp://host:port" or
             "file:///path".
+        world_size: how many processes there are, where ``url`` does not say so.
     """
     parsed = urlparse(url)
     query = {key: values[0] for key, values in parse_qs(parsed.query).items()}

@@ -1,5 +1,7 @@
 """torch.distributions: probability distributions, transforms of them, and divergences."""
 
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+
 from . import constraint_registry as constraint_registry
 from . import constraints as constraints
 from . import kl as kl
@@ -68,3 +70,5 @@ __all__ = [  # noqa: PLE0604
     "kl_divergence", "register_kl", "transform_to",
     *transforms.__all__,
 ]  # fmt: skip
+
+_TEXTS.add_to(globals().values())

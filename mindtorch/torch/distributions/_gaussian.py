@@ -6,7 +6,7 @@ from typing import Any
 
 import mindtorch.torch as torch
 
-__all__ = ["matrix_vector", "scale_of_precision", "squared_distance", "sum_of_squares"]
+__all__ = ["matrix_vector", "scale_of", "scale_of_precision", "squared_distance", "sum_of_squares"]
 
 
 def matrix_vector(matrix: Any, vector: Any) -> Any:
@@ -43,3 +43,12 @@ def scale_of_precision(precision: Any) -> Any:
     turned = torch.linalg.cholesky(precision.flip((-2, -1)))
     inverse = turned.flip((-2, -1)).mT
     return solve_lower(inverse, torch.eye(precision.shape[-1], dtype=precision.dtype))
+
+
+def scale_of(name: str, matrix: Any) -> Any:
+    """The lower triangle L of a "scale_tril", "covariance_matrix" or "precision_matrix"."""
+    if name == "scale_tril":
+        return matrix
+    if name == "covariance_matrix":
+        return torch.linalg.cholesky(matrix)
+    return scale_of_precision(matrix)

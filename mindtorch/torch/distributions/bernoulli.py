@@ -15,6 +15,7 @@ from .utils import broadcast_all
 
 __all__ = ["Bernoulli"]
 
+
 class Bernoulli(ByProbability, ExponentialFamily):
     """1 with probability p, else 0.
 

@@ -13,6 +13,7 @@ from .utils import broadcast_all
 
 __all__ = ["Beta"]
 
+
 class Beta(ExponentialFamily):
     """x^(a - 1) (1 - x)^(b - 1) / B(a, b) on [0, 1].
 

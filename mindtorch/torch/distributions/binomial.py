@@ -14,6 +14,7 @@ from .distribution import Distribution
 
 __all__ = ["Binomial"]
 
+
 class Binomial(ByProbability, Distribution):
     """How many of ``total_count`` trials succeed, each with probability p.
 

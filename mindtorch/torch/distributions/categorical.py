@@ -14,6 +14,7 @@ from .distribution import Distribution
 
 __all__ = ["Categorical"]
 
+
 class Categorical(ByProbability, Distribution):
     """The class i with probability p_i.
 

@@ -14,6 +14,7 @@ from .utils import broadcast_all
 
 __all__ = ["Cauchy"]
 
+
 class Cauchy(Distribution):
     """1 / (π scale (1 + ((x - loc) / scale)²)).
 

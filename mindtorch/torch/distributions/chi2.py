@@ -9,6 +9,7 @@ from .gamma import Gamma
 
 __all__ = ["Chi2"]
 
+
 class Chi2(Gamma):
     """The sum of ``df`` squared standard normal variates: Gamma(df / 2, 1 / 2).
 

@@ -12,7 +12,7 @@ __all__ = ["ConstraintRegistry", "biject_to", "transform_to"]
 
 
 class ConstraintRegistry:
-    """A function from constraints to transforms; each class of constraints has a factory."""
+    """A function from a ``constraint`` to a transform; each class of them has a factory."""
 
     def __init__(self) -> None:
         self._registry: dict[type, Callable[[Any], Any]] = {}

@@ -13,6 +13,7 @@ from .exp_family import ExponentialFamily
 
 __all__ = ["Dirichlet"]
 
+
 class Dirichlet(ExponentialFamily):
     """Π x_i^(a_i - 1) / B(a) over vectors of positive shares.
 

@@ -16,6 +16,9 @@ class ExponentialFamily(Distribution):
 
     Subclasses define θ (``_natural_params``), A (``_log_normalizer``) and the expectation of k
     (``_mean_carrier_measure``).
+
+    Args:
+        batch_shape, event_shape: as of :class:`Distribution`.
     """
 
     @property

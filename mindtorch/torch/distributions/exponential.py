@@ -12,6 +12,7 @@ from .utils import broadcast_all
 
 __all__ = ["Exponential"]
 
+
 class Exponential(ExponentialFamily):
     """rate exp(-rate x) for x >= 0.
 

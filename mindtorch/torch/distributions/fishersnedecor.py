@@ -14,6 +14,7 @@ from .utils import broadcast_all
 
 __all__ = ["FisherSnedecor"]
 
+
 class FisherSnedecor(Distribution):
     """(x / df1) / (z / df2) for chi-squared x and z.
 

@@ -13,6 +13,7 @@ from .utils import broadcast_all
 
 __all__ = ["Gamma"]
 
+
 class Gamma(ExponentialFamily):
     """rate^a x^(a - 1) exp(-rate x) / Γ(a), a being ``concentration``.
 

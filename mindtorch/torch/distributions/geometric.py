@@ -14,6 +14,7 @@ from .utils import broadcast_all
 
 __all__ = ["Geometric"]
 
+
 class Geometric(ByProbability, Distribution):
     """(1 - p)^k p: how many trials fail before the first success.
 

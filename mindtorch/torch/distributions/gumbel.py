@@ -15,6 +15,7 @@ from .utils import broadcast_all, euler_constant
 
 __all__ = ["Gumbel"]
 
+
 class Gumbel(TransformedDistribution):
     """loc - scale log(-log(u)) for uniform u: the largest of many exponential variates.
 

@@ -10,6 +10,7 @@ from .utils import _sum_rightmost
 
 __all__ = ["Independent"]
 
+
 class Independent(Distribution):
     """A distribution whose last batch axes are event axes: log_prob sums over them.
 

@@ -9,10 +9,11 @@ import mindtorch.torch as torch
 
 from . import constraints
 from .gamma import Gamma
-from .transformed_distribution import TransformedDistribution
+from .transformed_distribution import TransformedDistribution, of_base
 from .transforms import PowerTransform
 
 __all__ = ["InverseGamma"]
+
 
 class InverseGamma(TransformedDistribution):
     """1 / x for gamma x.
@@ -30,15 +31,8 @@ class InverseGamma(TransformedDistribution):
         power = PowerTransform(-base.rate.new_ones(()))
         super().__init__(base, power, validate_args=validate_args)
 
-    @property
-    def concentration(self) -> Any:
-        """Of the base distribution."""
-        return self.base_dist.concentration
-
-    @property
-    def rate(self) -> Any:
-        """Of the base distribution."""
-        return self.base_dist.rate
+    concentration = of_base("concentration")
+    rate = of_base("rate")
 
     @property
     def mean(self) -> Any:

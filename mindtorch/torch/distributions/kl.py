@@ -51,6 +51,9 @@ def register_kl(type_p: type, type_q: type) -> Callable[[Any], Any]:
 
     Classes that are no Distribution are taken, as torch takes them: pyro has its own base.
 
+    Args:
+        type_p, type_q: classes of distributions.
+
     Raises:
         TypeError: what is not a class.
     """

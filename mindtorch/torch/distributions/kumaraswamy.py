@@ -15,6 +15,7 @@ from .utils import broadcast_all, euler_constant
 
 __all__ = ["Kumaraswamy"]
 
+
 class Kumaraswamy(TransformedDistribution):
     """(1 - u^(1 / b))^(1 / a) for uniform u.
 

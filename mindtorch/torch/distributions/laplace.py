@@ -12,6 +12,7 @@ from .utils import broadcast_all
 
 __all__ = ["Laplace"]
 
+
 class Laplace(Distribution):
     """exp(-abs(x - loc) / scale) / (2 scale).
 

@@ -6,10 +6,11 @@ from typing import Any
 
 from . import constraints
 from .normal import Normal
-from .transformed_distribution import TransformedDistribution
+from .transformed_distribution import TransformedDistribution, of_base
 from .transforms import ExpTransform
 
 __all__ = ["LogNormal"]
+
 
 class LogNormal(TransformedDistribution):
     """exp(x) for normal x.
@@ -26,15 +27,8 @@ class LogNormal(TransformedDistribution):
         base = Normal(loc, scale, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    @property
-    def loc(self) -> Any:
-        """Of the base distribution."""
-        return self.base_dist.loc
-
-    @property
-    def scale(self) -> Any:
-        """Of the base distribution."""
-        return self.base_dist.scale
+    loc = of_base("loc")
+    scale = of_base("scale")
 
     @property
     def mean(self) -> Any:

@@ -11,6 +11,7 @@ from .transforms import StickBreakingTransform
 
 __all__ = ["LogisticNormal"]
 
+
 class LogisticNormal(TransformedDistribution):
     """Shares that stick breaking makes of normal numbers.
 

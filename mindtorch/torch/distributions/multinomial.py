@@ -16,6 +16,7 @@ from .utils import broadcast_all
 
 __all__ = ["Multinomial"]
 
+
 class Multinomial(Distribution):
     """How often each class comes in ``total_count`` categorical samples.
 

@@ -8,7 +8,7 @@ from typing import Any
 import mindtorch.torch as torch
 
 from . import constraints
-from ._gaussian import log_diagonal, matrix_vector, scale_of_precision, squared_distance
+from ._gaussian import log_diagonal, matrix_vector, scale_of, squared_distance
 from .distribution import Distribution
 from .utils import _standard_normal, lazy_property
 
@@ -62,12 +62,7 @@ class MultivariateNormal(Distribution):
         setattr(self, name, matrix.expand((*batch, -1, -1)))
         self.loc = loc.expand((*batch, -1))
         super().__init__(batch, self.loc.shape[-1:], validate_args=validate_args)
-        if name == "scale_tril":
-            self._unbroadcasted_scale_tril = matrix
-        elif name == "covariance_matrix":
-            self._unbroadcasted_scale_tril = torch.linalg.cholesky(matrix)
-        else:
-            self._unbroadcasted_scale_tril = scale_of_precision(matrix)
+        self._unbroadcasted_scale_tril = scale_of(name, matrix)
 
     def _whole(self, matrix: Any) -> Any:
         return matrix.expand((*self._batch_shape, *self._event_shape, *self._event_shape))

@@ -15,6 +15,7 @@ from .utils import lazy_property
 
 __all__ = ["NegativeBinomial"]
 
+
 class NegativeBinomial(ByProbability, Distribution):
     """How many trials succeed, each with probability p, before ``total_count`` fail.
 

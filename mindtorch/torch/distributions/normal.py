@@ -13,6 +13,7 @@ from .utils import _standard_normal, broadcast_all
 
 __all__ = ["Normal"]
 
+
 class Normal(ExponentialFamily):
     """exp(-(x - loc)² / (2 scale²)) / (scale sqrt(2 π)).
 

@@ -13,6 +13,7 @@ from .distribution import Distribution
 
 __all__ = ["OneHotCategorical", "OneHotCategoricalStraightThrough"]
 
+
 class OneHotCategorical(Distribution):
     """The unit vector e_i with probability p_i.
 

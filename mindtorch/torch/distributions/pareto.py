@@ -12,6 +12,7 @@ from .utils import broadcast_all
 
 __all__ = ["Pareto"]
 
+
 class Pareto(TransformedDistribution):
     """alpha scale^alpha / x^(alpha + 1) for x >= scale.
 

@@ -12,6 +12,7 @@ from .utils import broadcast_all
 
 __all__ = ["Poisson"]
 
+
 class Poisson(ExponentialFamily):
     """rate^k exp(-rate) / k!.
 

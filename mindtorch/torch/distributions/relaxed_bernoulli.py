@@ -9,11 +9,12 @@ import mindtorch.torch as torch
 from . import constraints
 from ._by_probability import ByProbability
 from .distribution import Distribution
-from .transformed_distribution import TransformedDistribution
+from .transformed_distribution import TransformedDistribution, of_base
 from .transforms import SigmoidTransform
 from .utils import broadcast_all, clamp_probs
 
 __all__ = ["LogitRelaxedBernoulli", "RelaxedBernoulli"]
+
 
 class LogitRelaxedBernoulli(ByProbability, Distribution):
     """(logit(p) + logit(u)) / temperature for uniform u.
@@ -61,17 +62,6 @@ class RelaxedBernoulli(TransformedDistribution):
         base = LogitRelaxedBernoulli(temperature, probs, logits)
         super().__init__(base, SigmoidTransform(), validate_args=validate_args)
 
-    @property
-    def temperature(self) -> Any:
-        """Of the base distribution."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Any:
-        """Of the base distribution."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Any:
-        """Of the base distribution."""
-        return self.base_dist.probs
+    temperature = of_base("temperature")
+    logits = of_base("logits")
+    probs = of_base("probs")

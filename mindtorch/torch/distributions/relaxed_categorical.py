@@ -10,11 +10,12 @@ import mindtorch.torch as torch
 from . import constraints
 from .categorical import Categorical
 from .distribution import Distribution
-from .transformed_distribution import TransformedDistribution
+from .transformed_distribution import TransformedDistribution, of_base
 from .transforms import ExpTransform
 from .utils import broadcast_all, clamp_probs
 
 __all__ = ["ExpRelaxedCategorical", "RelaxedOneHotCategorical"]
+
 
 class ExpRelaxedCategorical(Distribution):
     """log softmax((logits + g) / temperature) for Gumbel variates g.
@@ -84,17 +85,6 @@ class RelaxedOneHotCategorical(TransformedDistribution):
         base = ExpRelaxedCategorical(temperature, probs, logits, validate_args=validate_args)
         super().__init__(base, ExpTransform(), validate_args=validate_args)
 
-    @property
-    def temperature(self) -> Any:
-        """Of the base distribution."""
-        return self.base_dist.temperature
-
-    @property
-    def logits(self) -> Any:
-        """Of the base distribution."""
-        return self.base_dist.logits
-
-    @property
-    def probs(self) -> Any:
-        """Of the base distribution."""
-        return self.base_dist.probs
+    temperature = of_base("temperature")
+    logits = of_base("logits")
+    probs = of_base("probs")

@@ -13,6 +13,7 @@ from .utils import _standard_normal, broadcast_all
 
 __all__ = ["StudentT"]
 
+
 class StudentT(Distribution):
     """loc + scale x sqrt(df / z) for normal x and chi-squared z.
 

@@ -14,6 +14,12 @@ from .utils import _sum_rightmost, is_tensor
 
 __all__ = ["TransformedDistribution"]
 
+
+def of_base(name: str) -> property:
+    """A property that is the base distribution's of this name."""
+    return property(lambda self: getattr(self.base_dist, name), doc="Of the base distribution.")
+
+
 class TransformedDistribution(Distribution):
     """The distribution of f_n(... f_1(x)), x being distributed as ``base_distribution``.
 

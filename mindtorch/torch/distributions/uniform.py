@@ -13,6 +13,7 @@ from .utils import broadcast_all
 
 __all__ = ["Uniform"]
 
+
 class Uniform(Distribution):
     """1 / (high - low) on [low, high).
 

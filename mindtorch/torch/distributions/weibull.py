@@ -14,6 +14,7 @@ from .utils import broadcast_all, euler_constant
 
 __all__ = ["Weibull"]
 
+
 class Weibull(TransformedDistribution):
     """scale x^(1 / concentration) for x of the standard exponential distribution.
 

@@ -9,7 +9,7 @@ from typing import Any
 import mindtorch.torch as torch
 
 from . import constraints
-from ._gaussian import log_diagonal, scale_of_precision
+from ._gaussian import log_diagonal, scale_of
 from .chi2 import Chi2
 from .exp_family import ExponentialFamily
 from .utils import is_number, lazy_property
@@ -73,12 +73,7 @@ class Wishart(ExponentialFamily):
                 stacklevel=2,
             )
         super().__init__(batch, matrix.shape[-2:], validate_args=validate_args)
-        if name == "scale_tril":
-            self._unbroadcasted_scale_tril = matrix
-        elif name == "covariance_matrix":
-            self._unbroadcasted_scale_tril = torch.linalg.cholesky(matrix)
-        else:
-            self._unbroadcasted_scale_tril = scale_of_precision(matrix)
+        self._unbroadcasted_scale_tril = scale_of(name, matrix)
         places = torch.arange(rows, dtype=matrix.dtype)
         self._dist_chi2 = Chi2((self.df.unsqueeze(-1) - places).expand((*batch, rows)))
 

@@ -63,7 +63,11 @@ def grad_and_value(
 def grad(
     func: Callable[..., Any], argnums: Positions = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """The gradients of :func:`grad_and_value`; with ``has_aux``, (gradients, aux)."""
+    """The gradients of :func:`grad_and_value`; with ``has_aux``, (gradients, aux).
+
+    Args:
+        argnums: which argument, or several.
+    """
     both = grad_and_value(func, argnums, has_aux)
 
     @functools.wraps(func, updated=())
@@ -116,6 +120,9 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
 
     ``pull`` takes a tree like the output of ``func`` and returns one tree for each primal.
 
+    Args:
+        has_aux: ``func`` returns (output, aux).
+
     Raises:
         RuntimeError: results that are no floating-point tensors; cotangents of another structure.
     """
@@ -143,6 +150,7 @@ def jvp(
     Args:
         primals, tangents: tuples of one structure.
         strict: refuse outputs that do not depend on the primals.
+        has_aux: ``func`` returns (output, aux).
     """
     if not isinstance(primals, tuple):
         raise RuntimeError(
@@ -284,6 +292,7 @@ def jacfwd(
 
     Args:
         randomness: whether ``func`` may draw, as in ``vmap``.
+        argnums, has_aux: as of :func:`jacrev`.
     """
 
     @functools.wraps(func, updated=())
@@ -311,5 +320,10 @@ def jacfwd(
 
 
 def hessian(func: Callable[..., Any], argnums: Positions = 0) -> Callable[..., Any]:
-    """The second derivatives: the Jacobian of the Jacobian."""
+    """The second derivatives: the Jacobian of the Jacobian.
+
+    Args:
+        func: a function of tensors.
+        argnums: which argument, or several.
+    """
     return jacrev(jacrev(func, argnums), argnums)

@@ -7,6 +7,8 @@ from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from .._signatures import is_number
+
 __all__ = ["old_factor", "old_sum"]
 
 _told = False
@@ -44,7 +46,8 @@ def old_factor(
         word: what the number is called today.
         operands: names of the tensors after it, between blanks.
     """
-    tensors = all(isinstance(x, EngineTensor) for x in (first, *rest))
+    sums = operands == "other"  # which take a number for the tensor, too
+    tensors = all(isinstance(x, EngineTensor) or (sums and is_number(x)) for x in (first, *rest))
     if not tensors or isinstance(number, EngineTensor) or len(rest) != len(operands.split()):
         raise _refuse(name, (first, number, *rest))
     names = ", ".join(f"Tensor {each}" for each in operands.split())

@@ -14,6 +14,7 @@ from mindtorch.engine.tensor import constant, full_flat
 
 from .._arguments import require_tensor
 from .._registry import binary, elementwise, function, operand
+from .._signatures import as_method
 
 for _name, _op, _aliases, _formula in (
     ("eq", ops.equal, (), "x == y"),
@@ -127,8 +128,8 @@ def equal(input: Any, other: Any) -> bool:  # noqa: A002
     return bool(_all(ops.equal(input, other)).item())
 
 
-@function()
-def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = None) -> Any:  # noqa: A002
+@function(out=True)
+def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002
     """``input`` where ``condition``, else ``other``; the places of ``condition`` if given alone."""
     if input is None and other is None:
         from .gathering import nonzero
@@ -141,14 +142,9 @@ def where(condition: Any, input: Any = None, other: Any = None, *, out: Any = No
         )
     if condition.aval.dtype is dtypes.uint8:
         condition = movement.cast(condition, dtype=dtypes.bool_)
-    result = ops.where(
+    return ops.where(
         condition, operand(input, "where", "input"), operand(other, "where", "other")
     )
-    if out is None:
-        return result
-    from .._registry import store_out
-
-    return store_out(result, out, "where")
 
 
 def _tensor_where(self: Any, condition: Any, other: Any) -> Any:
@@ -159,7 +155,7 @@ def _tensor_where(self: Any, condition: Any, other: Any) -> Any:
 def _replace_method() -> None:
     from .._registry import METHODS
 
-    METHODS["where"] = _tensor_where
+    METHODS["where"] = as_method(_tensor_where, "where")
 
 
 _replace_method()
@@ -169,7 +165,12 @@ _replace_method()
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False
 ) -> Any:
-    """Where an element of ``elements`` is among ``test_elements``."""
+    """Where an element of ``elements`` is among ``test_elements``.
+
+    Args:
+        assume_unique: neither has equal elements, which may be faster.
+        invert: where it is not among them.
+    """
     import numpy as np
 
     from mindtorch.engine.tensor import from_array

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.core import state
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import movement
+from mindtorch.engine.vmap import is_mapped
 
 from .._arguments import require_tensor
 from .._registry import function, store_out
@@ -41,7 +41,7 @@ def resolve_neg(input: Any) -> Any:  # noqa: A002
 @function(method=False)
 def real(input: Any) -> Any:  # noqa: A002
     """The real part: a view of a complex tensor, a real one itself."""
-    if not input.aval.dtype.is_complex or state.interpreters:
+    if not input.aval.dtype.is_complex or is_mapped(input):
         return complex_ops.real(input)
     return movement.select(complex_ops.view_as_real(input), axis=input.aval.ndim, index=0)
 
@@ -49,7 +49,7 @@ def real(input: Any) -> Any:  # noqa: A002
 @function(method=False)
 def imag(input: Any) -> Any:  # noqa: A002
     """The imaginary part of a complex tensor, as a view."""
-    if not input.aval.dtype.is_complex or state.interpreters:
+    if not input.aval.dtype.is_complex or is_mapped(input):
         return complex_ops.imag(input)
     return movement.select(complex_ops.view_as_real(input), axis=input.aval.ndim, index=1)
 
@@ -65,7 +65,7 @@ def angle(input: Any) -> Any:  # noqa: A002
 @function(method=False)
 def view_as_real(input: Any) -> Any:  # noqa: A002
     """Real and imaginary parts along a last axis of length 2."""
-    if state.interpreters:
+    if is_mapped(input):
         return complex_ops.view_as_real_copy(input)
     return complex_ops.view_as_real(input)
 
@@ -73,7 +73,7 @@ def view_as_real(input: Any) -> Any:  # noqa: A002
 @function(method=False)
 def view_as_complex(input: Any) -> Any:  # noqa: A002
     """The complex numbers whose parts lie along the last axis, of length 2."""
-    if state.interpreters:
+    if is_mapped(input):
         return complex_ops.view_as_complex_copy(input)
     result = complex_ops.view_as_complex(input)
     if input._offset % 2:

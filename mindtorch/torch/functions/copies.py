@@ -60,7 +60,11 @@ def _define_copy(name: str, of: str, is_method: bool) -> None:
 
 @function(out=True)
 def narrow_copy(input: Any, dim: int, start: int, length: int) -> Any:  # noqa: A002
-    """What ``narrow`` views, as a tensor of its own."""
+    """What ``narrow`` views, as a tensor of its own.
+
+    Args:
+        start, length: the first place along ``dim``, and how many.
+    """
     axes = input.aval.ndim
     if axes and dim >= axes:
         raise RuntimeError(
@@ -158,7 +162,11 @@ def diagonal_scatter(
 def as_strided_scatter(
     input: Any, src: Any, size: Any, stride: Any, storage_offset: Any = None  # noqa: A002
 ) -> Any:
-    """``input`` with ``src`` in the place of a view with these strides."""
+    """``input`` with ``src`` in the place of a view with these strides.
+
+    Args:
+        size, stride, storage_offset: as of :func:`as_strided`.
+    """
 
     def view_of(x: Any) -> Any:
         return as_strided(x, size, stride, 0 if storage_offset is None else storage_offset)
@@ -168,7 +176,11 @@ def as_strided_scatter(
 
 @function()
 def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:  # noqa: A002
-    """:func:`chunk`."""
+    """:func:`chunk`.
+
+    Args:
+        chunks: how many.
+    """
     return chunk(input, chunks, dim)
 
 

@@ -221,7 +221,11 @@ def empty_strided(
     requires_grad: bool = False,
     pin_memory: bool = False,
 ) -> Any:
-    """An uninitialised tensor with the shape and strides given."""
+    """An uninitialised tensor with the shape and strides given.
+
+    Args:
+        stride: steps along the axes, in elements.
+    """
     chosen = dtypes.default if dtype is None else as_dtype(dtype)
     described = aval(as_shape((size,)), chosen, tuple(stride), as_device(device))
     return finish(new_empty(described), requires_grad, layout, pin_memory)
@@ -239,7 +243,11 @@ def empty_permuted(
     pin_memory: bool = False,
 ) -> Any:
     """An uninitialised tensor whose axes lie in memory in the order given, the last ones closest
-    together."""
+    together.
+
+    Args:
+        physical_layout: the axes in the order of memory, outermost first.
+    """
     shape, order = as_shape((size,)), [as_int(i) for i in physical_layout]
     if len(shape) != len(order):
         raise RuntimeError(
@@ -343,7 +351,11 @@ def eye(
 
 @function(method=False, name="complex")
 def complex_(real: Any, imag: Any, *, out: Any = None) -> Any:
-    """The complex tensor with these parts."""
+    """The complex tensor with these parts.
+
+    Args:
+        real, imag: floating-point tensors of one type.
+    """
     from mindtorch.engine.ops import complex as complex_ops
 
     require_tensor(real, "complex", "real", 1)

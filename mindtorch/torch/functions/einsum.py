@@ -15,6 +15,10 @@ _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 def einsum(equation: Any, *operands: Any) -> Any:
     """Evaluate ``equation`` from left to right.
 
+    Args:
+        equation: such as "ij,jk->ik".
+        operands: tensors, one by one or as a list.
+
     Raises:
         RuntimeError: the equation does not fit the operands.
     """

@@ -49,7 +49,11 @@ def qr(input: Any, some: bool = True) -> Any:  # noqa: A002
 
 @function(out=True)
 def svd(input: Any, some: bool = True, compute_uv: bool = True) -> Any:  # noqa: A002
-    """The singular values and vectors; V, not its adjoint."""
+    """The singular values and vectors; V, not its adjoint.
+
+    Args:
+        compute_uv: otherwise U and V are zeros.
+    """
     factors.check_matrix("linalg.svd", input.aval)
     if compute_uv:
         u, s, vh = factors.svd(input, full_matrices=not some, name="linalg.svd")
@@ -117,7 +121,11 @@ def triangular_solve(
 
 @function(name="lu")
 def packed_lu(A: Any, pivot: bool = True, get_infos: bool = False) -> Any:  # noqa: N803
-    """``L`` and ``U`` in one matrix, the exchanged rows, and (``get_infos``) LAPACK's numbers."""
+    """``L`` and ``U`` in one matrix, the exchanged rows, and (``get_infos``) LAPACK's numbers.
+
+    Args:
+        pivot: exchange rows.
+    """
     packed, pivots, info = linalg.lu_factor_ex(A, pivot=pivot)
     if get_infos:
         return return_types._lu_with_info(packed, pivots, info)
@@ -134,7 +142,12 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:  # noqa: N803
 def lu_unpack(
     LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True  # noqa: N803
 ) -> Any:
-    """``P``, ``L`` and ``U`` from the factors in one matrix; empty what is not asked for."""
+    """``P``, ``L`` and ``U`` from the factors in one matrix; empty what is not asked for.
+
+    Args:
+        unpack_data: give L and U.
+        unpack_pivots: give P.
+    """
     if unpack_pivots and LU_pivots.aval.dtype.name != "int32":
         raise RuntimeError(
             "torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of torch.int32 "
@@ -159,7 +172,12 @@ def geqrf(input: Any) -> Any:  # noqa: A002
 
 @function(out=True)
 def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool = False) -> Any:  # noqa: A002
-    """``Q other`` (``other Q``), or with the adjoint of the ``Q`` that :func:`geqrf` encodes."""
+    """``Q other`` (``other Q``), or with the adjoint of the ``Q`` that :func:`geqrf` encodes.
+
+    Args:
+        tau: the reflectors' factors, as geqrf returns them.
+        left: multiply ``other`` from the left.
+    """
     return _linalg_factors.ormqr(input, tau, other, left, transpose)
 
 
@@ -208,7 +226,11 @@ def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None)
 @function(method=False)
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> Any:  # noqa: N803
     """The singular values and vectors of ``A``, of which (``center``) the columns' means are
-    subtracted."""
+    subtracted.
+
+    Args:
+        q: how many; None for at most 6.
+    """
     from .reduction import mean
 
     m, n = A.aval.shape[-2:]

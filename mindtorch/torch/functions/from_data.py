@@ -183,7 +183,11 @@ def tensor(
 
 @function(method=False)
 def from_numpy(ndarray: Any) -> Any:
-    """A tensor that shares the array's memory."""
+    """A tensor that shares the array's memory.
+
+    Args:
+        ndarray: a writable array of a type that torch has.
+    """
     if not isinstance(ndarray, np.ndarray):
         package = "numpy." if isinstance(ndarray, np.generic) else ""
         raise TypeError(f"expected np.ndarray (got {package}{type(ndarray).__name__})")

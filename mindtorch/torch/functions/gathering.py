@@ -10,14 +10,16 @@ import numpy as np
 
 from mindtorch.engine import dtypes, inplace, vmap
 from mindtorch.engine.aval import broadcast_shapes
+from mindtorch.engine.device import meta
 from mindtorch.engine.ops import indexing as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.elementwise import equal
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant, from_array
+from mindtorch.engine.tensor import constant, from_array, full_flat
 
-from .._arguments import check_value, normalize_axis
+from .._arguments import check_value, normalize_axis, require_tensor
 from .._registry import FUNCTIONS, function, operand
+from .._signatures import as_method
 
 
 def _axis(x: Any, dim: Any) -> int:
@@ -26,7 +28,11 @@ def _axis(x: Any, dim: Any) -> int:
 
 @function(out=True)
 def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> Any:  # noqa: A002
-    """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0."""
+    """``out[i][j] = input[index[i][j]][j]`` for ``dim`` 0.
+
+    Args:
+        sparse_grad: the gradient is the same, but dense, and a warning says so.
+    """
     if sparse_grad and input.requires_grad:
         warnings.warn(
             "torch.gather(sparse_grad=True): the gradient is the same, but a dense tensor",
@@ -54,7 +60,11 @@ _OLD_REDUCE = {"add": "sum", "multiply": "prod"}
 def scatter(
     input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None  # noqa: A002
 ) -> Any:
-    """``input`` with ``src`` (or ``value``) written at ``index`` along ``dim``."""
+    """``input`` with ``src`` (or ``value``) written at ``index`` along ``dim``.
+
+    Args:
+        reduce: None to overwrite, "add" or "multiply".
+    """
     source = _source(input, value if src is None else src, "scatter")
     if reduce is None:
         return ops.scatter(input, index, source, axis=_axis(input, dim))
@@ -72,6 +82,7 @@ def scatter(
 @function(out=True, in_place=True)
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A002
     """``input`` with ``src`` added at ``index`` along ``dim``."""
+    require_tensor(src, "scatter_add", "src", 4)
     source = _source(input, src, "scatter")
     return ops.scatter_add(input, index, source, axis=_axis(input, dim))
 
@@ -144,7 +155,11 @@ def _check_slices(x: Any, axis: int, index: Any, source: Any) -> None:
 
 @function(method=False, out=True)
 def unravel_index(indices: Any, shape: Any) -> Any:
-    """The coordinates, in a tensor of ``shape``, of places in it written as a line."""
+    """The coordinates, in a tensor of ``shape``, of places in it written as a line.
+
+    Args:
+        indices: whole numbers, below the product of ``shape``.
+    """
     if indices.aval.dtype.category >= dtypes.FLOAT or indices.aval.dtype is dtypes.bool_:
         raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
@@ -299,7 +314,11 @@ def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  
 
 @function(out=True)
 def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:  # noqa: A002
-    """:func:`gather` with broadcasting of the other axes; with ``dim`` from the end, too."""
+    """:func:`gather` with broadcasting of the other axes; with ``dim`` from the end, too.
+
+    Args:
+        indices: places along ``dim``; as many axes as ``input``.
+    """
     if dim is None:
         flat = movement.reshape(input, (input.aval.size,))
         return ops.gather(flat, movement.reshape(indices, (indices.aval.size,)), axis=0)
@@ -318,7 +337,11 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:  # 
 
 @function(out=True)
 def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
-    """The coordinates of the elements that are not 0: one row each, or a tuple by axis."""
+    """The coordinates of the elements that are not 0: one row each, or a tuple by axis.
+
+    Args:
+        as_tuple: give one index tensor for each axis.
+    """
     array = vmap.known_values(input, vmap.SHAPE.format("nonzero"))
     if as_tuple:
         found = np.nonzero(array if array.ndim else array.reshape(1))
@@ -336,11 +359,15 @@ def argwhere(input: Any) -> Any:  # noqa: A002
 
 
 def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """1 at each element's class along a new last axis, else 0."""
+    """Zeros with a 1 at the place that each element names, along a new last axis.
+
+    Args:
+        num_classes: length of the new axis; -1 for the largest element and one.
+    """
     if tensor.aval.dtype is not dtypes.int64:
-        raise RuntimeError(
-            "one_hot is only applicable to index tensor of type LongTensor."
-        )
+        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
+    if tensor.aval.device is meta and num_classes > 0:
+        return full_flat((*tensor.aval.shape, num_classes), dtypes.int64, 0, meta)
     if vmap.is_mapped(tensor) and num_classes > 0:
         classes = from_array(np.arange(num_classes, dtype=np.int64), tensor.aval.device)
         found = equal(movement.unsqueeze(tensor, axis=tensor.aval.ndim), classes)
@@ -356,7 +383,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         raise RuntimeError("Class values must be smaller than num_classes.")
     result = np.zeros((*array.shape, num_classes), np.int64)
     if array.size:
-        np.put_along_axis(result, array[..., None], 1, -1)
+        result.reshape(-1)[np.arange(array.size) * num_classes + array.reshape(-1)] = 1
     return from_array(result, tensor.aval.device)
 
 
@@ -427,7 +454,13 @@ def diagflat(input: Any, offset: int = 0) -> Any:  # noqa: A002
 
 
 def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
-    """Write ``fill_value`` on the main diagonal."""
+    """Write ``fill_value`` on the main diagonal.
+
+    Args:
+        wrap: in a matrix with more rows than columns, begin again below.
+    """
+    if isinstance(fill_value, EngineTensor) and fill_value.aval.shape:
+        raise TypeError("fill_diagonal_(): argument 'fill_value' must be a number")
     if self.aval.ndim < 2:
         raise RuntimeError("dimensions must larger than 1")
     inplace.check_writable(self)
@@ -446,8 +479,9 @@ def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 def _publish() -> None:
     from .._registry import METHODS
 
-    METHODS["masked_fill_"] = _masked_fill_
-    METHODS["fill_diagonal_"] = _fill_diagonal_
+    for body in (_masked_fill_, _fill_diagonal_):
+        name = body.__name__[1:]
+        METHODS[name] = as_method(body, name)
 
 
 _publish()

@@ -179,7 +179,13 @@ def histogramdd(
     weight: Any = None,
     density: bool = False,
 ) -> Any:
-    """:func:`histogram` of points along the last axis; ``bins`` is a number, numbers or edges."""
+    """:func:`histogram` of points along the last axis; ``bins`` is a number, numbers or edges.
+
+    Args:
+        range: the least and greatest value of each axis.
+        weight: what each point counts.
+        density: divide by the total and the bins' volumes.
+    """
     if input.aval.ndim < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     dimensions = input.aval.shape[-1]

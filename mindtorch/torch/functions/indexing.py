@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
+from .._arguments import check_value
 from .._registry import METHODS
 
 
@@ -169,14 +171,19 @@ def _take_tensor(axis: int, item: Any, indices: dict[int, Any], masks: list[Any]
                 "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables "
                 f"are valid indices (got {type(item).__name__})"
             )
-        item = from_array(array)
+        item = from_array(array if array.dtype == bool else array.astype(np.int64))
     dtype = item.aval.dtype
     if dtype in (dtypes.bool_, dtypes.uint8):
+        if dtype is dtypes.uint8:
+            warnings.warn(
+                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+                "instead.", UserWarning, stacklevel=4,
+            )  # fmt: skip
         masks.append((axis, item))
         for i in range(item.aval.ndim):
             indices[axis + i] = None
         return axis + item.aval.ndim
-    if dtype.category != dtypes.INTEGER:
+    if dtype not in (dtypes.int64, dtypes.int32):
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     indices[axis] = item
     return axis + 1
@@ -218,13 +225,15 @@ def set_item(x: Any, item: Any, value: Any) -> None:
     else:
         view, indices = _basic(x, item)
     if value.aval.dtype.is_complex and not x.aval.dtype.is_complex:
-        raise RuntimeError(
-            "value cannot be converted to type float without overflow"
-            if not value.aval.shape else "can't convert complex to real"
-        )
+        if not value.aval.shape:
+            check_value(1j, x.aval.dtype)
+        raise RuntimeError("can't convert complex to real")
     if indices is None:
-        same = value.aval.shape == view.aval.shape
-        inplace.copy_(view, value if same else _drop_leading(value))
+        if value.aval.shape != view.aval.shape:
+            value = _drop_leading(value)
+            if value.aval.ndim > view.aval.ndim:
+                value.expand(view.aval.shape)  # raises torch's error
+        inplace.copy_(view, value)
         return
     from mindtorch.engine.ops import indexing
 

@@ -14,6 +14,7 @@ from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.reduction import sum_
+from mindtorch.engine.tape import named
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 
@@ -116,7 +117,11 @@ def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
 
 @function(out=True)
 def mv(input: Any, vec: Any) -> Any:  # noqa: A002
-    """The product of a matrix and a vector."""
+    """The product of a matrix and a vector.
+
+    Args:
+        vec: as long as the matrix has columns.
+    """
     if input.aval.ndim != 2 or vec.aval.ndim != 1:
         raise RuntimeError(
             "vector + matrix @ vector expected, got "
@@ -227,7 +232,7 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
     """``beta * input + alpha * mat1 @ mat2``."""
     product = mm(mat1, mat2)
     movement._expand_aval(input.aval, shape=product.aval.shape)
-    return _combined(input, product, beta, alpha)
+    return named(_combined(input, product, beta, alpha), "AddmmBackward0")
 
 
 @function(out=True, in_place=True)
@@ -259,7 +264,7 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 @_rounded_once
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * bmm(batch1, batch2)``."""
-    return _combined(input, bmm(batch1, batch2), beta, alpha)
+    return named(_combined(input, bmm(batch1, batch2), beta, alpha), "BaddbmmBackward0")
 
 
 @function(out=True, in_place=True)
@@ -272,7 +277,12 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
 
 @function(method=False)
 def einsum(equation: Any, *operands: Any) -> Any:
-    """Sums of products of elements, described by letters for axes."""
+    """Sums of products of elements, described by letters for axes.
+
+    Args:
+        equation: such as "ij,jk->ik".
+        operands: tensors, one by one or as a list.
+    """
     return _einsum(equation, *operands)
 
 
@@ -282,8 +292,7 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
         if dims > min(a.aval.ndim, b.aval.ndim):
             raise RuntimeError(
-                "tensordot expects dims < ndim_a or ndim_b, but got dims="
-                f"{dims}, ndim_a={a.aval.ndim}, ndim_b={b.aval.ndim}"
+                f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
             )
         return list(range(-dims, 0)), list(range(dims))
     left, right = dims
@@ -294,13 +303,17 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
 
 @function(method=False, out=True)
 def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
-    """The sums of products over pairs of axes: ``dims`` last and first ones, or two lists."""
-    left, right = _contracted(a, b, dims)
-    left = [normalize_axis(d, a.aval.ndim) for d in left]
-    right = [normalize_axis(d, b.aval.ndim) for d in right]
+    """The sums of products over pairs of axes: ``dims`` last and first ones, or two lists.
+
+    Args:
+        b: the second tensor.
+    """
+    given = _contracted(a, b, dims)
+    left = [normalize_axis(d, a.aval.ndim) for d in given[0]]
+    right = [normalize_axis(d, b.aval.ndim) for d in given[1]]
     if len(left) != len(right):
         raise RuntimeError("both dimension lists should have same length")
-    for d, e in zip(left, right, strict=True):
+    for d, e, *shown in zip(left, right, *given, strict=True):
         if a.aval.shape[d] == 1:
             b = b.sum(e, keepdim=True)
         elif b.aval.shape[e] == 1:
@@ -308,7 +321,8 @@ def tensordot(a: Any, b: Any, dims: Any = 2) -> Any:
         elif a.aval.shape[d] != b.aval.shape[e]:
             raise RuntimeError(
                 "contracted dimensions need to match, but first has size "
-                f"{a.aval.shape[d]} in dim {d} and second has size {b.aval.shape[e]} in dim {e}"
+                f"{a.aval.shape[d]} in dim {shown[0]} and second has size {b.aval.shape[e]} in dim "
+                f"{shown[1]}"
             )
     keep_a = [i for i in range(a.aval.ndim) if i not in left]
     keep_b = [i for i in range(b.aval.ndim) if i not in right]
@@ -399,6 +413,9 @@ def cdist(
 
     Euclidean distances are taken by a product of the matrices, which rounds more where rows are
     near to each other: always, never, or (the default) from 26 rows on, as ``compute_mode`` says.
+
+    Args:
+        x1, x2: (..., P, M) and (..., R, M); the result is (..., P, R).
     """
     from .reduction import vector_norm
 
@@ -448,7 +465,11 @@ def _check_rows(x: Any, y: Any, p: float) -> None:
 
 @function(out=True, in_place=True)
 def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
-    """``input`` with the slices along ``dim`` whose norm exceeds ``maxnorm`` scaled to it."""
+    """``input`` with the slices along ``dim`` whose norm exceeds ``maxnorm`` scaled to it.
+
+    Args:
+        p: the order of the norm.
+    """
     from .reduction import vector_norm
 
     if not p > 0:

@@ -74,7 +74,11 @@ def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
 def split(
     tensor: Any, split_size_or_sections: Any = None, dim: int = 0, *, split_size: Any = None
 ) -> Any:
-    """Pieces along ``dim`` of one size (the last may be smaller), or of the sizes given."""
+    """Pieces along ``dim`` of one size (the last may be smaller), or of the sizes given.
+
+    Args:
+        split_size_or_sections: the length of a piece, or the lengths of all.
+    """
     if split_size_or_sections is None:  # the method's name for it is split_size
         split_size_or_sections = split_size
     if not tensor.aval.ndim:
@@ -238,7 +242,8 @@ def stack(tensors: Any, dim: int = 0) -> Any:
                 f"and {list(x.aval.shape)} at entry {i}"
             )
     axis = normalize_axis(dim, len(first) + 1)
-    return ops.cat(*[ops.unsqueeze(x, axis=axis) for x in tensors], axis=axis)
+    rows = [ops.unsqueeze(x, axis=axis) for x in tensors]
+    return tape.named(ops.cat(*rows, axis=axis), "StackBackward0")
 
 
 def _at_least(x: Any, ndim: int) -> Any:
@@ -275,7 +280,13 @@ def repeat_interleave(
     *,
     output_size: int | None = None,
 ) -> Any:
-    """Each slice along ``dim`` repeated; over the flat tensor without ``dim``."""
+    """Each slice along ``dim`` repeated; over the flat tensor without ``dim``.
+
+    Args:
+        repeats: how often each slice, a number for all; None: ``input`` is these counts, and 0, 1,
+            ... are repeated.
+        output_size: the result's length, if known.
+    """
     import numpy as np
 
     from mindtorch.engine.tensor import from_array
@@ -307,7 +318,11 @@ def repeat_interleave(
 
 @function(method=False)
 def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
-    """The coordinates of a grid, one tensor for each axis ("ij" or "xy" order)."""
+    """The coordinates of a grid, one tensor for each axis ("ij" or "xy" order).
+
+    Args:
+        indexing: "ij": axes in the order of ``tensors``; "xy": the first two exchanged.
+    """
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
     for x in tensors:
@@ -346,6 +361,12 @@ def block_diag(*tensors: Any) -> Any:
     """A matrix with the tensors as blocks on its diagonal."""
     from mindtorch.engine.tensor import constant
 
+    for place, x in enumerate(tensors):
+        if x.aval.ndim > 2:
+            raise RuntimeError(
+                "torch.block_diag: Input tensors must have 2 or fewer dimensions. Input "
+                f"{place} has {x.aval.ndim} dimensions"
+            )
     blocks = [_at_least(x, 2) for x in tensors]
     width = sum(x.aval.shape[1] for x in blocks)
     rows, left = [], 0

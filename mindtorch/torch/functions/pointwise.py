@@ -16,7 +16,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
 from .. import return_types
-from .._arguments import check_form, require_power, require_tensor
+from .._arguments import as_int, check_form, require_power, require_tensor
 from .._registry import (
     FUNCTIONS,
     METHODS,
@@ -29,6 +29,7 @@ from .._registry import (
     store_out,
     write_result,
 )
+from .._signatures import as_method
 from ._old_forms import old_factor
 
 _NUMBERS = (float, int, bool, complex)
@@ -98,7 +99,7 @@ for _name, _op, _aliases, _numbers, _formula in (
     ("mul", ops.multiply, ("multiply",), "both", "x * y"),
 ):
     binary(
-        _name, _op, _formula, aliases=_aliases, numbers=_numbers, left_out=_name == "xlogy"
+        _name, _op, _formula, aliases=_aliases, numbers=_numbers
     )
 
 for _name, _op, _formula in (
@@ -266,7 +267,7 @@ def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:
     return inplace.apply_in_place(op, self, self, operand(other, "div_", "other"))
 
 
-METHODS.update({"div_": _div_, "divide_": _div_})
+METHODS.update({name: as_method(_div_, name) for name in ("div_", "divide_")})
 
 
 @function(out=True, in_place=True)
@@ -279,7 +280,7 @@ def true_divide(input: Any, other: Any) -> Any:  # noqa: A002
 def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     """``input ** exponent``."""
     if not isinstance(input, EngineTensor):
-        check_numbers("pow", "one", input, exponent, "exponent", left_out=True)
+        check_numbers("pow", "one", input, exponent)
     if exponent.__class__ in _NUMBERS:
         if _squares(input, exponent):
             return ops.power_two(input)
@@ -308,15 +309,13 @@ def _pow_(self: Any, exponent: Any) -> Any:
     return inplace.apply_in_place(ops.power, self, self, operand(exponent, "pow_", "exponent"))
 
 
-METHODS["pow_"] = _pow_
+METHODS["pow_"] = as_method(_pow_, "pow_")
 
 
 @function(out=True, in_place=True)
 def float_power(input: Any, exponent: Any) -> Any:  # noqa: A002
     """``input ** exponent`` in double precision."""
-    if not isinstance(input, EngineTensor):
-        check_numbers("float_power", "one", input, exponent, "exponent", left_out=True)
-    check_numbers("float_power", "one", input, exponent, "exponent", left_out=True)
+    check_numbers("float_power", "one", input, exponent)
     base, power = operand(input, "float_power", "input"), operand(exponent, "float_power", "exp")
     is_complex = base.aval.dtype.is_complex or power.aval.dtype.is_complex
     wide = dtypes.complex128 if is_complex else dtypes.float64
@@ -336,7 +335,7 @@ def _float_power_(self: Any, exponent: Any) -> Any:
     return inplace.apply_in_place(ops.power, self, self, power)
 
 
-METHODS["float_power_"] = _float_power_
+METHODS["float_power_"] = as_method(_float_power_, "float_power_")
 
 
 @function()
@@ -393,21 +392,21 @@ def _clamp_(self: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
     return inplace.apply_in_place(op, self, *inputs)
 
 
-METHODS.update({"clamp_": _clamp_, "clip_": _clamp_})
-FUNCTIONS.update({"clamp_": _clamp_, "clip_": _clamp_})
+for _name in ("clamp_", "clip_"):
+    METHODS[_name] = FUNCTIONS[_name] = as_method(_clamp_, _name)
 
 
 @function(out=True, in_place=True)
 def clamp_min(input: Any, min: Any) -> Any:  # noqa: A002
     """``input`` not below ``min``."""
-    check_numbers("clamp_min", "other", input, min, "min")
+    check_numbers("clamp_min", "other", input, min)
     return ops.clamp_min(input, operand(min, "clamp_min", "min"))
 
 
 @function(out=True, in_place=True)
 def clamp_max(input: Any, max: Any) -> Any:  # noqa: A002
     """``input`` not above ``max``."""
-    check_numbers("clamp_max", "other", input, max, "max")
+    check_numbers("clamp_max", "other", input, max)
     return ops.clamp_max(input, operand(max, "clamp_max", "max"))
 
 
@@ -500,13 +499,14 @@ def _addcdiv_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) 
     return inplace.apply_in_place(ops.addcdiv, self, self, tensor1, tensor2, factor)
 
 
-METHODS.update({"lerp_": _lerp_, "addcmul_": _addcmul_, "addcdiv_": _addcdiv_})
+for _body in (_lerp_, _addcmul_, _addcdiv_):
+    METHODS[_body.__name__[1:]] = as_method(_body, _body.__name__[1:])
 
 
 @function(out=True, in_place=True)
 def heaviside(input: Any, values: Any) -> Any:  # noqa: A002
     """0 below zero, 1 above, ``values`` at zero."""
-    check_numbers("heaviside", "none", input, values, "values")
+    check_numbers("heaviside", "none", input, values)
     if input.aval.dtype is not values.aval.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     return special.heaviside(input, values)
@@ -543,7 +543,7 @@ def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
 @function(out=True, in_place=True)
 def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
     """The logarithm of the multivariate gamma function of dimension ``p``."""
-    if p < 1:
+    if as_int(p) < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     x = input
     if x.aval.dtype.category < dtypes.FLOAT:

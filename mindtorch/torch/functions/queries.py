@@ -94,7 +94,11 @@ FUNCTIONS["fill_"] = _fill_in_place
 
 @function(method=False, name="resize_as_")
 def resize_as_(input: Any, the_template: Any) -> Any:  # noqa: A002
-    """Give ``input`` the shape of the template, its storage made larger where it must be."""
+    """Give ``input`` the shape of the template, its storage made larger where it must be.
+
+    Args:
+        the_template: a tensor whose shape is taken.
+    """
     require_tensor(input, "resize_as_", "input", 1)
     inplace.check_writable(input)
     return input.resize_as_(the_template)
@@ -111,7 +115,11 @@ def positive(input: Any) -> Any:  # noqa: A002
 
 @function(method=False)
 def combinations(input: Any, r: int = 2, with_replacement: bool = False) -> Any:  # noqa: A002
-    """The rows of ``r`` elements that can be taken from a vector, in order."""
+    """The rows of ``r`` elements that can be taken from a vector, in order.
+
+    Args:
+        with_replacement: an element may be taken more than once.
+    """
     require_tensor(input, "combinations", "input", 1)
     if input.aval.ndim != 1:
         raise RuntimeError(f"Expect a 1D vector, but got shape {list(input.aval.shape)}")
@@ -138,7 +146,11 @@ def _require_dtype(value: Any, name: str, argument: str, position: int) -> None:
 
 @function(method=False)
 def promote_types(type1: Any, type2: Any) -> DType:
-    """The smallest type that holds the values of both."""
+    """The smallest type that holds the values of both.
+
+    Args:
+        type1, type2: element types.
+    """
     _require_dtype(type1, "promote_types", "type1", 1)
     _require_dtype(type2, "promote_types", "type2", 2)
     return dtypes.promote(type1, type2)
@@ -254,7 +266,11 @@ def _options(dtype: DType) -> str:
 
 @function(namespace=False)
 def new(self: Any, *data: Any, device: Any = None) -> Any:
-    """A tensor of this type: of a size, or of the data that is given."""
+    """A tensor of this type: of a size, or of the data that is given.
+
+    Args:
+        device: where the tensor is; it must be the type's.
+    """
     from .from_data import tensor
 
     if device is not None:
@@ -271,7 +287,12 @@ def new(self: Any, *data: Any, device: Any = None) -> Any:
 
 @function(namespace=False)
 def new_empty_strided(self: Any, size: Any, stride: Any, **options: Any) -> Any:
-    """An uninitialised tensor with this size and these strides, of this type."""
+    """An uninitialised tensor with this size and these strides, of this type.
+
+    Args:
+        stride: steps along the axes, in elements.
+        options: ``dtype``, ``device``, ``requires_grad``, as of :func:`torch.empty`.
+    """
     from .creation import empty_strided
 
     options.setdefault("dtype", self.aval.dtype)
@@ -327,7 +348,11 @@ def resize(self: Any, *sizes: Any) -> Any:
 
 @function(namespace=False)
 def module_load(self: Any, other: Any, assign: bool = False) -> Any:
-    """What ``load_state_dict`` puts in place of this tensor: ``other``, detached."""
+    """What ``load_state_dict`` puts in place of this tensor: ``other``, detached.
+
+    Args:
+        assign: it is to become the parameter itself, not to be copied.
+    """
     return other.detach() if assign else self.detach().copy_(other)
 
 
@@ -341,13 +366,22 @@ def record_stream(self: Any, s: Any) -> None:
 
 @function(namespace=False)
 def to_dense(self: Any, dtype: Any = None, *, masked_grad: Any = None) -> Any:
-    """The tensor itself, cast to ``dtype``: it is dense."""
+    """The tensor itself, cast to ``dtype``: it is dense.
+
+    Args:
+        masked_grad: of no effect on dense tensors.
+    """
     return self if dtype is None else self.to(as_dtype(dtype))
 
 
 @function(namespace=False)
 def to_sparse(self: Any, sparse_dim: Any = None, *, layout: Any = None) -> Any:
-    """The elements that are not 0, as a sparse tensor (COO, CSR or CSC)."""
+    """The elements that are not 0, as a sparse tensor (COO, CSR or CSC).
+
+    Args:
+        sparse_dim: how many axes are indexed; None for all.
+        layout: the form, in place of a number.
+    """
     from ..sparse._creation import from_dense
 
     return from_dense(self, sparse_dim, sparse_coo if layout is None else layout)

@@ -14,7 +14,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 from mindtorch.engine.vmap import draw, redraw
 
-from .._arguments import as_device, as_dtype, as_int, as_shape
+from .._arguments import as_device, as_dtype, as_int, as_shape, check_value
 from .._out import prepare_out, store_out
 from .._registry import function
 from .creation import _like, _sizes, finish
@@ -131,7 +131,12 @@ def randint(
 
 @function(method=False)
 def randint_like(input: Any, low: Any, high: Any = None, **options: Any) -> Any:  # noqa: A002
-    """Integers from ``low`` (0) up to, not including, ``high``, in ``input``'s shape and type."""
+    """Integers from ``low`` (0) up to, not including, ``high``, in ``input``'s shape and type.
+
+    Args:
+        options: ``dtype``, ``layout``, ``device``, ``requires_grad``, as of
+            :func:`torch.empty_like`.
+    """
     options.setdefault("dtype", input.aval.dtype)
     if high is None:
         low, high = 0, low
@@ -153,6 +158,7 @@ def randperm(
     """A random order of 0 .. n - 1."""
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    check_value(n, as_dtype(dtype))
 
     def fill(array: Any) -> None:
         order = np.empty(n, np.int64)
@@ -308,6 +314,8 @@ def _check_weights(weights: Any, one_by_one: bool) -> None:
     valid = np.isfinite(weights) & (weights >= 0)
     if not one_by_one and not valid.all():
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if valid.all() and (weights != 0).any(axis=-1).all():
+        return
     for row, fine in zip(
         weights.reshape(-1, weights.shape[-1]), valid.reshape(-1, weights.shape[-1]), strict=True
     ):
@@ -329,7 +337,12 @@ def multinomial(
     generator: Any = None,
     out: Any = None,
 ) -> Any:
-    """Indices drawn with the (unnormalised) probabilities in each row of ``input``."""
+    """Indices drawn with the (unnormalised) probabilities in each row of ``input``.
+
+    Args:
+        num_samples: how many indices for each row.
+        replacement: an index may be drawn again.
+    """
     if input.aval.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
     if input.aval.dtype.category != dtypes.FLOAT:
@@ -377,7 +390,11 @@ def normal(
     out: Any = None,
     **options: Any,
 ) -> Any:
-    """Normal numbers; ``mean`` and ``std`` may be tensors."""
+    """Normal numbers; ``mean`` and ``std`` may be tensors.
+
+    Args:
+        options: ``dtype``, ``layout``, ``device``, ``requires_grad``, as of :func:`torch.empty`.
+    """
     draws = generator_of(generator)
     tensors = [x for x in (mean, std) if isinstance(x, EngineTensor)]
     if out is not None:

@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, tape
 from mindtorch.engine.core import state
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import movement, reduction
@@ -39,8 +39,15 @@ def _typed(x: Any, dtype: Any) -> Any:
     return x if dtype is x.aval.dtype else movement.cast(x, dtype=dtype)
 
 
+def _require_order(name: str, x: Any) -> None:
+    """torch's error for complex numbers, none of which is the greater."""
+    if x.aval.dtype.is_complex:
+        kind = dtypes.scalar_type_name(x.aval.dtype)
+        raise NotImplementedError(f"\"{name}\" not implemented for '{kind}'")
+
+
 def _single(x: Any, dim: Any) -> int:
-    return normalize_axis(int(dim), x.aval.ndim)
+    return normalize_axis(dim, x.aval.ndim)
 
 
 @function(out=True)
@@ -123,7 +130,9 @@ def _require_length(name: str, x: Any, axis: int, call: str = "()") -> None:
 
 
 def _bounds(name: str, op: Any) -> None:
-    @function(name=name)
+    about = f"The {'greatest' if name == 'amax' else 'least'} element over ``dim``."
+
+    @function(name=name, about=about)
     def body(input: Any, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
         if dim == () or dim is None:
@@ -141,8 +150,6 @@ def _bounds(name: str, op: Any) -> None:
                 f"{dtypes.scalar_type_name(out.aval.dtype)} for out's dtype."
             )
         return store_out(found, out, name)
-
-    body.__doc__ = f"The {'greatest' if name == 'amax' else 'least'} element over ``dim``."
 
 
 _bounds("amax", reduction.amax)
@@ -175,7 +182,10 @@ def _extreme(name: str, whole: Any, indexed: Any, pairwise: Any, result: Any) ->
         elif dim is None:
             _require_elements(name, input)
             found = whole(input, axis=tuple(range(input.aval.ndim)), keepdims=False)
+            found = tape.named(found, f"{name.capitalize()}Backward1")
         else:
+            if input.aval.dtype.is_complex:
+                raise RuntimeError(f"{name}(): does not support complex input")
             axis = _single(input, dim)
             _require_length(name, input, axis)
             found = result(*indexed(input, axis=axis, keepdims=keepdim))
@@ -313,7 +323,11 @@ _with_mean("std_mean", reduction.std)
 def vector_norm(
     x: Any, ord: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None  # noqa: A002
 ) -> Any:
-    """``sum(abs(x) ** ord) ** (1 / ord)`` over ``dim``."""
+    """``sum(abs(x) ** ord) ** (1 / ord)`` over ``dim``.
+
+    Args:
+        dtype: the type that ``input`` is cast to first.
+    """
     if not isinstance(ord, (int, float, EngineTensor)):
         raise TypeError(
             f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not "
@@ -410,7 +424,11 @@ def count_nonzero(input: Any, dim: Any = None) -> Any:  # noqa: A002
 
 @function(out=True)
 def hash_tensor(input: Any, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Any:  # noqa: A002
-    """The exclusive or of the elements' bits as float64 or int64, as uint64."""
+    """The exclusive or of the elements' bits as float64 or int64, as uint64.
+
+    Args:
+        mode: 0, the only one.
+    """
     require_tensor(input, "hash_tensor", "input", 1)
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
@@ -433,6 +451,7 @@ Raises:
 
     @function(out=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
+        _require_order("median_cpu" if dim is None else "median_out", input)
         if dim is None:
             flat = movement.reshape(input, (input.aval.size,))
             if not input.aval.size:
@@ -441,10 +460,11 @@ Raises:
             if not (state.grad_enabled and input.requires_grad):
                 return found
             # the greatest of the elements that are the median: all of them share the gradient
-            hit = el.equal(flat, found.detach())
+            known = found.detach()
+            both_nan = el.logical_and(el.is_nan(flat), el.is_nan(known))
+            hit = el.logical_or(el.equal(flat, known), both_nan)
             kept = el.where(hit, flat, constant(-math.inf))
-            shared = reduction.amax(kept, axis=(0,), keepdims=False)
-            return el.where(el.is_nan(found), found, shared)
+            return reduction.amax(kept, axis=(0,), keepdims=False)
         axis = _single(input, dim)
         _require_length("median", input, axis)
         return result(*op(input, axis=axis, keepdims=keepdim))
@@ -457,6 +477,7 @@ _middle("nanmedian", reduction.nanmedian_with_index, return_types.nanmedian)
 @function(out=True)
 def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The commonest value along ``dim`` and its last place."""
+    _require_order("mode_cpu", input)
     axis = _single(input, dim)
     _require_length("mode", input, axis)
     return return_types.mode(*reduction.mode_with_index(input, axis=axis, keepdims=keepdim))
@@ -477,6 +498,10 @@ def _quantile(
     if x.aval.size == 0:
         raise RuntimeError("quantile() input tensor must be non-empty")
     points = q if isinstance(q, EngineTensor) else _as_points(q, x)
+    if points.aval.ndim > 1:
+        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+    if points.aval.dtype is not x.aval.dtype:
+        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
     ordered, _ = sorting.sort(
         _last(x, axis), axis=max(x.aval.ndim - 1, 0), descending=False, stable=True
     )
@@ -519,7 +544,8 @@ def _interpolate(ordered: Any, points: Any, n: int, interpolation: str, skip_nan
         rank = el.multiply(q, top)
     else:
         rank = el.multiply(q, constant(n - 1))
-        any_bad = reduction.any_(bad, axis=(last,), keepdims=True)
+        any_bad = reduction.any_(bad, axis=(last,), keepdims=True)  # nan are sorted to the end
+        rank = el.where(any_bad, constant(n - 1), rank)
     low, high = el.floor(rank), el.ceil(rank)
     if interpolation == "lower":
         high = low
@@ -538,8 +564,6 @@ def _interpolate(ordered: Any, points: Any, n: int, interpolation: str, skip_nan
         result = below
     else:
         result = el.lerp(below, above, weight)
-    if not skip_nan:
-        result = el.where(any_bad, constant(math.nan), result)
     return result
 
 

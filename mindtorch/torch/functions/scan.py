@@ -10,7 +10,7 @@ from mindtorch.engine.ops import movement, scan
 
 from .. import return_types
 from .._registry import function, operand
-from .reduction import _single, _typed
+from .reduction import _require_order, _single, _typed
 
 
 @function(out=True, in_place=True)
@@ -19,7 +19,7 @@ def cumsum(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A002
     x = _typed(input, dtype)
     if dtype is not None and x.aval.dtype.category == dtypes.BOOL:
         raise NotImplementedError("\"cumsum_out_cpu\" not implemented for 'Bool'")
-    return _typed(scan.cumsum(x, axis=_single(input, dim)), dtype)
+    return _typed(scan.cumsum(x, axis=_single(input, dim), reverse=False), dtype)
 
 
 @function(out=True, in_place=True)
@@ -40,12 +40,14 @@ def logcumsumexp(input: Any, dim: int) -> Any:  # noqa: A002
 @function(out=True)
 def cummax(input: Any, dim: int) -> Any:  # noqa: A002
     """The running maximum along ``dim`` and its place."""
+    _require_order("cummax_cpu", input)
     return return_types.cummax(*scan.cummax(input, axis=_single(input, dim)))
 
 
 @function(out=True)
 def cummin(input: Any, dim: int) -> Any:  # noqa: A002
     """The running minimum along ``dim`` and its place."""
+    _require_order("cummin_cpu", input)
     return return_types.cummin(*scan.cummin(input, axis=_single(input, dim)))
 
 
@@ -57,7 +59,11 @@ def diff(
     prepend: Any = None,
     append: Any = None,
 ) -> Any:
-    """The differences of neighbours along ``dim``, taken ``n`` times."""
+    """The differences of neighbours along ``dim``, taken ``n`` times.
+
+    Args:
+        prepend, append: tensors that are put before and behind ``input`` along ``dim`` first.
+    """
     if not input.aval.ndim:
         raise RuntimeError("diff expects input to be at least one-dimensional")
     axis = _single(input, dim)

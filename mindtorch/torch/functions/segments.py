@@ -98,6 +98,7 @@ def segment_reduce(
         axis: the last axis of ``lengths``.
         unsafe: the lengths need not add up to ``data.shape[axis]``; what is left over is unused.
         initial: what each segment begins with, and the result of an empty one.
+        indices: not available.
     """
     require_tensor(data, "segment_reduce", "data", 1)
     if reduce not in _KINDS:

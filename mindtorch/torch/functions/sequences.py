@@ -70,7 +70,12 @@ def arange(
 
 @function(method=False, name="range")
 def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Any:
-    """``start``, ``start + step``, ... up to and with ``end``; torch.arange replaces it."""
+    """``start``, ``start + step``, ... up to and with ``end``; torch.arange replaces it.
+
+    Args:
+        options: ``dtype``, ``device``, ``layout``, ``requires_grad``, ``out``, as of
+            :func:`torch.arange`.
+    """
     warnings.warn(
         "torch.range is deprecated and will be removed in a future release because its behavior is "
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
@@ -218,7 +223,12 @@ def logspace(
     device: Any = None,
     requires_grad: bool = False,
 ) -> Any:
-    """``base`` to the powers of :func:`linspace`."""
+    """``base`` to the powers of :func:`linspace`.
+
+    Args:
+        start, end: exponents of the first and the last value.
+        steps: how many values.
+    """
     start, end = _ends("logspace", start, end, steps, " float base = 10.0,")
     chosen = type_for(dtype, out)
     if chosen.category < dtypes.FLOAT:

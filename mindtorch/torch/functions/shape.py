@@ -12,7 +12,14 @@ from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import check_made_here, note_shared, typed_buffer
 
-from .._arguments import as_int, as_shape, check_form, infer_shape, normalize_axis
+from .._arguments import (
+    as_int,
+    as_shape,
+    check_form,
+    infer_shape,
+    normalize_axes,
+    normalize_axis,
+)
 from .._registry import METHODS, function
 from .._types import channels_last, channels_last_3d, contiguous_format, preserve_format
 
@@ -151,7 +158,7 @@ def squeeze(input: Any, *axes: int, dim: Any = None) -> Any:  # noqa: A002
     if dim is None:
         axes = tuple(range(ndim))
     elif isinstance(dim, (tuple, list)):
-        axes = tuple(normalize_axis(d, ndim) for d in dim)
+        axes = normalize_axes(dim, ndim) if dim else ()
     else:
         axes = (normalize_axis(as_int(dim), ndim),)
     return ops.squeeze(input, axes=axes)
@@ -165,7 +172,12 @@ def unsqueeze(input: Any, dim: int) -> Any:  # noqa: A002
 
 @function(namespace=False)
 def expand(self: Any, *sizes: Any, size: Any = None, implicit: bool = False) -> Any:
-    """``self`` repeated along axes of length 1 without copying; -1 keeps a length."""
+    """``self`` repeated along axes of length 1 without copying; -1 keeps a length.
+
+    Args:
+        sizes, size: the lengths, as numbers or as one sequence.
+        implicit: of no effect.
+    """
     shape = as_shape(sizes if size is None else size, "expand")
     own = self.aval.shape
     extra = len(shape) - len(own)
@@ -238,7 +250,11 @@ def repeat(self: Any, *sizes: Any, repeats: Any = None) -> Any:
 
 @function()
 def tile(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
-    """As :func:`repeat`, with missing counts taken as 1."""
+    """As :func:`repeat`, with missing counts taken as 1.
+
+    Args:
+        dims: counts for the last axes.
+    """
     counts = as_shape((kwargs["dims"],) if "dims" in kwargs else dims, "tile", "dims")
     return repeat(input, (1,) * (input.aval.ndim - len(counts)) + counts)
 
@@ -329,7 +345,11 @@ def flipud(input: Any) -> Any:  # noqa: A002
 
 @function()
 def roll(input: Any, shifts: Any, dims: Any = None) -> Any:  # noqa: A002
-    """``input`` shifted along ``dims``, wrapping round; over the flat tensor without dims."""
+    """``input`` shifted along ``dims``, wrapping round; over the flat tensor without dims.
+
+    Args:
+        shifts: by how many places, for each of ``dims``.
+    """
     counts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
     if not counts:
         raise RuntimeError("`shifts` required")
@@ -415,7 +435,12 @@ def _within_example(x: Any, shape: Any, strides: Any, offset: int, end: int) -> 
 
 @function()
 def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -> Any:  # noqa: A002
-    """A view of the storage with the shape, strides and offset given."""
+    """A view of the storage with the shape, strides and offset given.
+
+    Args:
+        size, stride: lengths of the axes and steps along them, in elements.
+        storage_offset: where the view begins in the storage; None for where ``input`` does.
+    """
     offset = input._offset if storage_offset is None else storage_offset
     shape, strides = tuple(size), tuple(stride)
     if len(shape) != len(strides):

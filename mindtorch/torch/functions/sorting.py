@@ -12,9 +12,9 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .. import return_types
-from .._arguments import require_tensor
+from .._arguments import as_int, require_tensor
 from .._registry import function, store_out
-from .reduction import _require_length, _single
+from .reduction import _require_length, _require_order, _single
 
 
 @function(out=True)
@@ -26,6 +26,8 @@ def sort(
     ``stable``: equal elements keep their order; else they come as PyTorch's sort leaves them.
     """
     require_tensor(input, "sort", "input", 1)
+    if input.aval.dtype.is_complex:
+        raise RuntimeError(" Sort does not support complex dtypes on CPU")
     axis = _single(input, dim)
     return return_types.sort(
         *sorting.sort(input, axis=axis, descending=bool(descending), stable=bool(stable))
@@ -43,7 +45,7 @@ def argsort(
     input: Any, dim: int = -1, descending: bool = False, *, stable: bool = False  # noqa: A002
 ) -> Any:
     """The places that sort ``input`` along ``dim``; ``stable`` as in :func:`sort`."""
-    return sort(input, dim, descending, stable=stable)[1]
+    return sort(input, dim=dim, descending=descending, stable=stable)[1]
 
 
 @function(out=True)
@@ -54,17 +56,25 @@ def topk(
     largest: bool = True,
     sorted: bool = True,  # noqa: A002
 ) -> Any:
-    """The ``k`` greatest (least) elements along ``dim`` and their places, in order."""
+    """The ``k`` greatest (least) elements along ``dim`` and their places, in order.
+
+    Args:
+        largest: the greatest, otherwise the least.
+        sorted: in order, which they always are.
+    """
+    if input.aval.dtype.is_complex:
+        raise RuntimeError(" topk does not support complex dtypes on CPU")
     axis = _single(input, dim)
-    return return_types.topk(*sorting.topk(input, k=int(k), axis=axis, largest=bool(largest)))
+    return return_types.topk(*sorting.topk(input, k=as_int(k), axis=axis, largest=bool(largest)))
 
 
 @function(out=True)
 def kthvalue(input: Any, k: int, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
     """The ``k``-th least element along ``dim`` and its place."""
+    _require_order("kthvalue_cpu", input)
     axis = _single(input, dim)
     _require_length("kthvalue", input, axis)
-    return return_types.kthvalue(*sorting.kthvalue(input, k=int(k), axis=axis, keepdims=keepdim))
+    return return_types.kthvalue(*sorting.kthvalue(input, k=as_int(k), axis=axis, keepdims=keepdim))
 
 
 def _values(x: Any, name: str) -> Any:
@@ -79,9 +89,15 @@ def unique(
     return_counts: bool = False,
     dim: int | None = None,
 ) -> Any:
-    """The distinct elements (slices along ``dim``) in ascending order."""
+    """The distinct elements (slices along ``dim``) in ascending order.
+
+    Args:
+        sorted: no effect, they always are.
+    """
+    _require_order("unique", input)
     array, place = _values(input, "_unique2"), input.aval.device
     if dim is not None:
+        dim = _single(input, dim)
         _check_slices(array, dim)
     found = np.unique(
         array, return_inverse=True, return_counts=True, axis=dim, equal_nan=False
@@ -147,7 +163,11 @@ def searchsorted(
     sorter: Any = None,
     out: Any = None,
 ) -> Any:
-    """Where each element would be inserted into the sorted last axis of ``sorted_sequence``."""
+    """Where each element would be inserted into the sorted last axis of ``sorted_sequence``.
+
+    Args:
+        sorter: the places that sort ``sorted_sequence``, where it is not sorted.
+    """
     if side is not None:
         if side not in ("left", "right"):
             raise RuntimeError(
@@ -189,12 +209,21 @@ def bucketize(
 @function()
 @vmap.by_example
 def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noqa: A002
-    """How often (with what total weight) each whole number occurs."""
+    """How often (with what total weight) each whole number occurs.
+
+    Args:
+        weights: what each number adds to its count, in place of 1.
+        minlength: the result has at least so many places.
+    """
     if input.aval.ndim != 1 or (input.aval.size and int(_values(input, "bincount").min()) < 0):
         raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
     if input.aval.dtype.category != dtypes.INTEGER:
         kind = dtypes.scalar_type_name(input.aval.dtype)
         raise NotImplementedError(f"\"bincount_cpu\" not implemented for '{kind}'")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if weights is not None and weights.aval.shape != input.aval.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
     given = None if weights is None else _values(weights, "bincount")
     counts = np.bincount(_values(input, "bincount"), given, minlength)
     if given is None:
@@ -207,6 +236,11 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
 @vmap.by_example
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  # noqa: A002
     """How many elements fall into each of ``bins`` bins of equal width."""
+    if input.aval.dtype.category < dtypes.FLOAT:
+        kind = dtypes.scalar_type_name(input.aval.dtype)
+        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{kind}'")
+    if bins <= 0:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     array = _values(input, "histc").reshape(-1)
     low, high = float(min), float(max)
     if low == high and array.size:
@@ -214,7 +248,10 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  
     if low == high:
         low, high = low - 1, high + 1
     if low > high:
-        raise RuntimeError("max must be larger than min")
+        raise RuntimeError("torch.histc: max must be larger than min")
+    if not (np.isfinite(low) and np.isfinite(high)):
+        ends = ", ".join(f"-{x}" if x != x else f"{x}" for x in (low, high))
+        raise RuntimeError(f"torch.histc: range of [{ends}] is not finite")
     inside = array[(array >= low) & (array <= high)]
     places = np.floor((inside - low) / (high - low) * bins).astype(np.int64)
     places[places == bins] = bins - 1

@@ -82,6 +82,12 @@ def stft(
     With ``center`` the signal is padded at both ends, so that frame ``t`` is around the point
     ``t * hop_length``. ``onesided`` keeps the frequencies 0 to ``n_fft // 2`` (the default for real
     numbers); ``normalized`` divides by ``sqrt(n_fft)``.
+
+    Args:
+        win_length: the window's length, centred in the frame; None for ``n_fft``.
+        pad_mode: how the signal is padded, as :func:`torch.nn.functional.pad` has it.
+        return_complex: give complex numbers, not pairs along a last axis.
+        align_to_window: without ``center``, frames begin so that windows, not frames, fit.
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     length = n_fft if win_length is None else win_length
@@ -178,7 +184,12 @@ def istft(
     return_complex: bool = False,
 ) -> Any:
     """The signal of ``length`` points whose :func:`stft` is nearest to ``input``: the inverse
-    transforms of the frames, times the window, added up, over the sum of squares of the windows."""
+    transforms of the frames, times the window, added up, over the sum of squares of the windows.
+
+    Args:
+        n_fft, hop_length, win_length, center, normalized, onesided: as they were for :func:`stft`.
+        return_complex: the signal is complex.
+    """
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     if window is None:

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine.ops import movement as ops
+from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._registry import function
+from .._signatures import wrong_call
 from .parts import _at_least, cat, tensor_split
 
 
@@ -55,6 +57,8 @@ def dsplit(input: Any, indices_or_sections: Any) -> Any:  # noqa: A002
 
 
 def _not_empty(name: str, tensors: Any) -> list[Any]:
+    if isinstance(tensors, EngineTensor):
+        raise wrong_call(name, (tensors,), {}) or TypeError(name)
     found = list(tensors)
     if not found:
         raise RuntimeError(f"{name} expects a non-empty TensorList")

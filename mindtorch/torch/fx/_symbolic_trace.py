@@ -38,6 +38,9 @@ is_fx_symbolic_tracing = is_fx_tracing
 def wrap(fn_or_name: str | Callable[..., Any]) -> str | Callable[..., Any]:
     """Mark a function of the calling module that a trace leaves as one call; gives it back.
 
+    Args:
+        fn_or_name: the function, or its name.
+
     Raises:
         RuntimeError: neither a function nor the name of one.
     """
@@ -325,7 +328,11 @@ def _positional(fn: Any) -> Callable[..., Any]:
 
 
 def symbolic_trace(root: Any, concrete_args: dict[str, Any] | None = None) -> GraphModule:
-    """The GraphModule of a function or module: `GraphModule(root, Tracer().trace(root))`."""
+    """The GraphModule of a function or module: `GraphModule(root, Tracer().trace(root))`.
+
+    Args:
+        concrete_args: values for arguments that are no proxies.
+    """
     tracer = Tracer()
     graph = tracer.trace(root, concrete_args)
     name = type(root).__name__ if isinstance(root, Module) else root.__name__

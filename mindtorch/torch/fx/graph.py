@@ -44,6 +44,7 @@ class Graph:
     Args:
         owning_module: the module whose attributes and submodules the nodes name.
         tracer_cls: the class of the tracer that made it.
+        tracer_extras: kept for the tracer.
     """
 
     def __init__(

@@ -132,7 +132,11 @@ class _TransformTracer(TracerBase):
 
 
 class Transformer(Interpreter):
-    """An interpreter whose values are proxies: running it makes a changed graph."""
+    """An interpreter whose values are proxies: running it makes a changed graph.
+
+    Args:
+        module: the module that is changed.
+    """
 
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)

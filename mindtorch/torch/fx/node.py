@@ -23,7 +23,11 @@ _side_effectful_functions: set[Any] = {operator.setitem}
 
 
 def has_side_effect(fn: Callable[..., Any]) -> Callable[..., Any]:
-    """Mark a function whose calls stay in a graph though nobody uses the result; gives it back."""
+    """Mark a function whose calls stay in a graph though nobody uses the result; gives it back.
+
+    Args:
+        fn: the function.
+    """
     _side_effectful_functions.add(fn)
     return fn
 
@@ -43,7 +47,11 @@ def map_aggregate(a: Argument, fn: Callable[[Argument], Argument]) -> Argument:
 
 
 def map_arg(a: Argument, fn: Callable[[Node], Argument]) -> Argument:
-    """``fn`` of every node in nested containers."""
+    """``fn`` of every node in nested containers.
+
+    Args:
+        a: containers.
+    """
     return map_aggregate(a, lambda each: fn(each) if isinstance(each, Node) else each)
 
 

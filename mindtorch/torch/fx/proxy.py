@@ -119,7 +119,11 @@ class GraphAppendingTracer(TracerBase):
 
 class Proxy:
     """The stand-in for the value of ``node``: operators, methods, attributes and torch's functions
-    add nodes. Its truth, length and number are not known while tracing."""
+    add nodes. Its truth, length and number are not known while tracing.
+
+    Args:
+        tracer: what records.
+    """
 
     def __init__(self, node: Node, tracer: TracerBase | None = None) -> None:
         self.tracer = GraphAppendingTracer(node.graph) if tracer is None else tracer

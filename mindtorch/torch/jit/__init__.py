@@ -88,6 +88,9 @@ def script(
 
     Classes and whatever else is given come back as they are: Python runs them. Example inputs only
     tell TorchScript the types of arguments, which Python needs not know.
+
+    Args:
+        optimize, example_inputs: of no effect.
     """
     return compiled(obj)
 
@@ -121,6 +124,7 @@ def trace(
         func: a module, compiled in place, or a function.
         example_inputs: a tensor or a tuple of arguments.
         example_kwarg_inputs: arguments by name, instead.
+        optimize: of no effect.
 
     Raises:
         RuntimeError: there are no example inputs, or those of both kinds.
@@ -152,7 +156,13 @@ def trace_module(
     _store_inputs: bool = True,
 ) -> Any:
     """Compile a module in place, and run the methods that `inputs` names on their inputs; see
-    :func:`trace`. Methods other than `forward` run as Python."""
+    :func:`trace`. Methods other than `forward` run as Python.
+
+    Args:
+        mod: the module.
+        optimize, check_trace, check_inputs, check_tolerance, strict, example_inputs_is_kwarg: as of
+            :func:`trace`.
+    """
     made = compiled(mod)
     for named in (inputs, *(check_inputs or ())):
         for name, each in named.items():
@@ -167,6 +177,10 @@ def trace_module(
 def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True) -> Any:
     """The module, compiled; parameters stay tensors that calls read.
 
+    Args:
+        mod: a module in evaluation mode.
+        preserved_attrs, optimize_numerics: of no effect.
+
     Raises:
         RuntimeError: the module is in train mode.
     """
@@ -179,12 +193,21 @@ def freeze(mod: Any, preserved_attrs: Any = None, optimize_numerics: bool = True
 
 
 def optimize_for_inference(mod: Any, other_methods: Any = None) -> Any:
-    """The module in eval mode, compiled."""
+    """The module in eval mode, compiled.
+
+    Args:
+        mod: a module.
+        other_methods: of no effect.
+    """
     return compiled(mod.eval())
 
 
 def script_method(fn: F) -> F:
-    """Mark a method of a script. As Python it is called as it is."""
+    """Mark a method of a script. As Python it is called as it is.
+
+    Args:
+        fn: the method.
+    """
     return fn
 
 
@@ -201,22 +224,38 @@ _script_if_tracing = script_if_tracing
 
 
 def unused(fn: F) -> F:
-    """Mark a method that scripts may not call. As Python it may be called."""
+    """Mark a method that scripts may not call. As Python it may be called.
+
+    Args:
+        fn: the method.
+    """
     return fn
 
 
 def export(fn: F) -> F:
-    """Mark a method that a script keeps though nothing calls it."""
+    """Mark a method that a script keeps though nothing calls it.
+
+    Args:
+        fn: the method.
+    """
     return fn
 
 
 def interface(obj: T) -> T:
-    """Mark a class whose methods only say what another class must have."""
+    """Mark a class whose methods only say what another class must have.
+
+    Args:
+        obj: the class.
+    """
     return obj
 
 
 def ignore(drop: Any = False, **kwargs: Any) -> Any:
-    """Mark a method that scripts leave to Python. Used bare or with an argument."""
+    """Mark a method that scripts leave to Python. Used bare or with an argument.
+
+    Args:
+        drop: the method, where it is used bare.
+    """
     return drop if callable(drop) else lambda fn: fn
 
 
@@ -234,7 +273,11 @@ def annotate(the_type: Any, the_value: T) -> T:
 
 
 def isinstance(obj: Any, target_type: Any) -> bool:
-    """Whether `obj` is of a type, also of a container's with its items: `List[Tensor]`."""
+    """Whether `obj` is of a type, also of a container's with its items: `List[Tensor]`.
+
+    Args:
+        target_type: a type, or a container's such as ``List[Tensor]``.
+    """
     if _isinstance(target_type, tuple):
         return any(isinstance(obj, each) for each in target_type)
     origin, args = typing.get_origin(target_type), typing.get_args(target_type)
@@ -253,7 +296,11 @@ def isinstance(obj: Any, target_type: Any) -> bool:
 
 
 class Future:
-    """The result of `fork`, which is there at once."""
+    """The result of `fork`, which is there at once.
+
+    Args:
+        value: the result.
+    """
 
     def __init__(self, value: Any) -> None:
         self._value = value
@@ -283,7 +330,11 @@ def optimized_execution(should_optimize: bool) -> Iterator[None]:
 
 
 def wait(future: Future) -> Any:
-    """The value of a `fork`."""
+    """The value of a `fork`.
+
+    Args:
+        future: what :func:`fork` returned.
+    """
     return future.wait()
 
 

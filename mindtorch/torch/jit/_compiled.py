@@ -16,7 +16,11 @@ __all__ = ["ScriptFunction", "compiled"]
 
 
 class ScriptFunction(Jitted):
-    """A function whose calls are captured once and then run as kernels."""
+    """A function whose calls are captured once and then run as kernels.
+
+    Args:
+        function, whole, recorded, limit: as of :class:`mindtorch.engine.graph.jit.Jitted`.
+    """
 
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
         """Write the function as :func:`torch.jit.save` does."""

@@ -11,7 +11,7 @@ __all__ = [
 
 
 class _BroadcastingList:
-    """`BroadcastingList2[int]`: a list of two, or one value that stands for both."""
+    """`BroadcastingList2[int]`: a list of two of the type `item`, or one value for both."""
 
     def __init__(self, length: int) -> None:
         self.length = length

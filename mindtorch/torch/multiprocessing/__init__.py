@@ -36,11 +36,15 @@ def get_all_sharing_strategies() -> set[str]:
 
 
 def get_sharing_strategy() -> str:
+    """How shared memory is passed on."""
     return "file_descriptor"
 
 
 def set_sharing_strategy(new_strategy: str) -> None:
     """Choose how shared memory is passed on.
+
+    Args:
+        new_strategy: "file_system" or "file_descriptor".
 
     Raises:
         ValueError: not one of :func:`get_all_sharing_strategies`.

@@ -18,6 +18,11 @@ _CONSEQUENCE = "Connection closed by peer"
 class ProcessException(Exception):
     """A process failed.
 
+    Args:
+        msg: the text.
+        error_index, error_pid: which process, and its number for the system.
+        pid: its number for the system.
+
     Attributes:
         error_index: which one.
         error_pid: its process id.
@@ -34,14 +39,25 @@ class ProcessException(Exception):
 
 
 class ProcessRaisedException(ProcessException):
-    """A process raised an exception."""
+    """A process raised an exception.
+
+    Args:
+        msg: its traceback.
+        error_index, error_pid: which process, and its number for the system.
+    """
 
     def __init__(self, msg: str, error_index: int, error_pid: int) -> None:
         super().__init__(msg, error_index, error_pid)
 
 
 class ProcessExitedException(ProcessException):
-    """A process ended with a code or a signal."""
+    """A process ended with a code or a signal.
+
+    Args:
+        msg: the text.
+        error_index, error_pid: which process, and its number for the system.
+        exit_code, signal_name: how it ended.
+    """
 
     def __init__(
         self, msg: str, error_index: int, error_pid: int, exit_code: int,
@@ -71,7 +87,12 @@ def _run(function: Callable[..., Any], index: int, args: tuple[Any, ...], errors
 
 
 class ProcessContext:
-    """Processes that were started together."""
+    """Processes that were started together.
+
+    Args:
+        processes: those.
+        errors: files with what they raised.
+    """
 
     def __init__(self, processes: list[Any], errors: list[Any]) -> None:
         self.processes = processes
@@ -147,7 +168,12 @@ def start_processes(
     daemon: bool = False,
     start_method: str = "spawn",
 ) -> ProcessContext | None:
-    """Run ``fn(i, *args)`` in ``nprocs`` processes; wait for them unless ``join`` is False."""
+    """Run ``fn(i, *args)`` in ``nprocs`` processes; wait for them unless ``join`` is False.
+
+    Args:
+        daemon: they end with this process.
+        start_method: "spawn", "fork" or "forkserver".
+    """
     context: Any = multiprocessing.get_context(start_method)
     processes, errors = [], []
     for index in range(nprocs):
@@ -174,6 +200,11 @@ def spawn(
     start_method: str = "spawn",
 ) -> ProcessContext | None:
     """Run ``fn(i, *args)`` in ``nprocs`` fresh processes.
+
+    Args:
+        join: wait until all have ended, and raise what one raised.
+        daemon: they end with this process.
+        start_method: "spawn"; others are for :func:`start_processes`.
 
     Raises:
         ProcessRaisedException, ProcessExitedException: one of them failed.

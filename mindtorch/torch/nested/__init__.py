@@ -32,6 +32,13 @@ def nested_tensor(
 ) -> NestedTensor:  # fmt: skip
     """A nested tensor of copies: a leaf of the graph.
 
+    Args:
+        tensor_list: tensors, or lists of numbers.
+        dtype, device, layout: of the result; None for those of the tensors.
+        requires_grad: whether autograd follows it.
+        pin_memory: False; True is refused.
+        options: none further.
+
     Raises:
         TypeError: not a list.
         RuntimeError: tensors of different numbers of axes.
@@ -46,7 +53,12 @@ def nested_tensor(
 def as_nested_tensor(
     ts: Any, dtype: Any = None, device: Any = None, layout: Any = None
 ) -> NestedTensor:
-    """A nested tensor of these tensors, with their history."""
+    """A nested tensor of these tensors, with their history.
+
+    Args:
+        ts: a list of tensors, or a tensor.
+        dtype, device, layout: of the result; None for those of the tensors.
+    """
     _only_strided("as_nested_tensor", layout, {})
     if isinstance(ts, NestedTensor):
         return ts if dtype is None else ts.to(dtype)
@@ -57,21 +69,30 @@ def as_nested_tensor(
 def to_padded_tensor(
     input: NestedTensor, padding: float, output_size: Any = None, out: Any = None  # noqa: A002
 ) -> Any:
-    """All parts in one dense tensor, what is missing filled with ``padding``."""
+    """All parts in one dense tensor, what is missing filled with ``padding``.
+
+    Args:
+        input: a nested tensor.
+        output_size: the result's shape; None for the least.
+        out: None.
+    """
     if out is not None:
         refuse("to_padded_tensor(out=...)", "its size is known only afterwards")
     return input.to_padded_tensor(padding, output_size)
 
 
 def nested_tensor_from_jagged(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raise NotImplementedError: there is no jagged layout."""
     refuse("torch.nested.nested_tensor_from_jagged", _WHY)
 
 
 def narrow(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raise NotImplementedError: there is no jagged layout."""
     refuse("torch.nested.narrow", _WHY)
 
 
 def masked_select(*args: Any, **kwargs: Any) -> NoReturn:
+    """Raise NotImplementedError: there is no jagged layout."""
     refuse("torch.nested.masked_select", _WHY)
 
 

@@ -93,7 +93,11 @@ def leaky_relu(input: Any, negative_slope: float = 0.01, inplace: bool = False) 
 
 
 def leaky_relu_(input: Any, negative_slope: float = 0.01) -> Any:  # noqa: A002
-    """:func:`leaky_relu` in place."""
+    """:func:`leaky_relu` in place.
+
+    Args:
+        negative_slope: as there.
+    """
     return _run(activations.leaky_relu, True, input, negative_slope)
 
 
@@ -114,7 +118,11 @@ def hardtanh(
 
 
 def hardtanh_(input: Any, min_val: float = -1.0, max_val: float = 1.0) -> Any:  # noqa: A002
-    """:func:`hardtanh` in place."""
+    """:func:`hardtanh` in place.
+
+    Args:
+        min_val, max_val: as there.
+    """
     return hardtanh(input, min_val, max_val, True)
 
 
@@ -124,7 +132,11 @@ def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa: 
 
 
 def elu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
-    """:func:`elu` in place."""
+    """:func:`elu` in place.
+
+    Args:
+        alpha: as there.
+    """
     return _run(activations.elu, True, input, alpha, 1.0, 1.0)
 
 
@@ -150,7 +162,11 @@ def celu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:  # noqa:
 
 
 def celu_(input: Any, alpha: float = 1.0) -> Any:  # noqa: A002
-    """:func:`celu` in place."""
+    """:func:`celu` in place.
+
+    Args:
+        alpha: as there.
+    """
     return celu(input, alpha, True)
 
 

@@ -14,24 +14,13 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.indexing import index_select
 from mindtorch.engine.ops.linear_algebra import matmul
 from mindtorch.engine.tensor import constant, from_array
+from mindtorch.kernels.resizing import cubic
 
 from ._resampling import resample
 
 _REACH = {"bilinear": 1.0, "bicubic": 2.0, "lanczos": 3.0}
 _CUBIC = -0.5
 _FEW = 8  # of so many pixels a sum has torch's order; of more, BLAS's, which is faster there
-
-
-def _fused(a: Any, b: Any, c: Any) -> Any:
-    """``a * b + c``, rounded once where they are float32."""
-    return (a.astype(np.float64) * b + c).astype(a.dtype)
-
-
-def cubic(d: Any, slope: float) -> tuple[Any, Any]:
-    """The cubic convolution's two polynomials at ``d``, below and above 1."""
-    a = d.dtype.type(slope)
-    near = _fused(_fused(d, a + 2, -(a + 3)) * d, d, d.dtype.type(1))
-    return near, _fused(_fused(_fused(d, a, -5 * a), d, 8 * a), d, -4 * a)
 
 
 def _filter(distance: Any, mode: str) -> Any:

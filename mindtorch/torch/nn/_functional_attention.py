@@ -34,6 +34,7 @@ def scaled_dot_product_attention(
         is_causal: a query sees the keys up to its own place.
         scale: 1 / sqrt(E) unless given.
         enable_gqa: key and value have fewer heads, each shared by several of the query's.
+        dropout_p: the chance of a weight to be zeroed.
     """
     if attn_mask is not None and is_causal:
         raise RuntimeError(

@@ -9,16 +9,16 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.device import meta
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import embedding as embedding_ops
 from mindtorch.engine.ops import linear_algebra, movement
 from mindtorch.engine.tensor import constant as c
-from mindtorch.engine.tensor import from_array, full_flat
+from mindtorch.engine.tensor import from_array
 
 from .._arguments import require_tensor
 from .._out import store_out
 from ..autograd.grad_mode import no_grad
+from ..functions.gathering import one_hot
 from ._half import in_float32
 
 __all__ = [
@@ -40,7 +40,11 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
 
 @in_float32
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
-    """``x1^T W[o] x2 + b[o]`` for each output ``o``."""
+    """``x1^T W[o] x2 + b[o]`` for each output ``o``.
+
+    Args:
+        input1, input2: (..., in1) and (..., in2).
+    """
     outputs, first, second = weight.aval.shape
     if input1.dim() != input2.dim():
         raise RuntimeError(
@@ -68,27 +72,6 @@ def _count(shape: Any) -> int:
     for n in shape:
         count *= n
     return count
-
-
-def one_hot(tensor: Any, num_classes: int = -1) -> Any:
-    """Zeros with a 1 at the place that each element names, along a new last axis."""
-    if tensor.aval.dtype is not dtypes.int64:
-        raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
-    if tensor.aval.device is meta and num_classes > 0:
-        return full_flat((*tensor.aval.shape, num_classes), dtypes.int64, 0, meta)
-    values = tensor.array()
-    if values.size == 0:
-        if num_classes <= 0:
-            raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return from_array(np.zeros((*values.shape, num_classes), np.int64), tensor.aval.device)
-    if values.min() < 0:
-        raise RuntimeError("Class values must be non-negative.")
-    if num_classes == -1:
-        num_classes = int(values.max()) + 1
-    elif values.max() >= num_classes:
-        raise RuntimeError("Class values must be smaller than num_classes.")
-    found = (values[..., None] == np.arange(num_classes)).astype(np.int64)
-    return from_array(found, tensor.aval.device)
 
 
 def _padding_place(padding_idx: int, rows: int) -> int:
@@ -326,7 +309,11 @@ def _bags(x: Any, offsets: Any, include_last: bool) -> tuple[Any, Any]:
 def normalize(
     input: Any, p: float = 2.0, dim: Any = 1, eps: float = 1e-12, out: Any = None  # noqa: A002
 ) -> Any:
-    """``x / max(norm(x), eps)`` along ``dim``."""
+    """``x / max(norm(x), eps)`` along ``dim``.
+
+    Args:
+        p: the order of the norm.
+    """
     length = input.norm(p, dim, keepdim=True).clamp_min(eps).expand_as(input)
     result = input / length
     return result if out is None else store_out(result, out, "div")

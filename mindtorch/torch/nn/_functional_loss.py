@@ -11,7 +11,7 @@ import math
 import warnings
 from typing import Any
 
-from mindtorch.engine import dtypes, vmap
+from mindtorch.engine import dtypes, tape, vmap
 from mindtorch.engine.core import state
 from mindtorch.engine.kernel_types import require_floats
 from mindtorch.engine.ops import elementwise as pointwise
@@ -30,6 +30,8 @@ __all__ = [
     "multilabel_soft_margin_loss", "nll_loss", "poisson_nll_loss", "smooth_l1_loss",
     "soft_margin_loss",
 ]  # fmt: skip
+
+_NLL = "NllLossBackward0"
 
 
 def _flat_classes(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
@@ -110,10 +112,11 @@ def nll_loss(
     if reduction == "mean":
         known = not state.interpreters
         if weight is None and known and not (t.array() == ignore_index).any():
-            return loss.mean()
-        return loss.sum() / _target_weights(t, weight, ignore_index, loss).sum()
+            return tape.named(loss.mean(), _NLL)
+        total = _target_weights(t, weight, ignore_index, loss).sum()
+        return tape.named(loss.sum() / total, _NLL)
     if reduction == "sum":
-        return loss.sum()
+        return tape.named(loss.sum(), _NLL)
     return loss.squeeze(0) if single else loss
 
 
@@ -225,7 +228,8 @@ def mse_loss(
     _warn_sizes(input, target)
     reduction = chosen_reduction(size_average, reduce, reduction)
     require_floats(input.aval, "mse_cpu")
-    return _weighed(pointwise.square(pointwise.subtract(input, target)), weight, reduction)
+    loss = _weighed(pointwise.square(pointwise.subtract(input, target)), weight, reduction)
+    return loss if weight is not None else tape.named(loss, "MseLossBackward0")
 
 
 def l1_loss(
@@ -263,7 +267,8 @@ def smooth_l1_loss(
     d = (input - target).abs()
     far = d >= beta
     near = _either(far, constant(0), d)  # so that no slope is 0 times infinity
-    return reduced(_either(far, d - 0.5 * beta, 0.5 * near * near / beta), reduction)
+    loss = reduced(_either(far, d - 0.5 * beta, 0.5 * near * near / beta), reduction)
+    return tape.named(loss, "SmoothL1LossBackward0")
 
 
 def _either(condition: Any, a: Any, b: Any) -> Any:
@@ -290,7 +295,8 @@ def huber_loss(
     far = d >= delta
     near = _either(far, constant(0), d)
     loss = _either(far, delta * (d - 0.5 * delta), 0.5 * near * near)
-    return _weighed(loss.to(input.dtype), weight, reduction)
+    loss = _weighed(loss.to(input.dtype), weight, reduction)
+    return loss if weight is not None else tape.named(loss, "HuberLossBackward0")
 
 
 def kl_div(
@@ -365,7 +371,8 @@ def binary_cross_entropy(
     if values.size and not ((values >= 0) & (values <= 1)).all():
         raise RuntimeError("all elements of input should be between 0 and 1")
     loss = special.binary_cross_entropy(input, target)
-    return reduced(loss if weight is None else loss * weight, reduction)
+    loss = reduced(loss if weight is None else loss * weight, reduction)
+    return tape.named(loss, "BinaryCrossEntropyBackward0")
 
 
 @in_float32
@@ -404,7 +411,8 @@ def binary_cross_entropy_with_logits(
     if pos_weight is not None:
         logs = (logs * ((pos_weight - 1) * target + 1)).to(logs.dtype)
     loss = (((1 - target) * input).to(kind) - logs).to(kind)
-    return reduced(loss if weight is None else (loss * weight).to(kind), reduction)
+    loss = reduced(loss if weight is None else (loss * weight).to(kind), reduction)
+    return tape.named(loss, "BinaryCrossEntropyWithLogitsBackward0")
 
 
 @in_float32

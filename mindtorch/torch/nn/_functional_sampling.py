@@ -9,6 +9,7 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.kernel_types import require_floats
+from mindtorch.engine.ops import sampling
 
 __all__ = ["affine_grid", "grid_sample"]
 
@@ -50,6 +51,12 @@ def _check(x: Any, grid: Any, mode: str, padding_mode: str) -> None:
             f"grid_sampler(): expected {5 if x.ndim == 5 else 4}D input and grid with same number "
             f"of dimensions, but got {sizes}"
         )
+    for axis, size in enumerate(x.shape[2:], 2):
+        if size <= 0:
+            raise RuntimeError(
+                "grid_sampler(): expected input to have non-empty spatial dimensions, but input "
+                f"has sizes {list(x.shape)} with dimension {axis} being empty"
+            )
     if mode == "bicubic" and x.ndim != 4:
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
 
@@ -156,10 +163,15 @@ def grid_sample(
 
     Raises:
         ValueError: an unknown mode.
-        RuntimeError: shapes that do not belong together.
+        RuntimeError: shapes or types that do not belong together.
     """
     _check(input, grid, mode, padding_mode)
     require_floats(input.aval, f"grid_sampler_{input.ndim - 2}d_cpu_kernel_impl")
+    if grid.dtype != input.dtype:
+        raise RuntimeError(
+            f"expected scalar type {dtypes.scalar_type_name(input.dtype)} but found "
+            f"{dtypes.scalar_type_name(grid.dtype)}"
+        )
     if align_corners is None:
         _warn_of_default("grid_sample")
     align = bool(align_corners)
@@ -170,7 +182,11 @@ def grid_sample(
 
 
 def _sampled(input: Any, grid: Any, mode: str, padding_mode: str, align: bool) -> Any:  # noqa: A002
-    """:func:`grid_sample` of arguments that are checked."""
+    """:func:`grid_sample` of arguments that are checked; on CUDA composed of ops with kernels."""
+    if input.ndim == 4 and input.device.type != "cuda":
+        return sampling.grid_sample(
+            input, grid, mode=mode, padding_mode=padding_mode, align=align, order=(0, 0)
+        )
     places = []
     for axis, size in enumerate(input.shape[2:]):
         place = grid[..., input.ndim - 3 - axis]

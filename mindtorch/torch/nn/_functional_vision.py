@@ -6,15 +6,10 @@ import math
 import warnings
 from typing import Any
 
-import numpy as np
-
 from mindtorch.engine import dtypes, kernel_types
-from mindtorch.engine.ops import elementwise as pointwise
-from mindtorch.engine.ops import movement
-from mindtorch.engine.ops.indexing import index_select
-from mindtorch.engine.tensor import from_array
+from mindtorch.engine.ops import movement, resizing
 
-from ._functional_antialias import cubic, resize_smoothly
+from ._functional_antialias import resize_smoothly
 from ._resampling import resample
 
 __all__ = [
@@ -214,6 +209,25 @@ _KERNELS: dict[tuple[str, int], tuple[Any, ...]] = {
 }  # fmt: skip
 
 
+def _check_lengths(x: Any, old: Any, new: Any) -> None:
+    """Empty images are refused as in torch; a batch may have none."""
+    if any(n <= 0 for n in (*old, *new)):
+        was, becomes = (
+            ", ".join(f"{axis}: {n}" for axis, n in zip("DHW"[-len(old) :], lengths, strict=True))
+            for lengths in (old, new)
+        )
+        joined = " and" if len(old) == 1 else ""
+        raise RuntimeError(
+            "Input and output sizes should be greater than 0, but got input "
+            f"({was}){joined} output ({becomes})"
+        )
+    if x.aval.shape[1] == 0:
+        raise RuntimeError(
+            f"Non-empty {x.dim()}D data tensor expected but got a tensor with sizes "
+            f"{list(x.aval.shape)}"
+        )
+
+
 def _resize(x: Any, old: Any, new: Any, scales: Any, mode: str, align: bool) -> Any:
     if mode == "area":
         from . import _functional_pooling as pooling
@@ -221,73 +235,17 @@ def _resize(x: Any, old: Any, new: Any, scales: Any, mode: str, align: bool) -> 
         pool = getattr(pooling, f"adaptive_avg_pool{len(old)}d")
         return pool(x, new)
     dtype = x.aval.dtype
+    _check_lengths(x, old, new)
     kernel, *others = _KERNELS[mode, len(old)]
     kernel_types.require_floats(x.aval, kernel, *others)
     if dtype in (dtypes.float16, dtypes.bfloat16):  # rounded once, at the end
         x = movement.cast(x, dtype=dtypes.float32)
-    for i in reversed(range(len(old))):
-        step = old[i] / new[i] if scales[i] is None else 1.0 / scales[i]
-        axis = i + 2
-        if mode in ("nearest", "nearest-exact"):
-            x = _nearest_axis(x, axis, old[i], new[i], step, 0.5 if "exact" in mode else 0.0)
-        else:
-            x = _linear_axis(x, axis, old[i], new[i], step, align, mode == "bicubic")
-    return x if x.aval.dtype is dtype else movement.cast(x, dtype=dtype)
-
-
-def _take(x: Any, places: Any, axis: int) -> Any:
-    return index_select(
-        x, from_array(np.ascontiguousarray(places, np.int64), x.aval.device), axis=axis
+    steps = tuple(
+        float(was / now if scale is None else 1.0 / scale)
+        for was, now, scale in zip(old, new, scales, strict=True)
     )
-
-
-def _nearest_axis(x: Any, axis: int, old: int, new: int, step: float, shift: float) -> Any:
-    steps = np.arange(new, dtype=np.float32) + np.float32(shift)
-    places = np.minimum(np.floor(steps * np.float32(step)).astype(np.int64), old - 1)
-    return _take(x, places, axis)
-
-
-def _linear_axis(
-    x: Any, axis: int, old: int, new: int, step: float, align: bool, cubic: bool
-) -> Any:
-    """Each place a weighed sum of its 2 (cubic: 4) neighbours."""
-    kind = np.float64 if x.aval.dtype is dtypes.float64 else np.float32
-    if old == new and step == 1.0:
-        return x
-    if align:
-        step = (old - 1) / (new - 1) if new > 1 else 0.0
-        source = np.arange(new, dtype=kind) * kind(step)  # type: ignore[operator]
-    else:
-        middles = np.arange(new) + 0.5
-        source = (np.float64(kind(step)) * middles - 0.5).astype(kind)  # rounded once
-        if not cubic:
-            source = np.maximum(source, 0)
-    first = np.floor(source).astype(np.int64)
-    t = source - first.astype(kind)
-    if cubic:
-        offsets, weights = (-1, 0, 1, 2), _cubic_weights(t)
-    else:
-        first = np.minimum(first, old - 1)
-        t = source - first.astype(kind)
-        offsets, weights = (0, 1), (1 - t, t)  # type: ignore[assignment]
-    shape = [1] * x.aval.ndim
-    shape[axis] = new
-    total = None
-    for offset, weight in zip(offsets, weights, strict=True):
-        places = np.clip(first + offset, 0, old - 1)
-        factor = from_array(np.ascontiguousarray(weight.reshape(shape)), x.aval.device)
-        if x.aval.dtype not in (dtypes.float32, dtypes.float64):
-            factor = movement.cast(factor, dtype=x.aval.dtype)
-        part = pointwise.multiply(_take(x, places, axis), factor)
-        total = part if total is None else pointwise.add(total, part)
-    return total
-
-
-def _cubic_weights(t: Any) -> tuple[Any, ...]:
-    """Of the cubic convolution with a = -0.75, for neighbours at -1, 0, 1, 2."""
-    back = 1 - t
-    ends = cubic(t + 1, -0.75)[1], cubic(back + 1, -0.75)[1]
-    return ends[0], cubic(t, -0.75)[0], cubic(back, -0.75)[0], ends[1]
+    x = resizing.resize(x, size=new, steps=steps, mode=mode, align=align)
+    return x if x.aval.dtype is dtype else movement.cast(x, dtype=dtype)
 
 
 def upsample(

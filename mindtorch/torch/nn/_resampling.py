@@ -18,6 +18,7 @@ from mindtorch.engine.tensor import constant, from_array
 
 __all__ = ["resample"]
 
+
 def _triangle(x: Any) -> Any:
     return np.maximum(1 - np.abs(x), 0)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from .._argument_texts import TEXTS as _TEXTS
 from .._autocast import FUNCTIONAL as _AUTOCAST_POLICIES
 from .._autocast import cast_pad as _cast_pad
 from .._autocast import cast_whole as _cast_whole
@@ -23,3 +24,4 @@ from ._functional_vision import *  # noqa: F403
 
 _cast_whole(globals(), _AUTOCAST_POLICIES)
 pad = _cast_pad(pad)  # noqa: F405
+_TEXTS.add_to(globals().values())

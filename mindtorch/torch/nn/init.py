@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.tensor import from_array
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
 
 from ..autograd.grad_mode import no_grad
 
@@ -100,7 +101,11 @@ def eye_(tensor: Any) -> Any:
 
 
 def dirac_(tensor: Any, groups: int = 1) -> Any:
-    """Make a convolution's weight the identity on as many channels as there are (per group)."""
+    """Make a convolution's weight the identity on as many channels as there are (per group).
+
+    Args:
+        groups: into how many parts the channels are divided.
+    """
     if tensor.ndimension() not in (3, 4, 5):
         raise ValueError("Only tensors with 3, 4, or 5 dimensions are supported")
     shape = tuple(tensor.shape)
@@ -338,3 +343,5 @@ kaiming_uniform = _deprecated(kaiming_uniform_)
 kaiming_normal = _deprecated(kaiming_normal_)
 orthogonal = _deprecated(orthogonal_)
 sparse = _deprecated(sparse_)
+
+_TEXTS.add_to(globals().values())

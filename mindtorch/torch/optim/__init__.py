@@ -1,6 +1,7 @@
 """Optimizers and schedules of their learning rates."""
 
 from mindtorch.torch._aliases import alias_module
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
 
 from . import lr_scheduler as lr_scheduler
 from . import swa_utils as swa_utils
@@ -26,3 +27,5 @@ for _name, _class in {
     "asgd": "ASGD", "nadam": "NAdam", "radam": "RAdam", "rmsprop": "RMSprop", "rprop": "Rprop",
 }.items():  # fmt: skip
     alias_module(__name__, _name, _class)
+
+_TEXTS.add_to(globals().values())

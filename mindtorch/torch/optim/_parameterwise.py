@@ -32,6 +32,14 @@ def check_betas(betas: Any) -> None:
             raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")
 
 
+def check_moments(lr: Any, betas: Any, eps: float, weight_decay: float) -> None:
+    """torch's errors for what Adam and its kin have in common, in torch's order."""
+    check_rate(lr)
+    check_not_negative("epsilon value", eps)
+    check_betas(betas)
+    check_not_negative("weight_decay value", weight_decay)
+
+
 def options(
     foreach: Any, maximize: bool, capturable: bool | None, differentiable: bool,
     order: str = "foreach maximize differentiable capturable", **further: Any,
@@ -69,13 +77,15 @@ def zeros_like(p: Any) -> Any:
 
 
 class ParameterwiseOptimizer(Optimizer):
-    """Subclasses define ``_init_state`` and ``_update``; gradients arrive already negated when
-    the group maximizes.
+    """Subclasses define ``_update``, and ``_init_state`` where their states are not zeros;
+    gradients arrive already negated when the group maximizes.
 
     Attributes:
+        zeros: names of the states that begin as zeros of the parameter's layout.
         takes_sparse: whether the rule has a meaning for gradients in COO form.
     """
 
+    zeros: tuple[str, ...] = ()
     takes_sparse = False
 
     @no_grad()
@@ -113,7 +123,9 @@ class ParameterwiseOptimizer(Optimizer):
                 raise RuntimeError(f"{type(self).__name__} does not support sparse gradients")
 
     def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
-        raise NotImplementedError
+        state["step"] = scalar_state()
+        for name in self.zeros:
+            state[name] = zeros_like(p)
 
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         raise NotImplementedError
@@ -136,6 +148,6 @@ def decayed(p: Any, grad: Any, group: dict[str, Any]) -> Any:
 
 
 __all__ = [
-    "ParameterwiseOptimizer", "check_betas", "check_not_negative", "check_rate", "decayed",
-    "gather", "options", "scalar_state", "to_scalar", "zeros_like",
+    "ParameterwiseOptimizer", "check_betas", "check_moments", "check_not_negative", "check_rate",
+    "decayed", "gather", "options", "scalar_state", "to_scalar", "zeros_like",
 ]  # fmt: skip

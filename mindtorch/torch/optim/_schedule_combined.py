@@ -128,7 +128,15 @@ class ChainedScheduler(_Combined):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """lr times ``factor`` when a metric has not improved for more than ``patience`` epochs."""
+    """lr times ``factor`` when a metric has not improved for more than ``patience`` epochs.
+
+    Args:
+        mode: "min" or "max": what is better.
+        threshold, threshold_mode: by how much a metric must be better, as a part of the best
+            ("rel") or in its units ("abs").
+        cooldown: epochs after a change in which nothing is counted.
+        min_lr: a bound, or one for each group.
+    """
 
     def __init__(
         self,

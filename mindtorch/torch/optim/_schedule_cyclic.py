@@ -51,6 +51,13 @@ class CyclicLR(LRScheduler):
 
     The wave's height is constant ("triangular"), halved each cycle ("triangular2"), or scaled by
     gamma^iteration ("exp_range"), or by ``scale_fn``.
+
+    Args:
+        step_size_up, step_size_down: batches from ``base_lr`` to ``max_lr`` and back; None for the
+            same.
+        mode: "triangular", "triangular2" (halved each cycle) or "exp_range" (times ``gamma`` each
+            batch).
+        scale_fn, scale_mode: a factor of one's own, by the "cycle" or by "iterations".
     """
 
     def __init__(
@@ -243,7 +250,14 @@ def _total_steps(total: Any, epochs: Any, per_epoch: Any) -> int:
 
 class OneCycleLR(LRScheduler):
     """lr from max_lr / div_factor up to ``max_lr`` and down to a ``final_div_factor``-th of the
-    start, in ``total_steps`` steps; momentum the other way round."""
+    start, in ``total_steps`` steps; momentum the other way round.
+
+    Args:
+        epochs, steps_per_epoch: their product is the length, in place of ``total_steps``.
+        pct_start: the part of the length that goes up.
+        anneal_strategy: "cos" or "linear".
+        three_phase: go down to the first rate as one went up, then to the last one.
+    """
 
     def __init__(
         self,

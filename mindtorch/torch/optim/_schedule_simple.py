@@ -145,7 +145,11 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """initial_lr times a factor that goes from ``start_factor`` to ``end_factor`` on a line."""
+    """initial_lr times a factor that goes from ``start_factor`` to ``end_factor`` on a line.
+
+    Args:
+        total_iters: epochs until the last factor.
+    """
 
     def __init__(
         self,

@@ -8,9 +8,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ._parameterwise import (
     ParameterwiseOptimizer,
-    check_betas,
-    check_not_negative,
-    check_rate,
+    check_moments,
     decayed,
     gather,
     options,
@@ -44,10 +42,7 @@ class Adam(ParameterwiseOptimizer):
             raise ValueError(
                 "lr as a Tensor is not supported for capturable=False and foreach=True"
             )
-        check_rate(lr)
-        check_not_negative("epsilon value", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay value", weight_decay)
+        check_moments(lr, betas, eps, weight_decay)
         if isinstance(betas[0], EngineTensor) != isinstance(betas[1], EngineTensor):
             raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):

@@ -6,7 +6,7 @@ from typing import Any
 
 from ._parameterwise import (
     ParameterwiseOptimizer,
-    check_betas,
+    check_moments,
     check_not_negative,
     check_rate,
     decayed,
@@ -34,6 +34,8 @@ def _shrink_or_decay(p: Any, grad: Any, lr: float, group: dict[str, Any]) -> Any
 class Adamax(ParameterwiseOptimizer):
     """m = beta1 m + (1 - beta1) g; u = max(beta2 u, |g| + eps); p -= lr / (1 - beta1^t) m / u."""
 
+    zeros = ("exp_avg", "exp_inf")
+
     def __init__(
         self,
         params: Any,
@@ -47,19 +49,11 @@ class Adamax(ParameterwiseOptimizer):
         differentiable: bool = False,
         capturable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_not_negative("epsilon value", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay value", weight_decay)
+        check_moments(lr, betas, eps, weight_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             **options(foreach, maximize, capturable, differentiable),
         })  # fmt: skip
-
-    def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] = scalar_state()
-        state["exp_avg"] = zeros_like(p)
-        state["exp_inf"] = zeros_like(p)
 
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
@@ -90,10 +84,7 @@ class NAdam(ParameterwiseOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_not_negative("epsilon value", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay value", weight_decay)
+        check_moments(lr, betas, eps, weight_decay)
         check_not_negative("momentum_decay value", momentum_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
@@ -131,6 +122,8 @@ class RAdam(ParameterwiseOptimizer):
     """Adam without the division while the second moment's variance is out of hand (rho_t <= 5),
     and with a rectified step after."""
 
+    zeros = ("exp_avg", "exp_avg_sq")
+
     def __init__(
         self,
         params: Any,
@@ -145,10 +138,7 @@ class RAdam(ParameterwiseOptimizer):
         capturable: bool = False,
         differentiable: bool = False,
     ) -> None:
-        check_rate(lr)
-        check_not_negative("epsilon value", eps)
-        check_betas(betas)
-        check_not_negative("weight_decay value", weight_decay)
+        check_moments(lr, betas, eps, weight_decay)
         super().__init__(params, {
             "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
             **options(
@@ -157,11 +147,6 @@ class RAdam(ParameterwiseOptimizer):
                 decoupled_weight_decay=decoupled_weight_decay,
             ),
         })  # fmt: skip
-
-    def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] = scalar_state()
-        state["exp_avg"] = zeros_like(p)
-        state["exp_avg_sq"] = zeros_like(p)
 
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         beta1, beta2 = group["betas"]
@@ -186,7 +171,12 @@ class RAdam(ParameterwiseOptimizer):
 
 
 class Adagrad(ParameterwiseOptimizer):
-    """s += g²; p -= lr / (1 + (t - 1) lr_decay) g / (sqrt(s) + eps)."""
+    """s += g²; p -= lr / (1 + (t - 1) lr_decay) g / (sqrt(s) + eps).
+
+    Args:
+        initial_accumulator_value: s at first.
+        lr_decay: as above.
+    """
 
     def __init__(
         self,
@@ -255,6 +245,8 @@ class Adadelta(ParameterwiseOptimizer):
     """v = rho v + (1 - rho) g²; d = sqrt(u + eps) / sqrt(v + eps) g; u = rho u + (1 - rho) d²;
     p -= lr d."""
 
+    zeros = ("square_avg", "acc_delta")
+
     def __init__(
         self,
         params: Any,
@@ -280,11 +272,6 @@ class Adadelta(ParameterwiseOptimizer):
                 "maximize capturable foreach differentiable",
             ),
         })  # fmt: skip
-
-    def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
-        state["step"] = scalar_state()
-        state["square_avg"] = zeros_like(p)
-        state["acc_delta"] = zeros_like(p)
 
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         rho, eps = group["rho"], group["eps"]
@@ -363,7 +350,12 @@ class RMSprop(ParameterwiseOptimizer):
 
 class Rprop(ParameterwiseOptimizer):
     """A step size for each element: larger while the gradient's sign holds, smaller when it
-    turns."""
+    turns.
+
+    Args:
+        etas: factors of a step that shrinks and of one that grows.
+        step_sizes: the least and the greatest step.
+    """
 
     def __init__(
         self,
@@ -405,7 +397,13 @@ class Rprop(ParameterwiseOptimizer):
 
 
 class ASGD(ParameterwiseOptimizer):
-    """Averaged descent: p = (1 - lambd eta) p - eta g; ax averages p from step ``t0`` on."""
+    """Averaged descent: p = (1 - lambd eta) p - eta g; ax averages p from step ``t0`` on.
+
+    Args:
+        lambd: how fast parameters and rate decay.
+        alpha: the power of the rate's decay.
+        t0: the step that averaging begins with.
+    """
 
     def __init__(
         self,

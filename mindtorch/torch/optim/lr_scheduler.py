@@ -1,5 +1,7 @@
 """Schedules of learning rates."""
 
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+
 from ._schedule_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from ._schedule_base import LRScheduler as LRScheduler
 from ._schedule_combined import ChainedScheduler as ChainedScheduler
@@ -41,3 +43,5 @@ __all__ = [
     "SequentialLR",
     "StepLR",
 ]
+
+_TEXTS.add_to(globals().values())

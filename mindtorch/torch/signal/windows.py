@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
 
 from .._arguments import as_dtype
 from .._registry import FUNCTIONS as torch
@@ -152,3 +153,5 @@ def nuttall(M: int, *, sym: bool = True, **options: Any) -> Any:  # noqa: N803
     return general_cosine(
         M, a=[0.3635819, 0.4891775, 0.1365995, 0.0106411], sym=sym, **options
     )
+
+_TEXTS.add_to(globals().values())

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.tensor import from_array
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
 
 from .._arguments import normalize_axis
 from . import _legacy, _products
@@ -90,7 +91,13 @@ def log_softmax(input: Any, dim: int, *, dtype: Any = None) -> Any:  # noqa: A00
 
 
 def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any:
-    """A sparse matrix with the given diagonals, at the given distances from the main one."""
+    """A sparse matrix with the given diagonals, at the given distances from the main one.
+
+    Args:
+        offsets: the distances.
+        shape: of the matrix.
+        layout: None for COO, or CSR or CSC.
+    """
     rows, columns, places = [], [], []
     distances = offsets.reshape(-1).tolist()
     length = diagonals.shape[-1]
@@ -107,3 +114,5 @@ def spdiags(diagonals: Any, offsets: Any, shape: Any, layout: Any = None) -> Any
 
 
 _install()
+
+_TEXTS.add_to(globals().values())

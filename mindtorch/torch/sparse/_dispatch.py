@@ -45,27 +45,36 @@ def _densifying(function: Any) -> Any:
     return wrapped
 
 
+def _first(args: Any, kwargs: Any, name: str) -> Any:
+    """The first argument; all else is left to the function that is called, its errors too."""
+    return args[0] if args else kwargs.get(name)
+
+
 def _to_product(function: Any) -> Any:
     @functools.wraps(function)
-    def wrapped(input: Any, other: Any, **kwargs: Any) -> Any:  # noqa: A002
-        if isinstance(input, SparseTensor) or isinstance(other, SparseTensor):
-            if kwargs:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        named = {**kwargs}
+        operands = [named.pop("input"), *args] if "input" in named else [*args]
+        operands += named.values()
+        if any(isinstance(x, SparseTensor) for x in operands):
+            if "out" in named:
                 missing("products with out=")
-            return matmul(input, other)
-        return function(input, other, **kwargs)
+            return matmul(*operands)
+        return function(*args, **kwargs)
 
     return wrapped
 
 
 def _to_join(function: Any, stacked: bool) -> Any:
     @functools.wraps(function)
-    def wrapped(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        tensors = _first(args, kwargs, "tensors")
         several = isinstance(tensors, (tuple, list)) and len(tensors) > 0
         if several and all(isinstance(x, SparseTensor) for x in tensors):
-            dim = args[0] if args else kwargs.get("dim", kwargs.get("axis", 0))
+            dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis", 0))
             parts = [x.unsqueeze(dim) for x in tensors] if stacked else list(tensors)
             return _joined(parts, dim)
-        return function(tensors, *args, **kwargs)
+        return function(*args, **kwargs)
 
     return wrapped
 
@@ -90,22 +99,23 @@ def _joined(parts: list[SparseTensor], dim: int) -> SparseTensor:
 
 def _zeros_like(function: Any) -> Any:
     @functools.wraps(function)
-    def wrapped(input: Any, **kwargs: Any) -> Any:  # noqa: A002
-        if not isinstance(input, SparseTensor):
-            return function(input, **kwargs)
-        places = np.zeros((input.sparse_dim(), 0), np.int64)
-        held = input.held.detach().new_zeros((0, *input.held.aval.shape[1:]))
-        return SparseTensor(from_array(places), held, input.aval.shape, True)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        x = _first(args, kwargs, "input")
+        if not isinstance(x, SparseTensor):
+            return function(*args, **kwargs)
+        places = np.zeros((x.sparse_dim(), 0), np.int64)
+        held = x.held.detach().new_zeros((0, *x.held.aval.shape[1:]))
+        return SparseTensor(from_array(places), held, x.aval.shape, True)
 
     return wrapped
 
 
 def _refusing(name: str, function: Any) -> Any:
     @functools.wraps(function)
-    def wrapped(input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
-        if isinstance(input, SparseTensor):
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(_first(args, kwargs, "input"), SparseTensor):
             missing(name)
-        return function(input, *args, **kwargs)
+        return function(*args, **kwargs)
 
     return wrapped
 

@@ -270,7 +270,12 @@ def assert_allclose(
     actual: Any, expected: Any, rtol: float | None = None, atol: float | None = None,
     equal_nan: bool = True, msg: str = "",
 ) -> None:  # fmt: skip
-    """The deprecated form of :func:`assert_close`, which checks neither types nor devices."""
+    """The deprecated form of :func:`assert_close`, which checks neither types nor devices.
+
+    Args:
+        actual, expected: tensors, or what makes them.
+        rtol, atol, equal_nan, msg: as of :func:`assert_close`.
+    """
     warnings.warn(
         "`torch.testing.assert_allclose()` is deprecated since 1.12 and will be removed in a "
         "future release. Please use `torch.testing.assert_close()` instead. You can find detailed "

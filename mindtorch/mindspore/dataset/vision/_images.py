@@ -42,6 +42,8 @@ class Inter(enum.IntEnum):
     BILINEAR = 2
     CUBIC = 3
     BICUBIC = 3
+    AREA = 4
+    PILCUBIC = 5
 
 
 def _pair(size: Any) -> tuple[int, int]:
@@ -146,8 +148,9 @@ class Resize:
     def __init__(self, size: Any, interpolation: Inter = Inter.LINEAR) -> None:
         self.size, self.interpolation = size, Inter(interpolation)
         _pair(size)
-        if self.interpolation is Inter.ANTIALIAS:
-            raise NotImplementedError("Resize(interpolation=Inter.ANTIALIAS) is not implemented")
+        if self.interpolation not in (Inter.NEAREST, Inter.LINEAR, Inter.CUBIC):
+            raise NotImplementedError(f"Resize(interpolation={self.interpolation!s}) is not "
+                                      "implemented")  # fmt: skip
 
     def __call__(self, data: Any) -> Any:
         image = _image(data)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mindtorch.torch._aliases import alias_module
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
 
 from . import activation, instancenorm, pooling
 from .activation import *  # noqa: F403
@@ -47,3 +48,5 @@ for _place, _names in (
 ):
     for _name in _names.split():
         setattr(_place, _name, globals()[_name])
+
+_TEXTS.add_to(globals().values())

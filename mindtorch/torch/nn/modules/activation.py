@@ -81,7 +81,11 @@ class RReLU(Module):
 
 
 class Hardtanh(Module):
-    """x held between min_val and max_val."""
+    """x held between min_val and max_val.
+
+    Args:
+        min_value, max_value: older names of ``min_val`` and ``max_val``.
+    """
 
     def __init__(
         self, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False,
@@ -253,7 +257,11 @@ class GLU(Module):
 
 
 class GELU(Module):
-    """x * P(N(0, 1) < x)."""
+    """x * P(N(0, 1) < x).
+
+    Args:
+        approximate: "none", or "tanh" for the formula with a hyperbolic tangent.
+    """
 
     def __init__(self, approximate: str = "none") -> None:
         super().__init__()
@@ -310,7 +318,11 @@ class LogSigmoid(Module):
 
 
 class Softplus(Module):
-    """log(1 + exp(beta * x)) / beta."""
+    """log(1 + exp(beta * x)) / beta.
+
+    Args:
+        threshold: where ``beta x`` is above it, the result is x.
+    """
 
     def __init__(self, beta: float = 1.0, threshold: float = 20.0) -> None:
         super().__init__()
@@ -450,7 +462,12 @@ class Softmax2d(Module):
 
 
 class PReLU(Module):
-    """x where x > 0, else weight * x, the weight (one, or one a channel) being learned."""
+    """x where x > 0, else weight * x, the weight (one, or one a channel) being learned.
+
+    Args:
+        num_parameters: 1, or the number of channels.
+        init: the weight to begin with.
+    """
 
     def __init__(
         self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None

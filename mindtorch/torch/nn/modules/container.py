@@ -266,7 +266,11 @@ def _pairs_of(name: str, values: Any) -> Iterator[tuple[Any, Any]]:
 
 
 class ModuleDict(Module):
-    """Modules by name."""
+    """Modules by name.
+
+    Args:
+        modules: a mapping, or pairs, of names and modules.
+    """
 
     def __init__(self, modules: Any = None) -> None:
         super().__init__()
@@ -392,7 +396,11 @@ class ParameterList(Module):
 
 
 class ParameterDict(Module):
-    """Parameters (and other values) by name."""
+    """Parameters (and other values) by name.
+
+    Args:
+        parameters: a mapping, or pairs, of names and parameters.
+    """
 
     def __init__(self, parameters: Any = None) -> None:
         super().__init__()

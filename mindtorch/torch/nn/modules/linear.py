@@ -80,7 +80,11 @@ class NonDynamicallyQuantizableLinear(Linear):
 
 
 class Bilinear(Module):
-    """``y = x1^T A x2 + b``."""
+    """``y = x1^T A x2 + b``.
+
+    Args:
+        in1_features, in2_features: features of both inputs.
+    """
 
     def __init__(
         self,

@@ -37,6 +37,7 @@ __all__ = [
     "TripletMarginWithDistanceLoss",
 ]
 
+
 class _Loss(Module):
     """Keeps the reduction: "none", "mean" or "sum"."""
 
@@ -273,7 +274,11 @@ class MarginRankingLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    """max(0, |a - p| - |a - n| + margin)."""
+    """max(0, |a - p| - |a - n| + margin).
+
+    Args:
+        eps: added to differences.
+    """
 
     def __init__(
         self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False,
@@ -401,7 +406,11 @@ class GaussianNLLLoss(_Loss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """Binary cross entropy of sigmoid(x)."""
+    """Binary cross entropy of sigmoid(x).
+
+    Args:
+        pos_weight: a factor of the term of true labels, for each class.
+    """
 
     def __init__(
         self, weight: Any = None, size_average: Any = None, reduce: Any = None,
@@ -442,7 +451,12 @@ class MultiMarginLoss(_WeightedLoss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """max(0, d(a, p) - d(a, n) + margin) with any distance d."""
+    """max(0, d(a, p) - d(a, n) + margin) with any distance d.
+
+    Args:
+        distance_function: of two tensors; None for :func:`pairwise_distance`.
+        swap: take the distance of positive and negative, where it is less than that of the anchor.
+    """
 
     def __init__(
         self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False,

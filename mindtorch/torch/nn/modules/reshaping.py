@@ -31,7 +31,11 @@ class Flatten(Module):
 
 
 class Unflatten(Module):
-    """The axis ``dim`` made several."""
+    """The axis ``dim`` made several.
+
+    Args:
+        unflattened_size: the lengths of the axes in its place.
+    """
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
@@ -88,7 +92,11 @@ class PixelUnshuffle(Module):
 
 
 class ChannelShuffle(Module):
-    """Channels taken in turn from each group."""
+    """Channels taken in turn from each group.
+
+    Args:
+        groups: into how many parts the channels are divided.
+    """
 
     def __init__(self, groups: int) -> None:
         super().__init__()

@@ -109,7 +109,11 @@ def _check_axes(states: Any, count: int) -> None:
 
 
 class RNNBase(Module):
-    """Parameters and time loop that the recurrent networks share."""
+    """Parameters and time loop that the recurrent networks share.
+
+    Args:
+        mode: "LSTM", "GRU", "RNN_TANH" or "RNN_RELU".
+    """
 
     mode: str
 
@@ -364,7 +368,11 @@ class GRU(RNNBase):
 
 
 class RNNCellBase(Module):
-    """Parameters of one step."""
+    """Parameters of one step.
+
+    Args:
+        num_chunks: gates, 1, 3 or 4.
+    """
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device: Any = None,

@@ -32,6 +32,7 @@ class MultiheadAttention(Module):
         add_bias_kv: learned rows are added to keys and values.
         kdim, vdim: widths of keys and values where they are not ``embed_dim``.
         batch_first: inputs are (N, L, E) instead of (L, N, E).
+        add_zero_attn: attend also to a zero vector.
     """
 
     def __init__(

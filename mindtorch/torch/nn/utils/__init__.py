@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+
 from . import parametrizations as parametrizations
 from . import parametrize as parametrize
 from . import prune as prune
@@ -23,3 +25,5 @@ from .spectral_norm import remove_spectral_norm as remove_spectral_norm
 from .spectral_norm import spectral_norm as spectral_norm
 from .weight_norm import remove_weight_norm as remove_weight_norm
 from .weight_norm import weight_norm as weight_norm
+
+_TEXTS.add_to(globals().values())

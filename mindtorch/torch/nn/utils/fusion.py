@@ -54,7 +54,11 @@ def fuse_conv_bn_weights(
 
 
 def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
-    """A copy of ``conv`` that also does what ``bn`` does; both must be in evaluation mode."""
+    """A copy of ``conv`` that also does what ``bn`` does; both must be in evaluation mode.
+
+    Args:
+        transpose: the convolution is a transposed one.
+    """
     _check_evaluated(conv, bn)
     fused = copy.deepcopy(conv)
     fused.weight, fused.bias = fuse_conv_bn_weights(
@@ -67,7 +71,13 @@ def fuse_conv_bn_eval(conv: Any, bn: Any, transpose: bool = False) -> Any:
 def fuse_linear_bn_weights(
     linear_w: Any, linear_b: Any, bn_rm: Any, bn_rv: Any, bn_eps: float, bn_w: Any, bn_b: Any
 ) -> tuple[Parameter, Parameter]:
-    """As :func:`fuse_conv_bn_weights`, for a linear map."""
+    """As :func:`fuse_conv_bn_weights`, for a linear map.
+
+    Args:
+        linear_w, linear_b: weight and bias.
+        bn_rm, bn_rv, bn_eps, bn_w, bn_b: running mean and variance, ``eps``, weight and bias of the
+            normalisation.
+    """
     return _fold(linear_w, linear_b, bn_rm, bn_rv, bn_eps, bn_w, bn_b, (-1, 1))
 
 

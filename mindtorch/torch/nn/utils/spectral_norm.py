@@ -150,6 +150,7 @@ def spectral_norm(
 
     Args:
         dim: the axis of outputs; None is 1 for transposed convolutions and 0 for all else.
+        n_power_iterations: how many at each call in training.
     """
     SpectralNorm.apply(module, name, n_power_iterations, spectral_axis(module, dim), eps)
     return module

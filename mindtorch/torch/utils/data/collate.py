@@ -130,5 +130,9 @@ default_collate_fn_map: dict[Any, Callable[..., Any]] = {
 
 def default_collate(batch: Any) -> Any:
     """Samples stacked: tensors and numbers along a new first axis, containers element by
-    element."""
+    element.
+
+    Args:
+        batch: a list of samples.
+    """
     return collate(batch, collate_fn_map=default_collate_fn_map)

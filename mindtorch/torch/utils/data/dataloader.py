@@ -8,7 +8,7 @@ import multiprocessing.context
 import os
 import warnings
 import weakref
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
 from mindtorch.engine.cuda import device_count
@@ -22,6 +22,10 @@ from .dataset import IterableDataset
 from .sampler import BatchSampler, RandomSampler, SequentialSampler, draw_seed
 
 T_co = TypeVar("T_co", covariant=True)
+_T = TypeVar("_T")
+# the types of arguments, by the names that packages import them under
+_worker_init_fn_t = Callable[[int], None]
+_collate_fn_t = Callable[[list[_T]], Any]
 
 
 class _InfiniteSampler:
@@ -82,6 +86,8 @@ class DataLoader(Generic[T_co]):
         prefetch_factor: batches each worker prepares ahead (2).
         persistent_workers: keep the workers from one epoch to the next.
         in_order: give batches in the sampler's order; False gives them as they come.
+        multiprocessing_context: None, or how workers are started: a name or a context.
+        pin_memory_device: of no effect.
     """
 
     _initialized = False

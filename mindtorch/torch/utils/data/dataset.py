@@ -99,7 +99,11 @@ class StackDataset(Dataset[Any]):
 
 
 class ConcatDataset(Dataset[T_co]):
-    """Data sets one after another."""
+    """Data sets one after another.
+
+    Args:
+        datasets: data sets with a length.
+    """
 
     datasets: list[Any]
     cumulative_sizes: list[int]
@@ -137,7 +141,11 @@ class ConcatDataset(Dataset[T_co]):
 
 
 class ChainDataset(IterableDataset[Any]):
-    """Streams one after another."""
+    """Streams one after another.
+
+    Args:
+        datasets: iterable data sets.
+    """
 
     def __init__(self, datasets: Any) -> None:
         super().__init__()
@@ -159,7 +167,11 @@ class ChainDataset(IterableDataset[Any]):
 
 
 class Subset(Dataset[T_co]):
-    """The samples of a data set at the indices given."""
+    """The samples of a data set at the indices given.
+
+    Args:
+        dataset: a data set with items by index.
+    """
 
     dataset: Any
     indices: Sequence[int]
@@ -185,7 +197,12 @@ class Subset(Dataset[T_co]):
 def random_split(
     dataset: Any, lengths: Sequence[int | float], generator: Any = default_generator
 ) -> list[Subset[Any]]:
-    """Disjoint random subsets of the lengths, or fractions, given."""
+    """Disjoint random subsets of the lengths, or fractions, given.
+
+    Args:
+        dataset: a data set with a length.
+        generator: where the order is drawn from; None for the default generator.
+    """
     if math.isclose(sum(lengths), 1) and sum(lengths) <= 1:
         sizes: list[int] = []
         for i, fraction in enumerate(lengths):

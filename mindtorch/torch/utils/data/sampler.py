@@ -25,7 +25,11 @@ def draw_seed(generator: Any = None) -> int:
 
 
 class Sampler(Generic[T_co]):
-    """Base of samplers: ``__iter__`` gives indices (or lists of them)."""
+    """Base of samplers: ``__iter__`` gives indices (or lists of them).
+
+    Args:
+        data_source: deprecated, of no effect.
+    """
 
     def __init__(self, data_source: Any = None) -> None:
         if data_source is not None:
@@ -42,7 +46,11 @@ class Sampler(Generic[T_co]):
 
 
 class SequentialSampler(Sampler[int]):
-    """0, 1, 2, ..."""
+    """0, 1, 2, ...
+
+    Args:
+        data_source: what has a length.
+    """
 
     def __init__(self, data_source: Sized) -> None:
         self.data_source = data_source
@@ -55,7 +63,13 @@ class SequentialSampler(Sampler[int]):
 
 
 class RandomSampler(Sampler[int]):
-    """A random order of all samples, or draws with replacement."""
+    """A random order of all samples, or draws with replacement.
+
+    Args:
+        data_source: what has a length.
+        num_samples: how many to draw; None for all.
+        generator: where they are drawn from; None for one seeded by the default generator.
+    """
 
     def __init__(
         self,
@@ -104,7 +118,11 @@ class RandomSampler(Sampler[int]):
 
 
 class SubsetRandomSampler(Sampler[int]):
-    """The indices given, in random order."""
+    """The indices given, in random order.
+
+    Args:
+        generator: where the order is drawn from; None for the default generator.
+    """
 
     def __init__(self, indices: Any, generator: Any = None) -> None:
         self.indices = indices
@@ -119,7 +137,14 @@ class SubsetRandomSampler(Sampler[int]):
 
 
 class WeightedRandomSampler(Sampler[int]):
-    """Indices drawn with the probabilities given."""
+    """Indices drawn with the probabilities given.
+
+    Args:
+        weights: of each index, which need not add up to 1.
+        num_samples: how many to draw.
+        replacement: an index may be drawn again.
+        generator: where they are drawn from; None for the default generator.
+    """
 
     def __init__(
         self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None
@@ -156,7 +181,11 @@ class WeightedRandomSampler(Sampler[int]):
 
 
 class BatchSampler(Sampler[list[int]]):
-    """Lists of ``batch_size`` indices of another sampler."""
+    """Lists of ``batch_size`` indices of another sampler.
+
+    Args:
+        drop_last: leave out a last list that is not full.
+    """
 
     def __init__(self, sampler: Iterable[int], batch_size: int, drop_last: bool) -> None:
         if not isinstance(batch_size, int) or isinstance(batch_size, bool) or batch_size <= 0:

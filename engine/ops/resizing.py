@@ -1,0 +1,41 @@
+"""Resizing the last axes of images ``[batch, channels, *spatial]``."""
+
+from __future__ import annotations
+
+from ..aval import Aval, Shape, aval
+from .convolution import Ints, NetworkOp
+
+
+def _resize_aval(
+    x: Aval, *, size: Ints, steps: tuple[float, ...], mode: str, align: bool
+) -> Aval:
+    return aval((*x.shape[:2], *size), x.dtype, None, x.device)
+
+
+def _gradient_aval(
+    y: Aval, *, shape: Shape, steps: tuple[float, ...], mode: str, align: bool
+) -> Aval:
+    return aval(shape, y.dtype, None, y.device)
+
+
+# spatial lengths ``size``; ``steps`` is the distance of the new elements in old ones, by axis
+resize = NetworkOp(
+    "resize",
+    _resize_aval,
+    "resizing.resize",
+    vjp=lambda g, avals, steps, mode, align: resize_gradient(
+        g, shape=avals[0].shape, steps=steps, mode=mode, align=align
+    ),
+    linear=True,
+    group="network",
+)
+resize_gradient = NetworkOp(
+    "resize_gradient",
+    _gradient_aval,
+    "resizing.resize_gradient",
+    vjp=lambda g, avals, steps, mode, align: resize(
+        g, size=avals[0].shape[2:], steps=steps, mode=mode, align=align
+    ),
+    linear=True,
+    group="network",
+)

@@ -1,0 +1,156 @@
+"""Loops over places along one axis of dense arrays, each seen as (outer, axis, inner).
+
+Places must lie in range. Sources that meet in a place are added in the order of the axis.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.kernels.compile import kernel
+
+from .half import flat
+from .movement import picture
+from .threads import parallel_for
+
+_WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_SMALLEST = 16384  # elements that are worth a thread
+
+
+@kernel
+def all_in_range(index: Any, low: int, high: int) -> bool:
+    """Whether ``low <= i < high`` for each i of a row."""
+    wrong = 0
+    for i in range(index.size):
+        wrong += (index[i] < low) | (index[i] >= high)
+    return wrong == 0
+
+
+@kernel
+def _gather(out: Any, x: Any, index: Any, n: int, m: int, inner: int, begin: int, end: int) -> None:
+    for a in range(begin, end):
+        if inner == 1:
+            row, places, target = x[a * n :], index[a * m :], out[a * m :]
+            for j in range(m):
+                target[j] = row[places[j]]
+            continue
+        table = x[a * n * inner :]
+        for j in range(a * m, (a + 1) * m):
+            places, target = index[j * inner : (j + 1) * inner], out[j * inner : (j + 1) * inner]
+            for b in range(inner):
+                target[b] = table[places[b] * inner + b]
+
+
+def _scattering(adding: bool) -> Any:
+    """The loop that writes, or adds, each source at the place that it has in its row."""
+
+    @kernel
+    def scattered(
+        out: Any, source: Any, step: int, index: Any, n: int, m: int, inner: int, begin: int,
+        end: int,
+    ) -> None:  # fmt: skip
+        for a in range(begin, end):
+            table = out[a * n * inner :]
+            if inner == 1:
+                places, values = index[a * m :], source[a * m * step :]
+                for j in range(m):
+                    if adding:
+                        table[places[j]] += values[j * step]
+                    else:
+                        table[places[j]] = values[j * step]
+                continue
+            for j in range(a * m, (a + 1) * m):
+                places, values = index[j * inner : (j + 1) * inner], source[j * inner * step :]
+                for b in range(inner):
+                    if adding:
+                        table[places[b] * inner + b] += values[b * step]
+                    else:
+                        table[places[b] * inner + b] = values[b * step]
+
+    return scattered
+
+
+_scatter, _scatter_add = _scattering(False), _scattering(True)
+
+
+@kernel
+def _add_slices(
+    out: Any, source: Any, index: Any, n: int, inner: int, begin: int, end: int
+) -> None:
+    m = index.size
+    for a in range(begin, end):
+        if inner == 1:
+            target, values = out[a * n :], source[a * m :]
+            for j in range(m):
+                target[index[j]] += values[j]
+            continue
+        for j in range(m):
+            place = (a * n + index[j]) * inner
+            target = out[place : place + inner]
+            values = source[(a * m + j) * inner : (a * m + j + 1) * inner]
+            for b in range(inner):
+                target[b] += values[b]
+
+
+def _corresponds(x: Any, index: Any, axis: int) -> bool:
+    """Whether the shapes differ along ``axis`` alone."""
+    return (
+        x.shape[:axis] == index.shape[:axis] and x.shape[axis + 1 :] == index.shape[axis + 1 :]
+    )
+
+
+def gather(out: Any, x: Any, index: Any, axis: int) -> bool:
+    """:func:`.indexing.gather`, where this module has a loop for it; else False."""
+    word = _WORDS.get(out.dtype.itemsize)
+    if word is None or not out.flags.c_contiguous or not _corresponds(x, index, axis):
+        return False
+    (outer, n, inner), m = picture(x.shape, axis), index.shape[axis]
+    arrays = (out.reshape(-1).view(word), flat(x).view(word), flat(index))
+
+    def part(begin: int, end: int) -> None:
+        _gather(*arrays, n, m, inner, begin, end)
+
+    parallel_for(outer, part, smallest=1 + _SMALLEST // (m * inner + 1))
+    return True
+
+
+def scatter(out: Any, index: Any, source: Any, axis: int, adding: bool) -> bool:
+    """Write (add) ``source``, of one element or in ``index``'s shape; False: no loop for it."""
+    word = _added_type(out) if adding else _WORDS.get(out.dtype.itemsize)
+    if word is None or not out.flags.c_contiguous or not _corresponds(out, index, axis):
+        return False
+    if np.may_share_memory(out, source):
+        return False
+    (outer, n, inner), m = picture(out.shape, axis), index.shape[axis]
+    arrays = (out.reshape(-1).view(word), flat(source).view(word), min(source.ndim, 1), flat(index))
+    loop = _scatter_add if adding else _scatter
+
+    def part(begin: int, end: int) -> None:
+        loop(*arrays, n, m, inner, begin, end)
+
+    parallel_for(outer, part, smallest=1 + _SMALLEST // (m * inner + 1))
+    return True
+
+
+def add_slices(out: Any, index: Any, source: Any, axis: int) -> bool:
+    """Add the slices of ``source`` along ``axis`` to ``out``'s at ``index``; False: no loop."""
+    word = _added_type(out)
+    if word is None or not out.flags.c_contiguous or np.may_share_memory(out, source):
+        return False
+    outer, n, inner = picture(out.shape, axis)
+    arrays = (out.reshape(-1).view(word), flat(source).view(word), flat(index))
+
+    def part(begin: int, end: int) -> None:
+        _add_slices(*arrays, n, inner, begin, end)
+
+    parallel_for(outer, part, smallest=1 + _SMALLEST // (index.size * inner + 1))
+    return True
+
+
+def _added_type(out: Any) -> Any:
+    """The type in which the loops add; unsigned for whole numbers, which wrap alike."""
+    if out.dtype.kind == "f" and out.dtype.itemsize > 2:
+        return out.dtype
+    return _WORDS[out.dtype.itemsize] if out.dtype.kind in "iu" else None

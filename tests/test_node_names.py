@@ -1,0 +1,45 @@
+"""What ``print(loss)`` says: the names PyTorch gives to nodes."""
+
+import pytest
+
+import mindtorch.torch as torch
+from mindtorch.torch.nn import functional as F  # noqa: N812
+
+X = torch.ones(2, 3, requires_grad=True)
+NAMES = {
+    "SumBackward0": lambda: X.sum(),
+    "SumBackward1": lambda: X.sum(1),
+    "MeanBackward1": lambda: X.mean(0),
+    "MaxBackward1": lambda: X.max(),
+    "PowBackward0": lambda: X**2,
+    "PowBackward1": lambda: X**X,
+    "PowBackward2": lambda: 2**X,
+    "RsubBackward1": lambda: 1 - X,
+    "SubBackward0": lambda: X - 1,
+    "StackBackward0": lambda: torch.stack([X, X]),
+    "BmmBackward0": lambda: torch.bmm(X[None], X.T[None]),
+    "MmBackward0": lambda: X @ X.T,
+    "AddmmBackward0": lambda: F.linear(X, X, X[:, 0]),
+    "MaxPool2DWithIndicesBackward0": lambda: F.max_pool2d(X[None, None], 2),
+    "MseLossBackward0": lambda: F.mse_loss(X, X.detach()),
+    "SmoothL1LossBackward0": lambda: F.smooth_l1_loss(X, X.detach()),
+    "HuberLossBackward0": lambda: F.huber_loss(X, X.detach()),
+    "NllLossBackward0": lambda: F.nll_loss(X, torch.tensor([0, 1])),
+    "BinaryCrossEntropyBackward0": lambda: F.binary_cross_entropy(X.sigmoid(), X.detach()),
+    "BinaryCrossEntropyWithLogitsBackward0":
+        lambda: F.binary_cross_entropy_with_logits(X, X.detach()),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_node_has_the_name_of_the_op_that_computes_it_in_torch(name: str) -> None:
+    """Losses are printed with it; here several ops, or one with several forms, compute them."""
+    result = NAMES[name]()
+    assert result.grad_fn.name() == name
+    assert type(result.grad_fn).__name__ == name
+    assert f"grad_fn=<{name}>" in repr(result)
+
+
+def test_the_exponent_of_a_power_is_told() -> None:
+    """`grad_fn._saved_exponent`, as in PyTorch's tutorial on saved tensors; 2 is a square here."""
+    assert (X.pow(2).grad_fn._saved_exponent, X.pow(3.5).grad_fn._saved_exponent) == (2, 3.5)

@@ -1,0 +1,134 @@
+"""Calls with arguments that torch does not take: its type of error and its text, whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import mindtorch.torch as ours
+
+torch = pytest.importorskip("torch")
+
+# expressions of a tensor x of three floats, m of 3 x 3, n of three whole numbers, T the library
+CALLS = """
+x.cumsum_(0.3)
+x.cumsum(0.3)
+x.sum(0.5)
+x.max(0.5)
+x.sort(0.5)
+x.topk(0.5)
+x.topk()
+x.kthvalue(1.5)
+x.softmax(0.5)
+x.cumsum(object())
+x.cumsum(0, 1)
+x.cumsum(0, foo=1)
+x.cumsum(0, dim=0)
+T.cumsum(x, dim='a', foo=2)
+T.cumsum()
+x.atan2_(1.0)
+x.atan2(1.0)
+T.atan2(x, 1.0)
+x.nextafter_(1.0)
+x.hypot(1.0)
+n.gcd_(2)
+x.logical_and_(1)
+x.logical_and(1)
+x.igamma_(2.0)
+x.mul_("a")
+x.add(x, 0.7)
+x.add(1, 2, 3)
+x.add_([1])
+x.div_(2, "floor")
+x.eq_("a")
+x.eq("a")
+T.eq(x, None)
+x.pow_([1])
+x.clamp_(min=[1])
+x.clamp_("a")
+x.lerp_(1.0, 0.5)
+x.addcmul_(x, 0.5)
+x.copy_(x, 1)
+x.copy_([1.0])
+x.fill_("a")
+x.index_fill_(0, [1], 2)
+x.masked_fill_([True, False, True], 2)
+x.masked_fill(0, 0.5)
+x.scatter_(0, [0], 2)
+x.scatter_(0, n, "a")
+x.scatter(0, foo=1)
+x.scatter_add_(0, n, 1.0)
+x.put_([0], x)
+x.gather(0, [0])
+x.index_select(0, [0])
+x.take([0])
+x.masked_select([True, True, False])
+x.bernoulli_("a")
+x.normal_(0, "a")
+x.uniform_("a", 1)
+x.random_("a")
+x.round_(decimals="a")
+x.nan_to_num_("a")
+m.tril_(0.5)
+m.transpose(0, 0.5)
+m.addmm_(m, 1.0)
+m.fill_diagonal_("a")
+m.resize_(2.5)
+m.mvlgamma_(1.5)
+x.roll(0.5)
+x.repeat(2.0)
+x.narrow(0, 0.5, 1)
+x.select(0, 0.5)
+x.unfold(0, 1.5, 1)
+x.chunk(1.5)
+x.dot(1.0)
+x.mm(1.0)
+x.matmul(1.0)
+T.maximum(x, 1)
+T.where(1.0, 2.0)
+T.cat()
+T.cat([1.0])
+T.hstack(x)
+T.linalg.inv("a")
+T.special.zeta(x, "a")
+""".strip().splitlines()
+
+
+def _error(library: Any, call: str) -> tuple[str, str]:
+    x, n = library.ones(3), library.zeros(3, dtype=library.int64)
+    with pytest.raises(Exception) as raised:
+        eval(call, {"T": library, "x": x, "n": n, "m": library.ones(3, 3)})
+    return type(raised.value).__name__, str(raised.value)
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_wrong_arguments_raise_what_torch_raises(call: str) -> None:
+    """Programs catch these errors, and their authors look for the words."""
+    assert _error(ours, call) == _error(torch, call)
+
+
+def test_joins_and_products_keep_their_errors_and_names_once_there_are_sparse_tensors() -> None:
+    """Their functions are then exchanged for ones that know sparse operands."""
+    ours.ones(2, 2).to_sparse()
+    for call in ("T.cat()", "T.mm(x)"):
+        assert _error(ours, call) == _error(torch, call)
+    two = ours.ones(2, 2)
+    assert ours.mm(two, mat2=two).tolist() == [[2, 2], [2, 2]]
+    assert ours.mm(two.to_sparse(), mat2=two).tolist() == [[2, 2], [2, 2]]
+
+
+def test_a_right_call_that_fails_keeps_its_error() -> None:
+    """Signatures are read after a failure: one that is not about them must come through."""
+    with pytest.raises(IndexError, match="Dimension out of range"):
+        ours.ones(3).cumsum(7)
+    with pytest.raises(RuntimeError, match=r"Expected self\.dtype to be equal"):
+        ours.ones(3).scatter_(0, ours.zeros(3, dtype=ours.int64), ours.ones(3).double())
+
+
+@pytest.mark.parametrize("name", ["add_", "sub_", "add", "sub"])
+@pytest.mark.filterwarnings("ignore:This overload of")
+def test_numbers_in_the_old_order_are_a_factor_and_a_summand(name: str) -> None:
+    """``x.add_(0.2, 0.7)`` is ``x + 0.2 * 0.7``, with torch's warning."""
+    found = [getattr(library.ones(3), name)(0.2, 0.7).tolist() for library in (torch, ours)]
+    assert found[0] == pytest.approx(found[1])
