@@ -89,12 +89,17 @@ def with_synonyms(body: Callable[..., Any], synonyms: dict[str, str]) -> Callabl
     return wrapper
 
 
+def first_given(args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any:
+    """A call's first argument, None without one: the function called says what is missing."""
+    return args[0] if args else kwargs.get(name)
+
+
 def answered_by(kind: type, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` that leaves calls on tensors of the class ``kind`` to their method ``name``."""
 
     @functools.wraps(function)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        first = args[0] if args else kwargs.get("input")
+        first = first_given(args, kwargs, "input")
         if not isinstance(first, kind):
             return function(*args, **kwargs)
         if not args:

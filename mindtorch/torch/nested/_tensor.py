@@ -16,7 +16,7 @@ from mindtorch.engine.device import cpu
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._arguments import as_dtype
-from .._registry import FUNCTIONS, answered_by
+from .._registry import FUNCTIONS, answered_by, first_given
 from .._tensor import Tensor
 from .._tensor_str import with_suffixes
 from .._types import strided
@@ -310,24 +310,27 @@ def _part_by_part(function: Any) -> Any:
     """A function of dense tensors that takes a nested one in the first place, too."""
 
     @functools.wraps(function)
-    def wrapped(input: Any, *args: Any, **kwargs: Any) -> Any:  # noqa: A002
-        if isinstance(input, NestedTensor):
-            return input.each(lambda part: function(part, *args, **kwargs))
-        return function(input, *args, **kwargs)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        nested = first_given(args, kwargs, "input")
+        if not isinstance(nested, NestedTensor):
+            return function(*args, **kwargs)
+        named = {key: value for key, value in kwargs.items() if key != "input"}
+        return nested.each(lambda part: function(part, *args[1:], **named))
 
     return wrapped
 
 
 def _joined(function: Any) -> Any:
     @functools.wraps(function)
-    def wrapped(tensors: Any, *args: Any, **kwargs: Any) -> Any:
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        tensors = first_given(args, kwargs, "tensors")
         several = isinstance(tensors, (tuple, list))
         if several and any(isinstance(x, NestedTensor) for x in tensors):
-            dim = args[0] if args else kwargs.get("dim", kwargs.get("axis", 0))
+            dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis", 0))
             if dim != 0 or not all(isinstance(x, NestedTensor) for x in tensors):
                 missing("cat of other than nested tensors along axis 0")
             return NestedTensor([part for x in tensors for part in x.parts])
-        return function(tensors, *args, **kwargs)
+        return function(*args, **kwargs)
 
     return wrapped
 
@@ -347,11 +350,14 @@ def install() -> None:
 
 def _nested_softmax(function: Any) -> Any:
     @functools.wraps(function)
-    def wrapped(
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        if isinstance(first_given(args, kwargs, "input"), NestedTensor):
+            return softmax(*args, **kwargs)
+        return function(*args, **kwargs)
+
+    def softmax(
         input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None  # noqa: A002
     ) -> Any:
-        if isinstance(input, NestedTensor):
-            return input.softmax(dim, dtype)
-        return function(input, dim, _stacklevel, dtype)
+        return input.softmax(dim, dtype)
 
     return wrapped

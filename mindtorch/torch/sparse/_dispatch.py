@@ -16,7 +16,7 @@ from mindtorch.engine.ops.embedding import sparse_makers
 from mindtorch.engine.tensor import from_array
 
 from .._arguments import normalize_axis
-from .._registry import FUNCTIONS, answered_by
+from .._registry import FUNCTIONS, answered_by, first_given
 from .._tensor import Tensor
 from . import _inplace
 from ._products import matmul
@@ -45,11 +45,6 @@ def _densifying(function: Any) -> Any:
     return wrapped
 
 
-def _first(args: Any, kwargs: Any, name: str) -> Any:
-    """The first argument; all else is left to the function that is called, its errors too."""
-    return args[0] if args else kwargs.get(name)
-
-
 def _to_product(function: Any) -> Any:
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
@@ -68,7 +63,7 @@ def _to_product(function: Any) -> Any:
 def _to_join(function: Any, stacked: bool) -> Any:
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        tensors = _first(args, kwargs, "tensors")
+        tensors = first_given(args, kwargs, "tensors")
         several = isinstance(tensors, (tuple, list)) and len(tensors) > 0
         if several and all(isinstance(x, SparseTensor) for x in tensors):
             dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis", 0))
@@ -100,7 +95,7 @@ def _joined(parts: list[SparseTensor], dim: int) -> SparseTensor:
 def _zeros_like(function: Any) -> Any:
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        x = _first(args, kwargs, "input")
+        x = first_given(args, kwargs, "input")
         if not isinstance(x, SparseTensor):
             return function(*args, **kwargs)
         places = np.zeros((x.sparse_dim(), 0), np.int64)
@@ -113,7 +108,7 @@ def _zeros_like(function: Any) -> Any:
 def _refusing(name: str, function: Any) -> Any:
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        if isinstance(_first(args, kwargs, "input"), SparseTensor):
+        if isinstance(first_given(args, kwargs, "input"), SparseTensor):
             missing(name)
         return function(*args, **kwargs)
 
