@@ -29,6 +29,7 @@ import numpy as np
 from numba.core import caching, compiler_lock, errors, registry, serialize
 from numba.core.runtime import rtsys
 
+from .claims import PATIENCE, Busy, Claim, Compiling
 from .files import write_whole
 from .linked import Linked
 from .loading import rebuild
@@ -183,6 +184,8 @@ class _DiskCache(caching._Cache):
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self._function = function
+        self._linked = bool(options.get("linked"))
+        self._claims: list[Claim] = []
         self._extra = _settled(options) + function.__name__
         self._digest: str | None = None
 
@@ -207,9 +210,26 @@ class _DiskCache(caching._Cache):
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         result = self._loaded(sig, target_context)
-        if result is None:
-            _say(f"compiling {self._function.__name__}, once for this machine")
-        return result
+        if result is not None:
+            return result
+        if Compiling.begins is not None and not self._linked:
+            Compiling.begins()
+        claim = Claim(self._path(sig), PATIENCE if self._linked else Compiling.patience)
+        if claim.refused and Compiling.patience < PATIENCE:
+            claim.release()
+            raise Busy
+        result = self._loaded(sig, target_context)  # another process may have been at it
+        if result is not None:
+            claim.release()
+            return result
+        self._claims.append(claim)
+        _say(f"compiling {self._function.__name__}, once for this machine")
+        return None
+
+    def release(self) -> None:
+        """Let processes go on that wait for what was compiled here, or could not be."""
+        while self._claims:
+            self._claims.pop().release()
 
     def _loaded(self, sig: Any, target_context: Any) -> Any:
         # not target_context.refresh(), which loads what only compiling needs: 0.6 s
@@ -264,6 +284,13 @@ class Kernel(registry.CPUDispatcher):
         made = Linked(self.py_func, {**_SETTINGS, **self._options})
         made._cache = _DiskCache(self.py_func, {**self._options, "linked": True})
         return made
+
+    def compile(self, sig: Any) -> Any:
+        """The machine code for a signature: from the cache, or compiled now."""
+        try:
+            return super().compile(sig)
+        finally:
+            self._cache.release()
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
         return self.linked.get_call_template(args, kws)

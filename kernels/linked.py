@@ -64,6 +64,13 @@ class Linked(registry.CPUDispatcher):
         settings = {**options, "no_cpython_wrapper": True}
         super().__init__(function, targetoptions=settings, pipeline_class=_Compiler)
 
+    def compile(self, sig: Any) -> Any:
+        """The intermediate code for a signature: from the cache, or compiled now."""
+        try:
+            return super().compile(sig)
+        finally:
+            self._cache.release()
+
     def add_overload(self, result: Any) -> None:
         if result.entry_point is None:  # compiled just now
             target = result.target_context

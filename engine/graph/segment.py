@@ -12,6 +12,7 @@ from typing import Any
 from ..core import state
 from ..tensor import Storage, Tensor, as_array, make
 from .again import Again
+from .ahead import Helpers
 from .fusion import fuse
 from .ir import Graph, Node, Value
 from .lines import name_line
@@ -72,12 +73,16 @@ class Segment:
         self.avals = [v.aval for v in results]
         inputs = [v for v, _ in moving]
         self.program: Program | OpByOp
+        self._helpers = Helpers(graph)
         try:
             if refused:
                 raise Unsupported(refused)
             self.program = Program(graph, inputs, results, constants)
         except Unsupported as error:
             self.program = OpByOp(graph, inputs, results, constants, str(error))
+        except BaseException:
+            self._helpers.leave()
+            raise
 
         self._again: list[Again | None] = []
         self._places: list[tuple[Source, Place | None]] = gradients
@@ -118,6 +123,9 @@ class Segment:
         except Exception as error:
             name_line(error, self.program)
             raise
+        finally:
+            if traced:
+                self._helpers.leave()
         count = len(self.numbers)
         made.update(zip(self.numbers, results, strict=False))
         if self.writes:

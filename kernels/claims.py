@@ -1,0 +1,82 @@
+"""Processes that share a directory of kernels compile each of them once.
+
+A process that is about to compile holds the lock of a file beside the one it will write; others
+wait for that, and then find the kernel. The system drops a dead process's lock.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+try:
+    import fcntl
+except ImportError:  # not on Windows: each process compiles for itself there
+    fcntl = None  # type: ignore[assignment]
+
+PATIENCE = 60.0  # seconds until a process that holds a lock is taken for stopped
+_PAUSE = 0.003
+
+
+class Busy(Exception):
+    """Another process is compiling the kernel."""
+
+
+class Compiling:
+    """What happens when this process is about to compile.
+
+    Attributes:
+        begins: called before a kernel is compiled; helping processes start there.
+        patience: seconds to wait for a process that compiles the same kernel.
+    """
+
+    begins: Callable[[], None] | None = None
+    patience = PATIENCE
+
+
+class Claim:
+    """The right to compile what ``path`` will hold, until :meth:`release`.
+
+    Where no lock can be had (a folder that cannot be written) there is none, and no waiting.
+
+    Args:
+        path: the file that is written in the end.
+        wait: seconds to wait for another process; :attr:`refused` says that it was in vain.
+    """
+
+    def __init__(self, path: Path, wait: float = PATIENCE) -> None:
+        self.refused = False
+        self._name = f"{path}.lock"
+        self._file = -1
+        if fcntl is None:
+            return
+        with contextlib.suppress(OSError):
+            self._file = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+            self._take(time.monotonic() + wait)
+
+    def _take(self, end: float) -> None:
+        while True:
+            try:
+                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return
+            except BlockingIOError:
+                if time.monotonic() >= end:
+                    self.refused = True
+                    return
+                time.sleep(_PAUSE)
+
+    def release(self) -> None:
+        """Let others go on."""
+        if self._file < 0:
+            return
+        with contextlib.suppress(OSError):
+            if not self.refused:
+                os.unlink(self._name)
+        with contextlib.suppress(OSError):
+            if not self.refused:
+                fcntl.flock(self._file, fcntl.LOCK_UN)
+            os.close(self._file)
+        self._file = -1
