@@ -58,6 +58,38 @@ def test_operands_of_any_layout(shape: Any, left: str, right: str, dtype: Any) -
     assert_near(out, a.astype(np.float64) @ b, k)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(("left", "right"), [*itertools.product(LAYOUTS, LAYOUTS)])
+@pytest.mark.parametrize("shape", [(1, 90, 100), (100, 90, 1), (2, 720, 701), (701, 720, 3)])
+def test_thin_results_are_computed_row_by_row(
+    shape: Any, left: str, right: str, dtype: Any
+) -> None:
+    """One place of text generated at a time, one image: the other operand is read, not packed."""
+    m, k, n = shape
+    assert kernels._is_thin(m, n, k)
+    a, b, bias = made((m, k), dtype, 0), made((k, n), dtype, 1), made((n,), dtype, 2)
+    out, affine = np.full((m, n), np.nan, dtype), np.full((m, n), np.nan, dtype)
+    kernels.matmul(out, laid_out(a, left), laid_out(b, right))
+    expected = a.astype(np.float64) @ b
+    assert_near(out, expected, k)
+    kernels.linear(affine, laid_out(a, left), laid_out(b, right).T, bias)
+    assert_near(affine, expected + bias, k)
+
+
+def test_a_large_batch_is_the_same_on_any_number_of_threads() -> None:
+    a, b = made((7, 2, 70, 64), np.float32, 0), made((2, 64, 80), np.float32, 1)
+    outs = [np.full((7, 2, 70, 80), np.nan, np.float32) for _ in range(3)]
+    for count, out in zip((1, 2, 3), outs, strict=True):
+        before = threads.get_num_threads()
+        threads.set_num_threads(count)
+        try:
+            kernels.matmul(out, a, b)
+        finally:
+            threads.set_num_threads(before)
+    assert_near(outs[0], a.astype(np.float64) @ b, 64)
+    assert (outs[0] == outs[1]).all() and (outs[0] == outs[2]).all()
+
+
 @pytest.mark.parametrize(
     ("a_shape", "b_shape"),
     [((5, 3, 4), (5, 4, 6)), ((5, 3, 4), (4, 6)), ((3, 4), (5, 4, 6)), ((2, 1, 3, 4), (1, 5, 4, 2)),

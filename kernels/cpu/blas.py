@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
-import functools
 import importlib.util
 import os
 import sys
@@ -66,7 +65,7 @@ def _library_path() -> Path:
 
 
 def library() -> Any:
-    """The loaded library; its GEMM functions are known to compiled code from then on."""
+    """The loaded library; its products are known to compiled code from then on."""
     global _library
     if _library is None:
         with _lock:
@@ -89,10 +88,10 @@ def _load() -> Any:
             os.environ["OPENBLAS_CORETYPE"] = before
     loaded.scipy_openblas_get_corename.restype = ctypes.c_char_p
     loaded.scipy_openblas_get_config.restype = ctypes.c_char_p
-    for letter in "sd":
-        function = getattr(loaded, f"scipy_cblas_{letter}gemm")
+    for name in ("sgemm", "dgemm", "sgemv", "dgemv"):
+        function = getattr(loaded, f"scipy_cblas_{name}")
         address = ctypes.cast(function, ctypes.c_void_p).value
-        llvmlite.binding.add_symbol(f"mindtorch_{letter}gemm", address)
+        llvmlite.binding.add_symbol(f"mindtorch_{name}", address)
     loaded.scipy_openblas_set_num_threads(get_num_threads())
     return loaded
 
@@ -135,14 +134,47 @@ def alone() -> Iterator[None]:
             set_threads(count)
 
 
-@functools.cache
-def _function_type(single: bool) -> Any:
-    word, real = ir.IntType(32), ir.FloatType() if single else ir.DoubleType()
-    pointer = real.as_pointer()
-    return ir.FunctionType(
-        ir.VoidType(),
-        [word] * 6 + [real, pointer, word, pointer, word, real, pointer, word],
-    )
+class _Call:
+    """Code that passes a kernel's arguments on to a function of BLAS, as the C types it takes."""
+
+    def __init__(self, context: Any, builder: Any, kinds: Any, values: Any, single: bool) -> None:
+        self.context, self.builder = context, builder
+        self.kinds, self.values = kinds, values
+        self.word = ir.IntType(32)
+        self.real = ir.FloatType() if single else ir.DoubleType()
+        self.letter, self.kind = ("s", types.float32) if single else ("d", types.float64)
+
+    def integer(self, place: int) -> Any:
+        value = self.values[place]
+        return self.builder.trunc(value, self.word) if value.type.width > 32 else value
+
+    def flag(self, place: int) -> Any:
+        """CBLAS's word for a transposed operand or one as it is."""
+        value = self.values[place]
+        is_set = self.builder.icmp_signed("!=", value, ir.Constant(value.type, 0))
+        return self.builder.select(
+            is_set, ir.Constant(self.word, 112), ir.Constant(self.word, 111)
+        )
+
+    def number(self, place: int) -> Any:
+        return self.context.cast(
+            self.builder, self.values[place], self.kinds[place], self.kind
+        )
+
+    def data(self, place: int) -> Any:
+        array = self.context.make_array(self.kinds[place])
+        pointer = array(self.context, self.builder, self.values[place]).data
+        return self.builder.bitcast(pointer, self.real.as_pointer())
+
+    def row_major(self, name: str, arguments: list[Any]) -> Any:
+        """Call the function for matrices whose rows lie one after another."""
+        given = [ir.Constant(self.word, 101), *arguments]
+        kind = ir.FunctionType(ir.VoidType(), [value.type for value in given])
+        function = cgutils.get_or_insert_function(
+            self.builder.module, kind, f"mindtorch_{self.letter}{name}"
+        )
+        self.builder.call(function, given)
+        return self.context.get_dummy_value()
 
 
 @intrinsic
@@ -157,39 +189,36 @@ def gemm(
     single = a.dtype == types.float32
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        word = ir.IntType(32)
-        real = ir.FloatType() if single else ir.DoubleType()
-        ta, tb, m_, n_, k_, alpha_, a_, lda_, b_, ldb_, beta_, c_, ldc_ = arguments
-
-        def integer(value: Any) -> Any:
-            return builder.trunc(value, word) if value.type.width > 32 else value
-
-        def flag(value: Any) -> Any:
-            is_set = builder.icmp_signed("!=", value, ir.Constant(value.type, 0))
-            return builder.select(is_set, ir.Constant(word, 112), ir.Constant(word, 111))
-
-        def number(value: Any, kind: Any) -> Any:
-            return context.cast(builder, value, kind, types.float32 if single else types.float64)
-
-        def data(value: Any, kind: Any) -> Any:
-            pointer = context.make_array(kind)(context, builder, value).data
-            return builder.bitcast(pointer, real.as_pointer())
-
-        kinds = signature.args
-        function = cgutils.get_or_insert_function(
-            builder.module, _function_type(single), f"mindtorch_{'s' if single else 'd'}gemm"
-        )
-        builder.call(
-            function,
-            [
-                ir.Constant(word, 101), flag(ta), flag(tb), integer(m_), integer(n_), integer(k_),
-                number(alpha_, kinds[5]), data(a_, kinds[6]), integer(lda_), data(b_, kinds[8]),
-                integer(ldb_), number(beta_, kinds[10]), data(c_, kinds[11]), integer(ldc_),
-            ],
-        )  # fmt: skip
-        return context.get_dummy_value()
+        of = _Call(context, builder, signature.args, arguments, single)
+        return of.row_major("gemm", [
+            of.flag(0), of.flag(1), of.integer(2), of.integer(3), of.integer(4), of.number(5),
+            of.data(6), of.integer(7), of.data(8), of.integer(9), of.number(10), of.data(11),
+            of.integer(12),
+        ])  # fmt: skip
 
     signature = types.void(
         transpose_a, transpose_b, m, n, k, alpha, a, lda, b, ldb, beta, c, ldc
     )
     return signature, generate
+
+
+@intrinsic
+def gemv(
+    context: Any, transpose: Any, rows: Any, columns: Any, a: Any, lda: Any, x: Any, step_x: Any,
+    y: Any, step_y: Any,
+) -> Any:  # fmt: skip
+    """``y += op(a) @ x`` for ``a`` of rows x columns in memory, transposed where its flag is not 0.
+
+    The elements of ``x`` and ``y`` are ``step_x`` and ``step_y`` apart.
+    """
+    single = a.dtype == types.float32
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        of = _Call(context, builder, signature.args, arguments, single)
+        one = ir.Constant(of.real, 1.0)
+        return of.row_major("gemv", [
+            of.flag(0), of.integer(1), of.integer(2), one, of.data(3), of.integer(4), of.data(5),
+            of.integer(6), one, of.data(7), of.integer(8),
+        ])  # fmt: skip
+
+    return types.void(transpose, rows, columns, a, lda, x, step_x, y, step_y), generate

@@ -15,9 +15,11 @@ import numpy as np
 from mindtorch.kernels.compile import bound, entry_point, kernel
 
 from . import blas
-from .blas import gemm
+from .blas import gemm, gemv
 from .elementwise import Layouts, broadcast_strides, strided
+from .threads import parallel_for
 
+_SERIAL = 4_000_000  # multiplications of a batch that one thread does sooner than two
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -45,11 +47,41 @@ def _sums(
 
 
 @kernel
+def _is_thin(m: int, n: int, k: int) -> bool:
+    """Whether rows or columns of a result are sooner computed one by one than as a product, which
+    packs its operands first; BLAS has loops of its own for small ones."""
+    least = min(m, n)
+    return least <= 3 and m * n * k >= (8192 if least == 1 else 1_000_000)
+
+
+@kernel
+def _add_thin(
+    out: Any, a: Any, b: Any, m: int, n: int, k: int, ta: int, lda: int, tb: int, ldb: int
+) -> None:
+    """``out += a @ b`` where one of the two has few rows or columns: the other is read as it lies,
+    once for each of them."""
+    if m <= n:
+        rows, columns = (n, k) if tb else (k, n)
+        for i in range(m):
+            row = a[i if ta else i * lda :]
+            gemv(1 - tb, rows, columns, b, ldb, row, lda if ta else 1, out[i * n :], 1)
+    else:
+        rows, columns = (k, m) if ta else (m, k)
+        for j in range(n):
+            column = b[j * ldb if tb else j :]
+            gemv(ta, rows, columns, a, lda, column, 1 if tb else ldb, out[j:], n)
+
+
+@kernel
 def _single(
     out: Any, a: Any, b: Any, m: int, n: int, k: int, ta: int, lda: int, tb: int, ldb: int
 ) -> None:
     if _few_terms(m, n, k, ta, tb):
         _sums(out, a, b, m, n, k, ta, lda, tb, ldb)
+    elif _is_thin(m, n, k):
+        for i in range(m * n):
+            out[i] = 0
+        _add_thin(out, a, b, m, n, k, ta, lda, tb, ldb)
     else:
         gemm(ta, tb, m, n, k, 1.0, a, lda, b, ldb, 0.0, out, n)
 
@@ -57,13 +89,11 @@ def _single(
 @kernel
 def _batched(
     out: Any, a: Any, b: Any, m: int, n: int, k: int, ta: int, lda: int, tb: int, ldb: int,
-    geometry: Any,
+    geometry: Any, first: int, last: int,
 ) -> None:  # fmt: skip
+    """Products ``first`` to ``last`` of the batch."""
     axes = geometry.shape[1]
-    count = 1
-    for axis in range(axes):
-        count *= geometry[0, axis]
-    for i in range(count):
+    for i in range(first, last):
         left = i
         at_a = 0
         at_b = 0
@@ -90,6 +120,9 @@ def _linear(
         row = out[i * n : i * n + n]
         for j in range(n):
             row[j] = bias[j]
+    if _is_thin(m, n, k):
+        _add_thin(out, x, w, m, n, k, ta, lda, tb, ldb)
+        return
     gemm(ta, tb, m, n, k, 1.0, x, lda, w, ldb, 1.0, out, n)
 
 
@@ -141,12 +174,24 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
 
         return bound(folded, single, rows, n, k, ta, lda, tb, ldb)
     geometry = np.array([batch, *strides], np.int64)
-    many = entry_point(_batched, f"void({vector}, {vector}, {vector}, {numbers}, int64[:,::1])")
+    types = f"{vector}, {vector}, {vector}, {numbers}, int64[:,::1], int64, int64"
+    many = entry_point(_batched, f"void({types})")
+    count = int(np.prod(batch))
+    if count == 1 or count * m * n * k < _SERIAL:
 
-    def products(target: Any, x: Any, y: Any) -> None:
-        many(target, x, y, m, n, k, ta, lda, tb, ldb, geometry)
+        def products(target: Any, x: Any, y: Any) -> None:
+            many(target, x, y, m, n, k, ta, lda, tb, ldb, geometry, 0, count)
 
-    return bound(products, many, m, n, k, ta, lda, tb, ldb, geometry)
+        return bound(products, many, m, n, k, ta, lda, tb, ldb, geometry, 0, count)
+
+    def shared(target: Any, x: Any, y: Any) -> None:
+        def part(first: int, last: int) -> None:
+            many(target, x, y, m, n, k, ta, lda, tb, ldb, geometry, first, last)
+
+        with blas.alone():
+            parallel_for(count, part)
+
+    return shared
 
 
 def _folds(batch: Any, strides: Any, m: int, k: int, ta: int, lda: int) -> bool:
