@@ -48,6 +48,8 @@ _reference = weakref.ref
 MOST_WAITING = 20_000
 # bytes of an array that others see, up to which it is copied when read
 _LARGE, _ANY_SIZE = 1 << 20, 1 << 62
+# so many backward passes are known at one place
+MOST_PASSES = 16
 # how often a script that does not repeat is looked at again
 MOST_RESTS = 8
 
@@ -395,7 +397,7 @@ class Replay(Waiting):
                     return True
         kept = found.kept()
         run._run(roots)
-        if self.began == began:
+        if self.began == began and len(start.passes) < MOST_PASSES:
             new = seen(found, start, self.at, self.count, self.given[before:], roots, kept)
             if new is not None:
                 start.passes = (*start.passes, new)
