@@ -21,7 +21,15 @@ from .. import backward_pass, inplace, tape
 from ..aval import aval
 from ..core import GRAD, Op, state
 from ..device import cpu
-from ..tensor import Storage, Tensor, captures, make, result_types
+from ..tensor import (
+    Storage,
+    Tensor,
+    captures,
+    inferring,
+    make,
+    note_inference,
+    result_types,
+)
 from ..vmap import redraw
 from ..windows import may_be_seen, wanted
 from . import retyped
@@ -257,6 +265,8 @@ class Replay(Waiting):
         result.flat = value
         result.aval = value.aval
         result._node = None
+        if inferring:
+            note_inference(result)
         self.alive.append(_reference(result))
         return result
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autocast, tape
-from ..tensor import Tensor
+from ..tensor import Tensor, version_of
 from .ir import DRAW, Value
 
 
@@ -72,7 +72,7 @@ class Walk:
         node = self.nodes[place[0]]
         tensor = node.saved[place[1]]
         version = node.versions[place[1]]
-        if type(tensor.flat) is Value or (version >= 0 and tensor._version != version):
+        if type(tensor.flat) is Value or (version >= 0 and version_of(tensor) != version):
             return None
         return tensor
 
