@@ -18,7 +18,7 @@ from . import dtypes, tape
 from .core import OPS, Op
 from .core import state as core_state
 from .dtypes import DType
-from .tensor import Tensor
+from .tensor import Tensor, version_of
 
 LOWER, FULL, WIDEST, PLAIN = "lower", "full", "widest", "plain"
 QUOTIENT = "quotient"  # in full precision where the dividend is a number
@@ -195,7 +195,7 @@ def cast(x: Any, dtype: DType, mode: Mode) -> Any:
     )
     if not kept:
         return cast_op(x, dtype=dtype)
-    key = (id(x), x._version, core_state.grad_enabled, dtype)
+    key = (id(x), version_of(x), core_state.grad_enabled, dtype)
     if key not in state.cache:
         state.cache[key] = (x, cast_op(x, dtype=dtype))
     return state.cache[key][1]

@@ -196,7 +196,8 @@ def _tell_the_caller(node: Any) -> None:
 def _refuse_nan(node: Any, results: Sequence[Any]) -> None:
     for index, result in enumerate(results):
         stored = result._values() if result is not None and result._sparse else result
-        if stored is not None and (stored.flat != stored.flat).any():
+        data = None if stored is None else stored.array()
+        if data is not None and (data != data).any():
             _tell_the_caller(node)
             raise RuntimeError(
                 f"Function '{node.name()}' returned nan values in its {index}th output."

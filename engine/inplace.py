@@ -8,7 +8,17 @@ from . import dtypes, tape
 from .aval import aval
 from .bounded import Bounded
 from .core import GRAD, INFERENCE, INTERPRETED, NO_GRAD, Op, state
-from .tensor import Storage, Tensor, Twin, capturing, check_made_here, constant, make, note_shared
+from .tensor import (
+    Storage,
+    Tensor,
+    Twin,
+    capturing,
+    check_made_here,
+    constant,
+    make,
+    note_shared,
+    version_of,
+)
 
 
 def copy_data(target: Tensor, source: Tensor) -> None:
@@ -391,7 +401,7 @@ def set_data(target: Tensor, source: Tensor) -> None:
         source.aval.shape, source.aval.dtype, source.aval.strides, source.aval.device
     )
     twin = Twin(source._shared)
-    twin.version, twin.history = target._version, target._shared.history
+    twin.version, twin.history = version_of(target), target._shared.history
     target._storage = twin
     target._offset = source._offset
     note_shared(target)

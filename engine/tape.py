@@ -15,7 +15,7 @@ from typing import Any
 
 from . import dtypes
 from .node_names import name_of
-from .tensor import Tensor, alias, capturing, make
+from .tensor import Tensor, alias, capturing, make, version_of
 
 _sequence = itertools.count(1)
 
@@ -205,7 +205,7 @@ class Node:
             tensor = item
             if isinstance(item, PackedTensor):
                 tensor = item.unpack()
-            if tensor is not None and version >= 0 and tensor._version != version:
+            if tensor is not None and version >= 0 and version_of(tensor) != version:
                 raise _modified(tensor, version, self if kind == "out" else None, index)
             if kind == "out":
                 tensor = alias(tensor)
@@ -231,7 +231,7 @@ def _modified(tensor: Tensor, version: int, node: Node | None, index: int) -> Ru
             made_by = f", which is output {tensor._output_index} of {short_name(source)},"
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [{kind} {list(tensor.aval.shape)}]{made_by} is at version {tensor._version}; "
+        f"operation: [{kind} {list(tensor.aval.shape)}]{made_by} is at version {version_of(tensor)}; "
         f"expected version {version} instead. Hint: enable anomaly detection to find the "
         "operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."

@@ -126,6 +126,13 @@ def note_inference(tensor: Tensor) -> None:
         tensor._storage = InferenceStorage(tensor.flat, tensor.aval.device)
 
 
+def new_storage(buffer: Any, device: Device) -> Storage:
+    """A storage, one without versions where this thread is in inference mode."""
+    if inferring and threading.get_ident() in inferring:
+        return InferenceStorage(buffer, device)
+    return Storage(buffer, device)
+
+
 class Twin(Storage):
     """The memory of another storage with counters of its own: what ``Tensor.data`` writes is not
     seen by autodiff."""
@@ -215,7 +222,8 @@ class Tensor:
 
     @property
     def _version(self) -> int:
-        return 0 if self._storage is None else self._storage.version
+        note_looked_at(self, "version")
+        return version_of(self)
 
     def array(self) -> Any:
         """The N-d array that shares this tensor's memory; a copy for reading if CUDA holds it."""
@@ -230,6 +238,18 @@ class Tensor:
         if device is meta:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         return as_array(self.flat, self.aval)
+
+
+def version_of(tensor: Tensor) -> int:
+    """How often the tensor's memory was written to."""
+    return 0 if tensor._storage is None else tensor._storage.version
+
+
+def note_looked_at(tensor: Tensor, what: str) -> None:
+    """Tell the capture that is under way that Python code asks for what no guard compares."""
+    capture = capturing()
+    if capture is not None:
+        capture.looked_at(tensor, what)
 
 
 def as_array(data: Any, description: Aval) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.bounded import Bounded
+from mindtorch.engine.tensor import version_of
 
 from .records import ArrayWriter, Recorded
 
@@ -176,7 +177,7 @@ class Looker:
         if tensor.is_inference():  # which has no version
             return self.look_afresh(tensor, store)
         known = self._known.get(id(tensor))
-        version = tensor._version
+        version = version_of(tensor)
         if known is not None and known[0]() is tensor and known[1:3] == (version, store):
             return known[3]
         found = self.look_afresh(tensor, store)

@@ -78,6 +78,8 @@ class Capture(Trace):
         self.handed: list[weakref.ref[Tensor]] = []
         self.crossed = False
         self.found_argument = False
+        # a tensor over each storage that is written to, and the storage's version before
+        self.versions: dict[int, tuple[Tensor, int]] = {}
 
     # --- the call -------------------------------------------------------------------------------
 
@@ -203,6 +205,11 @@ class Capture(Trace):
         self.leave(reason)
         return op(*inputs, **params)
 
+    def _write(self, target: Tensor, source: Tensor, whole: bool = False) -> Tensor:
+        storage = target._shared
+        self.versions.setdefault(id(storage), (target, storage.version))
+        return super()._write(target, source, whole)
+
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
         try:
             return super().apply_in_place(op, target, inputs, params)
@@ -242,6 +249,10 @@ class Capture(Trace):
             or (record is not None and record.count)
         ):
             self.needed("the elements of a tensor")
+
+    def looked_at(self, tensor: Tensor, what: str) -> None:
+        if id(tensor) in self.existing:
+            self.needed(f"a tensor's {what}")
 
     def memory_needed(self, storage: Storage) -> None:
         key = id(storage)
@@ -369,7 +380,25 @@ class Capture(Trace):
         gradients = self._gradients()
         if not graph.nodes and not outputs and not writes and not gradients:
             return None
-        return compiled(graph, self.sources, outputs, writes, gradients)
+        segment = compiled(graph, self.sources, outputs, writes, gradients)
+        segment.versions = self._counted()
+        return segment
+
+    def _counted(self) -> list[tuple[Source, int]]:
+        """How often tensors from outside were written to."""
+        found = []
+        for tensor, before in self.versions.values():
+            storage, times = tensor._shared, tensor._shared.version - before
+            places = (i for i, x in enumerate(self.arguments) if x._storage is storage)
+            place = next(places, None)
+            if place is not None:
+                found.append((Source(ARGUMENT, place, False, None), times))
+                continue
+            holder = next((x for x in self.existing.values() if x._storage is storage), None)
+            if holder is not None:
+                found.append((Source(CAPTURED, holder, False, None), times))
+        self.versions.clear()
+        return found
 
     def _gradients(self) -> list[tuple[Source, Place | None]]:
         """Leaves whose ``grad`` is another since the last segment."""
@@ -446,9 +475,12 @@ class Capture(Trace):
             memory = Source(CAPTURED, self._holder(storage), True, None)
         else:
             memory = Source(CONSTANT, storage.buffer, True, None)
-        return Place(
+        place = Place(
             memory, tensor.aval, tensor._offset, None, type(tensor), self.is_view(tensor)
         )
+        if memory.kind == MADE:
+            place.version = tensor._shared.version
+        return place
 
 
 def host_call(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -13,7 +13,7 @@ from ..autodiff import grad_mode, gradients
 from ..aval import aval
 from ..core import graph_under_way, state
 from ..device import empty_on
-from ..tensor import Storage, Tensor, full_flat, make
+from ..tensor import Storage, Tensor, full_flat, make, version_of
 from .capture import Capture, has_hooks
 from .guards import Watch, changes
 from .ir import DRAW, Graph, Node, Value
@@ -124,7 +124,7 @@ class CompiledNode:
         tensors = [t.tensor(arguments) for t in backward.targets]
         self.edges = tuple((tape.node_of(t), t._output_index) for t in tensors)  # type: ignore[union-attr,arg-type]
         self.plan = _Avals(tuple(t.aval for t in tensors))  # type: ignore[union-attr]
-        self.versions = [x._version for x in self._read()]
+        self.versions = [version_of(x) for x in self._read()]
 
     def _read(self) -> list[Tensor]:
         if self.backward.whole is None:
@@ -158,7 +158,7 @@ class CompiledNode:
         if self.backward.error or self.released:
             raise RuntimeError(self.backward.error or tape.TWICE)
         for tensor, version in zip(self._read(), self.versions, strict=True):
-            if tensor._version != version:
+            if version_of(tensor) != version:
                 raise tape._modified(tensor, version, None, 0)
         if state.grad_enabled or (state.interpreters and graph_under_way() is None):
             return self._recorded(gradients)
@@ -227,16 +227,19 @@ class Compiled:
         keys = [r.memory.key for r in results if type(r) is Place and r.is_whole()]
         # memory of its own: the tensor needs no storage object yet
         self.own = [
-            type(r) is Place and r.is_whole() and keys.count(r.memory.key) == 1 for r in results
+            type(r) is Place and r.is_whole() and keys.count(r.memory.key) == 1
+            and r.base is None and not r.version
+            for r in results
         ]
         self.rebuild = rebuild
         self.backward = backward
         self.watch = watch
         self.changes = changes.count
         self.tensors = [
-            (s.key, s.key.aval, tape.requires_grad(s.key)) for s in _captured(capture.steps)
+            (s.key, s.key.aval, tape.requires_grad(s.key), type(s.key._node))
+            for s in _captured(capture.steps)
         ]
-        self.found = frozenset([id(x) for x, _, _ in self.tensors])
+        self.found = frozenset([id(each[0]) for each in self.tensors])
         self.writes = any(
             source.kind == ARGUMENT for step in capture.steps if type(step) is Segment
             for source, _ in step.writes
@@ -247,10 +250,10 @@ class Compiled:
 
     def broken(self, arguments: list[Tensor]) -> str:
         """Which guard does not hold; "" when all do."""
-        for tensor, described, tracked in self.tensors:
+        for tensor, described, tracked, kind in self.tensors:
             node = tensor._node
-            if tensor.aval is not described or ((node is not None) != tracked and (
-                tape.requires_grad(tensor) != tracked
+            if tensor.aval is not described or (type(node) is not kind and (
+                tracked or tape.requires_grad(tensor)
             )):
                 return "a tensor's layout, type or requires_grad"
             if tracked and getattr(node, "hooks", None) and has_hooks(node):
@@ -276,7 +279,7 @@ class Compiled:
         shared = {id(x._storage.memory) for x in arguments if x._storage is not None}
         if not shared:
             return False
-        storages = [x._storage for x, _, _ in self.tensors]
+        storages = [each[0]._storage for each in self.tensors]
         return any(
             id(s if type(s) is Storage else s.memory) in shared
             for s in storages if s is not None
@@ -363,7 +366,7 @@ def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward 
     ]  # fmt: skip
     if any(type(x._node) is tape.AccumulateGrad for x in roots):
         raise TracingError("a compiled call cannot return a leaf that it made")
-    backward = differentiated(capture, roots) if roots and state.grad_enabled else None
+    backward = differentiated(capture, roots) if roots else None
     places = {id(x): i for i, x in enumerate(roots)} if backward is not None else {}
     if backward is not None:
         backward.order = [next(i for i, x in enumerate(outputs) if x is r) for r in roots]
@@ -373,12 +376,22 @@ def close(capture: Capture, outputs: list[Tensor]) -> tuple[list[Any], Backward 
     for x in roots:
         x._node = None
     capture.materialise()
+    made: dict[int, Place] = {}
     for i, x in enumerate(outputs):
         if results[i] is x and id(x) not in capture.existing:
-            place = capture.place(x)
-            place.root = places.get(id(x))
-            results[i] = place
+            results[i] = _place(capture, x, made)
+            results[i].root = places.get(id(x))
     return results, backward
+
+
+def _place(capture: Capture, x: Tensor, made: dict[int, Place]) -> Place:
+    """How a later run makes a result, and what it is a view of."""
+    place = made.get(id(x))
+    if place is None:
+        place = made[id(x)] = capture.place(x)
+        if type(x._node) is tape.ViewHistory and place.memory.kind == MADE:
+            place.base = _place(capture, x._node.base, made)
+    return place
 
 
 class _Inside(backward_pass.Pass):

@@ -171,6 +171,8 @@ class _Fusion:
             copies = self._derived(number, group, read - {number}, _MOST_COPIES)
             if copies:
                 group.copies = sorted({*group.copies, *copies})
+                for v in [v for p in copies for v in self.nodes[p].inputs if v is not None]:
+                    self.users[v.number].append(group.members[0])
                 read.discard(number)
                 self.users[number] = [p for p in self.users[number] if p not in group.members]
                 self.copied.add(number)
@@ -185,9 +187,9 @@ class _Fusion:
             return None
         if _step(self.nodes[place])[0] not in _CHEAP:
             return None
-        found = {place}
+        found, size = {place}, self.nodes[place].outputs[0].aval.size
         for v in self.nodes[place].inputs:
-            if v is not None and v.aval.size > 1:
+            if v is not None and (v.aval.size > 1 or size == 1):
                 inner = self._derived(v.number, group, read, most - len(found))
                 if inner is None:
                     return None
@@ -203,7 +205,8 @@ class _Fusion:
             waiting = [owner[place]]
             while waiting:
                 group = waiting[-1]
-                missing = [g for g in self._sources(group.members) if id(g) not in done]
+                needed = self._sources([*group.copies, *group.members])
+                missing = [g for g in needed if g is not group and id(g) not in done]
                 if missing and id(group) not in done:
                     waiting += missing
                     continue

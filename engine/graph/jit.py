@@ -17,10 +17,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import autocast, backward_pass, dtypes, tape
+from .. import tape
 from ..core import state
 from ..tensor import Tensor, captures, own_attributes
-from . import cuda_graph
+from . import cuda_graph, modes
 from .alive import alive
 from .capture import Capture
 from .compiled import Compiled, close, repeatable
@@ -74,7 +74,7 @@ class _Flattened:
             if place is None:
                 place = self.places[id(value)] = len(self.leaves)
                 self.leaves.append(value)
-                return ("tensor", value.aval, tape.requires_grad(value))
+                return ("tensor", value.aval, tape.requires_grad(value), tape.is_leaf(value))
             return ("again", place)
         if isinstance(value, tuple):
             return (type(value), tuple([self.describe(v) for v in value]))
@@ -201,6 +201,7 @@ class Jitted:
         self._called = False
         self._price = math.inf  # seconds of the quickest capture
         self._spent: dict[Any, float] = {}  # seconds op by op, by structure of arguments
+        self._raising: set[Any] = set()  # arguments with which the last capture raised
         # whether a call has changed its state once, as a first call does that makes buffers
         self._spared = False
 
@@ -208,6 +209,7 @@ class Jitted:
         """Drop what was captured."""
         self.compiled.clear()
         self._spent.clear()
+        self._raising.clear()
         self.eager = ""
         self.tree = Tree()
         self.misses.clear()
@@ -223,9 +225,7 @@ class Jitted:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if state.interpreters or backward_pass.running or tape.saved_tensor_hooks:
-            return self.function(*args, **kwargs)
-        if policy.disabled or policy.stance == "force_eager":
+        if modes.watched() or policy.disabled or policy.stance == "force_eager":
             return self.function(*args, **kwargs)
         if self.eager:
             return self._replay(args, kwargs)
@@ -234,9 +234,9 @@ class Jitted:
             if args or kwargs:
                 flattened = _Flattened()
                 given = flattened.describe((args, kwargs))
-            key = (given, _modes())
+            key = (given, modes.current())
             found = self.compiled.get(key, [])
-        except TypeError as error:
+        except (TypeError, RecursionError) as error:
             return self._give_up(f"an argument cannot be compared: {error}", args, kwargs)
         for place, compiled in enumerate(found):
             reason = compiled.broken(flattened.leaves)
@@ -270,10 +270,19 @@ class Jitted:
             self._spent[key] = self._spent.get(key, 0.0) + time.perf_counter() - began
             return result
         self._spent.pop(key, None)
+        if key in self._raising:  # traced again once it goes through
+            result = self.function(*args, **kwargs)
+            self._raising.discard(key)
+            return result
         self._running = True
         try:
             with cuda_graph.wanting(self.recorded):
                 return self._capture(key, flattened, found, args, kwargs)
+        except Exception:
+            if len(self._raising) > 64:
+                self._raising.clear()
+            self._raising.add(key)
+            raise
         finally:
             self._running = False
             self._price = min(self._price, time.perf_counter() - began)
@@ -283,7 +292,7 @@ class Jitted:
 
         With many sizes, each rarely met, captures would take more time than they save.
         """
-        others = sum(1 for _, modes in self.compiled if modes == key[1])
+        others = sum(1 for _, each in self.compiled if each == key[1])
         return others >= 2 and key not in self.compiled and (
             self._spent.get(key, 0.0) < self._price
         )
@@ -310,10 +319,10 @@ class Jitted:
 
     def _again(self, compiled: Compiled, key: Any) -> Callable[[Any], list[Tensor] | None]:
         """How to compute the results once more with their whole history on the tape."""
-        given, modes = key
+        given, before = key
 
         def again(leaves: Any) -> list[Tensor] | None:
-            if _modes() != modes or compiled.watch.broken():
+            if modes.current() != before or compiled.watch.broken():
                 return None
             args, kwargs = _rebuild(given, iter(leaves), [])
             outputs = _Flattened()
@@ -361,7 +370,7 @@ class Jitted:
     ) -> Any:
         """Trace the call, run it, and keep how."""
         self.traces += 1
-        modes = _modes()
+        before = modes.current()
         capture, watch = _prepared()
         for each in flattened.leaves:
             capture.take(each)
@@ -375,15 +384,14 @@ class Jitted:
             capture.open_fences()
             outputs = _Flattened()
             refused = capture.left or _changed(key, flattened, args, kwargs)
-            refused = refused or _impure(capture, watch, modes)
+            refused = refused or _impure(capture, watch, before)
             if not refused:
                 try:
                     returned = outputs.describe(result)
                     refused = _known_result(outputs, flattened, watch, capture)
                     if not refused:
                         results, backward = close(capture, outputs.leaves)
-                        refused = watch.impure or watch.broken()
-                except (TypeError, TracingError) as error:
+                except (TypeError, RecursionError, TracingError) as error:
                     refused = str(error)
             if refused and not capture.left:
                 capture.materialise()
@@ -407,9 +415,13 @@ class Jitted:
             backward.again = self._again(compiled, key)
         made = compiled.finished(capture.made, flattened.leaves)
         del result, outputs
-        if capture.outlived():
-            if self._spared:
-                self._refuse("a tensor that it made is kept somewhere")
+        # what the tape of the call was is gone by now: the result is the compiled call's in any case
+        refused = watch.impure or watch.broken()
+        if not refused and capture.outlived():
+            refused = "a tensor that it made is kept somewhere"
+        if refused:
+            if self._spared or refused == watch.impure:
+                self._refuse(refused)
             self._spared = True
         else:
             found.append(compiled)
@@ -455,6 +467,8 @@ def _known_result(
         return "it returns a tensor with attributes"
     if any(own_attributes(x) for x in arguments.leaves):
         return "an argument is a tensor with attributes"
+    if any(x._storage is not None and x._storage.inference != state.inference for x in made):
+        return "it returns a tensor of another mode than it is called in"
     if any(is_retyped(x) for x in made):
         return "it returns a tensor over memory of another type"
     if any(capture.is_view(x) and capture.base_tracked(x) for x in made) or _share_memory(made):
@@ -476,7 +490,7 @@ def _is_constant(value: Any) -> bool:
     )
 
 
-def _impure(capture: Capture, watch: Watch, modes: Any) -> str:
+def _impure(capture: Capture, watch: Watch, before: Any) -> str:
     """Why running what was captured would not be the same as another call; "" when it would."""
     watch.finish()
     if watch.impure:
@@ -486,7 +500,7 @@ def _impure(capture: Capture, watch: Watch, modes: Any) -> str:
             return step.program.reason
     if capture.hooked:
         return "a tensor has hooks"
-    if _modes() != modes:
+    if modes.current() != before:
         return "it changes a mode, such as whether gradients are recorded"
     if capture.crossed or capture.rewritten():
         return "it goes on with a graph of autodiff that was begun outside"
@@ -499,13 +513,6 @@ def _impure(capture: Capture, watch: Watch, modes: Any) -> str:
         return f"it finds an argument by itself, through {found}"
     changed = watch.broken()
     return f"it changes {changed}" if changed else ""
-
-
-def _modes() -> Any:
-    return (
-        state.grad_enabled, state.inference, dtypes.default, autocast.state.key(),
-        tape.anomaly.enabled,
-    )  # fmt: skip
 
 
 def _entangled(leaves: list[Tensor]) -> bool:

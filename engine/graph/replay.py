@@ -21,7 +21,15 @@ from .. import backward_pass, inplace, tape
 from ..aval import aval
 from ..core import GRAD, Op, state
 from ..device import cpu
-from ..tensor import Storage, Tensor, captures, make, result_types
+from ..tensor import (
+    Storage,
+    Tensor,
+    captures,
+    inferring,
+    make,
+    note_inference,
+    result_types,
+)
 from ..vmap import redraw
 from ..windows import may_be_seen, wanted
 from . import retyped
@@ -48,6 +56,8 @@ _reference = weakref.ref
 MOST_WAITING = 20_000
 # bytes of an array that others see, up to which it is copied when read
 _LARGE, _ANY_SIZE = 1 << 20, 1 << 62
+# so many backward passes are known at one place
+MOST_PASSES = 16
 # how often a script that does not repeat is looked at again
 MOST_RESTS = 8
 
@@ -255,6 +265,8 @@ class Replay(Waiting):
         result.flat = value
         result.aval = value.aval
         result._node = None
+        if inferring:
+            note_inference(result)
         self.alive.append(_reference(result))
         return result
 
@@ -395,7 +407,7 @@ class Replay(Waiting):
                     return True
         kept = found.kept()
         run._run(roots)
-        if self.began == began:
+        if self.began == began and len(start.passes) < MOST_PASSES:
             new = seen(found, start, self.at, self.count, self.given[before:], roots, kept)
             if new is not None:
                 start.passes = (*start.passes, new)

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .. import autocast, tape
-from ..tensor import Tensor
+from ..tensor import Tensor, version_of
 from .ir import DRAW, Value
 
 
@@ -46,7 +46,7 @@ class Walk:
                 if node.sequence < started or node.saved is tape._RELEASED:
                     return False
                 shape.append(node.plan)
-                shape.append(node.sequence < began)
+                shape.append(_numbers(node) if node.sequence < began else None)
                 nodes.append(node)
                 for edge in node.edges:
                     if edge is None:
@@ -72,7 +72,7 @@ class Walk:
         node = self.nodes[place[0]]
         tensor = node.saved[place[1]]
         version = node.versions[place[1]]
-        if type(tensor.flat) is Value or (version >= 0 and tensor._version != version):
+        if type(tensor.flat) is Value or (version >= 0 and version_of(tensor) != version):
             return None
         return tensor
 
@@ -108,12 +108,15 @@ def seen(
     kept: dict[Any, tuple[int, int]],
 ) -> Seen | None:  # fmt: skip
     """What is to be known of a pass; None when it may be another one the next time."""
+    changing = {e.value.number for e in start.path() if e.number is Ellipsis}
     entry = end
     while entry is not start:
         if entry is None or entry.op is DRAW or (
             entry.op is not None and entry.op.name == "view_update"
         ):
             return None
+        if any(v is not None and v.number in changing for v in entry.inputs):
+            return None  # the number may be another one of the pass, which was the same this time
         entry = entry.parent
     results = []
     for leaf in walk.leaves:
@@ -159,6 +162,12 @@ def repeat(
         for node in walk.nodes:
             node.release()
     return found
+
+
+def _numbers(node: Any) -> tuple[str, ...]:
+    """The numbers that a node keeps, as texts: -0.0 is not 0.0, and NaN is NaN."""
+    saved = (x for x in node.saved if isinstance(x, Tensor) and x.aval.weak)
+    return tuple([repr(x.flat) for x in saved])
 
 
 def _memory(tensor: Tensor) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 from ..core import state
-from ..tensor import Storage, Tensor, as_array, make
+from ..tensor import Tensor, as_array, make, new_storage
 from .again import Again
 from .ahead import Helpers
 from .fusion import fuse
@@ -84,6 +84,7 @@ class Segment:
             self._helpers.leave()
             raise
 
+        self.versions: list[tuple[Source, int]] = []  # of tensors, and how often they are written to
         self._again: list[Again | None] = []
         self._places: list[tuple[Source, Place | None]] = gradients
         self._read: Callable[..., list[Any]] | None = None
@@ -146,9 +147,9 @@ class Segment:
                 target[...] = flat
             else:
                 lay(target, source.described, flat, value.aval)
-            tensor = source.tensor(arguments)
-            if tensor is not None and not traced:
-                tensor._shared.version += 1
+        for source, times in () if traced else self.versions:
+            written: Any = source.tensor(arguments)
+            written._shared.version += times
 
 
 def reader(sources: list[Source]) -> Callable[..., list[Any]]:
@@ -170,9 +171,14 @@ def reader(sources: list[Source]) -> Callable[..., list[Any]]:
 
 
 class Place:
-    """A tensor that a run hands out: memory, layout, and what it requires."""
+    """A tensor that a run hands out: memory, layout, and what it requires.
 
-    __slots__ = ("described", "kind", "memory", "offset", "root", "view")
+    Attributes:
+        base: of what it is a view, where the run hands that out, too; it is made once.
+        version: how often its memory was written to.
+    """
+
+    __slots__ = ("base", "described", "kind", "memory", "offset", "root", "version", "view")
 
     def __init__(
         self, memory: Source, described: Any, offset: int, root: int | None, kind: type,
@@ -184,6 +190,8 @@ class Place:
         self.offset = offset
         self.root = root
         self.view = view
+        self.base: Place | None = None
+        self.version = 0
 
     def is_whole(self) -> bool:
         """Whether the tensor begins where memory does that a run makes."""
@@ -197,9 +205,11 @@ class Place:
 
     def tensor(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
         """The tensor; ``storages`` makes those over the same memory share it."""
-        result = self._made(made, arguments, storages)
-        if type(result) is not self.kind:
-            result.__class__ = self.kind
+        result = storages.get(id(self))
+        if result is None:
+            result = storages[id(self)] = self._made(made, arguments, storages)
+            if type(result) is not self.kind:
+                result.__class__ = self.kind
         return result
 
     def _made(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
@@ -216,9 +226,15 @@ class Place:
                 return as_strided(owner, **place, offset=start - owner._offset)
             flat = storage.buffer[start : start + extent]
             return make(flat, self.described, storage, start)
+        if self.base is not None:
+            base = self.base.tensor(made, arguments, storages)
+            place = {"shape": self.described.shape, "strides": self.described.strides}
+            return as_strided(base, **place, offset=self.offset - base._offset)
         flat = made[source.key] if source.kind == MADE else source.key.copy()
         key = id(made) if source.kind == CONSTANT else source.key
-        storage = storages.setdefault(key, Storage(flat, self.described.device))
+        storage = storages.setdefault(key, new_storage(flat, self.described.device))
+        if self.version and not storage.inference:
+            storage.version = self.version
         part = flat if not self.offset and extent == flat.size else (
             flat[self.offset : self.offset + extent]
         )

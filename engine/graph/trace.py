@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from .. import backward_pass, tape
 from ..aval import aval
 from ..core import GRAD, Op, state
-from ..tensor import Storage, Tensor, make
+from ..tensor import Storage, Tensor, make, new_storage
 from . import retyped
 from .ir import DRAW, Graph, Node, Value
 from .purity import is_own, own_code
@@ -123,7 +123,7 @@ class Trace:
 
     def _tensor(self, value: Value) -> Tensor:
         """A traced tensor with a storage of its own."""
-        storage = Storage(value, value.aval.device)
+        storage = new_storage(value, value.aval.device)
         self.kept.append(storage)
         self.storages[id(storage)] = Written(value, value.aval, None)
         return make(value, value.aval, storage)
@@ -312,6 +312,9 @@ class Trace:
 
     def memory_needed(self, storage: Storage) -> None:
         """Somebody asks for all that a storage holds."""
+
+    def looked_at(self, tensor: Tensor, what: str) -> None:
+        """Python code asks for a tensor's version, address, or place in its storage."""
 
     # --- random numbers -------------------------------------------------------------------------
 

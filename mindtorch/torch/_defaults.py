@@ -6,6 +6,7 @@ import threading
 from typing import Any
 
 from mindtorch.engine.device import Device, cpu
+from mindtorch.engine.graph.modes import readers
 
 
 class _Default(threading.local):
@@ -13,6 +14,7 @@ class _Default(threading.local):
 
 
 _default = _Default()
+readers.append(lambda: _default.device)
 
 
 def default_device() -> Device:

@@ -11,6 +11,7 @@ from mindtorch.engine.device import Device
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import note_looked_at
 
 from ._arguments import normalize_axis
 from ._types import Size, channels_last, channels_last_3d, contiguous_format, size_of, strided
@@ -83,10 +84,12 @@ class Description(EngineTensor):
 
     def storage_offset(self) -> int:
         """Where in the storage the first element is, in elements."""
+        note_looked_at(self, "storage_offset()")
         return self._offset
 
     def data_ptr(self) -> int:
         """The address of the first element."""
+        note_looked_at(self, "data_ptr()")
         if self.aval.device.type == "cuda":
             return int(cuda.kernels("memory").pointer(self.flat)) if self.aval.size else 0
         return int(self.flat.ctypes.data) if self.aval.size else 0
@@ -120,6 +123,7 @@ class Description(EngineTensor):
 
     def is_inference(self) -> bool:
         """Whether the memory was made in inference mode."""
+        note_looked_at(self, "is_inference()")
         return self._storage is not None and self._storage.inference
 
     def is_shared(self) -> bool:

@@ -10,7 +10,7 @@ from mindtorch.engine import autodiff, dtypes, inplace, tape, vmap
 from mindtorch.engine.core import state
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
-from mindtorch.engine.tensor import NEW_LEAF, Twin, alias, check_made_here, make
+from mindtorch.engine.tensor import NEW_LEAF, Twin, alias, check_made_here, make, note_looked_at
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 
@@ -62,10 +62,14 @@ class Gradients(EngineTensor):
     @property
     def grad_fn(self) -> Any:
         node = tape.node_of(self)
-        return None if type(node) is tape.AccumulateGrad else tape.shown(node)
+        if node is None or type(node) is tape.AccumulateGrad:
+            return None
+        note_looked_at(self, "grad_fn")
+        return tape.shown(node)
 
     @property
     def output_nr(self) -> int:
+        note_looked_at(self, "output_nr")
         return self._output_index
 
     @property
@@ -206,7 +210,9 @@ class Gradients(EngineTensor):
 
     @property
     def _base(self) -> Any:
+        note_looked_at(self, "base")
         return self._node.base if type(self._node) is tape.ViewHistory else None
 
     def _is_view(self) -> bool:
+        note_looked_at(self, "base")
         return type(self._node) is tape.ViewHistory

@@ -12,6 +12,8 @@ import os
 from collections.abc import Callable
 from typing import Any
 
+from mindtorch.engine.graph.modes import intercepting
+
 from ._function_switch import DisableTorchFunctionSubclass as Disabled
 from ._function_switch import _disabled_torch_function_impl
 from ._tensor import Tensor
@@ -21,7 +23,8 @@ from ._tensor_writing import Writing
 
 __all__ = ["TorchFunctionMode", "handler_of", "install"]
 
-modes: list[TorchFunctionMode] = []
+# compiled calls run op by op where there is one
+modes: list[TorchFunctionMode] = intercepting
 _installed = False
 _handlers: dict[type, Any] = {}
 _ASKED_FOR = (list, tuple)

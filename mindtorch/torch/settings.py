@@ -5,6 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from mindtorch.engine.graph.modes import readers
+
 # what numpy and scipy bring: LAPACK and Fourier transforms, no MKL; kernels run on our own threads
 has_lapack = has_spectral = True
 has_mkl = has_openmp = False
@@ -35,12 +37,20 @@ __all__ = [
     "use_deterministic_algorithms",
 ]
 
-_settings: dict[str, Any] = {
-    "deterministic": False,
-    "warn_only": False,
-    "matmul": "highest",
-    "warn_always": False,
-}
+class _Settings(dict[str, Any]):
+    """What was set; ``all`` has it at once, for compiled calls to compare."""
+
+    all: tuple[Any, ...] = ()
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        self.all = tuple(self.values())
+
+
+_settings = _Settings(
+    deterministic=False, warn_only=False, matmul="highest", warn_always=False, threads=None
+)
+readers.append(lambda: _settings.all)
 
 
 def get_num_threads() -> int:
@@ -59,6 +69,7 @@ def set_num_threads(count: int) -> None:
     from mindtorch.kernels.cpu import threads
 
     threads.set_num_threads(count)
+    _settings["threads"] = count
 
 
 def get_num_interop_threads() -> int:

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from mindtorch.engine import autodiff, tape
 from mindtorch.engine.core import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import alias, full_flat
+from mindtorch.engine.tensor import alias, full_flat, version_of
 from mindtorch.engine.vmap import innermost
 from mindtorch.torch._dual import current
 
@@ -130,7 +130,7 @@ class FunctionNode:
             raise RuntimeError(tape.TWICE)
         values = []
         for (x, index), version in zip(self.saved, self.versions, strict=True):
-            if x is not None and x._version != version:
+            if x is not None and version_of(x) != version:
                 raise tape._modified(x, version, self, 0)  # type: ignore[arg-type]
             if index is not None:
                 x = alias(x)

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 from mindtorch.engine import backward_pass, tape
 from mindtorch.engine.tape import Node as Node
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import version_of
 
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
@@ -100,11 +101,11 @@ def allow_mutation_on_saved_tensors() -> Iterator[None]:
     """
 
     def pack(tensor: Any) -> Any:
-        return tensor, tensor._version, tensor.detach().clone()
+        return tensor, version_of(tensor), tensor.detach().clone()
 
     def unpack(packed: Any) -> Any:
         tensor, version, copy = packed
-        return tensor if tensor._version == version else copy
+        return tensor if version_of(tensor) == version else copy
 
     with saved_tensors_hooks(pack, unpack):
         yield

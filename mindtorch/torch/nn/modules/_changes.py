@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from mindtorch.engine import dtypes, tape
 from mindtorch.engine.device import meta
+from mindtorch.engine.graph.guards import changes
 
 from ..._arguments import as_device
 from ..._tensor_conversion import parse_to
@@ -44,6 +45,7 @@ class ChangesMixin(TreeMixin):
         for name, value in self._buffers.items():
             if value is not None:
                 self._buffers[name] = function(value)
+                changes.count += 1
         return self
 
     def apply(self: T, fn: Callable[[Any], Any]) -> T:
