@@ -269,12 +269,16 @@ class Kernel(registry.CPUDispatcher):
 
     Args:
         function: the Python function.
-        options: those of ``numba.njit``.
+        options: those of ``numba.njit``, and ``noalias``: no array is written that another one
+            shares memory with, but for loops that read an element before they write it.
     """
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         # a wrapper for C callers, which there are none of, is a tenth of the time of compiling
-        super().__init__(function, targetoptions={**_SETTINGS, **options})
+        known = {name: value for name, value in options.items() if name != "noalias"}
+        super().__init__(function, targetoptions={**_SETTINGS, **known})
+        if "noalias" in options:
+            self._compiler._customize_flags = _without_aliases
         self._cache = _DiskCache(function, options)
         self._options = options
 
@@ -297,6 +301,11 @@ class Kernel(registry.CPUDispatcher):
 
     def get_overload(self, signature: Any) -> Any:
         return self.linked.get_overload(signature)
+
+
+def _without_aliases(flags: Any) -> Any:
+    flags.noalias = True
+    return flags
 
 
 _SETTINGS = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}

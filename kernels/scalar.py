@@ -92,6 +92,10 @@ def square(x: Number) -> Number:
     return x * x
 
 
+def cube(x: Number) -> Number:
+    return x * x * x
+
+
 def reciprocal(x: Number) -> Number:
     return 1 / x
 

@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from .. import dtypes
+from ..core import Op
 from ..dtypes import bool_, scalar_type_name
 from ..tensor import constant as c
 from .families import Elementwise, WholeDivision, refuse_bool, refuse_complex
@@ -71,7 +72,9 @@ def _power_base(g: Any, x: Any, y: Any) -> Any:
         exponent = y.flat[0].item()
         if exponent == 0:
             return multiply(g, c(0))
-        slope = multiply(power(x, c(exponent - 1)), c(exponent))
+        lower = op_of_power(x, exponent - 1)
+        slope = power(x, c(exponent - 1)) if lower is None else lower(x)
+        slope = multiply(slope, c(exponent))
         return multiply(g, _conj(slope))
     slope = multiply(y, power(x, subtract(y, c(1))))
     return multiply(g, _conj(where(equal(y, c(0)), c(0), slope)))
@@ -97,13 +100,44 @@ class _Square(Elementwise):
         return (dtypes.int64,) * 2 if kind is dtypes.bool_ else (kind, kind)
 
 
-# x * x under the name of a power, as ``x ** 2`` computes it
+def _power_of_number(name: str, exponent: float, scalar: str) -> Elementwise:
+    """``x ** exponent`` by products or roots, as PyTorch's loops compute it."""
+
+    def slope(g: Any, x: Any) -> Any:
+        lower = op_of_power(x, exponent - 1)
+        below = power(x, c(exponent - 1)) if lower is None else lower(x)
+        return multiply(g, _conj(multiply(below, c(exponent))))
+
+    return _Square(name, (slope,), scalar=scalar, grad_name="PowBackward0")
+
+
 power_two = _Square(
     "power_two",
     (lambda g, x: multiply(g, multiply(_conj(x), c(2))),),
     scalar="square",
     grad_name="PowBackward0",
 )
+power_three = _power_of_number("power_three", 3, "cube")
+_PRODUCTS: dict[float, Op] = {2: power_two, 3: power_three}
+_ROOTS: dict[float, Op] = {
+    0.5: _power_of_number("power_half", 0.5, "sqrt"),
+    -0.5: _power_of_number("power_minus_half", -0.5, "rsqrt"),
+    -1: _power_of_number("power_minus_one", -1, "reciprocal"),
+}
+
+
+def op_of_power(x: Any, exponent: Any) -> Op | None:
+    """The op that computes ``x ** exponent`` by products or roots, if there is one."""
+    kind = x.aval.dtype
+    if kind.category >= dtypes.FLOAT:
+        op = _PRODUCTS.get(exponent) or _ROOTS.get(exponent)
+        fits = op is power_two or not (
+            kind.is_complex or (op is power_three and kind is dtypes.bfloat16)
+        )
+        return op if fits and type(exponent) in (int, float) else None
+    return _PRODUCTS.get(exponent) if type(exponent) is int else None
+
+
 square = _Square(
     "square",
     (lambda g, x: multiply(g, multiply(_conj(x), c(2))),),

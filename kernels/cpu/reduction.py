@@ -24,6 +24,7 @@ from mindtorch.kernels.compile import bound, entry_point, from_source
 from mindtorch.kernels.typed_scalar import arithmetic_type
 
 from . import bits
+from .copies import ordered
 from .elementwise import Layouts, carrier, strided
 
 _LANES = 64
@@ -65,7 +66,7 @@ def plan(
         return bound(fold, run, a, r, b, count)
 
     def fold_copy(target: Any, source: Any) -> None:
-        fold(target, np.ascontiguousarray(strided(source, x)).reshape(-1))
+        fold(target, ordered(strided(source, x)).reshape(-1))
 
     return fold_copy
 
@@ -120,7 +121,7 @@ def _copying_plan(name: str, out: Any, x: Any, axis: tuple[int, ...]) -> Callabl
     run = _kernel(name, "rows", x.dtype, out.dtype)
 
     def fold(target: Any, source: Any) -> None:
-        moved = np.ascontiguousarray(strided(source, x).transpose(order)).reshape(-1)
+        moved = ordered(strided(source, x).transpose(order)).reshape(-1)
         run(target, moved, rows, count, 1, count)
 
     return fold

@@ -11,6 +11,7 @@ import numpy as np
 
 from mindtorch.kernels.compile import entry_point, kernel
 
+from .copies import ordered
 from .movement import dense, picture
 from .threads import parallel_for
 
@@ -151,7 +152,7 @@ def _apply(name: str, out: Any, x: Any, axis: int, reverse: bool) -> None:
     accumulator = {"float16": "float32", "bfloat16": "float32", "complex64": "complex128",
                    "float32": "float64"}.get(out.dtype.name, out.dtype.name)  # fmt: skip
     work = out.dtype.name if out.dtype == np.float32 else accumulator
-    target, source = np.empty(x.shape, work), np.ascontiguousarray(x.astype(work))
+    target, source = np.empty(x.shape, work), ordered(x.astype(work, copy=False))
     run = _running(name, work, accumulator, picture(x.shape, axis), reverse)
     run(target.reshape(-1), source.reshape(-1))
     out[...] = target

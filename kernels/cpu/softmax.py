@@ -16,6 +16,7 @@ import numpy as np
 from mindtorch.kernels.compile import entry_point, kernel
 
 from .bits import add_any_order, greater
+from .copies import ordered
 from .half import in_float32
 from .math import exp_falling, log32
 from .math_double import exp64, log64
@@ -281,7 +282,7 @@ def _apply(name: str, out: Any, ins: Any, axis: int) -> None:
     if out.size == 0:
         return
     outer, n, inner = picture(out.shape, axis)
-    flat = [np.ascontiguousarray(x, out.dtype).reshape(-1) for x in ins]
+    flat = [ordered(x, out.dtype).reshape(-1) for x in ins]
     _over_rows(name, out.dtype, outer, n, inner)(out.reshape(-1), *flat)
 
 

@@ -62,6 +62,32 @@ def _divided_by(self: Any, other: Any) -> Any:
     return _product(_reciprocal(self), other)
 
 
+_power = fast_binary(pointwise.power)
+
+
+def power_of_number(base: Any, exponent: Any) -> Any:
+    """``base ** exponent``: products and roots where PyTorch's loops compute these."""
+    op = pointwise.op_of_power(base, exponent)
+    if op is not None:
+        return op(base)
+    if type(exponent) is int and exponent < 0:
+        require_power(base, exponent)
+    return _power(base, constant(exponent))
+
+
+def _raise(self: Any, other: Any) -> Any:
+    """``self **= other``."""
+    if type(other) is int and other < 0:
+        require_power(self, other)
+    op = pointwise.op_of_power(self, other) if type(other) in NUMBERS else None
+    if op is not None:
+        return inplace.apply_in_place(op, self, self)
+    return _raise_any(self, other)
+
+
+_raise_any = _in_place_operator(pointwise.power)
+
+
 class Operators(EngineTensor):
     """Arithmetic and comparison."""
 
@@ -76,8 +102,8 @@ class Operators(EngineTensor):
     _power = _operator(pointwise.power)
 
     def __pow__(self, other: Any) -> Any:
-        if type(other) is int and other < 0:
-            require_power(self, other)
+        if type(other) in NUMBERS:
+            return power_of_number(self, other)
         return self._power(other)
 
     def __delitem__(self, item: Any) -> None:
@@ -94,7 +120,7 @@ class Operators(EngineTensor):
     __isub__ = _in_place_operator(pointwise.subtract)
     __imul__ = _in_place_operator(pointwise.multiply)
     __itruediv__ = _in_place_operator(pointwise.divide)
-    __ipow__ = _in_place_operator(pointwise.power)
+    __ipow__ = _raise
 
     def __neg__(self) -> Any:
         return pointwise.negative(self)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import autocast, dtypes, inplace
+from mindtorch.engine import dtypes, inplace
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
@@ -30,6 +30,7 @@ from .._registry import (
     write_result,
 )
 from .._signatures import as_method
+from .._tensor_operators import power_of_number
 from ._old_forms import old_factor
 
 _NUMBERS = (float, int, bool, complex)
@@ -281,31 +282,18 @@ def pow(input: Any, exponent: Any) -> Any:  # noqa: A001, A002
     """``input ** exponent``."""
     if not isinstance(input, EngineTensor):
         check_numbers("pow", "one", input, exponent)
-    if exponent.__class__ in _NUMBERS:
-        if _squares(input, exponent):
-            return ops.power_two(input)
-        root = exponent == 0.5 and input.aval.dtype.category == dtypes.FLOAT
-        if root and not autocast.state.cuda.enabled:  # which casts powers, and no roots
-            return ops.sqrt(input)
-        if isinstance(exponent, int) and exponent < 0:
-            require_power(input, exponent)
+    elif exponent.__class__ in _NUMBERS:
+        return power_of_number(input, exponent)
     return ops.power(operand(input, "pow", "input"), operand(exponent, "pow", "exponent"))
-
-
-def _squares(base: Any, exponent: Any) -> bool:
-    """Whether the exponent is 2 and does not change the type of the result."""
-    kind = exponent.__class__
-    return exponent == 2 and (
-        kind is int or (kind is float and base.aval.dtype.category >= dtypes.FLOAT)
-    )
 
 
 def _pow_(self: Any, exponent: Any) -> Any:
     """``self **= exponent``."""
     if isinstance(exponent, int) and exponent < 0:
         require_power(self, exponent)
-    if exponent.__class__ in _NUMBERS and _squares(self, exponent):
-        return inplace.apply_in_place(ops.power_two, self, self)
+    op = ops.op_of_power(self, exponent) if exponent.__class__ in _NUMBERS else None
+    if op is not None:
+        return inplace.apply_in_place(op, self, self)
     return inplace.apply_in_place(ops.power, self, self, operand(exponent, "pow_", "exponent"))
 
 
