@@ -313,8 +313,9 @@ anomaly = Anomaly()
 
 
 class AccumulateGrad:
-    """The end of a path: adds to the ``grad`` of a leaf."""
+    """The end of a path: adds to the ``grad`` of a leaf. ``watched``: whether any had hooks yet."""
 
+    watched = False
     __slots__ = ("__weakref__", "hooks", "metadata", "variable_reference")
     edges: tuple[Any, ...] = ()
     sequence = 0
@@ -548,6 +549,8 @@ def add_hook(node: Any, place: Any, hook: Callable[..., Any]) -> HookHandle:
     """Register ``hook`` on a node: "pre" and "post", or the index of a result."""
     if node.hooks is None:
         node.hooks = {}
+    if type(node) is AccumulateGrad:
+        AccumulateGrad.watched = True
     hooks = node.hooks.setdefault(place, {})
     handle = HookHandle(hooks)
     hooks[handle.id] = hook
