@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import heapq
+import itertools
+import math
 import sys
 import warnings
 from collections.abc import Callable, Sequence
@@ -57,6 +59,8 @@ def _reaching(roots: list[Any], targets: set[int]) -> set[int]:
     return reaching
 
 
+# Among leaves that are ready, the first is the first.
+_turns = itertools.count()
 # The passes under way, the innermost last.
 running: list[Pass] = []
 
@@ -82,6 +86,7 @@ class Pass:
         self.pending: dict[int, list[Any]] = {}
         self.heap: list[Any] = []
         self.reaching: set[int] | None = None
+        self.uses: dict[int, int] = {}
         self.callbacks: list[Callable[[], None]] = []
 
     def run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
@@ -97,11 +102,15 @@ class Pass:
     def _run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
         if self.targets is not None:
             self.reaching = _reaching([r[0] for r in roots], {n for n, _ in self.targets})
+        if AccumulateGrad.watched:
+            self.uses = _uses_of_watched_leaves([r[0] for r in roots])
         for node, index, gradient in roots:
             self._send(node, index, gradient)
         while self.heap:
             _, _, node = heapq.heappop(self.heap)
-            gradients = self.pending.pop(id(node))
+            gradients = self.pending.pop(id(node), None)
+            if gradients is None:  # a watched leaf that has had its turn
+                continue
             if node.hooks is not None:
                 _run_result_hooks(node, gradients)
             if type(node) is AccumulateGrad:
@@ -134,6 +143,7 @@ class Pass:
             for e in node.edges
         ]
         if not any(needed) or all(g is None for g in gradients):
+            self._used(node)
             return
         results = node.apply(gradients, needed)
         if anomaly.enabled and anomaly.check_nan:
@@ -158,6 +168,22 @@ class Pass:
                 if gradient.aval.shape != target.shape or gradient.aval.dtype is not target.dtype:
                     gradient = fit(gradient, target)
             self._send(edge[0], edge[1], gradient)
+        self._used(node)
+
+    def _used(self, node: Any) -> None:
+        """Nothing more comes from ``node``: watched leaves that have all of their gradient are
+        next, so that their hooks run in torch's order, where a bias comes before linear's weight.
+        """
+        if not self.uses:
+            return
+        linear = getattr(getattr(node, "op", None), "name", "") == "linear"
+        for edge in reversed(node.edges) if linear else node.edges:
+            leaf = edge and edge[0]
+            if id(leaf) not in self.uses:
+                continue
+            self.uses[id(leaf)] -= 1
+            if not self.uses[id(leaf)] and id(leaf) in self.pending:
+                heapq.heappush(self.heap, (-math.inf, next(_turns), leaf))
 
     def _leaf(self, node: AccumulateGrad, gradients: list[Any]) -> None:
         gradient = gradients.pop()
@@ -178,6 +204,25 @@ class Pass:
         if node.hooks is not None and "post" in node.hooks:
             for hook in list(node.hooks["post"].values()):
                 hook((), (gradient,))
+
+
+def _uses_of_watched_leaves(roots: list[Any]) -> dict[int, int]:
+    """How many edges lead to each leaf with hooks, by its node's ``id``."""
+    found: dict[int, int] = {}
+    known = {id(node) for node in roots}
+    nodes = list(roots)
+    while nodes:
+        for edge in nodes.pop().edges:
+            node = edge and edge[0]
+            if node is None:
+                continue
+            if type(node) is AccumulateGrad:
+                if node.hooks:
+                    found[id(node)] = found.get(id(node), 0) + 1
+            elif id(node) not in known:
+                known.add(id(node))
+                nodes.append(node)
+    return found
 
 
 def _tell_the_caller(node: Any) -> None:

@@ -231,8 +231,8 @@ def _modified(tensor: Tensor, version: int, node: Node | None, index: int) -> Ru
             made_by = f", which is output {tensor._output_index} of {short_name(source)},"
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [{kind} {list(tensor.aval.shape)}]{made_by} is at version {version_of(tensor)}; "
-        f"expected version {version} instead. Hint: enable anomaly detection to find the "
+        f"operation: [{kind} {list(tensor.aval.shape)}]{made_by} is at version "
+        f"{version_of(tensor)}; expected version {version} instead. Hint: enable anomaly detection to find the "
         "operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
@@ -313,8 +313,9 @@ anomaly = Anomaly()
 
 
 class AccumulateGrad:
-    """The end of a path: adds to the ``grad`` of a leaf."""
+    """The end of a path: adds to the ``grad`` of a leaf. ``watched``: whether any had hooks yet."""
 
+    watched = False
     __slots__ = ("__weakref__", "hooks", "metadata", "variable_reference")
     edges: tuple[Any, ...] = ()
     sequence = 0
@@ -548,6 +549,8 @@ def add_hook(node: Any, place: Any, hook: Callable[..., Any]) -> HookHandle:
     """Register ``hook`` on a node: "pre" and "post", or the index of a result."""
     if node.hooks is None:
         node.hooks = {}
+    if type(node) is AccumulateGrad:
+        AccumulateGrad.watched = True
     hooks = node.hooks.setdefault(place, {})
     handle = HookHandle(hooks)
     hooks[handle.id] = hook

@@ -18,7 +18,12 @@ from mindtorch.module_hooker import torch_disable, torch_pop
 
 from . import amp_report, certify, compare, completion, environment, gradient_check
 from .scan import command as scan
-from .script import ScriptNotFoundError, execute, report_failure
+from .script import (
+    ScriptNotFoundError,
+    execute,
+    report_failure,
+    switch_in_spawned_processes,
+)  # fmt: skip
 
 __all__ = ["main"]
 
@@ -124,6 +129,7 @@ def torchrun(arguments: list[str]) -> int:
 def run_script(options: argparse.Namespace) -> int:
     """Run the script as `python script.py` would, but that `import torch` gives mindtorch."""
     torch_disable()
+    switch_in_spawned_processes()
     if options.graph:
         os.environ["MINDTORCH_GRAPH"] = "1"
     try:

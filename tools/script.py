@@ -2,6 +2,7 @@
 
 import ctypes
 import functools
+import multiprocessing.spawn
 import runpy
 import signal
 import sys
@@ -10,7 +11,10 @@ from pathlib import Path
 from types import ModuleType, TracebackType
 from typing import Any
 
-__all__ = ["ScriptNotFoundError", "end_with_parent", "execute", "report_failure", "run_op_by_op"]
+__all__ = [
+    "ScriptNotFoundError", "end_with_parent", "execute", "report_failure", "run_op_by_op",
+    "switch_in_spawned_processes",
+]  # fmt: skip
 
 
 class ScriptNotFoundError(Exception):
@@ -50,6 +54,23 @@ def execute(path: str | Path, arguments: Sequence[str], folder: str | Path | Non
     sys.argv = [str(path), *arguments]
     _put_first(str(path.resolve().parent))
     exec(compile(source, str(path), "exec", dont_inherit=True), main.__dict__)
+
+
+def switch_in_spawned_processes() -> None:
+    """Processes that multiprocessing starts anew have mindtorch in torch's place before they import
+    the script, as they would have if the script's first line said so."""
+    enable = f"{__package__}.mstorch_enable"
+    command_of = multiprocessing.spawn.get_command_line
+
+    @functools.wraps(command_of)
+    def get_command_line(**handles: Any) -> list[str]:
+        command = command_of(**handles)
+        at = command.index("-c") + 1
+        command[at] = f"import {enable}; {command[at]}"
+        return command
+
+    multiprocessing.spawn.get_command_line = get_command_line
+    multiprocessing.set_forkserver_preload([enable, "__main__"])
 
 
 def end_with_parent() -> None:

@@ -84,7 +84,8 @@ class Segment:
             self._helpers.leave()
             raise
 
-        self.versions: list[tuple[Source, int]] = []  # of tensors, and how often they are written to
+        # of tensors, and how often they are written to
+        self.versions: list[tuple[Source, int]] = []
         self._again: list[Again | None] = []
         self._places: list[tuple[Source, Place | None]] = gradients
         self._read: Callable[..., list[Any]] | None = None

@@ -29,7 +29,8 @@ def torch_name(value: Any) -> str | None:
         holder: Any = torch
         for part in filter(None, space.split(".")):
             holder = getattr(holder, part)
-        if getattr(holder, name, None) is value:
+        found = getattr(holder, name, None)
+        if found is value or getattr(found, "__wrapped__", None) is value:
             return ".".join(filter(None, ("torch", space, name)))
     if module.startswith("mindtorch.torch"):
         return f"{module.removeprefix('mindtorch.')}.{getattr(value, '__qualname__', name)}"

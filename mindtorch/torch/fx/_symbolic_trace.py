@@ -10,6 +10,7 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mindtorch.torch import _torch_function
 from mindtorch.torch._tensor import Tensor
 from mindtorch.torch.nn.modules.container import Sequential
 from mindtorch.torch.nn.modules.module import Module
@@ -18,7 +19,7 @@ from mindtorch.torch.nn.parameter import Parameter
 from ._patching import Patcher, patch_torch, recorded
 from .graph import Graph
 from .graph_module import GraphModule
-from .proxy import Proxy, TracerBase
+from .proxy import Attribute, Proxy, TracerBase
 
 __all__ = ["Tracer", "is_fx_symbolic_tracing", "is_fx_tracing", "symbolic_trace", "wrap"]
 
@@ -204,6 +205,8 @@ class Tracer(TracerBase):
             TraceError: the function branches on a value, loops over one or asks for its length.
             NotImplementedError: a value no node can hold, or concrete tensors and containers.
         """
+        # targets are then the functions that a Transformer's proxies are given to
+        _torch_function.answer_for(Proxy, Attribute)
         is_module = isinstance(root, Module)
         self.root = root if is_module else Module()
         fn = root.forward if is_module else root

@@ -10,7 +10,7 @@ from mindtorch.torch.nn.modules.module import Module
 from .graph import Graph
 from .graph_module import GraphModule
 from .node import Node, map_arg
-from .proxy import Proxy, TracerBase
+from .proxy import GraphAppendingTracer, Proxy
 
 __all__ = ["Interpreter", "Transformer"]
 
@@ -123,10 +123,7 @@ class Interpreter:
         return args[0]
 
 
-class _TransformTracer(TracerBase):
-    def __init__(self, graph: Graph) -> None:
-        self.graph = graph
-
+class _TransformTracer(GraphAppendingTracer):
     def create_arg(self, a: Any) -> Any:
         return a.node if isinstance(a, Proxy) else super().create_arg(a)
 
@@ -141,7 +138,7 @@ class Transformer(Interpreter):
     def __init__(self, module: GraphModule) -> None:
         super().__init__(module)
         self.new_graph = Graph()
-        self.tracer: TracerBase = _TransformTracer(self.new_graph)
+        self.tracer = _TransformTracer(self.new_graph)
 
     def _node(self, kind: str, target: Any, args: Any, kwargs: Any) -> Any:
         return self.tracer.create_proxy(kind, target, args, kwargs)

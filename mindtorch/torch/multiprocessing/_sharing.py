@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.aval import aval
-from mindtorch.engine.tensor import Storage, make, typed_buffer
+from mindtorch.engine.tensor import Storage, capturing, make, typed_buffer
 from mindtorch.torch._tensor import Tensor
 from mindtorch.torch.nn.parameter import Parameter
 
@@ -29,8 +29,9 @@ def share_memory(tensor: Any) -> Any:
     The tensor keeps its identity. Views made of it earlier stay with the old memory.
     """
     storage = tensor._shared.memory
-    if storage in _descriptors or not storage.buffer.nbytes:
+    if storage in _descriptors or not tensor.aval.size:
         return tensor
+    _settle(tensor)
     old = storage.buffer
     descriptor = os.memfd_create("mindtorch")
     os.ftruncate(descriptor, old.nbytes)
@@ -41,6 +42,14 @@ def share_memory(tensor: Any) -> Any:
     tensor.flat = typed_buffer(storage, tensor.aval.dtype)[offset : offset + size]
     storage.version += 1
     return tensor
+
+
+def _settle(tensor: Any) -> None:
+    """Have the elements in memory, if compiled code has yet to compute or write them."""
+    capture = capturing()
+    if capture is not None:
+        capture.data_needed(tensor)
+        capture.memory_needed(tensor._shared.memory)
 
 
 def _map(storage: Storage, descriptor: int, nbytes: int, dtype: Any) -> Any:
@@ -62,6 +71,7 @@ def _reduce(tensor: Any) -> Any:
             "does not support crossing process boundaries.  If you just want to transfer the "
             "data, call detach() on the tensor before serializing (e.g., putting it on the queue)."
         )
+    _settle(tensor)
     described = tensor.aval
     buffer = tensor._shared.buffer
     layout = (described.shape, described.strides, described.dtype, tensor._offset)

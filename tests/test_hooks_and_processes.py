@@ -1,0 +1,94 @@
+"""What scripts see of the order of gradients, of processes they start, and of changed fx graphs."""
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from mindtorch import torch as ours
+
+
+def order_of_hooks(torch: Any) -> list[str]:
+    """The hooks of all leaves in the order in which two backward passes call them."""
+    nn = torch.nn
+    model = nn.ModuleDict({
+        "conv": nn.Conv2d(1, 2, 3), "norm": nn.BatchNorm2d(2), "first": nn.Linear(8, 4),
+        "scale": nn.LayerNorm(4), "twice": nn.Linear(4, 4), "unused": nn.Linear(1, 1),
+        "words": nn.Embedding(5, 4),
+    })  # fmt: skip
+    seen: list[str] = []
+    for name, p in model.named_parameters():
+        p.register_hook(lambda g, name=name: seen.append(name))
+        p.register_post_accumulate_grad_hook(lambda p, name=name: seen.append(f"{name} done"))
+    for _ in range(2):
+        x = model["norm"](model["conv"](torch.randn(2, 1, 4, 4))).flatten(1)
+        x = model["twice"](model["twice"](model["scale"](model["first"](x)))).detach_()
+        y = model["twice"](model["scale"](model["first"](torch.randn(2, 8))))
+        image = model["norm"](model["conv"](torch.randn(2, 1, 4, 4))).sum()
+        (x * y * model["words"](torch.tensor([1, 2]))).sum().add(image).backward()
+    return seen
+
+
+def test_hooks_of_leaves_run_as_soon_as_torchs_do() -> None:
+    """Each when its gradient is complete: not at the end, and a bias before linear's weight."""
+    torch = pytest.importorskip("torch")
+    assert order_of_hooks(ours) == order_of_hooks(torch)
+
+
+def test_a_transformer_may_call_functions_on_proxies() -> None:
+    """The idiom of fx's documentation: sigmoid(x).neg() becomes neg(x).sigmoid()."""
+
+    class Swap(ours.fx.Transformer):
+        def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+            if target == ours.sigmoid:
+                return ours.neg(*args, **kwargs)
+            return super().call_function(target, args, kwargs)
+
+        def call_method(self, target: Any, args: Any, kwargs: Any) -> Any:
+            if target == "neg":
+                return args[0].sigmoid()
+            return super().call_method(target, args, kwargs)
+
+    swapped = Swap(ours.fx.symbolic_trace(lambda x: ours.sigmoid(x).neg())).transform()
+    x = ours.randn(3)
+    assert ours.equal(swapped(x), (-x).sigmoid()) and "torch.neg(x)" in swapped.code
+
+
+SCRIPT = """
+import torch
+import torch.multiprocessing as mp
+
+def add(model):
+    with torch.no_grad():
+        model.weight += 1
+    print(torch.nn.Linear.__module__, flush=True)
+
+if __name__ == "__main__":
+    model = torch.nn.Linear(2, 2)
+    before = model.weight.detach().clone()
+    model.share_memory()
+    child = mp.get_context("spawn").Process(target=add, args=(model,))
+    child.start()
+    child.join()
+    print(child.exitcode, (model.weight - before).tolist() == [[1.0, 1.0]] * 2)
+    x = torch.zeros(1, requires_grad=True)
+    with torch.autograd.set_detect_anomaly(True):
+        try:
+            (x.sqrt() * 0).sum().backward()
+        except RuntimeError as error:
+            print(error)
+"""
+
+
+def test_spawned_processes_of_a_compiled_script_share_its_memory(tmp_path: Path) -> None:
+    """They have the same torch, the parameters' present values, and write where all see it."""
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT)
+    command = [sys.executable, "-m", "mindtorch", "run", "--graph", str(script)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.stdout.splitlines() == [
+        "mindtorch.torch.nn.modules.linear", "0 True",
+        "Function 'SqrtBackward0' returned nan values in its 0th output.",
+    ], done.stderr  # fmt: skip
