@@ -22,8 +22,9 @@ def unsupported_attr(value: Any) -> Any:
 
 def pynative_mode_condition() -> bool:
     """Whether MindSpore's mode is PYNATIVE_MODE, in which every op runs when it is called."""
-    from .mindspore import context
+    import importlib
 
+    context = importlib.import_module(f"{__name__}.mindspore.context")
     return bool(context.get_context("mode") == context.PYNATIVE_MODE)
 
 
