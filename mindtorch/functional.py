@@ -190,14 +190,44 @@ def _positions_of(grad_position: Any, weights: Any) -> tuple[int, ...]:
         if weights is None:
             raise ValueError("`grad_position` and `weight` can not be None at the same time.")
         return ()
-    given = grad_position if isinstance(grad_position, tuple) else (grad_position,)
+    several = isinstance(grad_position, tuple)
+    given = grad_position if several else (grad_position,)
     if any(not isinstance(p, int) or isinstance(p, bool) for p in given):
-        raise TypeError("For 'F.grad', the 'grad_position' must be int or tuple.")
+        wrong = "element in 'grad_position' must be int" if several else (
+            "'grad_position' must be int or tuple"
+        )
+        raise TypeError(f"For 'F.grad', the {wrong}.")
+    if not given:
+        raise RuntimeError("grad_position should not be empty when grad by position!")
     if any(p < 0 for p in given):
         raise ValueError("grad_position must be >= 0.")
     if len(set(given)) != len(given):
-        raise ValueError("There are duplicate elements in grad_position.")
+        raise ValueError("There are duplicate positions in `grad_position`, please check it")
     return given
+
+
+def _listed(weights: Any) -> list[Any]:
+    """The weights one by one: a tensor, or a sequence or generator of tensors."""
+    if isinstance(weights, Tensor):
+        return [weights]
+    if weights is None:
+        return []
+    several = hasattr(weights, "__iter__") and not isinstance(weights, (str, dict, set))
+    listed = list(weights) if several else [None]
+    if any(not isinstance(w, Tensor) for w in listed):
+        raise TypeError(
+            "The weights you provided is expected to be a tensor, or a list or tuple of tensors, "
+            f"but got {weights!r}"
+        )
+    return listed
+
+
+def _check_flags(fn: Any, **flags: Any) -> None:
+    if not callable(fn):
+        raise TypeError(f"The fn should be callable, but got {type(fn).__name__}")
+    for name, value in flags.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"the {name!r} should be bool, but got {type(value).__name__}")
 
 
 def _split(result: Any, has_aux: bool) -> tuple[Sequence[Any], tuple[Any, ...]]:
@@ -264,12 +294,14 @@ def value_and_grad(
     Raises:
         ValueError: nothing to differentiate by; a negative or repeated position; a single output
             with ``has_aux``.
-        TypeError: ``grad_position`` is neither int nor tuple of ints.
-        RuntimeError: a position beyond the arguments.
+        TypeError: ``grad_position`` is neither int nor tuple of ints; ``weights`` that are no
+            tensors; a flag that is no bool.
+        RuntimeError: a position beyond the arguments, or an empty tuple of them.
     """
+    _check_flags(fn, has_aux=has_aux, return_ids=return_ids, sens_param=sens_param)
     positions = _positions_of(grad_position, weights)
     single = isinstance(weights, Tensor)
-    listed: list[Any] = [weights] if single else list(weights or ())
+    listed = _listed(weights)
 
     @functools.wraps(fn, updated=())
     def evaluate(*args: Any, **kwargs: Any) -> Any:
@@ -359,7 +391,7 @@ def vjp(
             ``pull`` then returns ``(of the inputs, of the weights)``.
     """
     single = isinstance(weights, Tensor)
-    listed: list[Any] = [weights] if single else list(weights or ())
+    listed = _listed(weights)
     run = Linearised(fn, inputs, {}, range(len(inputs)), listed)
     outputs, aux = _split(run.result, has_aux)
 

@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING, Any
 from .layer_info import debug_layer_info
 
 if TYPE_CHECKING:
+    from .conversion import convert_to_ms_tensor
+    from .pth2ckpt import pth2ckpt
     from .watch_callback import WatchCallback
     from .watching import watch
 
-__all__ = ["WatchCallback", "debug_layer_info", "watch"]
+__all__ = ["WatchCallback", "convert_to_ms_tensor", "debug_layer_info", "pth2ckpt", "watch"]
 
 
 def __getattr__(name: str) -> Any:
@@ -24,4 +26,12 @@ def __getattr__(name: str) -> Any:
         from .watch_callback import WatchCallback
 
         return WatchCallback
+    if name == "convert_to_ms_tensor":
+        from .conversion import convert_to_ms_tensor
+
+        return convert_to_ms_tensor
+    if name == "pth2ckpt":
+        import importlib
+
+        return importlib.import_module(f"{__name__}.pth2ckpt")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

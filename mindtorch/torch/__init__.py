@@ -34,6 +34,7 @@ from ._constants import nan as nan
 from ._constants import newaxis as newaxis
 from ._constants import pi as pi
 from ._defaults import set_default_device as set_default_device
+from ._log import first_level as _first_level
 from ._random import Generator as Generator
 from ._random import default_generator as default_generator
 from ._random import fork_rng as fork_rng
@@ -155,6 +156,7 @@ _LAZY_NAMES |= dict.fromkeys((
 ), "_checks")  # fmt: skip
 _LAZY_NAMES["TensorType"] = "_C"
 _LAZY_NAMES |= dict.fromkeys(("cast_to_adapter_tensor", "cast_to_ms_tensor"), "_adapter")
+_LAZY_NAMES |= dict.fromkeys(("critical", "debug", "error", "info", "warning"), "_log")
 _LAZY_NAMES |= dict.fromkeys((
     "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
     "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
@@ -223,4 +225,5 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
 
 
+_first_level()  # refuses a level of messages that there is not
 _always.begin_if_asked()

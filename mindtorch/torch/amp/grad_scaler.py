@@ -100,6 +100,13 @@ class GradScaler:
         self._scale = full((), self._init_scale, dtype=dtypes.float32, device=device)
         self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=device)
 
+    def _begin_with(self, grads: Any) -> None:
+        """Gradients that are given may come before any loss was scaled here."""
+        if self._scale is None and grads is not None and _are_gradients(grads):
+            first = next(iter(_gradients(grads)), None)
+            if first is not None:
+                self._lazy_init_scale_growth_tracker(first.aval.device)
+
     def scale(self, outputs: Any) -> Any:
         """``outputs``, a tensor or an iterable of tensors, times the scale."""
         if not self._enabled:
@@ -174,6 +181,7 @@ class GradScaler:
         """
         if not self._enabled:
             return
+        self._begin_with(grads)
         self._check_scale("unscale_")
         state = self._state_of(optimizer)
         if state["stage"] is OptState.UNSCALED:
@@ -200,6 +208,7 @@ class GradScaler:
             return optimizer.step(*args, **kwargs)
         if "closure" in kwargs:
             raise RuntimeError("Closure use is not currently supported if GradScaler is enabled.")
+        self._begin_with(args[0] if args else None)
         self._check_scale("step")
         state = self._state_of(optimizer)
         if state["stage"] is OptState.STEPPED:

@@ -18,6 +18,7 @@ from . import profiler as profiler
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
 from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .grad_mode import is_grad_enabled as is_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import subprocess
 import sys
 import threading
 import time
@@ -108,9 +109,39 @@ def end_soon(mesh: Mesh, why: str) -> None:
         write_report(text)
         sys.stderr.write(_prefixed(mesh.rank, text))
         sys.stderr.flush()
+        end_in_order()
         os._exit(1)
 
     threading.Thread(target=end, name="end of the job", daemon=True).start()
+
+
+# Reads until the other end is closed: a process that is killed has written nothing before.
+_WATCHER = "import os, sys; sys.stdin.buffer.read() or os.write(2, sys.argv[1].encode())"
+_watched: list[int] = []
+
+
+def watch_own_end(rank: int) -> None:
+    """Have it told that this process was killed: mpiexec then kills the others before they can.
+
+    The one who tells is a small process in a session of its own, which mpiexec leaves alone.
+    """
+    if _watched:
+        return
+    reading, writing = os.pipe()
+    text = f"[rank{rank}]: rank {rank} (process {os.getpid()}) was killed\n"
+    subprocess.Popen(
+        [sys.executable, "-I", "-S", "-c", _WATCHER, text], stdin=reading,
+        stdout=subprocess.DEVNULL, start_new_session=True,
+    )  # fmt: skip
+    os.close(reading)
+    _watched.append(writing)
+
+
+def end_in_order() -> None:
+    """This process ends without having been killed."""
+    for end in _watched:
+        with contextlib.suppress(OSError):
+            os.write(end, b".")
 
 
 def announce(mesh: Mesh | None, text: str) -> None:

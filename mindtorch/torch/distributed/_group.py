@@ -42,6 +42,7 @@ class ProcessGroup:
         self.own = ranks.index(mesh.rank)
         self._executor: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
+        self._failure: RuntimeError | None = None
 
     def rank(self) -> int:
         """This process's number within the group."""
@@ -59,7 +60,17 @@ class ProcessGroup:
         with self._lock:
             if self._executor is None:
                 self._executor = ThreadPoolExecutor(1, thread_name_prefix=self.group_name)
-        return self._executor.submit(function)
+        return self._executor.submit(self._in_turn, function)
+
+    def _in_turn(self, function: Callable[[], Any]) -> Any:
+        """After an operation that failed none is begun: each would wait for its own timeout."""
+        if self._failure is not None:
+            raise self._failure
+        try:
+            return function()
+        except RuntimeError as error:
+            self._failure = error
+            raise
 
     def pending(self) -> bool:
         """Whether anything was ever started in the background."""

@@ -212,8 +212,7 @@ def init_process_group(
         )
     if store is not None and init_method is not None:
         raise AssertionError("Cannot specify both init_method and store.")
-    if pg_options is not None or device_id is not None:
-        raise NotImplementedError("pg_options and device_id are not available in mindtorch")
+    _refuse(pg_options=pg_options, device_id=device_id)
     name = _check_backend("gloo" if backend is None else backend)
     limit = default_pg_timeout if timeout is None else timeout
     if store is None:
@@ -232,9 +231,19 @@ def init_process_group(
     ranks = list(range(world_size))
     GroupMember.WORLD = _make_group(0, ranks, group_name or "default", name, limit)
     _world.hook = sys.excepthook = _failure.ExceptHook(_world.mesh)
+    if _mpi.launched() is not None:
+        _failure.watch_own_end(rank)
     _leave_at_exit()
     # nobody needs the store from here on, so its keeper may leave when it likes
     GroupMember.WORLD.barrier()
+
+
+def _refuse(**given: Any) -> None:
+    """Arguments that have no meaning here are refused, not passed over."""
+    for name, value in given.items():
+        if value is not None:
+            raise NotImplementedError(f"{name} is not available in mindtorch: all processes of "
+                                      "the job make a group, and it has one device")
 
 
 def _make_group(
@@ -278,6 +287,7 @@ def _leave() -> None:
     mesh = _world.mesh or _world.last_mesh
     if mesh is None or mesh.process != os.getpid():
         return
+    _failure.end_in_order()
     mesh.close()
     if _mpi.must_finish() and mesh.wait_until_left():
         _mpi.finish()
@@ -392,9 +402,15 @@ def new_group(
     Args:
         ranks: global numbers; None for all.
         timeout: how long its operations wait; as long as the default group's when None.
-        use_local_synchronization: of no effect.
+        group_desc: a name for error messages.
         sort_ranks: number the group's processes by their rank among all.
+
+    Raises:
+        NotImplementedError: ``pg_options``, ``device_id`` or ``use_local_synchronization`` given.
+        ValueError: a rank that there is not.
     """
+    _refuse(pg_options=pg_options, device_id=device_id)
+    _refuse(use_local_synchronization=use_local_synchronization or None)
     world = _group(None)
     size = world.size()
     chosen = list(range(size)) if ranks is None else list(ranks)

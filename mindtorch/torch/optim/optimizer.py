@@ -390,10 +390,15 @@ def _named_step(optimizer: Optimizer) -> Any:
 @contextlib.contextmanager
 def _own_gradients(optimizer: Optimizer, step: Any, args: Any, kwargs: Any) -> Any:
     """Gradients given to a ``step`` that has no argument for them (a user's, as torch has it)
-    stand in the parameters' ``grad`` during the step."""
+    stand in the parameters' ``grad`` during the step. Where a closure is the first argument,
+    gradients in its place are given by name."""
     given = args[0] if args else kwargs.get("grads")
-    if not isinstance(given, (tuple, list, EngineTensor)) or _takes_gradients(step):
+    if not isinstance(given, (tuple, list, EngineTensor)):
         yield args, kwargs
+        return
+    if _takes_gradients(step):
+        closure_first = bool(args) and _argument_names(step)[:1] == ["closure"]
+        yield (args[1:], {**kwargs, "grads": given}) if closure_first else (args, kwargs)
         return
     grads = [given] if isinstance(given, EngineTensor) else list(given)
     parameters = optimizer.parameters
@@ -410,9 +415,13 @@ def _own_gradients(optimizer: Optimizer, step: Any, args: Any, kwargs: Any) -> A
 
 
 @functools.cache
+def _argument_names(step: Any) -> list[str]:
+    return list(inspect.signature(step).parameters)[1:]
+
+
 def _takes_gradients(step: Any) -> bool:
     """Whether a step has an argument for gradients: "grads", or a first one not for a closure."""
-    names = list(inspect.signature(step).parameters)[1:]
+    names = _argument_names(step)
     gradients = ("grads", "gradients")
     return any(n in names for n in gradients) or bool(names and names[0] != "closure")
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ._parameterwise import ParameterwiseOptimizer, check_not_negative, check_rate, gather, options
-from .optimizer import to_scalar
+from .optimizer import required, to_scalar
 
 
 class SGD(ParameterwiseOptimizer):
@@ -28,7 +28,9 @@ class SGD(ParameterwiseOptimizer):
         differentiable: bool = False,
         fused: bool | None = None,
     ) -> None:
-        check_rate(lr)
+        lr = required if lr is None else lr  # every group has its own then, as MindTorch allows
+        if lr is not required:
+            check_rate(lr)
         check_not_negative("momentum value", momentum)
         check_not_negative("weight_decay value", weight_decay)
         if nesterov and (momentum <= 0 or dampening != 0):

@@ -20,7 +20,8 @@ class Team:
     """
 
     def __init__(self, context: Any, count: int, facts: dict[str, Any]) -> None:
-        self.context = context or multiprocessing.get_context()
+        fork = os.environ.get("ENABLE_FORK_UTILS") != "0"  # MindTorch's switch
+        self.context = context or multiprocessing.get_context(None if fork else "spawn")
         self.owner = os.getpid()
         self.closed = False
         self.results = Results(ctx=self.context)
