@@ -232,8 +232,8 @@ def _modified(tensor: Tensor, version: int, node: Node | None, index: int) -> Ru
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{kind} {list(tensor.aval.shape)}]{made_by} is at version "
-        f"{version_of(tensor)}; expected version {version} instead. Hint: enable anomaly detection to find the "
-        "operation that failed to compute its gradient, with "
+        f"{version_of(tensor)}; expected version {version} instead. Hint: enable anomaly "
+        "detection to find the operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 

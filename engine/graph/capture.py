@@ -463,9 +463,9 @@ class Capture(Trace):
         storage = tensor._shared.memory
         key = id(storage)
         if key in self.argument_of:
-            place = self.argument_of[key]
-            memory = Source(ARGUMENT, place, False, None)
-            offset = tensor._offset - self.arguments[place]._offset
+            at = self.argument_of[key]
+            memory = Source(ARGUMENT, at, False, None)
+            offset = tensor._offset - self.arguments[at]._offset
             return Place(memory, tensor.aval, offset, None, type(tensor), self.is_view(tensor))
         if key in self.makes or (key in self.storages and isinstance(storage.buffer, Value)):
             memory = Source(MADE, key, True, None)
