@@ -79,7 +79,8 @@ class Segment:
         except Unsupported as error:
             self.program = OpByOp(graph, inputs, results, constants, str(error))
 
-        self.versions: list[tuple[Source, int]] = []  # of tensors, and how often they are written to
+        # tensors, and how often they are written to
+        self.versions: list[tuple[Source, int]] = []
         self._again: list[Again | None] = []
         self._places: list[tuple[Source, Place | None]] = gradients
         self._read: Callable[..., list[Any]] | None = None
