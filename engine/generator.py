@@ -161,6 +161,7 @@ class Generator:
 
     def initial_seed(self) -> int:
         """The last seed, modulo 2**64."""
+        _state_used()
         return self._seed
 
     def _ready(self) -> None:

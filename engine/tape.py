@@ -229,11 +229,12 @@ def _modified(tensor: Tensor, version: int, node: Node | None, index: int) -> Ru
         source = node_of(tensor)
         if source is not None:
             made_by = f", which is output {tensor._output_index} of {short_name(source)},"
+    now = version_of(tensor)
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [{kind} {list(tensor.aval.shape)}]{made_by} is at version "
-        f"{version_of(tensor)}; expected version {version} instead. Hint: enable anomaly "
-        "detection to find the operation that failed to compute its gradient, with "
+        f"operation: [{kind} {list(tensor.aval.shape)}]{made_by} is at version {now}; "
+        f"expected version {version} instead. Hint: enable anomaly detection to find the "
+        "operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
 

@@ -475,12 +475,12 @@ class Capture(Trace):
             memory = Source(CAPTURED, self._holder(storage), True, None)
         else:
             memory = Source(CONSTANT, storage.buffer, True, None)
-        place = Place(
+        found = Place(
             memory, tensor.aval, tensor._offset, None, type(tensor), self.is_view(tensor)
         )
         if memory.kind == MADE:
-            place.version = tensor._shared.version
-        return place
+            found.version = tensor._shared.version
+        return found
 
 
 def host_call(function: Callable[..., Any]) -> Callable[..., Any]:

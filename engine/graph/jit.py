@@ -415,7 +415,7 @@ class Jitted:
             backward.again = self._again(compiled, key)
         made = compiled.finished(capture.made, flattened.leaves)
         del result, outputs
-        # the call's tape is gone by now: the result is the compiled call's in any case
+        # the call's own tape is gone by now: its result is the compiled one's in any case
         refused = watch.impure or watch.broken()
         if not refused and capture.outlived():
             refused = "a tensor that it made is kept somewhere"

@@ -84,7 +84,7 @@ class Segment:
             self._helpers.leave()
             raise
 
-        # of tensors, and how often they are written to
+        # tensors, and how often they are written to
         self.versions: list[tuple[Source, int]] = []
         self._again: list[Again | None] = []
         self._places: list[tuple[Source, Place | None]] = gradients
