@@ -55,13 +55,17 @@ def test_two_threads_give_the_bits_of_one(name: str) -> None:
         np.testing.assert_array_equal(one, two)
 
 
-def test_layer_norms_parameters_are_summed_in_float64_over_threads() -> None:
+NORMS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "layer": (lambda x, w, b: F.layer_norm(x, (513,), w, b), ((401, 513), (513,), (513,))),
+    "group": (lambda x, w, b: F.group_norm(x, 3, w, b), ((5, 6, 70, 66), (6,), (6,))),
+    "root mean square": (lambda x, w: F.rms_norm(x, (513,), w), ((401, 513), (513,))),
+}
+
+
+@pytest.mark.parametrize("name", NORMS)
+def test_a_norms_parameters_are_summed_in_float64_over_threads(name: str) -> None:
     """The rows have the same bits; the parameters' gradients, a last place at most."""
-
-    def function(x: Any, w: Any, b: Any) -> Any:
-        return F.layer_norm(x, (513,), w, b)
-
-    shapes = ((401, 513), (513,), (513,))
+    function, shapes = NORMS[name]
     one, two = _on(1, function, *shapes), _on(2, function, *shapes)
     for a, b in zip(one[:2], two[:2], strict=True):
         np.testing.assert_array_equal(a, b)

@@ -8,7 +8,7 @@ float64. An absent weight or bias is an empty array to the loops.
 
 from __future__ import annotations
 
-import threading
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,26 @@ from .row_sums import row_deviation, row_product, row_sum, row_triple, slope_sum
 from .threads import parallel_for
 
 _SERIAL = 65536  # elements that one thread reads sooner than two
+
+
+def _summed(
+    count: int, smallest: int, width: int, run: Callable[[int, int, Any], None]
+) -> Any:
+    """Call ``run(first, last, held)`` on pieces of ``range(count)``: the sum of what these add to
+    ``held`` ([2, width], float64), in the order of the pieces."""
+    held: dict[int, Any] = {}
+
+    def part(first: int, last: int) -> None:
+        held[first] = np.zeros((2, width), np.float64)
+        run(first, last, held[first])
+
+    parallel_for(count, part, smallest)
+    return sum(held[first] for first in sorted(held))
+
+
+def _store(target: Any, sums: Any) -> None:
+    with np.errstate(over="ignore"):
+        target[...] = sums
 
 
 # --- layer norm: rows -------------------------------------------------------------------------
@@ -138,23 +158,18 @@ def layer_norm_gradient(
     slope, given, means, deviations = flat(g), flat(x), flat(mean), flat(rstd)
     factors = np.ones(gw.size, x.dtype) if weight is None else optional(weight, x.dtype)
     blocks = -(-means.size // _TOGETHER)
-    sums = np.zeros((2, gw.size), np.float64)
-    lock = threading.Lock()
 
-    def part(first: int, last: int) -> None:
-        held = np.zeros((2, gw.size), np.float64)
+    def run(first: int, last: int, held: Any) -> None:
         rows = slice(first * _TOGETHER, last * _TOGETHER)
         here = slice(rows.start * gw.size, rows.stop * gw.size)
         _layer_gradient(
             gx[here], held[0], held[1], slope[here], given[here], factors, means[rows],
             deviations[rows],
         )  # fmt: skip
-        with lock:
-            np.add(sums, held, out=sums)
 
-    parallel_for(blocks, part, 1 + _SERIAL // max(gw.size * _TOGETHER, 1))
-    with np.errstate(over="ignore"):
-        gw[...], gb[...] = sums[0], sums[1]
+    sums = _summed(blocks, 1 + _SERIAL // max(gw.size * _TOGETHER, 1), gw.size, run)
+    _store(gw, sums[0])
+    _store(gb, sums[1])
 
 
 # --- group norm: x is [N, C, S], groups of channels ---------------------------------------------
@@ -187,15 +202,15 @@ def _group_forward(
 
 @kernel
 def _group_gradient(
-    gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any, c: int,
+    gx: Any, held_w: Any, held_b: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any, c: int,
     groups: int,
 ) -> None:  # fmt: skip
+    """The parameters' gradients are added to ``held_w`` and ``held_b`` (float64)."""
     sets = mean.size
     n = x.size // sets
     channels = c // groups
     size = n // channels
     kind = x.dtype.type
-    held_w, held_b = np.zeros(c, np.float64), np.zeros(c, np.float64)
     for s in range(sets):
         center, scale = mean[s], rstd[s]
         total = 0.0
@@ -221,10 +236,6 @@ def _group_gradient(
             w = weight[channel] if weight.size else kind(1)
             for j in range(size):
                 out[j] = (slope[j] * w - offset - (row[j] - center) * pull) * scale
-    for j in range(gw.size):
-        gw[j] = kind(held_w[j])
-    for j in range(gb.size):
-        gb[j] = kind(held_b[j])
 
 
 @in_float32
@@ -232,11 +243,19 @@ def group_norm(
     outs: Any, x: Any, weight: Any, bias: Any, *, groups: int, eps: float
 ) -> None:
     """``outs`` = (groups of channels normalised, means and inverse deviations [N, groups])."""
-    y, mean, rstd = outs
-    _group_forward(
-        y.reshape(-1), mean.reshape(-1), rstd.reshape(-1), flat(x), optional(weight, x.dtype),
-        optional(bias, x.dtype), x.shape[1], groups, eps,
-    )  # fmt: skip
+    y, means, deviations, given = (v.reshape(-1) for v in (*outs, flat(x)))
+    factors, terms = optional(weight, x.dtype), optional(bias, x.dtype)
+    images, channels = x.shape[:2]
+    n = x.size // max(images, 1)
+
+    def part(first: int, last: int) -> None:
+        sets, here = slice(first * groups, last * groups), slice(first * n, last * n)
+        _group_forward(
+            y[here], means[sets], deviations[sets], given[here], factors, terms, channels, groups,
+            eps,
+        )  # fmt: skip
+
+    parallel_for(images, part, 1 + _SERIAL // max(n, 1))
 
 
 @in_float32
@@ -244,11 +263,23 @@ def group_norm_gradient(
     outs: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any, *, groups: int
 ) -> None:
     """``outs`` = gradients for (x, weight, bias) of :func:`group_norm`."""
-    gx, gw, gb = outs
-    _group_gradient(
-        gx.reshape(-1), gw, gb, flat(g), flat(x), optional(weight, x.dtype), flat(mean),
-        flat(rstd), x.shape[1], groups,
-    )  # fmt: skip
+    gx, gw, gb = (out.reshape(-1) for out in outs)
+    slope, given, means, deviations = flat(g), flat(x), flat(mean), flat(rstd)
+    factors = optional(weight, x.dtype)
+    images, channels = x.shape[:2]
+    n = x.size // max(images, 1)
+
+    def run(first: int, last: int, held: Any) -> None:
+        sets, here = slice(first * groups, last * groups), slice(first * n, last * n)
+        _group_gradient(
+            gx[here], held[0], held[1], slope[here], given[here], factors, means[sets],
+            deviations[sets], channels, groups,
+        )  # fmt: skip
+
+    sums = _summed(images, 1 + _SERIAL // max(n, 1), channels, run)
+    for target, total in zip((gw, gb), sums, strict=True):
+        if target.size:
+            _store(target, total)
 
 
 # --- root mean square norm: rows ----------------------------------------------------------------
@@ -272,11 +303,11 @@ def _rms_forward(y: Any, rstd: Any, x: Any, weight: Any, eps: float) -> None:
 
 
 @kernel
-def _rms_gradient(gx: Any, gw: Any, g: Any, x: Any, weight: Any, rstd: Any) -> None:
+def _rms_gradient(gx: Any, held: Any, g: Any, x: Any, weight: Any, rstd: Any) -> None:
+    """The weight's gradient is added to ``held`` (float64)."""
     rows = rstd.size
-    n = gw.size
+    n = held.size
     kind = x.dtype.type
-    held = np.zeros(n, np.float64)
     for r in range(rows):
         slope, row = g[r * n : (r + 1) * n], x[r * n : (r + 1) * n]
         out = gx[r * n : (r + 1) * n]
@@ -293,15 +324,20 @@ def _rms_gradient(gx: Any, gw: Any, g: Any, x: Any, weight: Any, rstd: Any) -> N
         else:
             for j in range(n):
                 out[j] = (slope[j] - row[j] * pull) * scale
-    for j in range(gw.size):
-        gw[j] = kind(held[j])
 
 
 @in_float32
 def rms_norm(outs: Any, x: Any, weight: Any, *, eps: float, normalized_ndim: int = 1) -> None:
     """``outs`` = (``x / sqrt(mean(x^2) + eps) * weight``, the inverse roots)."""
-    y, rstd = outs
-    _rms_forward(y.reshape(-1), rstd.reshape(-1), flat(x), optional(weight, x.dtype), eps)
+    y, roots, given = (v.reshape(-1) for v in (*outs, flat(x)))
+    factors = optional(weight, x.dtype)
+    n = x.size // max(roots.size, 1)
+
+    def part(first: int, last: int) -> None:
+        here = slice(first * n, last * n)
+        _rms_forward(y[here], roots[first:last], given[here], factors, eps)
+
+    parallel_for(roots.size, part, 1 + _SERIAL // max(n, 1))
 
 
 @in_float32
@@ -309,7 +345,12 @@ def rms_norm_gradient(
     outs: Any, g: Any, x: Any, weight: Any, rstd: Any, *, normalized_ndim: int = 1
 ) -> None:
     """``outs`` = gradients for (x, weight) of :func:`rms_norm`."""
-    gx, gw = outs
-    _rms_gradient(
-        gx.reshape(-1), gw.reshape(-1), flat(g), flat(x), optional(weight, x.dtype), flat(rstd)
-    )
+    gx, gw = (out.reshape(-1) for out in outs)
+    slope, given, roots = flat(g), flat(x), flat(rstd)
+    factors = optional(weight, x.dtype)
+
+    def run(first: int, last: int, held: Any) -> None:
+        here = slice(first * gw.size, last * gw.size)
+        _rms_gradient(gx[here], held[0], slope[here], given[here], factors, roots[first:last])
+
+    _store(gw, _summed(roots.size, 1 + _SERIAL // max(gw.size, 1), gw.size, run)[0])
