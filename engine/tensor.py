@@ -184,6 +184,15 @@ def typed_buffer(storage: Storage, dtype: dtypes.DType) -> Any:
     return buffer.view(np.uint8)[: count * dtype.itemsize].view(dtype.np)
 
 
+def room_in(storage: Storage, dtype: dtypes.DType) -> int:
+    """How many elements of ``dtype`` a storage holds, also while they are to be computed."""
+    buffer = storage.buffer
+    described = getattr(buffer, "aval", None)
+    if described is not None:
+        return described.extent * described.dtype.itemsize // dtype.itemsize
+    return buffer.size * buffer.dtype.itemsize // dtype.itemsize
+
+
 class Tensor:
     """A strided array with a place in the autodiff graph.
 

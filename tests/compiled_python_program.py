@@ -340,6 +340,119 @@ def hooks_on_all_modules(c: Compiler) -> Iterator[Any]:
         yield call(x(i))
 
 
+@case
+def settings_that_calls_read(c: Compiler) -> Iterator[Any]:
+    def f(x: Any) -> Any:
+        kind = len(torch.get_float32_matmul_precision())
+        return x * kind + torch.initial_seed(), torch.zeros(2).device.type
+
+    call, threads = c(f), c(lambda x: x * torch.get_num_threads())
+    before = torch.get_num_threads()
+    for i in range(4):
+        torch.manual_seed(i)
+        torch.set_float32_matmul_precision(("highest", "high")[i % 2])
+        torch.set_num_threads(1 + i % 2)
+        given = x(i)
+        yield call(given), threads(given)
+        with torch.device("meta"):
+            yield call(given)[1]
+    torch.set_float32_matmul_precision("highest")
+    torch.set_num_threads(before)
+
+
+@case
+def versions_addresses_and_bases(c: Compiler) -> Iterator[Any]:
+    version = c(lambda x: x * (x._version + x.storage_offset()))
+    same = c(lambda x, y: x * (2 if x.data_ptr() == y.data_ptr() else 3))
+    written = c(lambda x: (x.add_(1), x.mul_(2), x.data.add_(3))[1])
+    views = c(lambda x: ((y := x * 2), y[1:], y.view(-1)))
+    for i in range(3):
+        given = x(i, 4)
+        for _ in range(i):
+            given.add_(1)
+        yield version(given), version(given[1:]), same(given, given), same(given, x(i, 4)), (
+            same(given, given[:])
+        )
+        yield written(given), given._version, [v._base is None for v in views(given)]
+
+
+@case
+def gradients_recorded_where_the_caller_records_none(c: Compiler) -> Iterator[Any]:
+    weight = nn.Parameter(x())
+
+    def f(x: Any) -> Any:
+        with torch.enable_grad():
+            return (x * weight).sum()
+
+    call, made = c(f), c(torch.inference_mode()(lambda x: x * 2))
+    for i in range(3):
+        with torch.no_grad():
+            loss = call(x(i))
+        weight.grad = None
+        loss.backward()
+        with torch.inference_mode():
+            plain = c(lambda x: x[1:] * 2)(x(i))
+        yield loss, weight.grad, made(x(i)).is_inference(), plain.is_inference()
+
+
+@case
+def calls_that_raise_and_later_do_not(c: Compiler) -> Iterator[Any]:
+    allowed, calls = [False], []
+
+    def f(x: Any) -> Any:
+        calls.append(1)
+        if not allowed[0]:
+            raise ValueError("not yet")
+        return x * 3
+
+    call = c(f)
+    for i in range(6):
+        allowed[0] = i in (2, 3, 5)
+        try:
+            yield call(x(i))
+        except ValueError as error:
+            yield str(error), len(calls)
+
+
+@case
+def what_is_put_into_the_dictionaries_of_modules(c: Compiler) -> Iterator[Any]:
+    norm = nn.BatchNorm1d(3)
+    call = c(norm)
+    for i in range(4):
+        if i == 2:
+            norm._buffers["running_mean"] = x(9)
+        if i == 3:
+            norm.double()
+        yield call(x(i, 6).view(2, 3).to(norm.weight.dtype)), list(norm.buffers())
+
+
+@case
+def arguments_that_contain_themselves(c: Compiler) -> Iterator[Any]:
+    call = c(lambda given: given[0] * 2)
+    for i in range(3):
+        given: list[Any] = [x(i)]
+        given.append(given)
+        yield call(given)
+
+
+@case
+def modes_of_functions(c: Compiler) -> Iterator[Any]:
+    seen: list[str] = []
+
+    class Mode(torch.overrides.TorchFunctionMode):
+        def __torch_function__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    call = c(lambda x: torch.sin(x))
+    for i in range(3):
+        given = x(i)
+        with Mode():
+            yield call(given), list(seen)
+
+
 def described(value: Any) -> Any:
     """A value with lists for tensors, to compare."""
     if isinstance(value, torch.Tensor):

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph import jit
+from mindtorch.engine.graph import guards, jit
 
 nn = torch.nn
 
@@ -269,3 +269,16 @@ def test_what_is_written_over_has_a_gradient_of_zero(write: str, kind: str) -> N
         x = torch.ones(3, requires_grad=True)
         call(x).sum().backward()
         assert x.grad.tolist() == [0.0, 0.0, 0.0]
+
+
+def test_a_capture_that_is_refused_at_its_end_keeps_the_gradients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Its results have left the call's own tape by then; a finalizer may refuse it at any time."""
+    texts = iter(["", "a variable"])
+    monkeypatch.setattr(guards.Watch, "broken", lambda self: next(texts, ""))
+    x = torch.ones(3, requires_grad=True)
+    call = torch.compile(lambda x: x * x * 2)
+    call(x).sum().backward()
+    assert x.grad.tolist() == [4.0] * 3
+    assert not call.compiled and not call.eager

@@ -347,3 +347,25 @@ def test_a_pass_that_was_seen_without_hooks_runs_where_there_are_some() -> None:
         for _ in range(4):
             last = call(model, torch.ones(2, 3))
     assert len(calls) == 8 and torch.equal(last, step(model, torch.ones(2, 3)))
+
+
+def test_a_number_that_changes_is_no_constant_of_the_backward_pass() -> None:
+    """Six is how many elements there are, and once also the number that the loss is scaled with."""
+
+    def run(wrap: Callable[..., Any]) -> list[Any]:
+        weight, losses = nn.Parameter(torch.ones(4, 2)), []
+
+        def step(i: int) -> Any:
+            x = torch.arange(12.0).reshape(3, 4).sin() + i
+            loss = (x @ weight).pow(2).mean() / 3
+            losses.append(loss.item() if i % 2 else 0.0)
+            loss.backward()
+            return weight.grad
+
+        call, found = wrap(step), []
+        for i in (0, 1, 2, 3, 6, 6, 9, 12, 7, 5):
+            weight.grad = None
+            found.append(call(i).tolist())
+        return found
+
+    assert run(replayed) == run(lambda step: step)

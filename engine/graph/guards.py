@@ -173,6 +173,8 @@ class Watch:
         self._checked = -1
         self._identities: list[tuple[Callable[[Any], Any], Any, Any, Guard]] = []
         self._others: list[Guard] = []
+        # what is in the modules' dictionaries, which programs also write to directly
+        self._held_by_modules: list[Guard] = []
         self._kept: list[Any] = []  # so that the ids in the keys stay theirs
 
     def profile(self, frame: types.FrameType, event: str, argument: Any) -> None:
@@ -389,6 +391,11 @@ class Watch:
         if id(module) in self.modules:
             return
         self.modules[id(module)] = (module, _attributes(module))
+        for fields in (module._parameters, module._buffers, module._modules):
+            self._held_by_modules += [
+                Guard(f"a {type(module).__name__}", _Item(fields, name), (value,))
+                for name, value in fields.items()
+            ]
         for each in (*module._parameters.values(), *module._buffers.values()):
             self.inside("", each)
         if not of_library(type(module).__module__):
@@ -424,7 +431,8 @@ class Watch:
         self._checked = len(self.guards)
         plain = [g for g in self.guards.values() if len(g.before) == 1 and hasattr(g.read, "get")]
         self._identities = [
-            (*g.read.get(), g.before[0], g) for g in plain  # type: ignore[attr-defined]
+            (*g.read.get(), g.before[0], g)  # type: ignore[attr-defined]
+            for g in (*plain, *self._held_by_modules)
         ]
         chosen = set(map(id, plain))
         self._others = [

@@ -10,7 +10,7 @@ from mindtorch.engine.core import graph_under_way, state
 from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import movement as ops
-from mindtorch.engine.tensor import check_made_here, note_shared, typed_buffer
+from mindtorch.engine.tensor import check_made_here, note_looked_at, note_shared, room_in
 
 from .._arguments import (
     as_int,
@@ -455,15 +455,17 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     need = offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-    whole = typed_buffer(input._shared, input.aval.dtype)
+    if storage_offset is not None:
+        note_looked_at(input, "storage_offset()")
+    room = room_in(input._shared, input.aval.dtype)
     if vmap.is_mapped(input):
         _within_example(input, shape, strides, offset, need)
-    elif 0 not in shape and need > whole.size:
+    elif 0 not in shape and need > room:
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, "
             f"and itemsize {input.aval.dtype.itemsize} requiring a storage size of "
             f"{need * input.aval.dtype.itemsize} are out of bounds for storage of size "
-            f"{input._shared.buffer.nbytes}"
+            f"{room * input.aval.dtype.itemsize}"
         )
     return ops.as_strided(input, shape=shape, strides=strides, offset=offset - input._offset)
 
