@@ -16,7 +16,7 @@ from mindtorch.kernels.compile import bound, entry_point, kernel
 
 from . import blas
 from .blas import gemm
-from .elementwise import Layouts, broadcast_strides, strided
+from .elementwise import Layouts, Operand, broadcast_strides, strided
 
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -194,11 +194,6 @@ def matmul(out: Any, a: Any, b: Any) -> None:
 matmul.plan = _plan
 
 
-class _Layout:
-    def __init__(self, shape: Any, strides: Any, dtype: Any) -> None:
-        self.shape, self.strides, self.dtype = shape, strides, dtype
-
-
 def _through_plan(function: Any, out: Any, operands: Any) -> None:
     """Call a flat form on arrays of any strides; what it declines is copied first."""
     run = _bound(function, *[(x.shape, x.strides, x.dtype) for x in (out, *operands)])
@@ -213,7 +208,7 @@ def _bound(function: Any, out: Any, *operands: Any) -> Any:
     if any(stride < 0 for _, strides, _ in operands for stride in strides):
         return None
     layouts = [
-        _Layout(shape, tuple(s // dtype.itemsize for s in strides), dtype)
+        Operand(shape, tuple(s // dtype.itemsize for s in strides), dtype)
         for shape, strides, dtype in (out, *operands)
     ]
     return function.plan((layouts[0],), tuple(layouts[1:]))
