@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.kernels.chains import Step
 from mindtorch.kernels.compile import bound, entry_point, kernel
 
 from . import blas
 from .blas import gemm
-from .elementwise import Layouts, Operand, broadcast_strides, strided
+from .elementwise import Layouts, Operand, broadcast_strides, fused_plan, strided
+from .half import narrow, widened
 
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -52,6 +54,60 @@ def _single(
         _sums(out, a, b, m, n, k, ta, lda, tb, ldb)
     else:
         gemm(ta, tb, m, n, k, 1.0, a, lda, b, ldb, 0.0, out, n)
+
+
+@kernel(fastmath={"reassoc", "contract"})
+def _inner(out: Any, a: Any, b: Any, m: int, k: int, step: int) -> None:
+    """The products of ``m`` rows, ``step`` apart, with a vector: blocks of 256 terms, these in
+    float64."""
+    for i in range(m):
+        row = a[i * step : i * step + k]
+        total = 0.0
+        for start in range(0, k, 256):
+            block, terms = row[start : start + 256], b[start : start + 256]
+            part = out.dtype.type(0)
+            for j in range(block.size):
+                part += block[j] * terms[j]
+            total += part
+        out[i] = total
+
+
+@kernel(fastmath={"contract"})
+def _combined(out: Any, a: Any, b: Any, n: int, k: int, step: int) -> None:
+    """The sum of ``k`` rows of ``n`` elements, ``step`` apart, each times its factor in ``b``."""
+    out[:n] = 0
+    whole = k // 4 * 4
+    for q in range(0, whole, 4):
+        r, s, t, u = (
+            a[q * step : q * step + n], a[(q + 1) * step : (q + 1) * step + n],
+            a[(q + 2) * step : (q + 2) * step + n], a[(q + 3) * step : (q + 3) * step + n],
+        )  # fmt: skip
+        c, d, e, f = b[q], b[q + 1], b[q + 2], b[q + 3]
+        for j in range(n):
+            out[j] += (c * r[j] + d * s[j]) + (e * t[j] + f * u[j])
+    for q in range(whole, k):
+        r, c = a[q * step : q * step + n], b[q]
+        for j in range(n):
+            out[j] += c * r[j]
+
+
+def _with_vector(name: str, sizes: Any, left: Any, right: Any, strides: Any) -> Any:
+    """The product of a matrix and a vector, read once at the speed of memory."""
+    (m, k, n), (ta, lda), (tb, ldb) = sizes, left, right
+    if m * n * k < _LONG or min(m, n) > 1 or k < 8:
+        return None
+    first = n == 1  # the matrix comes first
+    if strides[1 if first else 0] != 1:
+        return None
+    length, step, along = (m, lda, not ta) if first else (n, ldb, bool(tb))
+    loop = _inner if along else _combined
+    run = entry_point(loop, f"void({f'{name}[::1], ' * 3}int64, int64, int64)")
+    if first:
+        return bound(lambda out, x, y: run(out, x, y, length, k, step), run, length, k, step)
+    return lambda out, x, y: run(out, y, x, length, k, step)
+
+
+_LONG = 16384  # products that are worth a loop of their own
 
 
 @kernel
@@ -123,6 +179,13 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
     name = a.dtype.name
     vector, numbers = f"{name}[::1]", ", ".join(["int64"] * 7)
     if len(out.shape) == 2:
+        if k == 1 and m * n >= _LONG:  # products alone, without sums
+            step = Step("multiply", (0, 1), out.dtype, out.dtype)
+            return fused_plan((step,), (0,), out_layouts, in_layouts)
+        vector_strides = (a.strides[-1] if k > 1 else 1, b.strides[-2] if k > 1 else 1)
+        found = _with_vector(name, (m, k, n), left, right, vector_strides)
+        if found is not None:
+            return found
         run = entry_point(_single, f"void({vector}, {vector}, {vector}, {numbers})")
 
         def product(target: Any, x: Any, y: Any) -> None:
@@ -186,9 +249,9 @@ def matmul(out: Any, a: Any, b: Any) -> None:
         out[...] = np.matmul(a, b)
     else:
         wide = np.empty(out.shape, np.float32)
-        matmul(wide, a.astype(np.float32), b.astype(np.float32))
+        matmul(wide, widened(a), widened(b))
         with np.errstate(over="ignore"):
-            out[...] = wide
+            narrow(out, wide)
 
 
 matmul.plan = _plan
@@ -266,8 +329,8 @@ def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:
     else:
         wide = np.empty(target.shape, np.float32)
         given = None if bias is None else bias.astype(np.float32)
-        linear(wide, rows.astype(np.float32), weight.astype(np.float32), given)
-        target[...] = wide
+        linear(wide, widened(rows), widened(weight), given)
+        narrow(target, wide)
 
 
 linear.plan = _linear_plan

@@ -13,6 +13,7 @@ from mindtorch.kernels.compile import entry_point, kernel
 
 from . import reduction
 from .copies import ordered
+from .half import is_half, widened
 from .movement import dense, picture
 from .threads import parallel_for
 
@@ -24,7 +25,7 @@ _quiet = np.errstate(all="ignore")  # infinities and NaN are results like others
 
 def _wide(x: Any) -> Any:
     """Half precision is summed in single precision."""
-    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
+    return widened(x) if is_half(x) else x
 
 
 @kernel
