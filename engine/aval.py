@@ -3,6 +3,7 @@ value."""
 
 from __future__ import annotations
 
+import collections
 import threading
 import weakref
 from functools import reduce
@@ -63,8 +64,9 @@ class Aval:
         return tuple(s * itemsize for s in self.strides)
 
 
-# those in use: nothing is kept of shapes that are met once
+# those in use, and the last ones made: more is not kept of shapes that are met once
 _interned: weakref.WeakValueDictionary[tuple[object, ...], Aval] = weakref.WeakValueDictionary()
+_latest: collections.deque[Aval] = collections.deque(maxlen=256)
 _making = threading.Lock()
 
 
@@ -95,6 +97,7 @@ def aval(
         if found is None:
             found = _new(*full_key)
             _interned[full_key] = found
+            _latest.append(found)
         _interned[key] = found
     return found
 

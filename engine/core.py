@@ -291,10 +291,13 @@ class Op:
         return result
 
     def _several(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Any:
-        results = tuple(make(plan.empty(a.size, a.dtype.np), a) for a in plan.avals)
+        results = tuple([make(plan.empty(a.size, a.dtype.np), a) for a in plan.avals])
         plan.run(*[r.flat for r in results], *[None if x is None else x.flat for x in inputs])
-        if mode and any(x is not None and x._node is not None for x in inputs):
-            tape.record(self, plan, inputs, params, results)
+        if mode:
+            for x in inputs:
+                if x is not None and x._node is not None:
+                    tape.record(self, plan, inputs, params, results)
+                    break
         return results
 
 

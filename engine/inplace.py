@@ -26,8 +26,6 @@ def copy_data(target: Tensor, source: Tensor) -> None:
     from .ops.movement import _expand_aval, cast
 
     where, what = target.aval, source.aval
-    if what.shape != where.shape:
-        what = _expand_aval(what, shape=where.shape)
     if where.size == 0:
         return
     capture = capturing()
@@ -36,6 +34,8 @@ def copy_data(target: Tensor, source: Tensor) -> None:
     key = (where, what)
     run = _copies.get(key)
     if run is None:
+        if what.shape != where.shape:
+            what = _expand_aval(what, shape=where.shape)
         if where.device.type == "meta":
             return  # there are no elements
         if what.device.type == "meta":
@@ -102,6 +102,8 @@ _SHARED_MEMORY = (
 
 
 def check_overlap(target: Tensor) -> None:
+    if target.aval.contiguous:
+        return
     for n, s in zip(target.aval.shape, target.aval.strides, strict=True):
         if s == 0 and n > 1 and target.aval.size:
             raise RuntimeError(
@@ -325,7 +327,7 @@ def copy_(target: Tensor, source: Tensor) -> Tensor:
     """``target[...] = source`` with broadcasting and cast; differentiable in both."""
     if state.interpreters:
         return state.interpreters[-1].copy_into(target, source)
-    if source.aval.shape != target.aval.shape:
+    if source.aval.shape and source.aval.shape != target.aval.shape:
         from .ops.movement import _expand_aval
 
         _expand_aval(source.aval, shape=target.aval.shape)

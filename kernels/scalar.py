@@ -366,6 +366,28 @@ def lcm(x: Number, y: Number) -> Number:
     return absolute((x // safe) * y)
 
 
+def smooth_l1(x: Number, y: Number, beta: Number) -> Number:
+    """A parabola about 0, straight lines from ``beta`` on."""
+    d = abs(x - y)
+    return d - 0.5 * beta if d >= beta else 0.5 * d * d / beta
+
+
+def smooth_l1_slope(g: Number, x: Number, y: Number, beta: Number) -> Number:
+    d = x - y
+    inside = g * d / beta
+    return -g if d <= -beta else (g if d >= beta else inside)
+
+
+def huber(x: Number, y: Number, delta: Number) -> Number:
+    d = abs(x - y)
+    return delta * (d - 0.5 * delta) if d >= delta else 0.5 * d * d
+
+
+def huber_slope(g: Number, x: Number, y: Number, delta: Number) -> Number:
+    d = x - y
+    return -delta * g if d <= -delta else (delta * g if d >= delta else g * d)
+
+
 def where(condition: Number, x: Number, y: Number) -> Number:
     return x if condition else y
 

@@ -10,7 +10,18 @@ from ..core import state
 from ..tensor import constant
 from ..vmap import detach
 from .convolution import NetworkOp
-from .elementwise import add, divide, multiply, not_equal, where
+from .elementwise import (
+    absolute,
+    add,
+    divide,
+    less,
+    multiply,
+    negative,
+    not_equal,
+    subtract,
+    where,
+)
+from .families import Elementwise
 from .movement import expand, reshape, unsqueeze
 from .reduction import scaled
 from .softmax import log_softmax, log_softmax_gradient
@@ -130,3 +141,45 @@ cross_entropy_gradient = NetworkOp(
     "loss.cross_entropy_gradient",
     group="network",
 )
+
+
+# --- parabolas with straight ends ----------------------------------------------------------------
+
+
+def _bent(name: str, grad_name: str, scalar: str, curvature: Any) -> Elementwise:
+    """A loss of (x, target, where the parabola ends), elementwise, with its slope as a second op.
+
+    Args:
+        curvature: ``curvature(g, bound)``: the slope's derivative within the bounds, times ``g``.
+    """
+
+    def bend(g: Any, x: Any, y: Any, z: Any, w: Any) -> Any:
+        near = less(absolute(subtract(y, z)), w)
+        return where(near, curvature(multiply(g, x), w), constant(0.0))
+
+    slope = Elementwise(
+        f"{name}_backward",
+        (
+            lambda g, y, z, w: slope(g, y, z, w),
+            bend,
+            lambda g, x, y, z, w: negative(bend(g, x, y, z, w)),
+            None,
+        ),
+        scalar=f"{scalar}_slope",
+        group="network",
+    )
+
+    def back(g: Any, x: Any, y: Any, z: Any) -> Any:
+        return negative(slope(g, x, y, z))
+
+    return Elementwise(
+        name,
+        (lambda g, x, y, z: slope(g, x, y, z), back, None),
+        scalar=scalar,
+        grad_name=grad_name,
+        group="network",
+    )
+
+
+smooth_l1 = _bent("smooth_l1_loss", "SmoothL1LossBackward0", "smooth_l1", divide)
+huber = _bent("huber_loss", "HuberLossBackward0", "huber", lambda g, bound: g)

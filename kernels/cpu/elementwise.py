@@ -79,6 +79,13 @@ def broadcast_strides(layout: Any, shape: Any) -> list[int]:
     return [0] * extra + own
 
 
+class Operand:
+    """The layout of an array that a kernel brings along."""
+
+    def __init__(self, shape: Any, strides: Any, dtype: np.dtype[Any]) -> None:
+        self.shape, self.strides, self.dtype = shape, strides, dtype
+
+
 # --- plans -----------------------------------------------------------------------------------
 
 _compiled: dict[Any, Any] = {}

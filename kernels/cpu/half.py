@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,7 @@ import numpy as np
 from mindtorch.kernels.half import through_float32
 from mindtorch.kernels.typed_scalar import SHORT_FLOATS
 
+from . import elementwise
 from .copies import ordered
 
 
@@ -16,11 +18,34 @@ def is_half(array: Any) -> bool:
     return isinstance(array, np.ndarray) and array.dtype in SHORT_FLOATS
 
 
-def _narrow(out: Any, wide: Any) -> None:
-    out[...] = wide.astype(out.dtype)
+_FEWEST = 1024  # elements that are worth a compiled loop
 
 
-in_float32 = through_float32(is_half, np.empty, lambda x: x.astype(np.float32), _narrow)
+@functools.cache
+def _cast(to: np.dtype[Any], kind: np.dtype[Any]) -> Any:
+    """``run(out, x)`` on flat arrays of any length."""
+    row = [elementwise.Operand((_FEWEST,), (1,), dtype) for dtype in (to, kind)]
+    return elementwise.copy.plan((row[0],), (row[1],))
+
+
+def narrow(out: Any, wide: Any) -> None:
+    """``out[...] = wide``, rounded."""
+    if out.size < _FEWEST or not (out.flags.c_contiguous and wide.flags.c_contiguous):
+        out[...] = wide.astype(out.dtype)
+    else:
+        _cast(out.dtype, wide.dtype)(out.reshape(-1), wide.reshape(-1))
+
+
+def widened(x: Any) -> Any:
+    """16-bit numbers as float32, in C order."""
+    if x.size < _FEWEST:
+        return x.astype(np.float32)
+    out = np.empty(x.shape, np.float32)
+    _cast(out.dtype, x.dtype)(out.reshape(-1), flat(x))
+    return out
+
+
+in_float32 = through_float32(is_half, np.empty, widened, narrow)
 
 
 def flat(array: Any) -> Any:

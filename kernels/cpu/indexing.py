@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -25,6 +26,8 @@ def _checked(index: Any, size: int, axis: int) -> Any:
 
 
 def _inside(index: Any, low: int, high: int) -> bool:
+    if 0 in index.strides:  # expanded: the same numbers again
+        index = index[tuple([0 if s == 0 else slice(None) for s in index.strides])]
     return bool(slices.all_in_range(flat(index), low, high))
 
 
@@ -45,7 +48,18 @@ def index(out: Any, x: Any, *indices: Any) -> None:
         rows = _checked(indices[0], x.shape[0], 0)
         np.take(x, rows, 0, out=out, mode="clip")
         return
-    out[...] = x[_places(x, indices)]
+    axis = _only(indices)
+    if axis is None:
+        out[...] = x[_places(x, indices)]
+    else:
+        rows = _checked(indices[axis], x.shape[axis], 0)
+        np.take(x, rows, axis, out=out, mode="clip")
+
+
+def _only(indices: Any) -> int | None:
+    """The axis of the only index; None where there are several."""
+    given = [axis for axis, index in enumerate(indices) if index is not None]
+    return given[0] if len(given) == 1 else None
 
 
 def index_put(out: Any, x: Any, value: Any, *indices: Any, accumulate: bool) -> None:
@@ -60,6 +74,11 @@ def index_put(out: Any, x: Any, value: Any, *indices: Any, accumulate: bool) -> 
     if len(places) == 1 and out.ndim >= 1 and places[0].ndim:
         _add_rows(out, places[0].reshape(-1), value, places[0].shape + out.shape[1:])
         return
+    axis = _only(indices)
+    if axis is not None and places[axis].ndim == 1:
+        shape = (*out.shape[:axis], places[axis].size, *out.shape[axis + 1 :])
+        if slices.add_slices(out, places[axis], np.broadcast_to(value, shape), axis):
+            return
     np.add.at(out, places, value)
 
 
@@ -134,9 +153,7 @@ def scatter(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     if not index.size:
         return
     _counted(index, target.shape[axis], axis)
-    value = _source(source, index, out.dtype)
-    if not slices.scatter(target, index, value, axis, adding=False):
-        target[_open(index, axis)] = value
+    _write(target, index, _source(source, index, out.dtype), axis)
 
 
 def scatter_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
@@ -146,9 +163,7 @@ def scatter_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None
     if not index.size:
         return
     _counted(index, target.shape[axis], axis)
-    value = _source(source, index, out.dtype)
-    if not slices.scatter(target, index, value, axis, adding=True):
-        np.add.at(target, _open(index, axis), value)
+    _combine(target, index, _source(source, index, out.dtype), axis, "sum")
 
 
 _REDUCE: dict[str, Any] = {
@@ -165,19 +180,39 @@ def scatter_reduce(
     target, index = _at_least_1d(out, index)
     if not index.size:
         return
-    places = _open(_counted(index, target.shape[axis], axis), axis)
+    _counted(index, target.shape[axis], axis)
     value = _source(source, index, out.dtype)
     if not include_self:
-        target[places] = _begin(out.dtype, reduce)
-    _REDUCE[reduce].at(target, places, value)
+        _write(target, index, np.asarray(_begin(out.dtype, reduce), out.dtype), axis)
+    _combine(target, index, value, axis, reduce)
     if reduce == "mean":
-        count = np.full(target.shape, int(include_self), np.int64)
-        np.add.at(count, places, 1)
+        shape = target.shape
+        if slices.repeated(index, axis):
+            index = slices.first_of(index, axis)
+            index = index.reshape(index.shape + (1,) * (target.ndim - index.ndim))
+            shape = shape[: axis + 1] + (1,) * (target.ndim - axis - 1)
+        count = np.full(shape, int(include_self), np.int64)
+        _combine(count, index, np.ones(index.shape, np.int64), axis, "sum")
         count[count == 0] = 1
         if out.dtype.kind in "iu":
             target[...] = target // count
         else:
             target[...] = (target / count).astype(out.dtype)
+
+
+def _write(target: Any, index: Any, value: Any, axis: int) -> None:
+    if not slices.scatter(target, index, value, axis, adding=False):
+        target[_open(index, axis)] = value
+
+
+def _combine(target: Any, index: Any, value: Any, axis: int, reduce: str) -> None:
+    """Fold ``value`` into ``target`` at the places along ``axis`` that ``index`` names."""
+    if reduce in ("sum", "mean"):
+        done = slices.scatter(target, index, value, axis, adding=True)
+    else:
+        done = slices.fold(target, index, value, axis, reduce)
+    if not done:
+        _REDUCE[reduce].at(target, _open(index, axis), value)
 
 
 def _begin(dtype: Any, reduce: str) -> Any:
@@ -301,6 +336,30 @@ def put(out: Any, x: Any, index: Any, source: Any, *, accumulate: bool) -> None:
         flat[places] = source.reshape(-1)
 
 
+@functools.lru_cache(maxsize=16)
+def _triangle(rows: int, columns: int, diagonal: int) -> Any:
+    return np.tri(rows, columns, diagonal, dtype=bool).reshape(-1)
+
+
+def _triangle_plan(lower: bool) -> Any:
+    def plan(out_layouts: Any, in_layouts: Any, *, diagonal: int) -> Any:
+        (out,), (x,) = out_layouts, in_layouts
+        if out.dtype.kind == "c":
+            return None
+        rows, columns = out.shape[-2:]
+        border = diagonal if lower else diagonal - 1
+        mask = elementwise.Operand((rows, columns), (columns, 1), np.dtype(np.bool_))
+        zero = elementwise.Operand((), (), out.dtype)
+        step = Step("where", (0, 1, 2) if lower else (0, 2, 1), out.dtype, out.dtype)
+        run = elementwise.fused_plan((step,), (0,), out_layouts, (mask, x, zero))
+        nothing = np.zeros(1, out.dtype)
+        return lambda target, source: run(
+            target, _triangle(rows, columns, border), source, nothing
+        )
+
+    return plan
+
+
 def tril(out: Any, x: Any, *, diagonal: int) -> None:
     """``x`` on and below a diagonal, zeros above it."""
     rows, columns = x.shape[-2:]
@@ -312,6 +371,9 @@ def triu(out: Any, x: Any, *, diagonal: int) -> None:
     rows, columns = x.shape[-2:]
     below = np.tri(rows, columns, diagonal - 1, dtype=bool)
     out[...] = np.where(below, np.zeros(1, x.dtype), x)
+
+
+tril.plan, triu.plan = _triangle_plan(True), _triangle_plan(False)
 
 
 def diag_embed(out: Any, x: Any, *, offset: int, first: int, second: int) -> None:

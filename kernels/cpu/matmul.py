@@ -12,14 +12,17 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.kernels.chains import Step
 from mindtorch.kernels.compile import bound, entry_point, kernel
 
 from . import blas
 from .blas import gemm, gemv
-from .elementwise import Layouts, broadcast_strides, strided
+from .elementwise import Layouts, Operand, broadcast_strides, fused_plan, strided
+from .half import narrow, widened
 from .threads import parallel_for
 
 _SERIAL = 4_000_000  # multiplications of a batch that one thread does sooner than two
+_OUTER = 16384  # elements of a product without sums that are worth an elementwise loop
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -156,6 +159,9 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
     name = a.dtype.name
     vector, numbers = f"{name}[::1]", ", ".join(["int64"] * 7)
     if len(out.shape) == 2:
+        if k == 1 and m * n >= _OUTER:  # products alone, without sums
+            step = Step("multiply", (0, 1), out.dtype, out.dtype)
+            return fused_plan((step,), (0,), out_layouts, in_layouts)
         run = entry_point(_single, f"void({vector}, {vector}, {vector}, {numbers})")
 
         def product(target: Any, x: Any, y: Any) -> None:
@@ -231,17 +237,12 @@ def matmul(out: Any, a: Any, b: Any) -> None:
         out[...] = np.matmul(a, b)
     else:
         wide = np.empty(out.shape, np.float32)
-        matmul(wide, a.astype(np.float32), b.astype(np.float32))
+        matmul(wide, widened(a), widened(b))
         with np.errstate(over="ignore"):
-            out[...] = wide
+            narrow(out, wide)
 
 
 matmul.plan = _plan
-
-
-class _Layout:
-    def __init__(self, shape: Any, strides: Any, dtype: Any) -> None:
-        self.shape, self.strides, self.dtype = shape, strides, dtype
 
 
 def _through_plan(function: Any, out: Any, operands: Any) -> None:
@@ -258,7 +259,7 @@ def _bound(function: Any, out: Any, *operands: Any) -> Any:
     if any(stride < 0 for _, strides, _ in operands for stride in strides):
         return None
     layouts = [
-        _Layout(shape, tuple(s // dtype.itemsize for s in strides), dtype)
+        Operand(shape, tuple(s // dtype.itemsize for s in strides), dtype)
         for shape, strides, dtype in (out, *operands)
     ]
     return function.plan((layouts[0],), tuple(layouts[1:]))
@@ -316,8 +317,8 @@ def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:
     else:
         wide = np.empty(target.shape, np.float32)
         given = None if bias is None else bias.astype(np.float32)
-        linear(wide, rows.astype(np.float32), weight.astype(np.float32), given)
-        target[...] = wide
+        linear(wide, widened(rows), widened(weight), given)
+        narrow(target, wide)
 
 
 linear.plan = _linear_plan

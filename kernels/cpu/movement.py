@@ -43,6 +43,8 @@ def as_strided_gradient(
     out: Any, g: Any, *, input_shape: Any, input_strides: Any, shape: Any, strides: Any, offset: int
 ) -> None:
     """Sum the elements of ``g`` that the layout (shape, strides, offset) puts in one place."""
+    if _add_at_places(out, g, input_strides, shape, strides, offset):
+        return
     start = max(0, -offset)  # the input's first element, where the view begins before it
     offset += start
     extent = 1 + start + sum((n - 1) * s for n, s in zip(input_shape, input_strides, strict=True))
@@ -54,6 +56,44 @@ def as_strided_gradient(
     count = np.zeros(flat.size, np.int64)
     np.add.at(count, own, 1)
     out[...] = (flat[own] / np.maximum(count[own], 1)).astype(out.dtype).reshape(out.shape)
+
+
+_MOST_SUMS = 512  # arrays that are added one after another
+
+
+def _add_at_places(
+    out: Any, g: Any, input_strides: Any, shape: Any, strides: Any, offset: int
+) -> bool:
+    """The sums for a dense input, by adding slices of ``g`` none of whose elements meet; False:
+    there would be too many. Elements that meet in a place are added in the order of ``g``."""
+    reach = offset + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+    dense = out.flags.c_contiguous and tuple(
+        s * out.itemsize for s, n in zip(input_strides, out.shape, strict=True) if n != 1
+    ) == tuple(s for s, n in zip(out.strides, out.shape, strict=True) if n != 1)
+    if not dense or offset < 0 or reach >= out.size or out.dtype.kind not in "fiuc":
+        return False
+    apart: list[int] = []  # axes along which places differ
+    counts: dict[int, Any] = {}  # the others, with the order in which they are added
+    used = 0
+    for axis in sorted(range(len(shape)), key=lambda i: (strides[i], -shape[i])):
+        if shape[axis] == 1 or strides[axis] > used:
+            apart.append(axis)
+            used += (shape[axis] - 1) * strides[axis]
+        else:
+            backwards = bool(apart) and axis > apart[-1]
+            counts[axis] = range(shape[axis] - 1, -1, -1) if backwards else range(shape[axis])
+    if math.prod(map(len, counts.values())) > _MOST_SUMS:
+        return False
+    out[...] = 0
+    flat, apart = out.reshape(-1), sorted(apart)
+    for place in itertools.product(*[counts[axis] for axis in sorted(counts)]):
+        at = dict(zip(sorted(counts), place, strict=True))
+        start = offset + sum(strides[axis] * i for axis, i in at.items())
+        target = np.lib.stride_tricks.as_strided(
+            flat[start:], [shape[i] for i in apart], [strides[i] * out.itemsize for i in apart]
+        )
+        target += g[tuple([at.get(axis, slice(None)) for axis in range(len(shape))])]
+    return True
 
 
 def _places(shape: Any, strides: Any, offset: int) -> Any:
@@ -113,10 +153,14 @@ def roll(out: Any, x: Any, *, shifts: Any, axes: Any) -> None:
 
 def pad(out: Any, x: Any, value: Any, *, padding: Any) -> None:
     """``out`` = ``value``, with ``x`` set ``before`` places in along each axis."""
-    out[...] = value
-    inner, outer = [], []
-    for n, (before, after) in zip(x.shape, padding, strict=True):
+    inner = []
+    frame: list[Any] = [slice(None)] * out.ndim
+    for axis, (n, (before, after)) in enumerate(zip(x.shape, padding, strict=True)):
         inner.append(slice(max(-before, 0), n - max(-after, 0)))
         start = max(before, 0)
-        outer.append(slice(start, start + max(n - max(-before, 0) - max(-after, 0), 0)))
-    out[tuple(outer)] = x[tuple(inner)]
+        stop = start + max(n - max(-before, 0) - max(-after, 0), 0)
+        for edge in (slice(0, start), slice(stop, out.shape[axis])):
+            frame[axis] = edge
+            out[tuple(frame)] = value
+        frame[axis] = slice(start, stop)
+    copies.assign(out[tuple(frame)], x[tuple(inner)])

@@ -1,4 +1,4 @@
-"""Folds over axes: sum, mean, prod, amax, amin, any, all.
+"""Folds over axes: sum, mean, prod, amax, amin, any, all, norms of first and second order.
 
 Axes that lie together in memory are merged, kept and folded ones apart. What is left is one of
 three pictures, K kept and R folded, the last axis contiguous:
@@ -35,10 +35,14 @@ _COMBINE = {
     "prod": "a * x",
     "amax": "greater(x, a)",
     "amin": "lesser(x, a)",
+    "norm1": "a + x",
+    "norm2": "a + x",
     "any": "a | (x != 0)",
     "all": "a & (x != 0)",
 }
 _COMBINE_INTEGERS = {**_COMBINE, "amax": "max(x, a)", "amin": "min(x, a)"}
+_TERMS = {"norm1": "abs({0})", "norm2": "({0} * {0})"}  # of an element, where that is not itself
+_SUMS = ("sum", "mean", "norm1", "norm2")
 _compiled: dict[Any, Any] = {}
 
 
@@ -136,7 +140,7 @@ def _accumulator(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
 
 
 def _identity(name: str, dtype: np.dtype[Any]) -> str:
-    if name in ("sum", "mean", "any"):
+    if name in (*_SUMS, "any"):
         return "_A(0)"
     if name in ("prod", "all"):
         return "_A(1)"
@@ -164,18 +168,20 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
         "store_bfloat16": bits.store_bfloat16, "greater": bits.greater, "lesser": bits.lesser,
         "LANES": _LANES, "BLOCK": _BLOCK,
     }  # fmt: skip
-    raw = load(dtype, "{}")
-    if name not in ("any", "all", "amax", "amin", "sum", "mean") and element != accumulator:
+    raw = load(dtype, "{0}")
+    if name == "prod" and element != accumulator:
         raw = f"_C({raw})"
     combine = (_COMBINE if accumulator.kind == "f" else _COMBINE_INTEGERS)[name]
-    summing = name in ("sum", "mean") and accumulator == np.float64
-    final = "total / count" if name == "mean" else "total"
+    if name in _TERMS:
+        raw = _TERMS[name].format(raw)
+    summing = name in _SUMS and accumulator == np.float64
+    final = {"mean": "total / count", "norm2": "np.sqrt(total)"}.get(name, "total")
     written = store(out_dtype, final, accumulator)
     if dtype == ml_dtypes.bfloat16 or dtype == np.float16:
         written = written.replace("_F(total / count)", "_F(_F(total) / _F(count))")
     row = _summed_row(raw) if summing else _folded_row(raw, combine, name)
     source = _SHAPES[kind](row, raw, combine, _identity(name, accumulator), written)
-    adding = accumulator.kind == "f" and name in ("sum", "mean", "prod")
+    adding = accumulator.kind == "f" and name in (*_SUMS, "prod")
     flags = {"reassoc", "contract"} if adding else False
     dispatcher = from_source(source, "fold", space, fastmath=flags)
     signature = (

@@ -11,7 +11,9 @@ import numpy as np
 
 from mindtorch.kernels.compile import entry_point, kernel
 
+from . import reduction
 from .copies import ordered
+from .half import is_half, widened
 from .movement import dense, picture
 from .threads import parallel_for
 
@@ -23,7 +25,7 @@ _quiet = np.errstate(all="ignore")  # infinities and NaN are results like others
 
 def _wide(x: Any) -> Any:
     """Half precision is summed in single precision."""
-    return x.astype(np.float32) if x.dtype.itemsize == 2 and x.dtype.kind in "fV" else x
+    return widened(x) if is_half(x) else x
 
 
 @kernel
@@ -293,13 +295,6 @@ def _variance(x: Any, axis: Any, correction: float, keepdims: bool) -> Any:
 def vector_norm(out: Any, x: Any, *, order: float, axis: Any, keepdims: bool) -> None:
     """``(sum of abs(x) ** order) ** (1 / order)`` and its limits at 0 and infinity."""
     x = _wide(x)
-    if order == 2 and len(axis) == x.ndim and x.flags.c_contiguous and x.dtype.kind == "f":
-        flat = x.reshape(-1)
-        out[...] = np.sqrt(np.dot(flat, flat))
-        return
-    if order == 2 and x.dtype.kind == "f":
-        out[...] = np.sqrt(np.sum(np.square(x), axis, keepdims=keepdims))
-        return
     size = np.abs(x)
     if order == 2:
         result = np.sqrt(np.sum(size * size, axis, keepdims=keepdims))
@@ -314,6 +309,16 @@ def vector_norm(out: Any, x: Any, *, order: float, axis: Any, keepdims: bool) ->
     else:
         result = np.sum(size**order, axis, keepdims=keepdims) ** (1 / order)
     out[...] = result
+
+
+def _norm_plan(out: Any, ins: Any, *, order: float, axis: Any, keepdims: bool) -> Any:
+    name = {1.0: "norm1", 2.0: "norm2"}.get(order)
+    if name is None or ins[0].dtype not in (np.float32, np.float64):
+        return None
+    return reduction.plan(name, out, ins, axis=axis, keepdims=keepdims)
+
+
+vector_norm.plan = _norm_plan
 
 
 @_quiet

@@ -29,7 +29,10 @@ def all_in_range(index: Any, low: int, high: int) -> bool:
 
 
 @kernel
-def _gather(out: Any, x: Any, index: Any, n: int, m: int, inner: int, begin: int, end: int) -> None:
+def _gather(
+    out: Any, x: Any, index: Any, wide: bool, n: int, m: int, inner: int, begin: int, end: int
+) -> None:
+    """``wide``: the index has a number for each element, not one for each slice."""
     for a in range(begin, end):
         if inner == 1:
             row, places, target = x[a * n :], index[a * m :], out[a * m :]
@@ -38,6 +41,12 @@ def _gather(out: Any, x: Any, index: Any, n: int, m: int, inner: int, begin: int
             continue
         table = x[a * n * inner :]
         for j in range(a * m, (a + 1) * m):
+            if not wide:
+                source = table[index[j] * inner : (index[j] + 1) * inner]
+                target = out[j * inner : (j + 1) * inner]
+                for b in range(inner):
+                    target[b] = source[b]
+                continue
             places, target = index[j * inner : (j + 1) * inner], out[j * inner : (j + 1) * inner]
             for b in range(inner):
                 target[b] = table[places[b] * inner + b]
@@ -94,6 +103,79 @@ def _add_slices(
                 target[b] += values[b]
 
 
+def _folding(combine: Any) -> Any:
+    """The loop that combines each source with what is at its place; ``wide``: the index has a
+    number for each element, not one for each slice."""
+
+    @kernel
+    def folded(
+        out: Any, source: Any, index: Any, wide: bool, n: int, m: int, inner: int, begin: int,
+        end: int,
+    ) -> None:  # fmt: skip
+        for j in range(begin * m, end * m):
+            table, values = out[j // m * n * inner :], source[j * inner : (j + 1) * inner]
+            if wide:
+                places = index[j * inner : (j + 1) * inner]
+                for b in range(inner):
+                    place = places[b] * inner + b
+                    table[place] = combine(table[place], values[b])
+                continue
+            place = index[j] * inner
+            target = table[place : place + inner]
+            for b in range(inner):
+                target[b] = combine(target[b], values[b])
+
+    return folded
+
+
+@kernel
+def _product(a: Any, b: Any) -> Any:
+    return a * b
+
+
+@kernel
+def _larger(a: Any, b: Any) -> Any:
+    return a if (a > b) | (a != a) else b
+
+
+@kernel
+def _smaller(a: Any, b: Any) -> Any:
+    return a if (a < b) | (a != a) else b
+
+
+_FOLDS = {
+    "prod": _folding(_product), "amax": _folding(_larger), "amin": _folding(_smaller),
+}  # fmt: skip
+
+
+def repeated(index: Any, axis: int) -> bool:
+    """Whether the index was expanded along all axes after ``axis``."""
+    after = zip(index.shape[axis + 1 :], index.strides[axis + 1 :], strict=True)
+    return index.ndim > axis + 1 and all(n == 1 or s == 0 for n, s in after)
+
+
+def first_of(index: Any, axis: int) -> Any:
+    """The first place along all axes after ``axis``."""
+    return index[(slice(None),) * (axis + 1) + (0,) * (index.ndim - axis - 1)]
+
+
+def fold(out: Any, index: Any, source: Any, axis: int, name: str) -> bool:
+    """Combine ``source``, in ``index``'s shape, with ``out`` by "prod", "amax" or "amin"; False:
+    no loop for it."""
+    if out.dtype.kind not in "fiu" or out.dtype.itemsize < 4 or not out.flags.c_contiguous:
+        return False
+    if not _corresponds(out, index, axis) or np.may_share_memory(out, source):
+        return False
+    if source.shape != index.shape:
+        return False
+    wide = not repeated(index, axis)
+    if not wide:
+        index = first_of(index, axis)
+    (outer, n, inner), m = picture(out.shape, axis), source.shape[axis]
+    _FOLDS[name](out.reshape(-1), flat(source), flat(index), wide, n, m, inner, 0, outer)
+    return True
+
+
 def _corresponds(x: Any, index: Any, axis: int) -> bool:
     """Whether the shapes differ along ``axis`` alone."""
     return (
@@ -107,10 +189,12 @@ def gather(out: Any, x: Any, index: Any, axis: int) -> bool:
     if word is None or not out.flags.c_contiguous or not _corresponds(x, index, axis):
         return False
     (outer, n, inner), m = picture(x.shape, axis), index.shape[axis]
-    arrays = (out.reshape(-1).view(word), flat(x).view(word), flat(index))
+    wide = not repeated(index, axis)
+    numbers = flat(index if wide else first_of(index, axis))
+    arrays = (out.reshape(-1).view(word), flat(x).view(word), numbers)
 
     def part(begin: int, end: int) -> None:
-        _gather(*arrays, n, m, inner, begin, end)
+        _gather(*arrays, wide, n, m, inner, begin, end)
 
     parallel_for(outer, part, smallest=1 + _SMALLEST // (m * inner + 1))
     return True
@@ -118,6 +202,9 @@ def gather(out: Any, x: Any, index: Any, axis: int) -> bool:
 
 def scatter(out: Any, index: Any, source: Any, axis: int, adding: bool) -> bool:
     """Write (add) ``source``, of one element or in ``index``'s shape; False: no loop for it."""
+    if adding and axis == 0 and source.shape == index.shape and repeated(index, 0):
+        if _corresponds(out, index, 0):
+            return add_slices(out, first_of(index, 0), source, 0)
     word = _added_type(out) if adding else _WORDS.get(out.dtype.itemsize)
     if word is None or not out.flags.c_contiguous or not _corresponds(out, index, axis):
         return False

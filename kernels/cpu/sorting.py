@@ -24,7 +24,7 @@ def _place(out: Any, x: Any, axis: int | None, find: Any) -> None:
     if not x.ndim:
         out[...] = 0
         return
-    out[...] = np.reshape(find(_comparable(x), axis), out.shape)
+    out[...] = find(_comparable(x), axis).reshape(out.shape)
 
 
 def _comparable(x: Any) -> Any:
@@ -47,9 +47,14 @@ def _choose(outs: Any, x: Any, axis: int, find: Any) -> None:
         values[...] = x
         indices[...] = 0
         return
-    places = np.expand_dims(find(_comparable(x), axis), axis)
+    places = find(_comparable(x), axis)
     indices[...] = places.reshape(indices.shape)
-    values[...] = np.take_along_axis(x, places, axis).reshape(values.shape)
+    if axis == x.ndim - 1 and x.flags.c_contiguous:
+        rows = x.reshape(-1, x.shape[-1])
+        found = rows[np.arange(len(rows)), places.reshape(-1)]
+    else:
+        found = np.take_along_axis(x, np.expand_dims(places, axis), axis)
+    values[...] = found.reshape(values.shape)
 
 
 def median_with_index(outs: Any, x: Any, *, axis: int, keepdims: bool) -> None:

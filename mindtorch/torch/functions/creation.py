@@ -45,9 +45,10 @@ def new_empty(described: Aval) -> Any:
 
 def filled(described: Aval, value: Any) -> Any:
     """A tensor with every element ``value``."""
-    check_value(value, described.dtype)
-    if described.dtype.category == dtypes.INTEGER and value < 0:
-        value = np.array(int(value)).astype(described.dtype.np)
+    if type(value) not in (int, float) or not 0 <= value <= 127:  # which all types hold
+        check_value(value, described.dtype)
+        if described.dtype.category == dtypes.INTEGER and value < 0:
+            value = np.array(int(value)).astype(described.dtype.np)
     if described.device.type == "meta":
         return new_empty(described)
     if described.device is not cpu:
@@ -57,7 +58,9 @@ def filled(described: Aval, value: Any) -> Any:
     size = described.size
     if not value and not (isinstance(value, float) and math.copysign(1, value) < 0):
         return make(np.zeros(size, described.dtype.np), described)
-    return make(np.full(size, value, described.dtype.np), described)
+    data = np.empty(size, described.dtype.np)
+    data.fill(value)
+    return make(data, described)
 
 
 def _described(

@@ -264,15 +264,8 @@ def smooth_l1_loss(
     if beta == 0:
         return reduced((input - target).abs(), reduction)
     require_floats(input.aval, "smooth_l1_cpu")
-    d = (input - target).abs()
-    far = d >= beta
-    near = _either(far, constant(0), d)  # so that no slope is 0 times infinity
-    loss = reduced(_either(far, d - 0.5 * beta, 0.5 * near * near / beta), reduction)
+    loss = reduced(ops.smooth_l1(input, target, constant(float(beta))), reduction)
     return tape.named(loss, "SmoothL1LossBackward0")
-
-
-def _either(condition: Any, a: Any, b: Any) -> Any:
-    return pointwise.where(condition, a, b)
 
 
 @in_float32
@@ -291,10 +284,7 @@ def huber_loss(
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     require_floats(input.aval, "huber_cpu")
-    d = (input - target).abs()
-    far = d >= delta
-    near = _either(far, constant(0), d)
-    loss = _either(far, delta * (d - 0.5 * delta), 0.5 * near * near)
+    loss = ops.huber(input, target, constant(float(delta)))
     loss = _weighed(loss.to(input.dtype), weight, reduction)
     return loss if weight is not None else tape.named(loss, "HuberLossBackward0")
 
@@ -467,7 +457,7 @@ def gaussian_nll_loss(
                 raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(reduction + " is not valid")
-    clamped = _either(var.detach() < eps, var.detach() * 0 + eps - var.detach() + var, var)
+    clamped = pointwise.where(var.detach() < eps, var.detach() * 0 + eps - var.detach() + var, var)
     loss = 0.5 * (clamped.log() + (input - target) ** 2 / clamped)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
