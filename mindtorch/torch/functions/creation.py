@@ -10,6 +10,7 @@ import numpy as np
 from mindtorch.engine import autodiff, cuda, dtypes
 from mindtorch.engine.aval import Aval, aval, channels_last_strides
 from mindtorch.engine.device import cpu, empty_on
+from mindtorch.engine.memory import refusal
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
 from mindtorch.engine.vmap import for_each_example
@@ -54,10 +55,12 @@ def filled(described: Aval, value: Any) -> Any:
         made = new_empty(described)
         cuda.fill(made.flat, described, value)
         return made
-    size = described.size
-    if not value and not (isinstance(value, float) and math.copysign(1, value) < 0):
-        return make(np.zeros(size, described.dtype.np), described)
-    return make(np.full(size, value, described.dtype.np), described)
+    size, kind = described.size, described.dtype.np
+    zero = not value and not (isinstance(value, float) and math.copysign(1, value) < 0)
+    try:
+        return make(np.zeros(size, kind) if zero else np.full(size, value, kind), described)
+    except (MemoryError, ValueError):
+        raise refusal(size, kind) from None
 
 
 def _described(
