@@ -56,6 +56,20 @@ def empty(size: int, dtype: Any) -> Any:
     page than the last one. Copies between such places took 13 times as long as others on an AMD
     EPYC, whose ``rep movsb`` (glibc's ``memcpy`` from 2 KiB on) is slow at distances of 1 to 31.
     """
-    if size & 1023 or size < 4096:
-        return np.empty(size, dtype)
-    return np.empty(size + 32, dtype)[:size]
+    try:
+        if size & 1023 or size < 4096:
+            return np.empty(size, dtype)
+        return np.empty(size + 32, dtype)[:size]
+    except (MemoryError, ValueError):
+        raise refusal(size, dtype) from None
+
+
+def refusal(size: int, dtype: Any) -> RuntimeError:
+    """PyTorch's error where there is no memory for an array, or no number for its bytes."""
+    count = size * np.dtype(dtype).itemsize
+    if count >= 1 << 63:
+        return RuntimeError(f"Storage size calculation overflowed with sizes=[{size}]")
+    return RuntimeError(
+        "[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: can't allocate "
+        f"memory: you tried to allocate {count} bytes. Error code 12 (Cannot allocate memory)"
+    )

@@ -45,6 +45,7 @@ from ._random import seed as seed
 from ._random import set_rng_state as set_rng_state
 from ._registry import FUNCTIONS, METHODS
 from ._removed import REMOVED as _REMOVED
+from ._signatures import explained_where_known as _explained
 from ._tensor import Tensor as Tensor
 from ._tensor import attach_methods as _attach_methods
 from ._tensor_str import set_printoptions as set_printoptions
@@ -213,8 +214,9 @@ def __getattr__(name: str) -> Any:
                 raise
     elif name in _LAZY_NAMES:
         module = importlib.import_module(f"{__package__}.{_LAZY_NAMES[name]}")
-        value = globals()[name] = getattr(module, name)
+        value = getattr(module, name)
         _TEXTS.add_to([value])
+        globals()[name] = value = _explained(name, value)
         return value
     elif name == "torch":  # PyTorch's namespace holds itself, and annotations name it so
         return importlib.import_module(__package__)

@@ -17,6 +17,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 __all__ = [
     "as_device", "as_dtype", "as_int", "as_shape", "check_form", "check_value", "infer_shape",
     "normalize_axes", "normalize_axis", "require_power", "require_tensor",
+    "require_tensors",
 ]  # fmt: skip
 
 
@@ -28,6 +29,8 @@ def as_int(value: Any) -> int:
 def as_shape(sizes: Any, function: str = "size", argument: str = "size") -> tuple[int, ...]:
     """The shape meant by ``f(2, 3)``, ``f((2, 3))`` or ``f([2, 3])``; ``sizes`` is f's
     ``*args``."""
+    if not sizes:
+        raise TypeError(f'{function}() missing 1 required positional arguments: "{argument}"')
     alone = len(sizes) == 1 and not isinstance(sizes[0], int)
     if alone:
         only = sizes[0]
@@ -43,7 +46,8 @@ def as_shape(sizes: Any, function: str = "size", argument: str = "size") -> tupl
 
 def _wrong_size(sizes: Any, alone: bool, start: str) -> str:
     """torch's text about the first of ``sizes`` that is no int; ``alone``: it is all there is."""
-    place, wrong = next((i, n) for i, n in enumerate(sizes) if not hasattr(n, "__index__"))
+    strange = ((i, n) for i, n in enumerate(sizes) if not hasattr(n, "__index__"))
+    place, wrong = next(strange, (0, sizes[0]))  # tensors have it, and may be no integers
     kind = "Tensor" if isinstance(wrong, EngineTensor) else type(wrong).__name__
     if alone:
         return f"{start} (position 1) must be tuple of ints, not {kind}"
@@ -122,6 +126,15 @@ def require_tensor(value: Any, function: str, argument: str, position: int) -> N
             f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
             f"{type(value).__name__}"
         )
+
+
+def require_tensors(values: Any, place: int = 0) -> None:
+    """torch's error where an element of a list of tensors is none; ``place``: the argument's."""
+    for i, x in enumerate(values):
+        if not isinstance(x, EngineTensor):
+            raise TypeError(
+                f"expected Tensor as element {i} in argument {place}, but got {type(x).__name__}"
+            )
 
 
 def check_value(value: Any, dtype: DType, filling: bool = True) -> None:

@@ -79,7 +79,7 @@ def add_out(
         try:
             result = body(*args, **kwargs)
         except Exception:
-            wrong = wrong_call(name, args, kwargs)
+            wrong = wrong_call(name, args, kwargs if out is None else kwargs | {"out": out})
             if wrong is None:
                 raise
             raise wrong from None

@@ -7,6 +7,7 @@ and the Tensor class are filled from the registry when ``mindtorch.torch`` is im
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -19,7 +20,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
 
 from ._out import add_out, store_out, synonyms_of, with_out
-from ._signatures import as_method, wrong_call
+from ._signatures import as_function, as_method, wrong_call
 
 __all__ = [
     "FUNCTIONS", "METHODS", "answered_by", "binary", "binary_function", "check_numbers",
@@ -66,12 +67,12 @@ def function(
         final = add_out(body, own, synonyms) if out else plain
         for each in (own, *aliases):
             if namespace:
-                FUNCTIONS[each] = final
+                FUNCTIONS[each] = final if out else as_function(final, each)
             if method:
                 METHODS[each] = final if each in _BARE else as_method(body, each, synonyms)
             if in_place:
                 METHODS[each + "_"] = _in_place_variant(plain, each + "_")
-                FUNCTIONS.setdefault(each + "_", METHODS[each + "_"])
+                FUNCTIONS.setdefault(each + "_", as_function(METHODS[each + "_"], each + "_"))
         return final
 
     return register
@@ -168,13 +169,14 @@ def operand(value: Any, name: str, position: str, dtype_name: str = "Tensor") ->
 _NOT_GIVEN: Any = object()
 
 
-def _given(name: str, word: str, value: Any, by_numpys_name: Any) -> Any:
-    """An argument, by torch's name or by numpy's; torch's TypeError if there is neither."""
-    if value is not _NOT_GIVEN:
-        return value
-    if by_numpys_name is _NOT_GIVEN:
-        raise TypeError(f'{name}() missing 1 required positional arguments: "{word}"')
-    return by_numpys_name
+def _given(name: str, *pairs: tuple[Any, Any]) -> list[Any]:
+    """Arguments, each by torch's name or by numpy's; torch's TypeError if there is neither."""
+    found = [a if a is not _NOT_GIVEN else b for a, b in pairs]
+    if any(x is _NOT_GIVEN for x in found):
+        given = tuple(itertools.takewhile(lambda x: x is not _NOT_GIVEN, found))
+        wrong = wrong_call(name, given, {})
+        raise wrong or TypeError(f"{name}() misses required positional arguments")
+    return found
 
 
 _UNARY_TEXT = """Of each element x: {0}.
@@ -210,7 +212,7 @@ def unary_function(name: str, op: Op, formula: str) -> Callable[..., Any]:
 
     def body(input: Any = _NOT_GIVEN, *, out: Any = None, x: Any = _NOT_GIVEN) -> Any:  # noqa: A002
         if not isinstance(input, EngineTensor):
-            input = _given(name, "input", input, x)  # noqa: A001
+            (input,) = _given(name, (input, x))  # noqa: A001
             if not isinstance(input, EngineTensor):
                 raise TypeError(
                     f"{name}(): argument 'input' (position 1) must be Tensor, not "
@@ -287,8 +289,7 @@ def binary_function(
         x1: Any = _NOT_GIVEN, x2: Any = _NOT_GIVEN,
     ) -> Any:  # fmt: skip
         if not isinstance(other, EngineTensor) or not isinstance(input, EngineTensor):
-            input = _given(name, "input", input, x1)  # noqa: A001
-            other = _given(name, "other", other, x2)
+            input, other = _given(name, (input, x1), (other, x2))  # noqa: A001
             check_numbers(name, numbers, input, other, method)
             input, other = of_numbers(input, other)  # noqa: A001
             input = operand(input, name, "input")  # noqa: A001
@@ -342,4 +343,4 @@ def _publish(
             METHODS[each] = body
         if in_place:
             METHODS[each + "_"] = variant
-            FUNCTIONS.setdefault(each + "_", variant)
+            FUNCTIONS.setdefault(each + "_", as_function(variant, each + "_"))

@@ -7,7 +7,9 @@ signatures (`_signatures.txt`, as torch prints them) and says what torch would h
 from __future__ import annotations
 
 import functools
+import math
 import re
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,9 +18,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.memory import refusal
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-__all__ = ["as_method", "is_number", "wrong_call"]
+__all__ = ["as_function", "as_method", "explained_where_known", "is_number", "wrong_call"]
 
 _FILE = Path(__file__).with_name("_signatures.txt")
 _PARAMETER = re.compile(r"(?P<kind>.+?)(?P<size>\[\d*\])?(?P<none>\?)? (?P<name>\w+)(?: = (.+))?$")
@@ -304,12 +307,17 @@ def _why_not(form: Form, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str |
 
 def wrong_call(
     name: str, args: tuple[Any, ...], kwargs: dict[str, Any], method: bool = False
-) -> TypeError | None:
+) -> TypeError | RuntimeError | None:
     """torch's error where the arguments fit no signature of the function; None where they do.
+
+    Where numpy had no memory, it is torch's error for that.
 
     Args:
         args: without the tensor whose method it is.
     """
+    error = sys.exception()
+    if isinstance(error, MemoryError) and hasattr(error, "shape"):
+        return refusal(math.prod(error.shape), error.dtype)  # type: ignore[attr-defined]
     forms, more = forms_of(name, method)
     errors = []
     for form in forms:
@@ -347,6 +355,29 @@ def _listed(
         if why is not None:
             lines.append(f"      didn't match because {why}\n")
     return "".join(lines)
+
+
+def as_function(body: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """``body`` as the namespace's function ``name``, which explains a wrong call as torch does."""
+
+    @functools.wraps(body)
+    def explained(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return body(*args, **kwargs)
+        except Exception:
+            wrong = wrong_call(name, args, kwargs)
+            if wrong is None:
+                raise
+            raise wrong from None
+
+    explained._explained = True  # type: ignore[attr-defined]
+    return explained
+
+
+def explained_where_known(name: str, value: Any) -> Any:
+    """A function of the namespace with torch's errors, where the table has it; else ``value``."""
+    known = hasattr(value, "_explained") or not callable(value) or name not in _table()
+    return value if known else as_function(value, name)
 
 
 def as_method(

@@ -16,7 +16,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
 from mindtorch.engine.windows import opened
 
-from ._arguments import as_device, as_dtype
+from ._arguments import as_device, as_dtype, require_tensor
 from ._types import preserve_format
 
 
@@ -110,6 +110,7 @@ class Conversions(EngineTensor):
 
     def type_as(self, other: Any) -> Any:
         """The tensor in the type of ``other``."""
+        require_tensor(other, "type_as", "other", 1)
         return self.to(other.aval.dtype)
 
     def cpu(self, *, memory_format: Any = preserve_format) -> Any:

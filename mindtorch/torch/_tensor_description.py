@@ -94,7 +94,7 @@ class Description(EngineTensor):
             return int(cuda.kernels("memory").pointer(self.flat)) if self.aval.size else 0
         return int(self.flat.ctypes.data) if self.aval.size else 0
 
-    def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
+    def is_contiguous(self, *, memory_format: Any = contiguous_format) -> bool:
         """Whether the elements lie in that order without gaps."""
         if memory_format in (channels_last, channels_last_3d):
             ndim = 4 if memory_format is channels_last else 5

@@ -37,6 +37,11 @@ class Gradients(EngineTensor):
         """Make the tensor a leaf that collects gradients, or one that does not."""
         if vmap.is_mapped(self):
             raise RuntimeError(vmap.REQUIRES_GRAD)
+        if not isinstance(requires_grad, bool):
+            kind = type(requires_grad).__name__
+            raise TypeError(
+                f"requires_grad_(): argument 'requires_grad' (position 1) must be bool, not {kind}"
+            )
         if requires_grad and self.aval.dtype.category < dtypes.FLOAT:
             raise RuntimeError("only Tensors of floating point dtype can require gradients")
         if not tape.is_leaf(self):

@@ -13,7 +13,7 @@ from mindtorch.engine.device import cpu, empty_on
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import capturing, check_made_here, from_array, make, typed_buffer
 
-from ._arguments import as_shape, check_value
+from ._arguments import as_shape, check_value, require_tensor
 from ._signatures import wrong_call
 from ._tensor_conversion import python_number
 from ._tensor_operators import NUMBERS
@@ -134,6 +134,7 @@ class Writing(EngineTensor):
 
     def resize_as_(self, other: Any) -> Any:
         """Resize to the shape of ``other``."""
+        require_tensor(other, "resize_as_", "the_template", 1)
         return self.resize_(other.aval.shape)
 
     def apply_(self, function: Callable[[Any], Any]) -> Any:

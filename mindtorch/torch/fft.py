@@ -20,7 +20,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import from_array, full_flat
 from mindtorch.torch._argument_texts import TEXTS as _TEXTS
 
-from ._arguments import as_device, as_dtype, normalize_axis
+from ._arguments import as_device, as_dtype, normalize_axis, require_tensor
 from ._autocast import FFT as _AUTOCAST_POLICIES
 from ._autocast import cast_whole as _cast_whole
 from ._registry import with_out
@@ -344,6 +344,7 @@ def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
 
 
 def _shifted(x: Any, dim: Any, back: bool) -> Any:
+    require_tensor(x, "fft_ifftshift" if back else "fft_fftshift", "input", 1)
     if dim is None:
         axes: tuple[int, ...] = tuple(range(x.aval.ndim))
     else:

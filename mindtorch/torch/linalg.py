@@ -21,6 +21,7 @@ from mindtorch.kernels.errors import LinAlgError
 from mindtorch.torch._argument_texts import TEXTS as _TEXTS
 
 from . import return_types
+from ._arguments import require_tensor
 from ._autocast import LINALG as _AUTOCAST_POLICIES
 from ._autocast import cast_whole as _cast_whole
 from ._linalg_factors import (
@@ -369,6 +370,7 @@ def matrix_exp(A: Any) -> Any:  # noqa: N803
     Up to a norm of 3 (1.09 in double precision) the polynomial's error is less than rounding
     (Bader, Blanes and Casas, 2019).
     """
+    require_tensor(A, "linalg_matrix_exp", "input", 1)
     ops.check_square("linalg.matrix_exp", A.aval, None)
     ops.check_real_or_complex("linalg.matrix_exp", A.aval)
     if not A.aval.size:
@@ -495,6 +497,7 @@ def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:
     """A view of a diagonal."""
     from .functions.shape import diagonal as view
 
+    require_tensor(A, "linalg_diagonal", "A", 1)
     return view(A, offset, dim1, dim2)
 
 
@@ -504,6 +507,7 @@ def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
     Args:
         x: a vector, or a batch of them.
     """
+    require_tensor(x, "linalg_vander", "x", 1)
     if not x.aval.ndim:
         x = movement.reshape(x, (1,))
     if N is not None and N <= 0:

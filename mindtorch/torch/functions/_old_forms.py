@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._signatures import is_number
+from .._warnings import warn_caller
 
 __all__ = ["old_factor", "old_sum"]
 
@@ -22,11 +22,9 @@ def _tell(name: str, old: str, *instead: str) -> None:
         return
     _told = True
     forms = "".join(f"\n\t{name}({form})" for form in instead)
-    warnings.warn(
+    warn_caller(
         f"This overload of {name} is deprecated:\n\t{name}({old})\nConsider using one of the "
         f"following signatures instead:{forms}",
-        UserWarning,
-        stacklevel=4,
     )
 
 

@@ -29,12 +29,14 @@ def conj_physical(input: Any) -> Any:  # noqa: A002
 @function()
 def resolve_conj(input: Any) -> Any:  # noqa: A002
     """``input``: conjugation is never put off here."""
+    require_tensor(input, "resolve_conj", "input", 1)
     return input
 
 
 @function()
 def resolve_neg(input: Any) -> Any:  # noqa: A002
     """``input``: negation is never put off here."""
+    require_tensor(input, "resolve_neg", "input", 1)
     return input
 
 

@@ -10,6 +10,7 @@ import numpy as np
 from mindtorch.engine import autodiff, cuda, dtypes
 from mindtorch.engine.aval import Aval, aval, channels_last_strides
 from mindtorch.engine.device import cpu, empty_on
+from mindtorch.engine.memory import refusal
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
 from mindtorch.engine.vmap import for_each_example
@@ -55,11 +56,14 @@ def filled(described: Aval, value: Any) -> Any:
         made = new_empty(described)
         cuda.fill(made.flat, described, value)
         return made
-    size = described.size
-    if not value and not (isinstance(value, float) and math.copysign(1, value) < 0):
-        return make(np.zeros(size, described.dtype.np), described)
-    data = np.empty(size, described.dtype.np)
-    data.fill(value)
+    size, kind = described.size, described.dtype.np
+    zero = not value and not (isinstance(value, float) and math.copysign(1, value) < 0)
+    try:
+        data = np.zeros(size, kind) if zero else np.empty(size, kind)
+    except (MemoryError, ValueError):
+        raise refusal(size, kind) from None
+    if not zero:
+        data.fill(value)
     return make(data, described)
 
 

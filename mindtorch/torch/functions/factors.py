@@ -13,6 +13,7 @@ from mindtorch.engine.tensor import constant, full_flat
 
 from .. import _linalg_factors, linalg, return_types
 from .._registry import FUNCTIONS, METHODS, function, with_synonyms
+from .._signatures import as_function
 
 
 @function()
@@ -257,7 +258,8 @@ def _publish() -> None:
         "orgqr": linalg.householder_product,
     }  # fmt: skip
     for name, body in names.items():
-        FUNCTIONS[name] = METHODS[name] = with_synonyms(body, {"input": "A"})
+        METHODS[name] = with_synonyms(body, {"input": "A"})
+        FUNCTIONS[name] = as_function(METHODS[name], name)
 
 
 _publish()

@@ -17,6 +17,7 @@ from mindtorch.engine.tensor import from_array, make
 
 from .._arguments import as_device, as_dtype
 from .._registry import function
+from .._warnings import warn_caller
 from .creation import finish
 
 
@@ -155,14 +156,11 @@ def tensor(
     """A new tensor holding a copy of numbers, nested lists or an array."""
     chosen = None if dtype is None else as_dtype(dtype)
     if isinstance(data, EngineTensor):
-        import warnings
 
-        warnings.warn(
+        warn_caller(
             "To copy construct from a tensor, it is recommended to use sourceTensor.detach()."
             "clone() or sourceTensor.detach().clone().requires_grad_(True), rather than "
             "torch.tensor(sourceTensor).",
-            UserWarning,
-            stacklevel=2,
         )
         made = data.detach().clone()
         if chosen is not None:
@@ -192,15 +190,12 @@ def from_numpy(ndarray: Any) -> Any:
         package = "numpy." if isinstance(ndarray, np.generic) else ""
         raise TypeError(f"expected np.ndarray (got {package}{type(ndarray).__name__})")
     if not ndarray.flags.writeable:
-        import warnings
 
-        warnings.warn(
+        warn_caller(
             "The given NumPy array is not writable, and PyTorch does not support non-writable "
             "tensors. This means writing to this tensor will result in undefined behavior. You may "
             "want to copy the array to protect its data or make it writable before converting it "
             "to a tensor. This type of warning will be suppressed for the rest of this program.",
-            UserWarning,
-            stacklevel=2,
         )
     if ndarray.dtype.byteorder not in "=|" and ndarray.dtype.newbyteorder("=") != ndarray.dtype:
         raise ValueError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -20,6 +19,7 @@ from mindtorch.engine.tensor import constant, from_array, full_flat
 from .._arguments import check_value, normalize_axis, require_tensor
 from .._registry import FUNCTIONS, function, operand
 from .._signatures import as_method
+from .._warnings import warn_caller
 
 
 def _axis(x: Any, dim: Any) -> int:
@@ -34,10 +34,9 @@ def gather(input: Any, dim: int, index: Any, *, sparse_grad: bool = False) -> An
         sparse_grad: the gradient is the same, but dense, and a warning says so.
     """
     if sparse_grad and input.requires_grad:
-        warnings.warn(
+        warn_caller(
             "torch.gather(sparse_grad=True): the gradient is the same, but a dense tensor",
-            UserWarning, stacklevel=2,
-        )  # fmt: skip
+        )
     if index.aval.dtype is not dtypes.int64 and index.aval.dtype is not dtypes.int32:
         if index.aval.size:
             raise RuntimeError("gather(): Expected dtype int32/int64 for index")
@@ -400,7 +399,9 @@ def triu(input: Any, diagonal: int = 0) -> Any:  # noqa: A002
 
 
 def _define_indices(name: str, find: Any) -> None:
-    @function(method=False, name=name)
+    about = "The coordinates of a triangle of a matrix, rows above columns."
+
+    @function(method=False, name=name, about=about)
     def body(
         row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
         layout: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -417,8 +418,6 @@ def _define_indices(name: str, find: Any) -> None:
             raise NotImplementedError(f"\"{name}\" not implemented for '{wrong}'")
         places = from_array(np.stack(find(row, offset, col)).astype(kind.np), as_device(device))
         return finish(places, requires_grad, layout, pin_memory)
-
-    body.__doc__ = "The coordinates of a triangle of a matrix, rows above columns."
 
 
 _define_indices("tril_indices", np.tril_indices)

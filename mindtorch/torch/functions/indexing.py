@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import operator
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from mindtorch.engine.tensor import constant, from_array
 
 from .._arguments import check_value
 from .._registry import METHODS
+from .._warnings import warn_caller
 
 
 def get_item(x: Any, item: Any) -> Any:
@@ -175,10 +175,10 @@ def _take_tensor(axis: int, item: Any, indices: dict[int, Any], masks: list[Any]
     dtype = item.aval.dtype
     if dtype in (dtypes.bool_, dtypes.uint8):
         if dtype is dtypes.uint8:
-            warnings.warn(
+            warn_caller(
                 "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
-                "instead.", UserWarning, stacklevel=4,
-            )  # fmt: skip
+                "instead.",
+            )
         masks.append((axis, item))
         for i in range(item.aval.ndim):
             indices[axis + i] = None

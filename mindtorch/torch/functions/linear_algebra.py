@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import inspect
 import operator
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +20,7 @@ from mindtorch.engine.tensor import constant
 from .. import linalg
 from .._arguments import normalize_axis, require_tensor
 from .._registry import FUNCTIONS, function
+from .._warnings import warn_caller
 from ._old_forms import old_sum
 from .einsum import einsum as _einsum
 
@@ -363,12 +363,10 @@ def kron(input: Any, other: Any) -> Any:  # noqa: A002
 def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
     """The vector product along an axis of length 3 (the first such axis by default)."""
     if dim is None:
-        warnings.warn(
+        warn_caller(
             "Using torch.cross without specifying the dim arg is deprecated.\nPlease either pass "
             "the dim explicitly or simply use torch.linalg.cross.\nThe default value of dim will "
             "change to agree with that of linalg.cross in a future release.",
-            UserWarning,
-            stacklevel=2,
         )
         dim = next((i for i, n in enumerate(input.aval.shape) if n == 3), None)
         if dim is None:
@@ -390,11 +388,11 @@ def trace(input: Any) -> Any:  # noqa: A002
 @function(out=True)
 def chain_matmul(*matrices: Any) -> Any:
     """The product of several matrices in the cheapest order."""
-    warnings.warn(
+    warn_caller(
         "torch.chain_matmul is deprecated and will be removed in a future PyTorch release. Use "
         "torch.linalg.multi_dot instead, which accepts a list of two or more tensors rather than "
-        "multiple parameters.", UserWarning, stacklevel=2,
-    )  # fmt: skip
+        "multiple parameters.",
+    )
     return linalg.multi_dot(list(matrices))
 
 
@@ -419,6 +417,8 @@ def cdist(
     """
     from .reduction import vector_norm
 
+    require_tensor(x1, "cdist", "x1", 1)
+    require_tensor(x2, "cdist", "x2", 2)
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     _check_rows(x1.aval, x2.aval, p)

@@ -5,12 +5,16 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+import numpy as np
+
 from mindtorch.engine import dtypes, tape
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array
 
-from .._arguments import as_int, normalize_axis
+from .._arguments import as_int, normalize_axis, require_tensors
 from .._registry import function
+from .._warnings import warn_caller
 from .shape import ravel
 
 
@@ -79,6 +83,9 @@ def split(
     Args:
         split_size_or_sections: the length of a piece, or the lengths of all.
     """
+    if not isinstance(tensor, EngineTensor):
+        kind = type(tensor).__name__
+        raise AttributeError(f"'{kind}' object has no attribute 'split'")
     if split_size_or_sections is None:  # the method's name for it is split_size
         split_size_or_sections = split_size
     if not tensor.aval.ndim:
@@ -209,10 +216,6 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
     for i, x in enumerate(tensors):
-        if not isinstance(x, EngineTensor):
-            raise TypeError(
-                f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}"
-            )
         if not x.aval.ndim:
             raise RuntimeError(
                 f"zero-dimensional tensor (at position {i}) cannot be concatenated"
@@ -229,11 +232,6 @@ def stack(tensors: Any, dim: int = 0) -> Any:
     tensors = tuple(tensors)
     if not tensors:
         raise RuntimeError("stack expects a non-empty TensorList")
-    for i, x in enumerate(tensors):
-        if not isinstance(x, EngineTensor):
-            raise TypeError(
-                f"expected Tensor as element {i} in argument 0, but got {type(x).__name__}"
-            )
     first = tensors[0].aval.shape
     for i, x in enumerate(tensors):
         if x.aval.shape != first:
@@ -259,9 +257,11 @@ def _at_least(x: Any, ndim: int) -> Any:
 
 def _define_at_least(ndim: int) -> None:
     def body(*tensors: Any) -> Any:
-        if len(tensors) == 1 and not isinstance(tensors[0], (tuple, list)):
+        alone = len(tensors) == 1 and not isinstance(tensors[0], (tuple, list))
+        many = tensors if alone or len(tensors) != 1 else tensors[0]
+        require_tensors(many)
+        if alone:
             return _at_least(tensors[0], ndim)
-        many = tensors[0] if len(tensors) == 1 else tensors
         return tuple(_at_least(x, ndim) for x in many)
 
     about = f"Tensors with axes of length 1 added until they have {ndim}; views."
@@ -287,9 +287,7 @@ def repeat_interleave(
             ... are repeated.
         output_size: the result's length, if known.
     """
-    import numpy as np
 
-    from mindtorch.engine.tensor import from_array
 
     if repeats is None:
         counts = input.array()
@@ -325,19 +323,19 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
     """
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
+    require_tensors(tensors)
     for x in tensors:
         if x.aval.ndim > 1:
             raise RuntimeError(
                 f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x}"
             )
     if indexing is None:
-        import warnings
 
-        warnings.warn(
+        warn_caller(
             "torch.meshgrid: in an upcoming release, it will be required to pass the indexing "
             "argument.",
-            UserWarning,
-            stacklevel=2,
         )
         indexing = "ij"
     if indexing not in ("ij", "xy"):
@@ -361,6 +359,9 @@ def block_diag(*tensors: Any) -> Any:
     """A matrix with the tensors as blocks on its diagonal."""
     from mindtorch.engine.tensor import constant
 
+    require_tensors(tensors)
+    if not tensors:
+        return from_array(np.empty((1, 0), dtypes.default.np))
     for place, x in enumerate(tensors):
         if x.aval.ndim > 2:
             raise RuntimeError(
@@ -380,6 +381,7 @@ def block_diag(*tensors: Any) -> Any:
 @function(method=False)
 def cartesian_prod(*tensors: Any) -> Any:
     """All combinations of the elements of 1-d tensors, one a row."""
+    require_tensors(tensors)
     if len(tensors) == 1:
         return tensors[0]
     return stack([ravel(x) for x in meshgrid(*tensors, indexing="ij")], -1)

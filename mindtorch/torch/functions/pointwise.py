@@ -29,7 +29,7 @@ from .._registry import (
     store_out,
     write_result,
 )
-from .._signatures import as_method
+from .._signatures import as_function, as_method
 from .._tensor_operators import power_of_number
 from ._old_forms import old_factor
 
@@ -381,7 +381,8 @@ def _clamp_(self: Any, min: Any = None, max: Any = None) -> Any:  # noqa: A002
 
 
 for _name in ("clamp_", "clip_"):
-    METHODS[_name] = FUNCTIONS[_name] = as_method(_clamp_, _name)
+    METHODS[_name] = as_method(_clamp_, _name)
+    FUNCTIONS[_name] = as_function(_clamp_, _name)
 
 
 @function(out=True, in_place=True)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from mindtorch.engine.tensor import constant, from_array
 from .._arguments import as_dtype, as_shape, normalize_axis, require_tensor
 from .._registry import FUNCTIONS, METHODS, function, store_out
 from .._types import Size, sparse_coo, sparse_csc, sparse_csr
+from .._warnings import warn_caller
 
 
 def _define_namesakes() -> None:
@@ -332,7 +332,7 @@ def _map(name: str, target: Any, others: Any, callable: Any) -> Any:  # noqa: A0
 @function(namespace=False)
 def resize(self: Any, *sizes: Any) -> Any:
     """:meth:`view` (deprecated in torch, too)."""
-    warnings.warn("non-inplace resize is deprecated", UserWarning, stacklevel=2)
+    warn_caller("non-inplace resize is deprecated")
     shape = as_shape(sizes)
     count = math.prod(shape)
     if count != self.aval.size:

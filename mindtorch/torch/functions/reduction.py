@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -17,6 +16,7 @@ from mindtorch.engine.tensor import constant
 from .. import return_types
 from .._arguments import as_dtype, check_form, normalize_axes, normalize_axis, require_tensor
 from .._registry import function, store_out
+from .._warnings import warn_caller
 
 
 def _axes(x: Any, dim: Any) -> tuple[int, ...]:
@@ -257,10 +257,10 @@ _place("argmin", reduction.argmin)
 
 
 def _warn_of_freedom(name: str) -> None:
-    warnings.warn(
+    warn_caller(
         f"{name}(): degrees of freedom is <= 0. Correction should be strictly less than the "
-        "reduction factor (input numel divided by output numel).", UserWarning, stacklevel=3,
-    )  # fmt: skip
+        "reduction factor (input numel divided by output numel).",
+    )
 
 
 def _spread(name: str, op: Any, caller: str = "") -> Callable[..., Any]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
@@ -14,6 +13,7 @@ from mindtorch.engine.tensor import from_array
 
 from .._arguments import as_device, as_dtype, as_int, check_form
 from .._registry import function, store_out
+from .._warnings import warn_caller
 from .creation import finish, type_for
 
 
@@ -76,12 +76,10 @@ def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> An
         options: ``dtype``, ``device``, ``layout``, ``requires_grad``, ``out``, as of
             :func:`torch.arange`.
     """
-    warnings.warn(
+    warn_caller(
         "torch.range is deprecated and will be removed in a future release because its behavior is "
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
         "values in [start, end).",
-        UserWarning,
-        stacklevel=2,
     )
     if end is None:
         start, end = 0, start

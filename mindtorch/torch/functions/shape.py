@@ -19,6 +19,7 @@ from .._arguments import (
     infer_shape,
     normalize_axes,
     normalize_axis,
+    require_tensors,
 )
 from .._registry import METHODS, function
 from .._types import channels_last, channels_last_3d, contiguous_format, preserve_format
@@ -178,7 +179,7 @@ def expand(self: Any, *sizes: Any, size: Any = None, implicit: bool = False) -> 
         sizes, size: the lengths, as numbers or as one sequence.
         implicit: of no effect.
     """
-    shape = as_shape(sizes if size is None else size, "expand")
+    shape = as_shape(sizes if size is None else (size,), "expand")
     own = self.aval.shape
     extra = len(shape) - len(own)
     if extra < 0:
@@ -222,6 +223,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
     """The tensors expanded to their common shape."""
     if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
         tensors = tuple(tensors[0])
+    require_tensors(tensors)
     shape = broadcast_shapes(*[x.aval.shape for x in tensors])
     return tuple(ops.expand(x, shape=shape) for x in tensors)
 
@@ -496,7 +498,7 @@ def format_strides(shape: tuple[int, ...], memory_format: Any) -> Any:
 
 
 @function(namespace=False)
-def contiguous(self: Any, memory_format: Any = contiguous_format) -> Any:
+def contiguous(self: Any, *, memory_format: Any = contiguous_format) -> Any:
     """``self`` if it lies in that order already, else a copy that does."""
     if self.is_contiguous(memory_format=memory_format):
         return self

@@ -94,6 +94,7 @@ def unique(
     Args:
         sorted: no effect, they always are.
     """
+    require_tensor(input, "_unique2", "input", 1)
     _require_order("unique", input)
     array, place = _values(input, "_unique2"), input.aval.device
     if dim is not None:
@@ -132,6 +133,7 @@ def unique_consecutive(
     dim: int | None = None,
 ) -> Any:
     """Runs of equal elements (slices along ``dim``) made one."""
+    require_tensor(input, "unique_consecutive", "input", 1)
     array, place = _values(input, "unique_consecutive"), input.aval.device
     if dim is not None:
         _check_slices(array, dim)

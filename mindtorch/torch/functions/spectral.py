@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from mindtorch.engine import dtypes
@@ -15,6 +14,7 @@ from mindtorch.engine.vmap import values_of_all
 
 from .. import fft
 from .._registry import function
+from .._warnings import warn_caller
 
 _NO_WINDOW = "A window was not provided. A rectangular window will be applied,{0}"
 _ONES = (
@@ -96,7 +96,7 @@ def stft(
             raise RuntimeError("stft align_to_window should only be set when center = false")
         input = _padded(input, n_fft // 2, pad_mode)  # noqa: A001
     if window is None:
-        warnings.warn(_NO_WINDOW.format(_LEAKS) + _ONES, UserWarning, stacklevel=2)
+        warn_caller(_NO_WINDOW.format(_LEAKS) + _ONES)
     call = (
         f"stft({_described(input)}, n_fft={n_fft}, hop_length={hop}, win_length={length}, "
         f"window={_described_window(window)}, normalized={int(normalized)}, "
@@ -193,9 +193,10 @@ def istft(
     hop = n_fft // 4 if hop_length is None else hop_length
     width = n_fft if win_length is None else win_length
     if window is None:
-        warnings.warn(
+        warn_caller(
             _NO_WINDOW.format("Please provide the same window used by stft to make the inversion "
-                              "lossless.") + _ONES, UserWarning, stacklevel=2)  # fmt: skip
+                              "lossless.") + _ONES,
+        )
     call = (
         f"istft({_kind(input)}, n_fft={n_fft}, hop_length={hop}, win_length={width}, "
         f"window={_described_window(window)}, center={int(center)}, normalized={int(normalized)}, "
@@ -304,10 +305,9 @@ def _cut(call: str, signal: Any, envelope: Any, padded: int, length: int | None)
     signal = el.divide(signal, envelope)
     if end <= total:
         return signal
-    warnings.warn(
+    warn_caller(
         "The length of signal is shorter than the length parameter. Result is being padded with "
         "zeros in the tail. Please check your center and hop_length settings.",
-        UserWarning, stacklevel=3,
-    )  # fmt: skip
+    )
     padding = (*((0, 0),) * (signal.aval.ndim - 1), (0, end - total))
     return movement.pad(signal, constant(0), padding=padding)

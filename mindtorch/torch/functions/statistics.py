@@ -10,6 +10,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._arguments import require_tensor
 from .._registry import FUNCTIONS, function
+from .._warnings import warn_caller
 
 
 def _weights(x: Any, given: Any, name: str) -> None:
@@ -82,10 +83,10 @@ def cov(
     else:
         norm = max(norm, 0)
         if norm == 0:
-            import warnings
 
-            warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less "
-                          "than the number of observations.", UserWarning, stacklevel=2)
+            warn_caller("cov(): degrees of freedom is <= 0. Correction should be strictly less "
+                          "than the number of observations.",
+            )
     deviations = x - mean
     weighted = deviations if weights is None else deviations * weights
     return (weighted @ deviations.t().conj() / norm).squeeze()

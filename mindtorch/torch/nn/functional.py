@@ -6,6 +6,7 @@ from .._argument_texts import TEXTS as _TEXTS
 from .._autocast import FUNCTIONAL as _AUTOCAST_POLICIES
 from .._autocast import cast_pad as _cast_pad
 from .._autocast import cast_whole as _cast_whole
+from .._signatures import as_function as _as_function
 from ._functional_activation import *  # noqa: F403
 from ._functional_attention import *  # noqa: F403
 from ._functional_convolution import *  # noqa: F403
@@ -22,6 +23,15 @@ from ._functional_pooling import *  # noqa: F403
 from ._functional_sampling import *  # noqa: F403
 from ._functional_vision import *  # noqa: F403
 
+# those that torch writes in C++, but for the ones so short that a frame more would be felt
+for _name in (
+    "adaptive_avg_pool1d", "avg_pool1d", "avg_pool2d", "avg_pool3d", "bilinear", "celu_",
+    "channel_shuffle", "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d",
+    "conv_transpose3d", "cosine_similarity", "elu_", "hardshrink", "hardtanh_", "leaky_relu_",
+    "one_hot", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "prelu",
+    "rrelu_", "scaled_dot_product_attention", "selu_", "softplus", "softshrink", "threshold_",
+):  # fmt: skip
+    globals()[_name] = _as_function(globals()[_name], _name)
 _cast_whole(globals(), _AUTOCAST_POLICIES)
 pad = _cast_pad(pad)  # noqa: F405
 _TEXTS.add_to(globals().values())

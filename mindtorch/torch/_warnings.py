@@ -1,0 +1,18 @@
+"""Warnings that name the line of the program, however many of our functions lie between."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from types import FrameType
+
+_OWN = __name__.partition(".")[0] + "."
+
+
+def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
+    """``warnings.warn`` at the first frame that is not one of this package."""
+    frame: FrameType | None = sys._getframe(1)
+    level = 2
+    while frame is not None and frame.f_globals.get("__name__", "").startswith(_OWN):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(text, category, stacklevel=level - 1)
