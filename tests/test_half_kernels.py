@@ -80,3 +80,34 @@ def test_gradients_are_rounded_where_pytorch_rounds(name: str, dtype: str) -> No
         getattr(library, name)(*inputs).backward(g)
         found.append(x.grad.float().numpy())
     np.testing.assert_array_equal(found[1], found[0])
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("name", ["layer_norm", "group_norm", "batch_norm"])
+def test_normalisation_with_parameters_of_float32(name: str, dtype: str) -> None:
+    """As under autocast: statistics and the parameters' gradients keep float32's precision."""
+    draw = np.random.default_rng(0)
+    x, g = (draw.standard_normal((6, 4, 8)).astype(np.float32) for _ in range(2))
+    w, b = (draw.standard_normal(8 if name == "layer_norm" else 4, np.float32) for _ in range(2))
+    found = []
+    for library in (torch, mt):
+        call = getattr(library.nn.functional, name)
+        half = library.from_numpy(x).to(getattr(library, dtype)).requires_grad_()
+        parameters = [library.from_numpy(v.copy()).requires_grad_() for v in (w, b)]
+        middle: Any = {"layer_norm": [(8,)], "group_norm": [2]}.get(name)
+        made = call(half, *middle, *parameters) if middle else call(
+            half, library.zeros(4), library.ones(4), *parameters, training=True
+        )
+        made.backward(library.from_numpy(g).to(made.dtype))
+        found.append([half.grad.float().numpy(), *(p.grad.numpy() for p in parameters)])
+    np.testing.assert_array_equal(found[1][0], found[0][0])
+    assert found[1][1].dtype == np.float32
+    if name == "layer_norm":  # whose sums PyTorch rounds to 16 bits
+        rounded = torch.from_numpy(x).to(getattr(torch, dtype)).double()
+        wide = torch.nn.functional.layer_norm(rounded, (8,))
+        slope = torch.from_numpy(g).to(getattr(torch, dtype)).double()
+        wanted = [(slope * wide).sum((0, 1)).numpy(), slope.sum((0, 1)).numpy()]
+    else:
+        wanted = found[0][1:]
+    for mine, theirs in zip(found[1][1:], wanted, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=2e-5, atol=1e-4)

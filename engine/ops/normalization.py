@@ -19,6 +19,13 @@ def _like(x: Aval, shape: Shape | None = None) -> Aval:
     return aval(x.shape if shape is None else shape, x.dtype, None, x.device)
 
 
+def _held(x: Aval, shape: Shape, *parameters: Aval | None) -> Aval:
+    """Statistics, and the parameters' gradients, of a type with the parameters' precision."""
+    wide = any(p is not None and p.dtype.itemsize > x.dtype.itemsize for p in parameters)
+    kind = dtypes.float32 if wide and x.dtype.itemsize < 4 else x.dtype
+    return aval(shape, kind, None, x.device)
+
+
 def _given(gradients: Any, needs: Any) -> list[Any]:
     """The gradients for those inputs that need one; absent inputs have none."""
     return [v if need else None for v, need in zip(gradients, needs, strict=True)]
@@ -65,8 +72,8 @@ def _total(value: Any, kept: tuple[int, ...]) -> Any:
 def _batch_norm_aval(
     x: Aval, weight: Aval | None, bias: Aval | None, *, eps: float
 ) -> tuple[Aval, ...]:
-    channels = (x.shape[1],)
-    return _like(x), _like(x, channels), _like(x, channels), _like(x, channels)
+    statistics = _held(x, (x.shape[1],), weight, bias)
+    return _like(x), statistics, statistics, statistics
 
 
 def _batch_norm_vjp(
@@ -93,7 +100,7 @@ batch_norm_training = NetworkOp(
 batch_norm_gradient = NetworkOp(
     "native_batch_norm_backward",
     lambda y, x, weight, mean, invstd: (
-        _like(x), _like(x, (x.shape[1],)), _like(x, (x.shape[1],)),
+        _like(x), _held(x, (x.shape[1],), weight), _held(x, (x.shape[1],), weight),
     ),
     "normalization.batch_norm_gradient",
     group="network",
@@ -143,7 +150,7 @@ def _layer_norm_aval(
     x: Aval, weight: Aval | None, bias: Aval | None, *, eps: float, normalized_ndim: int
 ) -> tuple[Aval, ...]:
     kept = x.shape[: x.ndim - normalized_ndim]
-    return _like(x), _like(x, kept), _like(x, kept)
+    return _like(x), _held(x, kept, weight, bias), _held(x, kept, weight, bias)
 
 
 def _layer_norm_vjp(
@@ -171,8 +178,8 @@ layer_norm_gradient = NetworkOp(
     "native_layer_norm_backward",
     lambda y, x, weight, mean, rstd, *, normalized_ndim: (
         _like(x),
-        _like(x, x.shape[x.ndim - normalized_ndim :]),
-        _like(x, x.shape[x.ndim - normalized_ndim :]),
+        _held(x, x.shape[x.ndim - normalized_ndim :], weight),
+        _held(x, x.shape[x.ndim - normalized_ndim :], weight),
     ),
     "normalization.layer_norm_gradient",
     group="network",
@@ -184,7 +191,8 @@ layer_norm_gradient = NetworkOp(
 def _group_norm_aval(
     x: Aval, weight: Aval | None, bias: Aval | None, *, groups: int, eps: float
 ) -> tuple[Aval, ...]:
-    return _like(x), _like(x, (x.shape[0], groups)), _like(x, (x.shape[0], groups))
+    statistics = _held(x, (x.shape[0], groups), weight, bias)
+    return _like(x), statistics, statistics
 
 
 def _group_norm_vjp(
@@ -214,7 +222,7 @@ group_norm = NetworkOp(
 group_norm_gradient = NetworkOp(
     "native_group_norm_backward",
     lambda y, x, weight, mean, rstd, *, groups: (
-        _like(x), _like(x, (x.shape[1],)), _like(x, (x.shape[1],)),
+        _like(x), _held(x, (x.shape[1],), weight), _held(x, (x.shape[1],), weight),
     ),
     "normalization.group_norm_gradient",
     group="network",

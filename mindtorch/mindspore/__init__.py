@@ -31,9 +31,12 @@ from ._jit import jit as jit
 from ._jit import jit_class as jit_class
 from ._paths import offer as _offer
 from .amp import *
+from .common import COOTensor as COOTensor
+from .common import CSRTensor as CSRTensor
 from .common import Initializer as Initializer
 from .common import Parameter as Parameter
 from .common import ParameterTuple as ParameterTuple
+from .common import RowTensor as RowTensor
 from .common import Tensor as Tensor
 from .common import dtype as dtype
 from .common import get_seed as get_seed
@@ -47,7 +50,7 @@ for _each in ("common", "communication", "graph", "nn", "ops", "train"):
     _offer(_each)
 
 _TEXTS.add_to(globals().values())
-_LATER = ("dataset", "mint", "experimental", "mindrecord", "scipy")
+_LATER = ("boost", "dataset", "mint", "experimental", "mindrecord", "scipy")
 
 
 def __getattr__(name: str) -> _Any:

@@ -20,6 +20,7 @@ from . import (
     transformer,
     wrap,
 )
+from ._optimizer_parts import opt_init_args_register as opt_init_args_register
 from .activation import *
 from .basic import *
 from .cell import Cell as Cell

@@ -83,9 +83,12 @@ class Cell(Module):
             return
         elif isinstance(value, Module) and self.__dict__.get("_auto_prefix"):
             _prefix(value, name)
-        elif isinstance(value, EngineTensor) and self._parameters.get(name) is not None:
-            self._parameters[name].set_data(value)
-            return
+        elif isinstance(value, (EngineTensor, int, float)):
+            held = self.__dict__.get("_parameters", {}).get(name)
+            if held is not None:  # a parameter keeps its place and takes the value
+                number = not isinstance(value, EngineTensor)
+                held.set_data(held.new_full(held.shape, value) if number else value)
+                return
         super().__setattr__(name, value)
 
     def insert_child_to_cell(self, child_name: str, child_cell: Any) -> None:

@@ -74,21 +74,23 @@ class SGD(Optimizer):
                 "For 'SGD', if 'nesterov' is true, 'momentum' must be > 0 and 'dampening' 0, but "
                 f"got 'momentum' {momentum}, 'dampening' {dampening}."
             )
-        self.momentum, self.dampening, self.nesterov = float(momentum), dampening, nesterov
-        self.accum = self.make_states("accum") if momentum else ()
-        self.stat = self.make_states("stat", "ones") if dampening else ()
+        self.dampening, self.nesterov = dampening, nesterov
+        self.momentum = Parameter(Tensor(momentum, dtypes.float32), "momentum", False)
+        self.accum = self.make_states("accum")
+        self.stat = self.make_states("stat", "ones")
 
     def update(self, group: Any, parameters: Any, gradients: Any, rate: float) -> None:
         gradients = self.decayed(group, parameters, gradients)
-        states = self.of_group(self.accum, group) if self.momentum else []
+        momentum = float(self.momentum.flat[0])
+        states = self.of_group(self.accum, group) if momentum else []
         dampening = self.dampening
-        if dampening and self.momentum:
+        if dampening and momentum:
             stats = self.of_group(self.stat, group)
             if stats[0].flat[0] > 0:
                 dampening = 0.0
                 for stat in stats:
                     stat.flat[...] = 0
-        _sgd(group, parameters, gradients, states, rate, self.momentum, dampening, self.nesterov)
+        _sgd(group, parameters, gradients, states, rate, momentum, dampening, self.nesterov)
 
 
 class Momentum(Optimizer):
@@ -100,13 +102,15 @@ class Momentum(Optimizer):
     ) -> None:  # fmt: skip
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         _not_negative("Momentum", momentum=momentum)
-        self.momentum, self.use_nesterov = float(momentum), use_nesterov
+        self.momentum = Parameter(Tensor(momentum, dtypes.float32), "momentum", False)
+        self.use_nesterov = use_nesterov
         self.moments = self.make_states("moments")
 
     def update(self, group: Any, parameters: Any, gradients: Any, rate: float) -> None:
         gradients = self.decayed(group, parameters, gradients)
         states = self.of_group(self.moments, group)
-        _sgd(group, parameters, gradients, states, rate, self.momentum, 0.0, self.use_nesterov)
+        momentum = float(self.momentum.flat[0])
+        _sgd(group, parameters, gradients, states, rate, momentum, 0.0, self.use_nesterov)
 
 
 class Adam(Optimizer):
@@ -254,7 +258,7 @@ class RMSProp(Optimizer):
         self.decay, self.momentum, self.epsilon = decay, momentum, epsilon
         self.use_locking, self.centered = use_locking, centered
         self.ms = self.make_states("mean_square", "ones")
-        self.moment = self.make_states("rmsprop_moment")
+        self.moment = self.make_states("moment")
         self.mg = self.make_states("mean_grad") if centered else ()
 
     def update(self, group: Any, parameters: Any, gradients: Any, rate: float) -> None:
@@ -307,10 +311,15 @@ class AdaMax(Optimizer):
         self.beta1, self.beta2, self.eps = _single(beta1), _single(beta2), eps
         self.moment1 = self.make_states("moment1")
         self.moment2 = self.make_states("moment2")
+        self.beta1_power = Parameter(Tensor(1.0, dtypes.float32), "beta1_power", False)
+
+    def construct(self, gradients: Any) -> Any:
+        self.beta1_power.flat[0] *= np.float32(self.beta1)
+        return super().construct(gradients)
 
     def update(self, group: Any, parameters: Any, gradients: Any, rate: float) -> None:
         gradients = self.decayed(group, parameters, gradients)
-        rate /= 1 - self.beta1 ** (int(self.global_step.flat[0]) + 1)
+        rate /= 1 - float(self.beta1_power.flat[0])
         first, second = self.of_group(self.moment1, group), self.of_group(self.moment2, group)
         for p, g, m, u in zip(parameters, gradients, first, second, strict=True):
             assign(m, self.beta1 * m + (1 - self.beta1) * g)

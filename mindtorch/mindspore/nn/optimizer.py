@@ -13,6 +13,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ..common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
 from ..common.tensor import Tensor
+from ._optimizer_parts import OwnConstruct
 from .cell import Cell
 from .learning_rate_schedule import LearningRateSchedule
 
@@ -63,7 +64,7 @@ def _rate(value: Any) -> Any:
     return rates
 
 
-class Optimizer(Cell):
+class Optimizer(OwnConstruct, Cell):
     """Base of the optimizers. ``optimizer(gradients)`` makes a step.
 
     Args:
@@ -76,6 +77,7 @@ class Optimizer(Cell):
 
     Attributes:
         parameters: in the order of the gradients.
+        weight_decay: times the loss scale; with groups a tuple, one for each parameter.
         learning_rate: a Parameter unless it depends on the step.
         global_step: the number of steps made.
     """
@@ -92,6 +94,7 @@ class Optimizer(Cell):
             )
         _check_decay(weight_decay)
         self.loss_scale = float(loss_scale)
+        self.reciprocal_scale = 1 / self.loss_scale
         self.global_step = Parameter(Tensor([0], dtypes.int32), "global_step", requires_grad=False)
         listed = list(parameters)
         if not listed:
@@ -108,7 +111,11 @@ class Optimizer(Cell):
         given = listed if self.is_group else [{"params": listed}]
         object.__setattr__(self, "parameters", ParameterTuple(_in_order(given)))
         self._groups = self._make_groups(given, rate, weight_decay)
-        self.weight_decay = weight_decay
+        decays = {i: group.decay for group in self._groups for i in group.places}
+        each = tuple(
+            Tensor(decays[i] * self.loss_scale, dtypes.float32) for i in range(len(decays))
+        )
+        self.weight_decay: Any = each if self.is_group else each[0]
 
     def _make_groups(self, given: list[Any], rate: Any, weight_decay: Any) -> list[_Group]:
         place = {id(p): i for i, p in enumerate(self.parameters)}
@@ -174,8 +181,12 @@ class Optimizer(Cell):
 
     @host_call
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        made = int(self.global_step.array().item())
         with autodiff.grad_mode(False):
-            return super().__call__(*args, **kwargs)
+            result = super().__call__(*args, **kwargs)
+        if int(self.global_step.array().item()) == made:  # a user's construct may count itself
+            self.global_step.flat[0] += 1
+        return result
 
     def construct(self, gradients: Any) -> Any:
         """One step. Subclasses define this, or ``update``."""
@@ -190,7 +201,6 @@ class Optimizer(Cell):
                 for g, p in zip(own, parameters, strict=True)
             ]
             self.update(group, parameters, own, self._value_of(group.rate))
-        self.global_step.flat[0] += 1
         return True
 
     def _checked(self, gradients: Any) -> Any:
@@ -226,32 +236,6 @@ class Optimizer(Cell):
             state.requires_grad = False
             self.register_parameter(f"{prefix}_{i}", state)
         return states
-
-    # --- MindSpore's helpers for subclasses' construct -------------------------------------------
-
-    def decay_weight(self, gradients: Any) -> tuple[Any, ...]:
-        """gradient + decay weight, for all parameters, scaled as the gradients are."""
-        result = list(gradients)
-        for group in self._groups:
-            for i, decays in zip(group.places, group.decays, strict=True):
-                if group.decay and decays:
-                    decay = group.decay * self.loss_scale
-                    result[i] = result[i] + decay * self.parameters[i].detach()
-        return tuple(result)
-
-    def scale_grad(self, gradients: Any) -> tuple[Any, ...]:
-        """Gradients divided by the loss scale."""
-        if self.loss_scale == 1:
-            return tuple(gradients)
-        return tuple(g * (1 / self.loss_scale) for g in gradients)
-
-    def flatten_gradients(self, gradients: Any) -> Any:
-        """The gradients as they are."""
-        return gradients
-
-    def gradients_centralization(self, gradients: Any) -> Any:
-        """The gradients as they are: no group asks for it."""
-        return gradients
 
 
 def _check_decay(value: Any) -> None:

@@ -83,6 +83,7 @@ def partial(func: Callable[..., Any], *args: Any) -> Callable[..., Any]:
 
 _KINDS = {
     "Number": (bool, int, float, complex), "Bool": (bool,), "Int": (int,), "Float": (float,),
+    "Int32": (int,), "Int64": (int,), "Float32": (float,), "Float64": (float,),
     "String": (str,), "Tuple": (tuple,), "List": (list,), "Dictionary": (dict,), "None": (),
 }  # fmt: skip
 
@@ -90,7 +91,8 @@ _KINDS = {
 class MultitypeFuncGraph:
     """A function with a body for each kind of arguments: ``@graph.register("Tensor", "Number")``.
 
-    Kinds: Tensor, Parameter, Number, Bool, Int, Float, String, Tuple, List, Dictionary, Function.
+    Kinds: Tensor, RowTensor, COOTensor, CSRTensor, Parameter, Number, Bool, Int, Float, String,
+    Tuple, List, Dictionary, Function.
 
     Args:
         name: for error messages.
@@ -121,6 +123,8 @@ class MultitypeFuncGraph:
 def _is_kind(value: Any, kind: str) -> bool:
     if kind in ("Tensor", "Parameter", "Ref"):
         return isinstance(value, EngineTensor)
+    if kind.endswith("Tensor"):
+        return type(value).__name__ == kind  # of sparse ones
     if kind == "Function":
         return callable(value)
     if kind not in _KINDS:

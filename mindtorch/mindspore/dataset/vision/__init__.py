@@ -1,7 +1,13 @@
 """Operations on images: arrays (height, width, channels) unless they say otherwise."""
 
-from . import _colors, _images
+from . import _colors, _geometry, _images, _policies, _tones
 from ._colors import *
+from ._geometry import *
 from ._images import *
+from ._policies import *
+from ._tones import *
 
-__all__ = [*_colors.__all__, *_images.__all__]  # noqa: PLE0604
+__all__ = [  # noqa: PLE0604
+    *_colors.__all__, *_geometry.__all__, *_images.__all__, *_policies.__all__,
+    *_tones.__all__,
+]  # fmt: skip

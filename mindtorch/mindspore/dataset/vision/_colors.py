@@ -42,13 +42,13 @@ class Invert:
 
 
 class Solarize:
-    """255 - x where x is between the thresholds, one number or two."""
+    """255 - x where x is between two thresholds, or not below one (also when both are equal)."""
 
     def __init__(self, threshold: Any) -> None:
         low, high = (threshold, threshold) if isinstance(threshold, (int, float)) else threshold
         if not 0 <= low <= high <= 255:
             raise ValueError(f"threshold should be within 0 and 255, but got {threshold}")
-        self.low, self.high = low, high
+        self.low, self.high = low, 255 if low == high else high
 
     def __call__(self, data: Any) -> Any:
         image = _image(data)

@@ -14,6 +14,7 @@ from ..transforms import draw
 
 __all__ = [
     "HWC2CHW",
+    "Border",
     "CenterCrop",
     "Crop",
     "Decode",
@@ -44,6 +45,15 @@ class Inter(enum.IntEnum):
     BICUBIC = 3
     AREA = 4
     PILCUBIC = 5
+
+
+class Border(enum.StrEnum):
+    """What is around an image."""
+
+    CONSTANT = "constant"
+    EDGE = "edge"
+    REFLECT = "reflect"
+    SYMMETRIC = "symmetric"
 
 
 def _pair(size: Any) -> tuple[int, int]:
