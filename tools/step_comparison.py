@@ -249,7 +249,7 @@ class StepComparison:
             if apart > (NEAR if known else JUMP) * max(made, FLOOR):
                 note = self._origin_note(origins)
                 caller = self.a.events[a.parent].path if a.parent >= 0 else ""
-                path = caller if a.kind == "module" and not known else a.path
+                path = caller if a.kind == "module" else a.path
                 phase, path = ("data", "") if self._is_first_call(pair) else (a.phase, path)
                 self.differs(phase, f"input {at}", a.label, path, apart, note, EXACT, (a, b))
                 self.blamed.add(pair.number)
@@ -457,6 +457,8 @@ class StepComparison:
         called = {pair.first.path for pair in self.pairs}
         while path not in called and "." in path:
             path = path.rpartition(".")[0]
+        if path not in called:  # of a compiled model only the whole is called
+            path = self.model
         for pair in self.pairs:
             if pair.first.path == path:
                 gradients = (pair.first.gradients, pair.second.gradients)
