@@ -209,7 +209,11 @@ class Recorder:
         given: list[Any] = []
         shape = template([args, kwargs], self.torch.Tensor, given)
         if self._is_bystander(module, given):
-            return run(module, *args, **kwargs)
+            self.quiet += self.options.shallow
+            try:
+                return run(module, *args, **kwargs)
+            finally:
+                self.quiet -= self.options.shallow
         outermost = not self.stack
         modes = self._modes() | (self.options.changed if outermost else {})
         with self.looker.looking():

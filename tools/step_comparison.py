@@ -203,9 +203,11 @@ class StepComparison:
         texts = [f"{x.label} ({x.line or x.name})" if x else "nothing more" for x in parting]
         chosen = self._extra(a, b)
         note = f"{self.names[0]} calls {texts[0]}, {self.names[1]} {texts[1]}"
-        self.differs(
-            chosen.phase, "call", chosen.label, chosen.path, note=note, cause=EXACT, pair=(a, b)
-        )
+        path = chosen.path
+        if chosen.kind == "module" and not (a is not None and b is not None and a.path == b.path):
+            events = self.a.events if chosen is a else self.b.events  # its caller is at fault
+            path = events[chosen.parent].path if chosen.parent >= 0 else ""
+        self.differs(chosen.phase, "call", chosen.label, path, note=note, cause=EXACT, pair=(a, b))
 
     def _extra(self, a: Event | None, b: Event | None) -> Event:
         """Which of two calls the other side does not make: it goes on with the other one later."""
