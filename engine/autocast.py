@@ -240,5 +240,6 @@ def whole(
 def _each(policy: str, value: Any, mode: Mode) -> Any:
     """Lists of tensors are cast one by one."""
     if isinstance(value, (list, tuple)) and any(isinstance(x, Tensor) for x in value):
-        return type(value)(cast_inputs(policy, value, mode))
+        cast = cast_inputs(policy, value, mode)
+        return type(value)(*cast) if hasattr(value, "_fields") else type(value)(cast)
     return value

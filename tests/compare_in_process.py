@@ -9,6 +9,7 @@ import importlib
 import random
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -21,7 +22,7 @@ from mindtorch.tools.distance import Side
 from mindtorch.tools.outcome import Outcome
 from mindtorch.tools.placement import watching
 from mindtorch.tools.recorder import Options, Recorder, StopRecordingError
-from mindtorch.tools.recording import ModelCalls, converter
+from mindtorch.tools.recording import ModelCalls, changed_modes, converter
 from mindtorch.tools.records import ArrayReader, ArrayWriter, Record, load_record
 from mindtorch.tools.sides import Look, labels
 
@@ -121,6 +122,7 @@ def compared(
                 own = fault if position else ""
                 here = argparse.Namespace(**vars(options))
                 here.graph = options.graph and position == 1
+                chosen = replace(chosen, changed=changed_modes(here))
                 record(
                     library,
                     lambda torch, own=own: program(torch, own, steps),  # type: ignore[misc]

@@ -21,9 +21,9 @@ from mindtorch.tools.comparison import find_accuracies
 from mindtorch.tools.figures import number_difference, relative_difference
 from mindtorch.tools.outcome import Outcome
 from mindtorch.tools.page import write_page
-from mindtorch.tools.recorder import describe
 from mindtorch.tools.records import ArrayWriter
 from mindtorch.tools.report import print_report
+from mindtorch.tools.sources import describe
 from tests.compare_in_process import compared
 from tests.compare_programs import PROGRAMS
 
@@ -128,8 +128,8 @@ def assert_names_the_layer(result: Any, shown: str, folder: Path) -> None:
         given = arrays["input.0"]
         spread = given - given.mean(0)
         right = spread / np.sqrt(given.var(0) + 1e-5)
-        np.testing.assert_allclose(arrays["output.0.torch"], right, rtol=1e-5, atol=1e-6)
-        assert np.abs(arrays["output.0.torch#2"] - right).max() > 1e-3
+        np.testing.assert_allclose(arrays["output 0.torch"], right, rtol=1e-5, atol=1e-6)
+        assert np.abs(arrays["output 0.torch#2"] - right).max() > 1e-3
     compile(program.read_text(), str(program), "exec")
 
 

@@ -88,7 +88,41 @@ def lazy(torch: Any, fault: str, steps: int) -> None:
         optimizer.step()
 
 
+def stray(torch: Any, fault: str, steps: int) -> None:
+    """Parameters that no module has: what Adam makes of a gradient that is nothing but rounding
+    (that of the mean of what has no mean) has its whole step size."""
+    a, b = (torch.nn.Parameter(torch.randn(7)) for _ in range(2))
+    optimizer = torch.optim.Adam([a, b], 0.01, betas=(0.9, 0.99 if fault == "beta" else 0.999))
+    if fault == "value":
+        with torch.no_grad():
+            b[3] += 1
+    for _ in range(steps):
+        optimizer.zero_grad()
+        centred = a - a.mean()
+        (centred.sum() * 1e-3 + b.square().mean()).backward()
+        optimizer.step()
+
+
+def searched(torch: Any, fault: str, steps: int) -> None:
+    """L-BFGS's line search makes much of little: its calls are looked at where they are made."""
+    nn: Any = torch.nn
+    net = nn.Sequential(nn.Linear(4, 10), nn.Sigmoid(), nn.Linear(10, 1))
+    optimizer = torch.optim.LBFGS(net.parameters(), 1, max_iter=6, line_search_fn="strong_wolfe")
+    x = torch.randn(30, 4)
+
+    def closure() -> Any:
+        optimizer.zero_grad()
+        loss = nn.functional.mse_loss(net(x), x.sum(1, keepdim=True).sin())
+        loss.backward()
+        return loss
+
+    for _ in range(steps):
+        optimizer.step(closure)
+
+
 CASES = [
+    (stray, "beta", "update"),
+    (stray, "value", "start"),
     (transforms, "rate", "update"),
     (transforms, "factor", "forward"),
     (transforms, "batch", "data"),
@@ -113,7 +147,7 @@ def test_the_phase_of_a_fault_is_named(
 
 
 @pytest.mark.parametrize(
-    "program", [module, data, leaves, transforms, lazy], ids=lambda x: x.__name__
+    "program", [module, data, leaves, transforms, lazy, stray, searched], ids=lambda x: x.__name__
 )
 def test_a_faithful_update_by_hand_agrees(program: Any, tmp_path: Path) -> None:
     """Each `backward` (or `autograd.grad`) is a step, and the update belongs to it; transforms of

@@ -16,6 +16,7 @@ from mindtorch.tools.command_line import main
 from mindtorch.tools.records import ArrayWriter, RecordNotWrittenError
 from mindtorch.tools.sides import SideFailedError, ending_of, run_process
 from tests.compare_in_process import compared
+from tests.compare_programs import PROGRAMS
 
 needs_torch = pytest.mark.skipif(
     importlib.util.find_spec("torch") is None, reason="the comparison is with real torch"
@@ -151,6 +152,66 @@ def test_the_program_that_shows_a_difference_shows_it_under_both(tmp_path: Path)
     assert lines[3] == "mindtorch output 0: 0.00e+00 from what mindtorch had"
 
 
+def times(x: Any, factor: float) -> Any:
+    """What the class below needs of this module."""
+    return x * factor
+
+
+@needs_torch
+def test_the_program_sets_what_the_call_was_made_in(tmp_path: Path) -> None:
+    """Under autocast, in a class of the script's own, with what that uses: the gradient differs by
+    as much as the comparison says. Without autocast the product would have other bits."""
+
+    def program(torch: Any, fault: str, steps: int) -> None:
+        class Product(torch.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any, y: Any) -> Any:
+                ctx.save_for_backward(x, y)
+                return torch.mm(x, y)
+
+            @staticmethod
+            def backward(ctx: Any, gradient: Any) -> Any:
+                x, y = (each.to(gradient.dtype) for each in ctx.saved_tensors)
+                return gradient @ y.T, times(x.T @ gradient, 1.5 if fault else 1.0)
+
+        class Net(torch.nn.Module):
+            def __init__(self) -> None:
+                super().__init__()
+                self.weight = torch.nn.Parameter(torch.randn(5, 3))
+
+            def forward(self, x: Any) -> Any:
+                return Product.apply(x, self.weight)
+
+        Net()(torch.randn(4, 5)).float().square().sum().backward()
+
+    outcome = compared(program, "gradient", tmp_path, "--amp")
+    real = outcome.real
+    assert outcome.reproduction is not None and real is not None, outcome.words()
+    assert (real.phase, real.what, real.name) == ("backward", "backward pass", "Product in Net")
+    done = subprocess.run(
+        [sys.executable, str(outcome.reproduction)], capture_output=True, text=True, cwd=tmp_path
+    )
+    found = {}
+    for line in done.stdout.splitlines():
+        head, tail = line.split(": ")
+        found[head, tail.split()[-2]] = float(tail.split()[0])
+    assert done.returncode == 0 and len(found) == 8, done.stdout + done.stderr
+    own = {(head, other): x for (head, other), x in found.items() if head.split()[0] == other}
+    assert set(own.values()) == {0.0}
+    across = found["mindtorch gradient of input_1", "torch"]
+    assert across == pytest.approx(real.value, rel=0.01) and across > 0.1
+    assert found["torch gradient of input_1", "mindtorch"] == across
+
+
+@needs_torch
+def test_a_layer_made_otherwise_is_told_where_rounding_hides_it(tmp_path: Path) -> None:
+    """In bfloat16 an epsilon of a thousandth changes less than a rounding does."""
+    outcome = compared(PROGRAMS["mlp"], "epsilon", tmp_path, "--amp", steps=1)
+    assert outcome.kind == "differ" and outcome.real is not None, outcome.words()
+    assert (outcome.real.phase, outcome.real.path) == ("forward", "norm")
+    assert "eps=0.001" in outcome.real.note
+
+
 def test_a_record_that_cannot_be_written_ends_the_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -217,6 +278,7 @@ OUTCOMES = {
     "hangs": ("time.sleep(600)", 2, "failed", "not at its end after 25 s"),
     "diverges": ("if second: break", 1, "differ", "number of steps at step 4 (4 against 3)"),
     "needs a GPU": ("model.cuda()", 2, "failed", "it needs a GPU, and there is none here"),
+    "asks": ("input('model? ')", 2, "failed", "it asks for input, and there is none"),
     "unstable": ("x += time.time_ns() % 997", 2, "unstable", "NOT DETERMINISTIC"),
     "syntax": ("for in", 2, "failed", "SyntaxError: invalid syntax"),
 }  # fmt: skip

@@ -273,6 +273,25 @@ def plain_objects(wrap: Wrap) -> Any:
         yield call(torch.ones(3))
 
 
+def other_parameters(wrap: Wrap) -> Any:
+    """`functional_call` puts them in place of a module's own while the call runs."""
+    layer = torch.nn.Linear(3, 2)
+    call = wrap(lambda x: layer(x))
+
+    class Outer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = layer
+
+        def forward(self, x: Any) -> Any:
+            return call(x)
+
+    outer = Outer()
+    for factor in (1.0, 1.0, 2.0, 3.0):
+        given = {name: factor * each for name, each in outer.named_parameters()}
+        yield torch.func.functional_call(outer, given, (torch.ones(4, 3),))
+
+
 CASES = [
     index_by_mask, branch_after_a_write, tracked_write_to_an_argument, views_as_arguments,
     argument_that_is_also_found, gradients_of_an_argument_add_up, backward_goes_on_outside,
@@ -280,6 +299,7 @@ CASES = [
     whole_step_with_loss_scale, gradient_read_after_a_host_call,
     write_before_what_is_saved, losses_as_numbers,
     leaf_made_of_an_argument, errors_in_the_middle, plain_objects,
+    other_parameters,
 ]  # fmt: skip
 
 

@@ -16,6 +16,7 @@ __all__ = [
     "PHASES",
     "REAL",
     "ROUNDING",
+    "SETTINGS",
     "STEPS",
     "Agreement",
     "Count",
@@ -30,8 +31,8 @@ PHASES = ("start", "data", "forward", "loss", "backward", "update")
 EXACT, REAL, FOLLOWS, ROUNDING, OPEN = "exact", "real", "follows", "rounding", "open"
 
 # What is of a whole run and of no step: looking closer at one tells nothing of it.
-STEPS, ACCURACY = "number of steps", "printed accuracy"
-ENDINGS = (STEPS, ACCURACY)
+STEPS, ACCURACY, SETTINGS = "number of steps", "printed accuracy", "settings of the layer"
+ENDINGS = (STEPS, ACCURACY, SETTINGS)
 
 
 @dataclass

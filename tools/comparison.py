@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from .agreement import ACCURACY, EXACT, STEPS, Agreement, Difference, StepRow, tolerance_at
-from .distance import Distance, Side
+from .distance import Distance, Side, owner
 from .figures import number_difference
 from .records import Step
 from .step_comparison import StepComparison
@@ -74,7 +74,7 @@ class _Comparison:
         ):
             for name in dict.fromkeys([*first, *second]):
                 a, b = first.get(name), second.get(name)
-                path = name.rpartition(".")[0] or self.a.model
+                path = owner(name, self.a.model)
                 if a is None or b is None:
                     only = f"{(self.first if a else self.second).name} only"
                     self.differs("start", what, name, path, 0, note=only, cause=EXACT)

@@ -11,10 +11,12 @@ import numpy as np
 from .figures import Spread, relative_difference, sketch_difference, spread_of
 from .records import ArrayReader, Record, Recorded
 
-__all__ = ["SIXTEEN_BITS", "Distance", "Side", "module_scales", "owner", "shapes_note"]
+__all__ = ["SIXTEEN_BITS", "STRAY", "Distance", "Side", "module_scales", "owner", "shapes_note"]
 
 # One rounding to a 16-bit dtype; differences of a few of them say nothing.
 SIXTEEN_BITS = {"bfloat16": 2.0**-8, "float16": 2.0**-11}
+
+STRAY = "parameter "  # how those that belong to no module are called
 
 # Where two values tie, max pooling sends the gradient to one or the other, by their last bits. That
 # many of the elements (and their sum unchanged) are taken for such choices.
@@ -113,7 +115,7 @@ class Distance:
 
 def owner(name: str, model: str) -> str:
     """The module that a parameter or buffer belongs to."""
-    return name.rpartition(".")[0] or model
+    return "" if name.startswith(STRAY) else name.rpartition(".")[0] or model
 
 
 def module_scales(arrays: dict[str, Recorded]) -> dict[str, float]:

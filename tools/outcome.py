@@ -180,10 +180,13 @@ class Outcome:
             lines.append(f"the script failed under {failure.side} ({failure.status}){where}{alone}")
             if failure.needs_gpu:
                 lines.append("it needs a GPU, and there is none here: let it use the device cpu")
+            if failure.reads_input:
+                lines.append("it asks for input, and there is none: pass it otherwise")
         if self.differences:
             lines.append(f"before that: first the {self.differences[0]}")
         elif self.agreement.steps:
-            lines.append(f"before that the sides agree, {len(self.agreement.steps)} steps")
+            count = len(self.agreement.steps)
+            lines.append(f"before that the sides agree, {count} step{'' if count == 1 else 's'}")
         return lines
 
     # -- for programs ----------------------------------------------------------------------------

@@ -161,7 +161,7 @@ class _Watch:
         def step(optimizer: Any, *args: Any, **kwargs: Any) -> Any:
             outermost, own = self.optimizer_depth == 0, not (args or kwargs)
             if outermost:
-                self.recorder.before_step(optimizer)
+                self.recorder.before_step(optimizer, within=not own)
             self.optimizer_depth += 1
             self.recorder.quiet += own  # with a closure the model is called within
             try:
@@ -170,7 +170,7 @@ class _Watch:
                 self.optimizer_depth -= 1
                 self.recorder.quiet -= own
             if outermost:
-                self.recorder.after_step()
+                self.recorder.after_step(within=not own)
             return result
 
         return step

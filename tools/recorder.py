@@ -8,18 +8,18 @@ itself is left out of the times it reports. What it sees of a step is written wh
 
 import fnmatch
 import functools
-import inspect
 import json
 import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .distance import STRAY
 from .figures import digest_of
 from .looking import UNINITIALIZED, Looker, plain, template, tensors_in
 from .records import (
@@ -31,13 +31,13 @@ from .records import (
     RecordNotWrittenError,
     Step,
 )
-from .replay import Held, Player
+from .replay import Held, Player, modes_of
+from .sources import LIBRARY, attributes_of, describe, is_library, source_of
 
 __all__ = ["Options", "Recorder", "StopRecordingError"]
 
 MOST_EVENTS = 20_000
 EVENT_BYTES = 2**29
-LIBRARY = ("torch.", "mindtorch.")
 TORCH_LIKE = (*LIBRARY, "torchvision.transforms", "torchvision.datasets")
 
 
@@ -53,7 +53,8 @@ class Options:
     kept; with `replay`, its events are run again at its end. `window`: the events of that step
     whose arrays are kept, `None` for all. `against`: the first side's folder, on the second side.
     `stop`: end the script after `full_step`. `only`: a pattern for module paths.
-    `shallow`: nothing within a model's call, for runs one of which is compiled.
+    `shallow`: nothing within a model's call, for runs one of which is compiled. `changed`: what is
+    done to outermost calls of modules (autocast, dtype, compiled), as in `Event.modes`.
     """
 
     last_step: int | None = None
@@ -64,6 +65,7 @@ class Options:
     stop: bool = False
     only: str | None = None
     shallow: bool = False
+    changed: dict[str, Any] = field(default_factory=dict)
 
 
 class Recorder:
@@ -95,6 +97,7 @@ class Recorder:
         self.roots: list[Any] = []
         self.names: dict[int, str] = {}
         self.strangers: list[Any] = []
+        self.strays: list[Any] = []
         self.optimized: set[int] | None = None
         self.phase = "data"
         self.by_hand = -1  # without an optimizer, after `backward`: the last event of the update
@@ -206,8 +209,13 @@ class Recorder:
         given: list[Any] = []
         shape = template([args, kwargs], self.torch.Tensor, given)
         if self._is_bystander(module, given):
-            return run(module, *args, **kwargs)
+            self.quiet += self.options.shallow
+            try:
+                return run(module, *args, **kwargs)
+            finally:
+                self.quiet -= self.options.shallow
         outermost = not self.stack
+        modes = self._modes() | (self.options.changed if outermost else {})
         with self.looker.looking():
             if outermost:
                 self._begin_model(module)
@@ -218,7 +226,7 @@ class Recorder:
         event.description = self.record.modules.get(path) or describe(module)
         event.arguments = plain(shape)
         with self.looker.looking():
-            self._hold(event, module, functools.partial(module), shape, given)
+            self._hold(event, module, functools.partial(module), shape, given, modes)
         self.stack.append(event)
         try:
             result = run(module, *args, **kwargs)
@@ -250,34 +258,31 @@ class Recorder:
     def _is_atomic(self, event: Event, module: Any) -> bool:
         """Whether a call is worth running again as a whole."""
         inner = any(each.kind == "module" for each in self.step.events[event.index + 1 :])
-        library = type(module).__module__.startswith(LIBRARY)
-        return not inner or (library and type(module).__name__ != "Sequential")
+        return not inner or (is_library(type(module)) and type(module).__name__ != "Sequential")
 
-    def _hold(self, event: Event, module: Any, call: Any, shape: Any, given: list[Any]) -> None:
+    def _modes(self) -> dict[str, Any]:
+        return modes_of(self.torch) if self.options.replay and self.full else {}
+
+    def _hold(
+        self, event: Event, module: Any, call: Any, shape: Any, given: list[Any],
+        modes: dict[str, Any],
+    ) -> None:  # fmt: skip
         if self.options.replay and self.keeps(event.index):
-            if module is not None:
-                self._note_source(event.path, module)
+            event.modes = modes
+            if module is None:
+                self._note_source(getattr(call, "__self__", None))
+            else:
+                self._note_source(type(module))
+                event.attributes = attributes_of(module)
                 for name, each in (*module.named_parameters(), *module.named_buffers()):
                     event.state[name] = self.looker.look_afresh(each, True)
             self.player.hold(Held(event, module, call, shape, [x.requires_grad for x in given]))
 
-    def _note_source(self, path: str, module: Any) -> None:
-        """Keep the text of a user's class and what numbers and texts the module has, for a file
-        that reproduces a difference."""
-        cls = type(module)
-        if cls.__module__.startswith(LIBRARY):
-            return
-        kept = {name: value for name, value in vars(module).items() if name[0] != "_"}
-        self.record.attributes[path] = {
-            name: value
-            for name, value in kept.items()
-            if value is None or isinstance(value, (bool, int, float, str))
-        }
-        if cls.__name__ not in self.record.sources:
-            try:
-                self.record.sources[cls.__name__] = inspect.getsource(cls)
-            except (OSError, TypeError):  # made by exec, or by a C extension
-                self.record.sources[cls.__name__] = ""
+    def _note_source(self, cls: Any) -> None:
+        """Keep the text of a user's class, for a file that reproduces a difference."""
+        if isinstance(cls, type) and cls.__name__ not in self.record.sources:
+            if not is_library(cls):
+                self.record.sources[cls.__name__] = source_of(cls)
 
     # -- functions -------------------------------------------------------------------------------
 
@@ -298,7 +303,7 @@ class Recorder:
         given: list[Any] = []
         shape = template([args, kwargs], self.torch.Tensor, given)
         path = self.stack[-1].path if self.stack else ""
-        phase = self._phase_of(space, name, given)
+        phase, modes = self._phase_of(space, name, given), self._modes()
         with self.looker.looking():
             event = self._begin("op", path, name, given, line)
             if event is not None:
@@ -307,7 +312,7 @@ class Recorder:
                 event.atomic = not any(own)  # its state is not known, and would be moved on
                 event.description = space
                 event.arguments = plain(shape)
-                self._hold(event, None, run, shape, given)
+                self._hold(event, None, run, shape, given, modes)
         self.quiet += 1
         try:
             result = run(*args, **kwargs)
@@ -343,9 +348,7 @@ class Recorder:
             self.phase = "data"
         return self.phase
 
-    def _begin(
-        self, kind: str, path: str, name: str, given: list[Any], line: str
-    ) -> Event | None:
+    def _begin(self, kind: str, path: str, name: str, given: list[Any], line: str) -> Event | None:
         """A new event; None where it is not to be recorded."""
         if len(self.step.events) >= MOST_EVENTS or self.room <= 0:
             self.step.events_left_out += 1
@@ -444,28 +447,55 @@ class Recorder:
                 event.phase = "data"  # it is the next step's
             self.after_step()
 
-    def before_step(self, optimizer: Any = None) -> None:
-        """What backward left, before the optimizer uses it."""
+    def before_step(self, optimizer: Any = None, within: bool = False) -> None:
+        """What backward left, before the optimizer uses it; where a closure calls the model
+        `within` the step, there is nothing yet."""
         if not self.active:
             return
         if optimizer is not None:
             self.end_by_hand()
         with self.looker.looking():
-            for name, parameter in self._parameters():
-                if parameter.grad is not None:
-                    self.step.gradients[name] = self.looker.look_afresh(parameter.grad, self.full)
             if optimizer is not None:
                 self.step.optimizer = settings_of(optimizer)
-            if self.full:
-                self._replay()
+                self._note_strays(optimizer)
+            if not within:
+                self._gradients()
+
+    def _note_strays(self, optimizer: Any) -> None:
+        """Parameters that no module has which was called are known from the optimizer."""
+        known = {id(each) for root in self.roots for each in root.parameters()}
+        self.strays = [each for each in self.strays if id(each) not in known]
+        known.update(id(each) for each in self.strays)
+        for group in optimizer.param_groups:
+            self.strays += [each for each in group["params"] if id(each) not in known]
+        for name, each in self._named_strays():
+            seen = self.step.before[name] = self.looker.look_afresh(each, self.full)
+            if self.step.number == 0:
+                self.record.parameters.setdefault(name, seen)
+
+    def _named_strays(self) -> Iterator[tuple[str, Any]]:
+        return ((f"{STRAY}{at}", each) for at, each in enumerate(self.strays, 1))
+
+    def _gradients(self) -> None:
+        """The parameters' gradients; and all calls of the step again, if that is asked for."""
+        for name, parameter in self._parameters():
+            if parameter.grad is not None:
+                self.step.gradients[name] = self.looker.look_afresh(parameter.grad, self.full)
+        if self.full:
+            self._replay()
 
     def _replay(self) -> None:
         if self.options.replay:
             self.player.play(self.step.events)
 
-    def after_step(self) -> None:
+    def after_step(self, within: bool = False) -> None:
+        """What became of parameters and buffers; of a step with calls `within`, the gradients of
+        the last one, too."""
         if not self.active:
             return
+        if within:
+            with self.looker.looking():
+                self._gradients()
         now, step = time.perf_counter(), self.step
         if self.last_end is not None and self.last_end[0] == self.loader_passes and not self.full:
             seconds = (now - self.last_end[1]) - (self.looker.overhead - self.last_end[2])
@@ -515,6 +545,7 @@ class Recorder:
     def _parameters(self) -> Iterator[tuple[str, Any]]:
         for root, prefix in self._prefixed():
             yield from ((prefix + name, each) for name, each in root.named_parameters())
+        yield from self._named_strays()
 
     def _buffers(self) -> Iterator[tuple[str, Any]]:
         for root, prefix in self._prefixed():
@@ -546,26 +577,6 @@ class Recorder:
             last = self.step.events[-1].label
             self.record.where = f"step {self.step.number + 1}, after {last}"
         self.file.close()
-
-
-def describe(module: Any) -> str:
-    """The first line of a module's repr, which for a layer says all its settings; of torch's own
-    that show their parts instead, the arguments that they keep, and of those that show nothing (the
-    losses) such arguments as are not the usual ones."""
-    head, _, parts = repr(module).partition("\n")
-    head = head.removesuffix("(")
-    silent = head.endswith("()")
-    if not (parts or silent) or not type(module).__module__.startswith(LIBRARY):
-        return head
-    signature = inspect.signature(type(module).__init__).parameters
-    kept = {name: vars(module).get(name) for name in list(signature)[1:]}
-    known = [
-        f"{name}={value!r}"
-        for name, value in kept.items()
-        if isinstance(value, (bool, int, float, str))
-        and not (silent and value == signature[name].default)
-    ]
-    return f"{type(module).__name__}({', '.join(known)})" if known else head
 
 
 def settings_of(optimizer: Any) -> OptimizerSettings:

@@ -101,6 +101,13 @@ def converter(torch: Any, dtype: str | None) -> Callable[[Any], Any]:
     return convert
 
 
+def changed_modes(options: argparse.Namespace) -> dict[str, Any]:
+    """What `ModelCalls` does to a call, as in `Event.modes`."""
+    found: dict[str, Any] = {"cast": options.dtype} if options.dtype else {}
+    found |= {"autocast": "bfloat16"} if options.amp else {}
+    return found | ({"compiled": True} if options.graph else {})
+
+
 class ModelCalls:
     """Changes how the outermost calls of modules are made: on inputs of another dtype (`--dtype`),
     under autocast (`--amp`), compiled (`--graph`)."""
@@ -156,8 +163,11 @@ class ModelCalls:
 # -- files -----------------------------------------------------------------------------------------
 
 
-def note_files_outside(record: Record, own: Path) -> None:
-    """Note each file that the script opens for writing outside the side's own working directory."""
+def note_files_outside(torch: Any, record: Record, own: Path) -> None:
+    """Note each file that the script opens for writing outside the side's own working directory.
+
+    What `torch.save` writes is opened where Python does not see it, or under another name first.
+    """
     here = str(own.resolve())
     ignored = (here, "/dev/", "/proc/", str(Path(mindtorch.__file__).resolve().parents[1]))
     cache = os.environ.get("MINDTORCH_CACHE_DIR") or str(Path.home() / ".cache")
@@ -169,11 +179,23 @@ def note_files_outside(record: Record, own: Path) -> None:
         path, _, flags = arguments
         if not isinstance(flags, int) or not flags & writing or not isinstance(path, (str, bytes)):
             return
+        note(path)
+
+    def note(path: Any) -> None:
         real = os.path.realpath(os.fsdecode(path))
         if not real.startswith((*ignored, cache)) and "__pycache__" not in real:
             if real not in record.written_outside:
                 record.written_outside.append(real)
 
+    saved = torch.save
+
+    @functools.wraps(saved)
+    def save(obj: Any, f: Any, *args: Any, **kwargs: Any) -> Any:
+        if isinstance(f, (str, os.PathLike)):
+            note(f)
+        return saved(obj, f, *args, **kwargs)
+
+    torch.save = save
     sys.addaudithook(hook)
 
 
@@ -227,9 +249,10 @@ def main(arguments: list[str] | None = None) -> int:
         stop=options.stop,
         only=options.only,
         shallow=options.shallow,
+        changed=changed_modes(options),
     )
     recorder = Recorder(torch, record, arrays, options.record, chosen)
-    note_files_outside(record, Path.cwd())
+    note_files_outside(torch, record, Path.cwd())
     if not options.graph:
         run_op_by_op(options.side, torch)
     changed = ModelCalls(torch, options)

@@ -35,7 +35,7 @@ __all__ = [
     "load_steps",
 ]
 
-FORMAT = 4
+FORMAT = 5
 ARRAYS = "arrays.npz"
 UNWRITTEN = 74  # a process's exit status: its record cannot be written
 
@@ -91,7 +91,10 @@ class Event:
     `path` is the module's, for a function that of the module whose code calls it ('' outside all);
     `call` counts equal (kind, path, name) in the step. `phase` is data, forward or loss: before, in
     and after the outermost call of a model. `generator` is the random state's digest before it,
-    `drawn_from` that state, where random numbers were drawn and values are kept.
+    `drawn_from` that state, where random numbers were drawn and values are kept. Where the call is
+    to be run again: `modes` are those in which it was made (`replay.modes_of`), `attributes` the
+    numbers and texts of a module, as Python writes them. `pulled`: the gradients of inputs
+    and parameters, on the second side those that its call gave for what the first side's had.
     """
 
     index: int
@@ -117,6 +120,8 @@ class Event:
     replays: list[Replay] = field(default_factory=list)
     replay_failure: str = ""
     trained: bool = False
+    modes: dict[str, Any] = field(default_factory=dict)
+    attributes: str = "{}"
 
     @property
     def key(self) -> tuple[str, str, str]:
@@ -172,7 +177,6 @@ class Record:
     buffers: dict[str, Recorded] = field(default_factory=dict)
     final: dict[str, Recorded] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
-    attributes: dict[str, dict[str, Any]] = field(default_factory=dict)
     steps: int = 0
     steps_without_events: int = 0
     written_outside: list[str] = field(default_factory=list)
@@ -279,9 +283,7 @@ class ArrayWriter:
                 raise RecordNotWrittenError(error) from None
             self.names.add(name)
             self.room -= array.nbytes
-        return Recorded(
-            shape=array.shape, dtype=dtype, stored=name in self.names, **vars(found)
-        )
+        return Recorded(shape=array.shape, dtype=dtype, stored=name in self.names, **vars(found))
 
     def read(self, recorded: Recorded) -> np.ndarray:
         """What was stored, while the file is still being written."""

@@ -21,7 +21,7 @@ from .figures import relative_difference, wide
 from .looking import Looker, filled, tensors_in
 from .records import ArrayReader, Event, Recorded, Replay, load_steps
 
-__all__ = ["EPSILON", "Held", "Player", "judge"]
+__all__ = ["EPSILON", "Held", "Player", "judge", "modes_of"]
 
 EPSILON = {"float64": 2.0**-52, "float32": 2.0**-23, "bfloat16": 2.0**-7, "float16": 2.0**-10}
 SAME = 8  # roundings that need no explanation
@@ -72,6 +72,19 @@ def judge(
     explained = MARGIN * max(min(errors), noise) + SAME * epsilon * size
     real = float(np.abs(wide(a) - wide(b)).max(initial=0)) > explained
     return Replay(part, apart, errors[0] / size, errors[1] / size, noise / size, real)
+
+
+def modes_of(torch: Any) -> dict[str, Any]:
+    """What is set just now that changes what a call gives, by the names that repro.py uses."""
+    cast = torch.get_autocast_dtype("cpu") if torch.is_autocast_enabled("cpu") else None
+    return {
+        "autocast": cast and str(cast).rpartition(".")[2],
+        "dtype": str(torch.get_default_dtype()).rpartition(".")[2],
+        "gradients": torch.is_grad_enabled(),
+        "inference": torch.is_inference_mode_enabled(),
+        "precision": torch.get_float32_matmul_precision(),
+        "deterministic": torch.are_deterministic_algorithms_enabled(),
+    }
 
 
 class Player:
@@ -174,6 +187,8 @@ class Player:
         if any(x.real or x.apart > SAME * EPSILON.get(pairs[x.part][2], 0) for x in found.values()):
             found = self._with_truth(held, event, read, tracked, pairs) or found
         held.event.replays = list(found.values())
+        for name in pairs.keys() & event.pulled.keys():
+            held.event.pulled[name] = self.looker.arrays.add(*mine[name], True)
         only = sorted(set(theirs) ^ set(mine))
         if only and len(outputs) != len(event.outputs):
             held.event.replays.append(Replay(only[0], math.inf, None, None, None, True))

@@ -1,5 +1,6 @@
 """`repro.py` and `repro.npz`: a difference by itself, for the two frameworks and nothing else."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,22 +25,91 @@ side's recorded values under PyTorch and under mindtorch, and compares both with
 import importlib
 import math
 import sys
+from contextlib import ExitStack
 from pathlib import Path
 
 import numpy as np
 
 ARRAYS = np.load(Path(__file__).with_name("{archive}"))
 SIDES = {sides!r}
+MODES = {modes!r}
+GRADIENTS = {gradients!r}
+inf, nan = math.inf, math.nan
 
 
-def call(torch, side):
-    """The call as `side` made it."""
+def call(torch, side, inputs, state):
+    """The call as `side` made it: what it gave, and its parameters."""
     nn, F, Tensor = torch.nn, torch.nn.functional, torch.Tensor
+{body}
+
+
+def run(torch, side):
+    """The arrays that the call gives, and the gradients that belong to them, by their names."""
+    modes = MODES[side]
+    torch.set_num_threads(modes["threads"])
+    torch.set_default_dtype(getattr(torch, modes["dtype"]))
+    torch.set_float32_matmul_precision(modes["precision"])
+    torch.use_deterministic_algorithms(modes["deterministic"], warn_only=True)
+    inputs = [tensor(torch, f"input.{{at}}") for at in range({inputs})]
     state = {{
         key.removeprefix("state."): tensor(torch, key) for key in ARRAYS if key.startswith("state.")
     }}
-    inputs = [tensor(torch, f"input.{{at}}") for at in range({inputs})]
-{body}
+    if modes.get("cast"):
+        wanted = getattr(torch, modes["cast"])
+        inputs = [each.to(wanted) if each.is_floating_point() else each for each in inputs]
+    leaves = {{}}
+    for at, each in enumerate(inputs):
+        if f"input_{{at}}" in GRADIENTS:
+            leaves[f"input_{{at}}"] = each.requires_grad_()
+            inputs[at] = each.clone()  # which the call may write to
+    if "generator" in ARRAYS:
+        torch.set_rng_state(torch.from_numpy(ARRAYS["generator"].copy()))
+    with ExitStack() as stack:
+        if modes["inference"]:
+            stack.enter_context(torch.inference_mode())
+        else:
+            stack.enter_context(torch.set_grad_enabled(modes["gradients"]))
+        if modes["autocast"]:
+            stack.enter_context(torch.autocast("cpu", dtype=getattr(torch, modes["autocast"])))
+        result, parameters = call(torch, side, inputs, state)
+    outputs = tensors_of(torch, result)
+    found = {{f"output {{at}}": array(torch, each) for at, each in enumerate(outputs)}}
+    if GRADIENTS:
+        leaves.update((f"parameter_{{name}}", each) for name, each in parameters.items())
+        leaves = {{name: leaves[name] for name in GRADIENTS if name in leaves}}
+        keys = [f"output_gradient.{{at}}" for at in range(len(outputs))]
+        ends = [
+            (each, tensor(torch, key)) for each, key in zip(outputs, keys) if key in ARRAYS
+        ]
+        pulled = torch.autograd.grad(
+            [each for each, _ in ends], list(leaves.values()),
+            [given.to(each.dtype) for each, given in ends], allow_unused=True,
+        )
+        for name, each in zip(leaves, pulled):
+            if each is not None:
+                found[f"gradient of {{name}}"] = array(torch, each)
+    return found
+
+
+def fill(nn, module, state):
+    """Give a module the parameters and buffers that it had, and the parts that they belong to."""
+    for key, value in state.items():
+        *path, name = key.split(".")
+        owner = module
+        for part in path:
+            if part not in owner._modules:
+                owner.add_module(part, nn.Module())
+            owner = owner._modules[part]
+        tracked = f"parameter_{{key}}" in GRADIENTS
+        owner.register_parameter(name, nn.Parameter(value, tracked))
+
+
+def settle(module, state, attributes):
+    """Give a layer its parameters, and what its repr does not tell."""
+    missing = module.load_state_dict(state, strict=False, assign=True).missing_keys
+    if any(not name.endswith("bias") for name in missing):
+        raise RuntimeError(f"not known of the layer: {{missing}}")
+    vars(module).update((x, y) for x, y in attributes.items() if x in vars(module))
 
 
 def tensor(torch, key):
@@ -51,15 +121,29 @@ def tensor(torch, key):
     return found.to(getattr(torch, dtypes[key])) if key in dtypes else found
 
 
-def arrays_of(torch, result):
-    """The tensors of a nested result, as arrays."""
+def array(torch, value):
+    """A tensor's values, in double precision."""
+    value = value.detach().cpu()
+    return value.to(torch.complex128 if value.is_complex() else torch.float64).numpy()
+
+
+def tensors_of(torch, result):
+    """The tensors of a nested result."""
     if isinstance(result, torch.Tensor):
-        return [result.detach().to(torch.float64).numpy()]
+        return [result]
     if isinstance(result, dict):
         result = list(result.values())
     if isinstance(result, (tuple, list)):
-        return [array for each in result for array in arrays_of(torch, each)]
+        return [found for each in result for found in tensors_of(torch, each)]
     return []
+
+
+def apart(found, recorded, size):
+    """The greatest difference beside `size`; where one is not finite both must be the same."""
+    finite = np.isfinite(found) & np.isfinite(recorded)
+    if not np.array_equal(found[~finite], recorded[~finite], equal_nan=True):
+        return math.inf
+    return np.abs(found - recorded)[finite].max(initial=0) / (size or 1.0)
 
 
 def main():
@@ -69,26 +153,21 @@ def main():
         torch_enable() if side == "torch" else torch_disable()  # what `import torch` gives
         library = importlib.import_module("torch")
         importlib.import_module("torch.nn.functional")
-        if "generator" in ARRAYS:
-            library.set_rng_state(library.from_numpy(ARRAYS["generator"].copy()))
         try:
-            with library.no_grad():
-                found = arrays_of(library, call(library, label))
+            found = run(library, label)
         except Exception as error:  # the script's own class may need more of the script
             print(f"{{label}}: the call needs more than is here: {{error!r}}")
             return 2
-        for at, array in enumerate(found):
-            for other in SIDES:
-                key = f"output.{{at}}.{{other}}"
-                if key in ARRAYS:
-                    recorded = ARRAYS[key].astype(np.float64)
-                    if recorded.shape != array.shape:
-                        print(f"{{label}} output {{at}}: shape {{array.shape}}, "
-                              f"{{other}} had {{recorded.shape}}")
-                        continue
-                    apart = np.abs(array - recorded).max(initial=0)
-                    size = max(np.abs(recorded).max(initial=0), 1e-300)
-                    print(f"{{label}} output {{at}}: {{apart / size:.2e}} from what {{other}} had")
+        for name, values in found.items():
+            known = {{x: ARRAYS[f"{{name}}.{{x}}"] for x in SIDES if f"{{name}}.{{x}}" in ARRAYS}}
+            sizes = [np.abs(each[np.isfinite(each)]).max(initial=0) for each in known.values()]
+            for other, recorded in known.items():
+                if recorded.shape != values.shape:
+                    print(f"{{label}} {{name}}: shape {{values.shape}}, "
+                          f"{{other}} had {{recorded.shape}}")
+                    continue
+                value = apart(values, recorded.astype(values.dtype), max(sizes))
+                print(f"{{label}} {{name}}: {{value:.2e}} from what {{other}} had")
     return 0
 
 
@@ -96,7 +175,12 @@ if __name__ == "__main__":
     sys.exit(main())
 '''
 
-PREFIX = {"torch": "torch.", "functional": "F.", "linalg": "torch.linalg.", "fft": "torch.fft."}
+PREFIX = {
+    "torch": "torch.", "functional": "F.", "tensor": "Tensor.", "linalg": "torch.linalg.",
+    "fft": "torch.fft.", "special": "torch.special.",
+}  # fmt: skip
+# What a single call can show; of all else the cause lies outside it.
+SHOWN = ("output", "backward pass", "arguments", "random draws")
 
 
 def write_reproduction(
@@ -104,11 +188,11 @@ def write_reproduction(
 ) -> Path | None:
     """Write the two files for a difference that has a call whose input was kept; the program's
     path."""
-    events = (difference.first, difference.second)
-    chosen = difference.first or difference.second
-    if chosen is None or difference.what.startswith("input"):
-        return None  # no call, or one that is right with what it is given
-    owner = sides[0] if difference.first else sides[1]
+    chosen, owner = difference.first, sides[0]
+    if chosen is None or difference.second is None or difference.what not in SHOWN:
+        return None
+    events = (chosen, difference.second)
+    wanted = difference.phase == "backward"
     arrays: dict[str, np.ndarray] = {}
     dtypes: dict[str, str] = {}
     axes: dict[str, tuple[int, ...]] = {}
@@ -123,9 +207,14 @@ def write_reproduction(
             dtypes[key] = recorded.dtype
         return True
 
-    if chosen.kind == "module" and not owner.record.sources.get(chosen.name):
-        if "(" not in chosen.description:
-            return None  # one of torch's own whose arguments are not known
+    if not all(is_known(side, event) for side, event in zip(sides, events, strict=True)):
+        return None
+    if chosen.kind == "module" and not (chosen.atomic and difference.second.atomic):
+        return None  # its parts are modules themselves
+    if len(chosen.inputs) != len(difference.second.inputs):
+        return None
+    if len({tuple((x, y.shape) for x, y in event.state.items()) for event in events}) > 1:
+        return None  # each side's call needs parameters of its own
     kept = [keep(f"input.{at}", owner, each) for at, each in enumerate(chosen.inputs)]
     if not all(kept):
         return None
@@ -134,9 +223,11 @@ def write_reproduction(
     keep("generator", owner, chosen.drawn_from)
     for side, event in zip(sides, events, strict=True):
         for at, each in enumerate(event.outputs if event else ()):
-            keep(f"output.{at}.{side.name}", side, each)
-        for at, gradient in enumerate(event.gradients if event else ()):
-            keep(f"output_gradient.{at}.{side.name}", side, gradient)
+            keep(f"output {at}.{side.name}", side, each)
+        for name, each in event.pulled.items() if event and wanted else ():
+            keep(f"gradient of {name}.{side.name}", side, each)
+    for at, gradient in enumerate(chosen.gradients if wanted else ()):
+        keep(f"output_gradient.{at}", owner, gradient)
     path = folder / "repro.py"
     archive = folder / "repro.npz"
     with replacing(archive) as file:
@@ -148,6 +239,12 @@ def write_reproduction(
         name=path.name,
         archive=archive.name,
         sides=known,
+        modes={
+            side.name: {"threads": side.record.threads, **event.modes}
+            for side, event in zip(sides, events, strict=True)
+            if event
+        },
+        gradients=sorted(chosen.pulled) if wanted else [],
         inputs=len(chosen.inputs),
         body=body_of(sides, events),
         dtypes=dtypes,
@@ -155,6 +252,14 @@ def write_reproduction(
     )
     write_whole(path, text)
     return path
+
+
+def is_known(side: Side, event: Event) -> bool:
+    """Whether there is a text for what is called: the script's own class, or a name of torch's
+    with its arguments."""
+    if side.record.sources.get(event.name):
+        return True
+    return event.description in PREFIX if event.kind == "op" else "(" in event.description
 
 
 def state_of(event: Event, side: Side) -> dict[str, Recorded]:
@@ -190,31 +295,48 @@ def statements(side: Side, event: Event) -> list[str]:
     given = [expression(each, counter) for each in args]
     given += [f"{name}={expression(each, counter)}" for name, each in kwargs.items()]
     inner = ", ".join(given)
-    if event.kind == "op":
-        name = f"{PREFIX.get(event.description, 'Tensor.')}{event.name}"
-        if event.name == "__setitem__" or (event.name.endswith("_") and event.name[:2] != "__"):
-            return [f"{name}({inner})", "return inputs[0]"]
-        return [f"return {name}({inner})"]
     source = side.record.sources.get(event.name, "")
+    if event.kind == "op":
+        if event.description in PREFIX:
+            lines, name = [], f"{PREFIX[event.description]}{event.name}"
+        else:  # an autograd.Function
+            lines, name = defined(source), f"names[{event.name!r}].apply"
+        if event.name == "__setitem__" or (event.name.endswith("_") and event.name[:2] != "__"):
+            return [*lines, f"{name}({inner})", "return inputs[0], {}"]
+        return [*lines, f"return {name}({inner}), {{}}"]
     if source:
-        quoted = source.replace("'''", '"""')
-        return [
-            "# the script's own class, with the parameters, buffers and numbers that it had",
-            f"source = '''{quoted}'''.strip()",
-            "names = dict(vars(torch), torch=torch, nn=nn, F=F, math=math, np=np)",
-            "exec(source, names)",
+        made = [
+            *defined(source),
             f"module = names[{event.name!r}].__new__(names[{event.name!r}])",
             "nn.Module.__init__(module)",
-            f"vars(module).update({side.record.attributes.get(event.path, {})!r})",
-            "for key, value in state.items():",
-            "    module.register_parameter(key.replace('.', '_'), nn.Parameter(value, False))",
-            f"return module({inner})",
+            f"vars(module).update({event.attributes})",
+            "fill(nn, module, state)",
         ]
-    training = "train" if event.trained else "eval"
+    else:
+        training = "train" if event.trained else "eval"
+        made = [
+            f"module = nn.{quoted(event.description)}.{training}()",
+            f"settle(module, state, {event.attributes})",
+        ]
+    run = "torch.compile(module)" if event.modes.get("compiled") else "module"
+    return [*made, f"return {run}({inner}), dict(module.named_parameters())"]
+
+
+def quoted(description: str) -> str:
+    """A module's repr with its texts in quotes, which some leave out."""
+    named = r"=(?!(?:True|False|None|inf|nan)\b)([A-Za-z_]\w*)(?=[,)])"
+    return re.sub(named, r"='\1'", description)
+
+
+def defined(source: str) -> list[str]:
+    """Statements that define the script's own class in `names`; annotations are left alone."""
+    quoted = source.replace("\\", "\\\\").replace("'''", "\\'\\'\\'")
     return [
-        f"module = nn.{event.description}.{training}()",
-        "module.load_state_dict(state)",
-        f"return module({inner})",
+        "# the script's own class, with what it uses and the values that it had",
+        f"source = '''{quoted}'''",
+        "names = dict(vars(torch), torch=torch, nn=nn, F=F, math=math, np=np, inf=inf, nan=nan)",
+        "names['importlib'] = importlib",
+        "exec('from __future__ import annotations\\n' + source, names)",
     ]
 
 

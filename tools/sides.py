@@ -50,6 +50,10 @@ class SideFailedError(Exception):
     def needs_gpu(self) -> bool:
         return NO_GPU.search("\n".join(self.tail).lower()) is not None
 
+    @property
+    def reads_input(self) -> bool:
+        return self.tail[-1].startswith("EOFError")
+
 
 @dataclass(frozen=True)
 class Look:
@@ -228,7 +232,7 @@ def run_side(
     steps = folder / "steps.jsonl"
     if not where and steps.exists():  # it was killed
         count = steps.read_bytes().count(b"\n")
-        where = f"after {count} steps"
+        where = f"after {count} step{'' if count == 1 else 's'}"
     lines = [line for line in errors.splitlines() if line.strip()]
     what = "left no record" if status == 0 else ending_of(status, options.timeout)
     return output, SideFailedError(label, what, lines[-TAIL:] or ["no message"], where)

@@ -203,9 +203,11 @@ class StepComparison:
         texts = [f"{x.label} ({x.line or x.name})" if x else "nothing more" for x in parting]
         chosen = self._extra(a, b)
         note = f"{self.names[0]} calls {texts[0]}, {self.names[1]} {texts[1]}"
-        self.differs(
-            chosen.phase, "call", chosen.label, chosen.path, note=note, cause=EXACT, pair=(a, b)
-        )
+        path = chosen.path
+        if chosen.kind == "module" and not (a is not None and b is not None and a.path == b.path):
+            events = self.a.events if chosen is a else self.b.events  # its caller is at fault
+            path = events[chosen.parent].path if chosen.parent >= 0 else ""
+        self.differs(chosen.phase, "call", chosen.label, path, note=note, cause=EXACT, pair=(a, b))
 
     def _extra(self, a: Event | None, b: Event | None) -> Event:
         """Which of two calls the other side does not make: it goes on with the other one later."""
@@ -249,7 +251,7 @@ class StepComparison:
             if apart > (NEAR if known else JUMP) * max(made, FLOOR):
                 note = self._origin_note(origins)
                 caller = self.a.events[a.parent].path if a.parent >= 0 else ""
-                path = caller if a.kind == "module" and not known else a.path
+                path = caller if a.kind == "module" else a.path
                 phase, path = ("data", "") if self._is_first_call(pair) else (a.phase, path)
                 self.differs(phase, f"input {at}", a.label, path, apart, note, EXACT, (a, b))
                 self.blamed.add(pair.number)
@@ -457,6 +459,8 @@ class StepComparison:
         called = {pair.first.path for pair in self.pairs}
         while path not in called and "." in path:
             path = path.rpartition(".")[0]
+        if path not in called:  # of a compiled model only the whole is called
+            path = self.model
         for pair in self.pairs:
             if pair.first.path == path:
                 gradients = (pair.first.gradients, pair.second.gradients)

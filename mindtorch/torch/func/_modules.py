@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from mindtorch.engine.graph.guards import changes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch.functions.parts import stack
 
@@ -126,6 +127,7 @@ def _replaced(
 
 def _exchange(owner: Any, name: str, tensor: Any) -> Any:
     """Put ``tensor`` where ``owner`` has ``name``; what was there."""
+    changes.count += 1  # what was compiled looks again
     for place in (owner._parameters, owner._buffers, owner.__dict__):
         if name in place:
             held = place[name]

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from itertools import chain
 from typing import Any
 
+from mindtorch.engine.graph.guards import changes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ..parameter import Parameter
@@ -284,6 +285,7 @@ class ModuleDict(Module):
         self.add_module(key, module)
 
     def __delitem__(self, key: str) -> None:
+        changes.count += 1  # what was compiled looks again
         del self._modules[key]
 
     def __len__(self) -> int:
@@ -297,10 +299,12 @@ class ModuleDict(Module):
 
     def clear(self) -> None:
         """Take out all modules."""
+        changes.count += 1
         self._modules.clear()
 
     def pop(self, key: str) -> Any:
         """Take out a module."""
+        changes.count += 1
         return self._modules.pop(key)
 
     def keys(self) -> Any:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from mindtorch.engine.graph.guards import changes
+
 __all__ = ["functional_call"]
 
 _ABSENT = object()
@@ -102,6 +104,7 @@ def _swap(module: Any, name: str, tensor: Any) -> Any:
         if last in registry:
             before = registry[last]
             registry[last] = tensor
+            changes.count += 1  # what was compiled looks again
             return before
     before = getattr(owner, last, _ABSENT)
     if before is not _ABSENT:
