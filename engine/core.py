@@ -16,7 +16,7 @@ from typing import Any
 from . import dtypes, gaps, kernel_types, memory, tape
 from .aval import Aval
 from .bounded import Bounded
-from .device import cpu, empty_on, meta
+from .device import Device, cpu, empty_on, meta
 from .tensor import InferenceStorage, Tensor, inferring, make, result_types, typed_buffer
 from .tensor import as_array as host_view
 
@@ -32,12 +32,14 @@ class State(threading.local):
         grad_enabled: whether tracked inputs are recorded.
         inference: whether nothing is recorded, and results are marked as made so.
         interpreters: the active transformations, innermost last.
+        device: where namespaces make new tensors, unless told otherwise.
     """
 
     mode = GRAD
     grad_enabled = True
     inference = False
     interpreters: tuple[Any, ...] = ()
+    device: Device = cpu
 
     def update(
         self, *, grad: bool | None = None, interpreters: Any = None, inference: bool | None = None

@@ -354,8 +354,9 @@ def settings_that_calls_read(c: Compiler) -> Iterator[Any]:
         torch.set_num_threads(1 + i % 2)
         given = x(i)
         yield call(given), threads(given)
-        with torch.device("meta"):
-            yield call(given)[1]
+        torch.set_default_device("meta")
+        yield call(given)[1]
+        torch.set_default_device(None)
     torch.set_float32_matmul_precision("highest")
     torch.set_num_threads(before)
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import tape
+from .. import backward_pass, tape
 from ..core import state
 from ..tensor import Tensor, captures, own_attributes
 from . import cuda_graph, modes
@@ -225,7 +225,12 @@ class Jitted:
         return self if instance is None else functools.partial(self, instance)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if modes.watched() or policy.disabled or policy.stance == "force_eager":
+        if (
+            state.interpreters or backward_pass.running or tape.saved_tensor_hooks
+            or modes.intercepting or tape.anomaly.enabled  # somebody watches op by op
+        ):
+            return self.function(*args, **kwargs)
+        if policy.disabled or policy.stance == "force_eager":
             return self.function(*args, **kwargs)
         if self.eager:
             return self._replay(args, kwargs)

@@ -1,30 +1,36 @@
-"""What a call depends on besides its arguments: the modes and settings of the thread."""
+"""What a call depends on besides its arguments: the modes of the thread, and settings."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
 from typing import Any
 
-from .. import autocast, backward_pass, dtypes, tape
+from .. import autocast, dtypes
 from ..core import state
 
-# what a namespace adds to the modes: how each of its settings is read
-readers: list[Callable[[], Hashable]] = []
 # who sees each call of a function while it is made
 intercepting: list[Any] = []
+
+
+class Settings(dict[str, Any]):
+    """What a namespace lets programs set and read.
+
+    Attributes:
+        key: all of it, to compare.
+    """
+
+    key: tuple[Any, ...] = ()
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        super().__setitem__(name, value)
+        self.key = tuple(self.values())
+
+
+settings = Settings()
 
 
 def current() -> Any:
     """The modes that what is compiled now is compiled for."""
     return (
-        state.grad_enabled, state.inference, dtypes.default, autocast.state.key(),
-        *[read() for read in readers],
-    )  # fmt: skip
-
-
-def watched() -> bool:
-    """Whether somebody watches op by op, so that nothing runs compiled."""
-    return bool(
-        state.interpreters or backward_pass.running or tape.saved_tensor_hooks or intercepting
-        or tape.anomaly.enabled
+        state.grad_enabled, state.inference, state.device, dtypes.default, autocast.state.key(),
+        settings.key,
     )  # fmt: skip

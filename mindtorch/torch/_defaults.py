@@ -5,27 +5,19 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from mindtorch.engine.core import state
 from mindtorch.engine.device import Device, cpu
-from mindtorch.engine.graph.modes import readers
-
-
-class _Default(threading.local):
-    device: Device = cpu
-
-
-_default = _Default()
-readers.append(lambda: _default.device)
 
 
 def default_device() -> Device:
-    return _default.device
+    return state.device
 
 
 def set_default_device(device: Any) -> None:
     """New tensors go to ``device`` (None: the CPU)."""
     from ._arguments import as_device
 
-    _default.device = cpu if device is None else as_device(device)
+    state.device = cpu if device is None else as_device(device)
 
 
 class _Entered(threading.local):
@@ -38,13 +30,13 @@ _entered = _Entered()
 
 def _enter(self: Device) -> Device:
     """In the block new tensors go to this device."""
-    _entered.before.append(_default.device)
+    _entered.before.append(state.device)
     set_default_device(self)
     return self
 
 
 def _exit(self: Device, *exception: object) -> None:
-    _default.device = _entered.before.pop()
+    state.device = _entered.before.pop()
 
 
 for _name, _method in (("__enter__", _enter), ("__exit__", _exit)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from mindtorch.engine.graph.modes import readers
+from mindtorch.engine.graph.modes import settings as _settings
 
 # what numpy and scipy bring: LAPACK and Fourier transforms, no MKL; kernels run on our own threads
 has_lapack = has_spectral = True
@@ -37,20 +37,7 @@ __all__ = [
     "use_deterministic_algorithms",
 ]
 
-class _Settings(dict[str, Any]):
-    """What was set; ``all`` has it at once, for compiled calls to compare."""
-
-    all: tuple[Any, ...] = ()
-
-    def __setitem__(self, name: str, value: Any) -> None:
-        super().__setitem__(name, value)
-        self.all = tuple(self.values())
-
-
-_settings = _Settings(
-    deterministic=False, warn_only=False, matmul="highest", warn_always=False, threads=None
-)
-readers.append(lambda: _settings.all)
+_settings.update(deterministic=False, warn_only=False, matmul="highest", warn_always=False)
 
 
 def get_num_threads() -> int:
