@@ -193,12 +193,25 @@ GAPS: tuple[Gap, ...] = (
         "MatMul, BatchMatMul and Ger are lowered inside of the listed cells only"),
     Gap("argument", "mindspore.dataset: num_parallel_workers, python_multiprocessing", "all",
         "warns once: rows are made in turn, so that random operations follow the seed"),
-    Gap("module", "mindspore.scipy, mindspore.profiler", "all",
-        "not written yet; torch.linalg, scipy itself and torch.profiler are there"),
+    Gap("module", "mindspore.scipy.optimize.minimize, line_search; mindspore.profiler, parallel",
+        "all", "not written; scipy itself and torch.profiler are there"),
     Gap("argument", "mindspore.numpy: pad by statistics or ramps, gradient(edge_order=2)", "all",
         "raise; all other functions have MindSpore's values, shapes and types"),
-    Gap("module", "mindspore.ops: sparse tensors, boxes, quantization, Ascend's fused kernels",
-        "all", "not written; an unknown name is an AttributeError"),
+    Gap("module", "mindspore.ops: csr_* and coo_* functions, boxes, quantization, Ascend's kernels",
+        "all", "not written: an unknown name is an AttributeError; COOTensor, CSRTensor and "
+        "RowTensor hold values and are converted and multiplied"),
+    Gap("module", "mindspore.ops: 341 of 600 primitive classes (Apply..., Sparse..., Random...)",
+        "all", "updates of optimizers, sparse and random primitives; functions stand for most"),
+    Gap("feature", "mindspore.nn.Optimizer._parameters in a subclass", "all",
+        "holds all registered parameters by name; self.parameters is MindSpore's tuple"),
+    Gap("module", "mindspore: export and load of MINDIR, obfuscation, strategies of checkpoints",
+        "all", "an unknown name is an AttributeError; checkpoints and safetensors are there"),
+    Gap("module", "mindspore.nn.probability, boost beyond GradientAccumulation, nn's thor cells",
+        "all", "torch.distributions is there"),
+    Gap("argument", "torch.cuda.amp.GradScaler() without CUDA", "all",
+        "warns and is off, as in PyTorch; torch.amp.GradScaler('cpu') scales, in both styles"),
+    Gap("argument", "torch.distributed.new_group(pg_options, device_id, use_local_synchronization)",
+        "all", "raise"),
     Gap("argument", "mindspore.ops.matrix_diag(k, align, ...), matrix_diag_part, matrix_set_diag",
         "all", "the main diagonal only: TypeError for more arguments"),
     Gap("function", "mindspore.ops.ctc_loss: the second result", "all",
@@ -206,8 +219,16 @@ GAPS: tuple[Gap, ...] = (
     Gap("module", "mindspore.dataset: TFRecord, text, audio, other sources", "all",
         "MNIST, CIFAR-10, CIFAR-100, image folders, lines, CSV, arrays and generators exist; rows "
         "are made in turn"),
-    Gap("module", "mindspore.dataset: Slice and Mask, vision's ConvertColor, blurs and rotations",
-        "all", "an unknown name is an AttributeError; Resize does not smooth Pillow's pictures"),
+    Gap("module", "mindspore.dataset.vision: AutoAugment, RandAugment, boxes, batches, videos",
+        "all", "AutoAugment, RandAugment, TrivialAugmentWide, ...WithBBox, MixUpBatch, "
+        "CutMixBatch, "
+        "SlicePatches, LinearTransformation and files are AttributeErrors; lists of operations go "
+        "through RandomSelectSubpolicy and UniformAugment"),
+    Gap("argument", "mindspore.dataset.vision: cubic turns, Resize of Inter.AREA and PILCUBIC",
+        "all", "raise; RandomPerspective finds cubic values linearly; Resize does not smooth "
+        "Pillow's pictures; Rotate fills red, green, blue as documented, MindSpore the reverse"),
+    Gap("module", "mindspore.dataset.transforms: Slice, Mask, Relational, Plugin", "all",
+        "an unknown name is an AttributeError"),
     Gap("feature", "checksums in PyTorch's old format and in others' .ckpt and .safetensors", "all",
         "these files hold none, so a changed byte of an element is not noticed; all that is saved "
         "here by default has one"),

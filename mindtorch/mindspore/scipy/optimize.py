@@ -19,7 +19,7 @@ def linear_sum_assignment(
     Args:
         cost_matrix: (rows, columns) of costs.
         maximize: the largest sum instead.
-        dimension_limit: how many columns count; all when None.
+        dimension_limit: how many columns count, all when None; -1 stands for those left out.
     """
     from scipy import optimize
 
@@ -28,4 +28,6 @@ def linear_sum_assignment(
         raise ValueError(f"cost_matrix should have two axes, but got shape {costs.shape}")
     limit = costs.shape[1] if dimension_limit is None else int(dimension_limit)
     rows, columns = optimize.linear_sum_assignment(costs[:, :limit], bool(maximize))
-    return Tensor(rows.astype(np.int64)), Tensor(columns.astype(np.int64))
+    spare = (0, min(costs.shape) - len(rows))
+    made = (np.pad(v, spare, constant_values=-1).astype(np.int64) for v in (rows, columns))
+    return Tensor(next(made)), Tensor(next(made))

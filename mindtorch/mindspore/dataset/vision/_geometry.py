@@ -81,7 +81,8 @@ def _warped(image: Any, forward: Any, size: tuple[int, int], mode: Inter, fill: 
         along = np.rint(a * columns * 1024).astype(np.int64)
         start = np.rint((b * rows + c) * 1024).astype(np.int64) + rounding
         places.append((start[:, None] + along[None]) >> shift)
-    return _sample(image, *places, mode, fill)
+    x, y = places
+    return _sample(image, x, y, mode, fill)
 
 
 class Rotate:
@@ -179,8 +180,8 @@ class Perspective:
         x, y, w = (m[0] * u + m[1] * v + m[2] for m in matrix)
         factor = np.divide(1 if self.mode is Inter.NEAREST else _STEPS, w, where=w != 0,
                            out=np.zeros_like(w))  # fmt: skip
-        places = (np.rint(p * factor).astype(np.int64) for p in (x, y))
-        return _sample(image, *places, self.mode, 0)
+        column, row = (np.rint(p * factor).astype(np.int64) for p in (x, y))
+        return _sample(image, column, row, self.mode, 0)
 
 
 def _range(name: str, value: Any, lowest: float = -math.inf) -> tuple[float, float]:

@@ -242,7 +242,7 @@ class RgbToHsv:
         is_hwc: channels are the last axis; otherwise the first of three or the second of four.
     """
 
-    _convert = staticmethod(_to_hsv)
+    _convert: Any = staticmethod(_to_hsv)
 
     def __init__(self, is_hwc: bool = False) -> None:
         self.is_hwc = is_hwc
