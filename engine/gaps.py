@@ -56,6 +56,10 @@ GAPS: tuple[Gap, ...] = (
         "at the end of the compiled part, so the call's own try does not see them, and of results "
         "that nobody uses not at all; replayed code raises at once where the index is no result of "
         "ops that wait"),
+    Gap("feature", "compiled calls: _base of views that they return and that require gradients",
+        "all", "None, and the memory is shared; views without gradients have theirs"),
+    Gap("feature", "compiled calls beside one another in one backward pass", "all",
+        "each adds up its own gradients first, so that a sum of three may differ in its last bit"),
     Gap("feature", "compiled calls: library functions that are replaced after the capture", "all",
         "torch.nn.functional.relu = mine is not seen; torch.compiler.reset() forgets captures"),
     Gap("feature", "torch.autograd.forward_ad: requires_grad of dual tensors", "all",
