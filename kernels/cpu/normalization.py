@@ -8,18 +8,20 @@ float64. An absent weight or bias is an empty array to the loops.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.compile import entry_point, kernel
 
 from .batch_norm import batch_norm_gradient as batch_norm_gradient
 from .batch_norm import batch_norm_inference as batch_norm_inference
 from .batch_norm import batch_norm_training as batch_norm_training
 from .batch_norm import move_average as move_average
 from .half import flat, in_float32, optional
+from .movement import dense
 from .row_sums import row_deviation, row_product, row_sum, row_triple, slope_sums
 from .threads import parallel_for
 
@@ -149,6 +151,52 @@ def layer_norm(
     parallel_for(means.size, part, 1 + _SERIAL // max(n, 1))
 
 
+def _in_one_piece(outs: Any, ins: Any) -> Any:
+    """The type of dense operands of one type that one thread takes, as numba names it; else
+    None."""
+    given = [*outs, *(x for x in ins if x is not None)]
+    kind = given[0].dtype
+    if kind not in (np.float32, np.float64) or math.prod(given[0].shape) > _SERIAL:
+        return None
+    return kind.name if all(x.dtype == kind and dense(x) for x in given) else None
+
+
+def _layer_plan(outs: Any, ins: Any, *, eps: float, normalized_ndim: int = 1) -> Any:
+    """``run(y, mean, rstd, x, weight, bias)`` on flat arrays."""
+    name = _in_one_piece(outs, ins)
+    if name is None:
+        return None
+    loop = entry_point(_layer_forward, f"void({f'{name}[::1], ' * 6}float64)")
+    absent = np.empty(0, name)
+
+    def run(y: Any, mean: Any, rstd: Any, x: Any, weight: Any, bias: Any) -> None:
+        loop(
+            y, mean, rstd, x, absent if weight is None else weight,
+            absent if bias is None else bias, eps,
+        )  # fmt: skip
+
+    return run
+
+
+def _layer_gradient_plan(outs: Any, ins: Any, *, normalized_ndim: int = 1) -> Any:
+    name = _in_one_piece(outs, ins)
+    if name is None:
+        return None
+    arrays = f"{name}[::1], float64[::1], float64[::1]{f', {name}[::1]' * 5}"
+    loop, width = entry_point(_layer_gradient, f"void({arrays})"), math.prod(outs[1].shape)
+    ones = np.ones(width if ins[2] is None else 0, name)
+
+    def run(
+        gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any
+    ) -> None:
+        held_w, held_b = np.zeros((2, width))
+        loop(gx, held_w, held_b, g, x, ones if weight is None else weight, mean, rstd)
+        _store(gw, held_w)
+        _store(gb, held_b)
+
+    return run
+
+
 @in_float32
 def layer_norm_gradient(
     outs: Any, g: Any, x: Any, weight: Any, mean: Any, rstd: Any, *, normalized_ndim: int = 1
@@ -170,6 +218,9 @@ def layer_norm_gradient(
     sums = _summed(blocks, 1 + _SERIAL // max(gw.size * _TOGETHER, 1), gw.size, run)
     _store(gw, sums[0])
     _store(gb, sums[1])
+
+
+layer_norm.plan, layer_norm_gradient.plan = _layer_plan, _layer_gradient_plan
 
 
 # --- group norm: x is [N, C, S], groups of channels ---------------------------------------------
