@@ -323,15 +323,22 @@ def view_chain(view: Tensor) -> Any:
     return tuple(reversed(links))
 
 
-def copy_(target: Tensor, source: Tensor) -> Tensor:
-    """``target[...] = source`` with broadcasting and cast; differentiable in both."""
+def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
+    """``target[...] = source`` with broadcasting and cast; differentiable in both.
+
+    Args:
+        filling: every element is given one value, so that places may overlap.
+    """
     if state.interpreters:
         return state.interpreters[-1].copy_into(target, source)
     if source.aval.shape and source.aval.shape != target.aval.shape:
         from .ops.movement import _expand_aval
 
         _expand_aval(source.aval, shape=target.aval.shape)
-    check_overlap(target)
+    if not filling:
+        check_overlap(target)
+        if source._storage is not None and source._storage is target._storage:
+            check_partial_overlap(target, source)
     check_writable(target)
     copy_data(target, source)
     target._shared.version += 1
@@ -371,7 +378,7 @@ def replace(target: Tensor, value: Tensor) -> None:
 
 def fill_(target: Tensor, value: Any) -> Tensor:
     """``target[...] = value`` for a number or a 0-d tensor."""
-    return copy_(target, value if isinstance(value, Tensor) else constant(value))
+    return copy_(target, value if isinstance(value, Tensor) else constant(value), True)
 
 
 def add_into(target: Tensor, value: Tensor) -> None:

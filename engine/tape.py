@@ -547,7 +547,10 @@ class HookHandle:
 
 
 def add_hook(node: Any, place: Any, hook: Callable[..., Any]) -> HookHandle:
-    """Register ``hook`` on a node: "pre" and "post", or the index of a result."""
+    """Register ``hook`` on a node: "pre" and "post", or the index of a result.
+
+    One that has an attribute ``runs_last`` stays behind those that are registered later.
+    """
     if node.hooks is None:
         node.hooks = {}
     if type(node) is AccumulateGrad:
@@ -555,6 +558,8 @@ def add_hook(node: Any, place: Any, hook: Callable[..., Any]) -> HookHandle:
     hooks = node.hooks.setdefault(place, {})
     handle = HookHandle(hooks)
     hooks[handle.id] = hook
+    for key in [key for key, each in hooks.items() if hasattr(each, "runs_last")]:
+        hooks[key] = hooks.pop(key)
     return handle
 
 

@@ -150,6 +150,7 @@ class Gradients(EngineTensor):
                         movement.clone(gradient) if held is None else pointwise.add(held, gradient)
                     )
 
+        keep.runs_last = True  # type: ignore[attr-defined]
         tape.add_hook(tape.node_of(self), self._output_index, keep)
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:

@@ -10,6 +10,7 @@ import numpy as np
 from mindtorch.engine import inplace
 from mindtorch.engine.aval import aval, broadcast_shapes, contiguous_strides
 from mindtorch.engine.device import cpu, empty_on
+from mindtorch.engine.dtypes import c_name
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import capturing, check_made_here, from_array, make, typed_buffer
 
@@ -80,6 +81,11 @@ class Writing(EngineTensor):
         """
         if source is None:
             source = make(np.empty(0, self.aval.dtype.np), aval((0,), self.aval.dtype))
+        elif isinstance(source, EngineTensor) and source.aval.dtype is not self.aval.dtype:
+            raise RuntimeError(
+                f"Could not set tensor of type {c_name(source.aval.dtype)} to a tensor of type "
+                f"{c_name(self.aval.dtype)}"
+            )
         elif not isinstance(source, EngineTensor):
             storage = getattr(source, "_storage", source)
             storage = getattr(storage, "_storage", storage)

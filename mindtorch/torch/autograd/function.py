@@ -302,6 +302,11 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
     many = outputs if isinstance(outputs, (tuple, list)) else (outputs,)
     inputs = {id(x) for x in tensors if x is not None}
     dirty = {id(x) for x in ctx.dirty_tensors}
+    for x in ctx.dirty_tensors:
+        if isinstance(x, EngineTensor) and tape.requires_grad(x) and tape.is_leaf(x):
+            raise RuntimeError(
+                "a leaf Variable that requires grad has been used in an in-place operation."
+            )
     fixed = {id(x) for x in ctx.non_differentiable}
     results = [
         alias(x) if isinstance(x, EngineTensor) and id(x) in inputs and id(x) not in dirty else x

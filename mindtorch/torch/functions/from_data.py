@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -86,15 +87,36 @@ def infer_array(data: Any, dtype: Any) -> Any:
     except (OverflowError, ValueError) as error:
         raise ValueError("Overflow when unpacking long long") from error
     if array.dtype == object or array.dtype.kind in "USV":
-        raise _invalid_element(data)
+        wrong = _invalid_element(data)
+        if not isinstance(wrong, ValueError) or given is None or given.category != dtypes.FLOAT:
+            raise wrong
+        array = np.array(data, np.float64)  # whole numbers of more than 64 bits
     if given is None and dtype is dtypes.int64 and array.dtype == np.uint64:
         raise ValueError("Overflow when unpacking long long")
     if dtype is None:
         dtype = dtypes.from_numpy(array.dtype)
+    if array.dtype != dtype.np:
+        _check_fits(array, dtype)
     with np.errstate(over="ignore", invalid="ignore"):
-        if array.dtype.kind == "c" and dtype.category < dtypes.COMPLEX:
-            array = array.real
         return array.astype(dtype.np)
+
+
+def _check_fits(array: Any, dtype: Any) -> None:
+    """torch's errors for numbers that a type cannot hold; floats become infinite."""
+    if array.dtype.kind == "c" and dtypes.BOOL < dtype.category < dtypes.COMPLEX:
+        raise TypeError(
+            "must be real number, not complex"
+            if dtype.category == dtypes.FLOAT
+            else "'complex' object cannot be interpreted as an integer"
+        )
+    if dtype.category != dtypes.INTEGER or not array.size or array.dtype == bool:
+        return
+    limits = np.iinfo(dtype.np)
+    low = int(limits.min) or -int(limits.max)  # the negative ones wrap around
+    least, most = array.min().item(), array.max().item()
+    if not (math.isfinite(least) and math.isfinite(most) and low <= int(least)
+            and int(most) <= int(limits.max)):  # fmt: skip
+        raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
 
 
 def _common_type(data: Any) -> Any:

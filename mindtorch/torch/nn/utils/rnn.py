@@ -178,6 +178,8 @@ def pad_sequence(
     """Sequences (L_i, *) side by side, padded to the longest."""
     from ... import cat, stack
 
+    if not len(sequences):
+        raise RuntimeError("received an empty list of sequences")
     longest = max(s.size(0) for s in sequences)
     rows = []
     for s in sequences:
