@@ -135,17 +135,18 @@ class DistributedDataParallel(Module, Joinable):
     # --- an iteration ------------------------------------------------------------------------
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        self._begin()
+        averages = self.require_backward_grad_sync
+        syncing = state.grad_enabled and averages
+        self._begin(syncing, averages or not state.grad_enabled)
         output = self.module(*inputs, **kwargs)
-        syncing = state.grad_enabled and self.require_backward_grad_sync
         if syncing and (self.find_unused_parameters or self.static_graph):
             self._leave_out(tuple(self._unused(output)))
         return output
 
     @host_call
-    def _begin(self) -> None:
-        """Before the module's forward: buffers, and what is expected of backward."""
-        syncing = state.grad_enabled and self.require_backward_grad_sync
+    def _begin(self, syncing: bool, sends_next: bool) -> None:
+        """Before the module's forward: buffers, and what is expected of backward. Compiled calls
+        keep the arguments: where they run again, nobody enters no_sync()."""
         if syncing and self._reducer.expecting:
             waiting = self._reducer.waiting
             missing = [i for i, p in enumerate(self._trained) if id(p) in waiting]
@@ -157,7 +158,7 @@ class DistributedDataParallel(Module, Joinable):
         root = self._meet_others(syncing)
         if self._sends_buffers():
             self._send(self._buffers_to_send, root)
-        self._reducer.sends_next = self.require_backward_grad_sync or not state.grad_enabled
+        self._reducer.sends_next = sends_next
         self._reducer.expecting = syncing
         if syncing:
             self._reducer.prepare(set())
