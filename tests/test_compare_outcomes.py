@@ -14,7 +14,9 @@ import pytest
 
 from mindtorch.tools.command_line import main
 from mindtorch.tools.records import ArrayWriter, RecordNotWrittenError
+from mindtorch.tools.reproduction import PROGRAM, quoted
 from mindtorch.tools.sides import SideFailedError, ending_of, run_process
+from mindtorch.tools.sources import attributes_of, describe
 from tests.compare_in_process import compared
 from tests.compare_programs import PROGRAMS
 
@@ -201,6 +203,28 @@ def test_the_program_sets_what_the_call_was_made_in(tmp_path: Path) -> None:
     across = found["mindtorch gradient of input_1", "torch"]
     assert across == pytest.approx(real.value, rel=0.01) and across > 0.1
     assert found["torch gradient of input_1", "mindtorch"] == across
+
+
+@needs_torch
+@pytest.mark.parametrize(
+    "make",
+    [
+        "Conv2d(3, 8, 3, padding=1, padding_mode='reflect')",
+        "RNN(2, 3, nonlinearity='relu')",
+        "AvgPool2d(2, padding=1, count_include_pad=False)",
+        "Upsample(scale_factor=2, mode='bilinear', align_corners=True)",
+    ],
+)
+def test_the_program_makes_a_layer_again(make: str) -> None:
+    """Also with what its repr does not tell, or tells without quotes."""
+    torch = importlib.import_module("torch")
+    layer = eval(f"torch.nn.{make}", {"torch": torch})
+    again = eval(f"torch.nn.{quoted(describe(layer))}", {"torch": torch})
+    names: dict[str, Any] = {}
+    exec(PROGRAM[PROGRAM.index("def settle") : PROGRAM.index("def tensor")], names)
+    names["settle"](again, layer.state_dict(), eval(attributes_of(layer)))
+    known = {name: value for name, value in vars(layer).items() if name[0] != "_"}
+    assert {name: vars(again)[name] for name in known} == known
 
 
 @needs_torch

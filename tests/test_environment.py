@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import mindtorch
-from mindtorch.tools import command_line, environment
+from mindtorch.tools import command_line, completion, environment
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -117,3 +117,9 @@ def test_completion_without_argcomplete_says_what_to_install(
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
     assert command_line.main(["completion", "bash"]) == 2
     assert "mindtorch[completion]" in capsys.readouterr().err
+
+
+def test_names_of_watchpoints_are_completed() -> None:
+    """Also the last one of several."""
+    assert {"all", "overflow"} <= set(completion.watchpoints("ov"))
+    assert "overflow,all_zero" in completion.watchpoints("overflow,a")

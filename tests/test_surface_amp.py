@@ -6,6 +6,7 @@ import io
 import pickle
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -311,3 +312,18 @@ def test_autocast_can_be_switched_on_for_good() -> None:
     finally:
         ours.set_autocast_enabled("cpu", False)
     assert (ours.ones(1, 1) @ ours.ones(1, 1)).dtype is ours.float32
+
+
+@pytest.mark.parametrize("name", ["LSTM", "GRU"])
+def test_packed_sequences_are_taken_by_recurrent_layers(name: str) -> None:
+    """A named tuple among the arguments stays one when it is cast."""
+    found = []
+    for library in (torch, ours):
+        library.manual_seed(0)
+        net, x = getattr(library.nn, name)(3, 4, bidirectional=True), library.randn(5, 2, 3)
+        packed = library.nn.utils.rnn.pack_padded_sequence(x, library.tensor([5, 3]))
+        with library.autocast("cpu", dtype=library.bfloat16):
+            made = net(packed)[0]
+        found.append((str(made.data.dtype), made.batch_sizes.tolist(), made.data.detach().numpy()))
+    assert found[0][:2] == found[1][:2]
+    np.testing.assert_allclose(found[0][2], found[1][2], rtol=0, atol=BF16)

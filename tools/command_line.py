@@ -85,9 +85,10 @@ def add_run_arguments(run: argparse.ArgumentParser) -> None:
     run.add_argument(
         "--graph", action="store_true", help="what repeats runs compiled (also: MINDTORCH_GRAPH=1)"
     )
-    run.add_argument(
+    watch = run.add_argument(
         "--watch", metavar="CHECKS", help="look for watchpoints: all, or names joined by commas"
     )
+    watch.completer = completion.watchpoints  # type: ignore[attr-defined]
     run.add_argument(
         "--watch-on", choices=["print", "raise", "debug"], default="print",
         help="what to do at a watchpoint (print)",

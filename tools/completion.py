@@ -8,7 +8,7 @@ import importlib.util
 import os
 import sys
 
-__all__ = ["add_arguments", "complete", "main"]
+__all__ = ["add_arguments", "complete", "main", "watchpoints"]
 
 _SHELLS = ("bash", "zsh", "fish", "tcsh", "powershell")
 _MISSING = "completion needs the package argcomplete: pip install 'mindtorch[completion]'"
@@ -20,6 +20,14 @@ def complete(parser: argparse.ArgumentParser) -> None:
         import argcomplete
 
         argcomplete.autocomplete(parser)
+
+
+def watchpoints(prefix: str, **_: object) -> list[str]:
+    """What `--watch` may be: the last of some names joined by commas is completed."""
+    from .watchpoints import CHECKS
+
+    before = prefix[: prefix.rfind(",") + 1]
+    return [f"{before}{name}" for name in ("all", *CHECKS)]
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
