@@ -469,7 +469,13 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
             f"{need * input.aval.dtype.itemsize} are out of bounds for storage of size "
             f"{room * input.aval.dtype.itemsize}"
         )
-    return ops.as_strided(input, shape=shape, strides=strides, offset=offset - input._offset)
+    place = {"shape": shape, "strides": strides, "offset": offset - input._offset}
+    capture = graph_under_way()
+    if capture is not None and not input._offset <= offset <= need <= (
+        input._offset + input.aval.extent
+    ):
+        return capture.outside(ops.as_strided, input, **place)  # beyond what the tensor shows
+    return ops.as_strided(input, **place)
 
 
 @function()
