@@ -55,7 +55,7 @@ class ArgumentTexts:
 
     def _complete(self, described: Any, called: FunctionType) -> None:
         docstring = described.__doc__
-        texts = self.of_module(described.__module__)
+        texts = self.of_module(inspect.unwrap(described).__module__)
         added: dict[str, list[str]] = {}
         for name in _arguments(called):
             if name in texts and not (name in docstring and _has_word(docstring, name)):

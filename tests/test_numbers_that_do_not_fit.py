@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import operator
+import pickle
 from typing import Any
 
 import pytest
@@ -68,3 +70,10 @@ def test_a_function_must_not_write_to_a_leaf() -> None:
 
         with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
             Doubled.apply(library.ones(2, requires_grad=True))
+
+
+@pytest.mark.parametrize("name", ["flip", "zeros", "sin_", "conv2d", "nn.functional.softplus"])
+def test_functions_that_explain_wrong_calls_are_pickled(name: str) -> None:
+    """A module may hold one, and is saved with it."""
+    function = operator.attrgetter(name)(ours)
+    assert pickle.loads(pickle.dumps(function)) is function

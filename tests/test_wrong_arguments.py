@@ -127,7 +127,8 @@ def test_wrong_arguments_raise_what_torch_raises(call: str) -> None:
 def test_joins_and_products_keep_their_errors_and_names_once_there_are_other_tensors() -> None:
     """Their functions are then exchanged for ones that know sparse and nested operands."""
     ours.ones(2, 2).to_sparse()
-    both = ours.cat([ours.nested.nested_tensor([ours.ones(2)])] * 2)
+    nested = ours.nested.nested_tensor([ours.ones(2)])
+    both = ours.cat([nested] * 2)
     assert [part.tolist() for part in both.unbind()] == [[1, 1], [1, 1]]
     assert ours.cat(tensors=[ours.ones(1), ours.zeros(1)], dim=0).tolist() == [1, 0]
     for call in ("T.cat()", "T.mm(x)"):

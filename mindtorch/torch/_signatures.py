@@ -357,8 +357,13 @@ def _listed(
     return "".join(lines)
 
 
-def as_function(body: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """``body`` as the namespace's function ``name``, which explains a wrong call as torch does."""
+def as_function(
+    body: Callable[..., Any], name: str, module: str = __package__
+) -> Callable[..., Any]:
+    """``body`` as the namespace's function ``name``, which explains a wrong call as torch does.
+
+    ``module``: where it is found by that name, for pickles.
+    """
 
     @functools.wraps(body)
     def explained(*args: Any, **kwargs: Any) -> Any:
@@ -370,6 +375,7 @@ def as_function(body: Callable[..., Any], name: str) -> Callable[..., Any]:
                 raise
             raise wrong from None
 
+    explained.__module__, explained.__name__, explained.__qualname__ = module, name, name
     explained._explained = True  # type: ignore[attr-defined]
     return explained
 

@@ -31,7 +31,7 @@ for _name in (
     "one_hot", "pairwise_distance", "pdist", "pixel_shuffle", "pixel_unshuffle", "prelu",
     "rrelu_", "scaled_dot_product_attention", "selu_", "softplus", "softshrink", "threshold_",
 ):  # fmt: skip
-    globals()[_name] = _as_function(globals()[_name], _name)
+    globals()[_name] = _as_function(globals()[_name], _name, __name__)
 _cast_whole(globals(), _AUTOCAST_POLICIES)
 pad = _cast_pad(pad)  # noqa: F405
 _TEXTS.add_to(globals().values())
