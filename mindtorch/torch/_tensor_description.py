@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindtorch.engine import cuda, tape
 from mindtorch.engine.aval import is_channels_last
 from mindtorch.engine.device import Device
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import Attributes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ._arguments import normalize_axis
@@ -117,6 +118,19 @@ class Description(EngineTensor):
     def is_neg(self) -> bool:
         """False: negatives are computed at once."""
         return False
+
+    if not TYPE_CHECKING:  # which takes it for the class's
+
+        @property
+        def __dict__(self) -> Any:
+            """What users have set on the tensor."""
+            return Attributes(self)
+
+        @__dict__.setter
+        def __dict__(self, value: dict[str, Any]) -> None:
+            attributes, new = Attributes(self), dict(value)
+            attributes.clear()
+            attributes.update(new)
 
     def is_inference(self) -> bool:
         """Whether the memory was made in inference mode."""
