@@ -125,6 +125,9 @@ GAPS: tuple[Gap, ...] = (
         "torch says that they require gradients; here they do not"),
     Gap("feature", "strides of results of LAPACK (inv, svd, qr, cholesky, eigh, solve, lstsq, ...)",
         "all", "rows lie together; torch's are LAPACK's, where columns do: only stride() shows it"),
+    Gap("feature", "channels_last through convolutions, pooling, norms, interpolate, cat and pad",
+        "all", "results lie in the usual order: stride() shows it, and dropout over such a result "
+        "draws its mask in that order, so that segformer's training differs"),
     Gap("feature", "backward through unique, histogram, bincount and floor_divide", "all",
         "their results have no history; torch's claim one, and raise when it is followed"),
     Gap("feature", "the text of errors for tensors of meta and the CPU together", "all",
@@ -151,8 +154,9 @@ GAPS: tuple[Gap, ...] = (
         "models are not exported to ONNX; add_graph draws our own graphs"),
     Gap("feature", "fvcore.nn.FlopCountAnalysis and others that read TorchScript's graphs",
         "all", "torch.jit._get_trace_graph raises; torch.utils.flop_counter counts"),
-    Gap("feature", "tensordict, torch_geometric's EdgeIndex, Index and HashTensor", "all",
-        "tensordict imports vmap's insides; the others are tensors of __torch_dispatch__, which "
+    Gap("feature", "tensordict, torchrl, torch_geometric's EdgeIndex, Index and HashTensor", "all",
+        "tensordict, which torchrl is built on, imports the insides of vmap and of DataLoader's "
+        "workers; the others are tensors of __torch_dispatch__, which "
         "is not here: graphs with plain edge_index tensors run"),
     Gap("feature", "torchvision: quantized operators (qnms, qroi_align), io.decode_* and encode_*",
         "all", "no quantized tensors; images are read by Pillow, as torchvision's data sets do"),

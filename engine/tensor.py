@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import threading
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,13 +28,57 @@ captures: list[Any] = []
 
 # what the engine keeps in a tensor's dictionary
 _FIELDS = frozenset({
-    "_storage", "_offset", "_output_index", "_grad", "_hooks", "_interpreter", "_trace_stamp",
+    "_storage", "_offset", "_output_index", "_grad", "_hooks", "_interpreter", "_retains_grad",
+    "_trace_stamp",
 })  # fmt: skip
 
 
 def own_attributes(tensor: Tensor) -> list[str]:
     """The names of what users have set on a tensor."""
-    return [name for name in tensor.__dict__ if name not in _FIELDS]
+    return [name for name in fields_of(tensor) if name not in _FIELDS]
+
+
+class Attributes(dict[str, Any]):
+    """What users have set on a tensor, without the engine's fields; writes reach the tensor."""
+
+    def __init__(self, tensor: Tensor) -> None:
+        self.fields = fields_of(tensor)
+        super().__init__({k: v for k, v in self.fields.items() if k not in _FIELDS})
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.fields[name] = value
+        super().__setitem__(name, value)
+
+    def __delitem__(self, name: str) -> None:
+        super().__delitem__(name)
+        del self.fields[name]
+
+    def clear(self) -> None:
+        for name in list(self):
+            del self[name]
+
+    def pop(self, name: str, *default: Any) -> Any:
+        if name in self:
+            del self.fields[name]
+        return super().pop(name, *default)
+
+    def popitem(self) -> tuple[str, Any]:
+        name, value = super().popitem()
+        del self.fields[name]
+        return name, value
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        if name not in self:
+            self[name] = default
+        return self[name]
+
+    def update(self, *given: Any, **named: Any) -> None:
+        for name, value in dict(*given, **named).items():
+            self[name] = value
+
+    def __ior__(self, other: Any) -> Attributes:  # type: ignore[override,misc]
+        self.update(other)
+        return self
 
 
 def capturing() -> Any:
@@ -247,6 +292,10 @@ class Tensor:
         if device is meta:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         return as_array(self.flat, self.aval)
+
+
+# a tensor's dictionary, the engine's fields included
+fields_of: Callable[[Any], dict[str, Any]] = vars(Tensor)["__dict__"].__get__
 
 
 def version_of(tensor: Tensor) -> int:

@@ -208,12 +208,13 @@ def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     ``fill`` takes arrays with further axes in front: a vmap with randomness "different" draws
     for all examples at once.
     """
-    if state.interpreters and hasattr(state.interpreters[-1], "draw"):
+    device = described.device.type
+    if device != "meta" and state.interpreters and hasattr(state.interpreters[-1], "draw"):
         return state.interpreters[-1].draw(described, fill, inputs)
     made = make(empty_on(described.device)(described.extent, described.dtype.np), described)
-    if described.device.type == "cuda":
+    if device == "cuda":
         _fill_device(made, fill, inputs)
-    elif described.device.type != "meta":
+    elif device != "meta":
         fill(made.array(), *[x.array() for x in inputs])
     return made
 
@@ -229,11 +230,12 @@ def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     """Overwrite ``target`` with what ``fill(array, *arrays of the inputs)`` draws."""
     inplace.check_writable(target)
     inplace.check_overlap(target)
-    if state.interpreters and hasattr(state.interpreters[-1], "draw"):
+    device = target.aval.device.type
+    if device != "meta" and state.interpreters and hasattr(state.interpreters[-1], "draw"):
         state.interpreters[-1].redraw(target, fill, inputs)
-    elif target.aval.device.type == "cuda":
+    elif device == "cuda":
         _fill_device(target, fill, inputs)
-    elif target.aval.device.type != "meta":
+    elif device != "meta":
         fill(target.array(), *[x.array() for x in inputs])
     target._shared.version += 1
     if not state.interpreters and state.grad_enabled and target._node is not None:

@@ -92,3 +92,35 @@ def test_spawned_processes_of_a_compiled_script_share_its_memory(tmp_path: Path)
         "mindtorch.torch.nn.modules.linear", "0 True",
         "Function 'SqrtBackward0' returned nan values in its 0th output.",
     ], done.stderr  # fmt: skip
+
+
+def test_a_tensors_dictionary_holds_what_users_have_set() -> None:
+    """Libraries make parameters from others' by `Parameter(x, **old.__dict__)`."""
+    for torch in (ours, pytest.importorskip("torch")):
+        old = torch.nn.Parameter(torch.ones(3))
+        (old * old).sum().backward()
+        assert vars(old) == {}
+        old.tag = 1
+        new = torch.nn.Parameter(old[:2].detach())
+        new.__dict__.update(old.__dict__)
+        assert (new.tag, vars(new)) == (1, {"tag": 1})
+        assert new.__dict__.pop("tag") == 1 and not hasattr(new, "tag")
+        new.__dict__ = {"other": 2}
+        assert new.other == 2 and new.tolist() == [1, 1] and old.grad.tolist() == [2, 2, 2]
+
+
+def test_modules_as_functions_in_functorchs_spelling() -> None:
+    """make_functional: the module's values, gradients of its parameters, ensembles."""
+    from mindtorch.torch import _functorch as functorch
+
+    models = [ours.nn.Linear(3, 2) for _ in range(2)]
+    x = ours.randn(4, 3)
+    function, parameters = functorch.make_functional(models[0])
+    assert ours.equal(function(parameters, x), models[0](x))
+    gradient = functorch.grad(lambda p: function(p, x).sum())(parameters)
+    ours.testing.assert_close(gradient[0], x.sum(0).expand(2, 3))
+    one, stacked, buffers = functorch.combine_state_for_ensemble(models)
+    together = functorch.vmap(one, in_dims=(0, 0, None))(stacked, buffers, x)
+    ours.testing.assert_close(together, ours.stack([m(x).detach() for m in models]))
+    with pytest.raises(RuntimeError, match="make_functional_with_buffers"):
+        functorch.make_functional(ours.nn.BatchNorm1d(3))

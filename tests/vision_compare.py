@@ -17,6 +17,8 @@ import numpy as np
 # Greatest error in float64, relative to an array's greatest value. ReLU and max pooling send a
 # gradient elsewhere where a value lies within rounding of zero or of another.
 DOUBLE = 1e-8
+# What is a float32 in that pass too, as Faster R-CNN's loss_objectness is, for its labels.
+FLOATS_OF_DOUBLE = 1e-6
 # RAFT places its samples on float32 grids and has no float64 pass: its float32 is held against
 # torch's float32.
 SINGLE_PARTS = 1e-5
@@ -90,7 +92,7 @@ def pairs(found: Any, reference: Any) -> Iterable[tuple[Any, Any, Any]]:
         assert (found[key] is None) == (expected is None), key
         if expected is not None:
             assert found[key].shape == expected.shape, key
-            yield key, found[key], expected
+            yield key, found[key].astype("float64"), expected.astype("float64")
 
 
 def _top(arrays: Any) -> float:
@@ -106,12 +108,13 @@ def _distance(found: Any, reference: Any, top: float) -> float:
     return float(np.abs(found - reference).max() / max(np.abs(reference).max(), 1e-4 * top, 1e-30))
 
 
-def _farthest(found: Any, reference: Any, parts: Iterable[str]) -> float:
+def _farthest(found: Any, reference: Any, parts: Iterable[str], dtype: str = "float") -> float:
     return max(
         (
             _distance(mine, expected, _top(reference[part]))
             for part in parts
-            for _, mine, expected in pairs(found[part], reference[part])
+            for key, mine, expected in pairs(found[part], reference[part])
+            if reference[part][key].dtype.name.startswith(dtype)
         ),
         default=0.0,
     )
@@ -148,10 +151,12 @@ def apart(ours: Any, theirs: Any) -> Apart:
     if "float64" not in theirs:
         within = same and outputs <= SINGLE_PARTS and gradients <= GRADIENTS_IN_SINGLE
         return Apart(same, None, outputs, None, gradients, None, within)
-    double = _farthest(ours["float64"], reference, (*passed, "gradients"))
+    parts = (*passed, "gradients")
+    double = _farthest(ours["float64"], reference, parts, "float64")
+    floats = _farthest(ours["float64"], reference, parts, "float32")
     torchs = _as_vector(theirs["float32"], reference)
     limit = max(GRADIENTS_IN_SINGLE, GRADIENTS_RATIO * torchs)
-    within = same and double <= DOUBLE and gradients <= limit
+    within = same and double <= DOUBLE and floats <= FLOATS_OF_DOUBLE and gradients <= limit
     return Apart(
         same, double,
         outputs, _farthest(theirs["float32"], reference, passed),

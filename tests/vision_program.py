@@ -85,8 +85,9 @@ def _leaves(value: Any) -> list[Any]:
 
 
 def _array(tensor: Any, kept: int | None = None) -> Any:
-    """At most `kept` elements of a tensor, evenly taken, as float64."""
-    array = tensor.detach().numpy().astype("float64").reshape(-1)
+    """At most `kept` elements of a tensor, evenly taken; whole numbers as float64."""
+    array = tensor.detach().numpy().reshape(-1)
+    array = array if array.dtype == "float32" else array.astype("float64")
     if kept is not None and array.size > kept:
         array = array[:: -(-array.size // kept)]
     return array.copy()
@@ -112,7 +113,8 @@ def _targets(torch: Any, kind: str, name: str) -> list[Any]:
 
 def _cast(value: Any, dtype: Any) -> Any:
     if isinstance(value, dict):
-        return {key: _cast(item, dtype) for key, item in value.items()}
+        # torchvision refuses keypoints of another type than float32
+        return {k: x if k == "keypoints" else _cast(x, dtype) for k, x in value.items()}
     if isinstance(value, list):
         return [_cast(item, dtype) for item in value]
     return value.to(dtype) if value.is_floating_point() else value

@@ -28,8 +28,7 @@ a backward pass, by torchvision {version} on mindtorch and on torch, in float32 
   greatest value of its array.
 - outputs, gradients: how far float32 is from torch's float64, ours | torch's own; outputs and
   buffers by their greatest difference, gradients as one vector of all parameters.
-- within: whether all of this is within the bounds of the test. Faster R-CNN's loss_objectness is
-  a float32 in the float64 pass too, on both sides, as its labels are: 9e-8 is its last bit.
+- within: whether all of this is within the bounds of the test.
 
 {within} of {count} models are within; {wanting}
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import Any
 
-from ..tensor import Storage, Tensor, make
+from ..tensor import Storage, Tensor, fields_of, make
 
 
 def _held_once() -> int:
@@ -48,7 +48,7 @@ class Again:
             leaf = self.leaf.tensor(arguments)
         if getrefcount(tensor) > HELD_ONCE + 1 + (leaf._grad is tensor):
             return False
-        fields = tensor.__dict__
+        fields = fields_of(tensor)
         if tensor._node is not None or (fields and not _only_a_storage(fields)):
             return False
         fields.clear()

@@ -23,7 +23,7 @@ from typing import Any
 
 from .. import inplace, tape
 from ..core import Op, graph_under_way, state
-from ..tensor import Storage, Tensor, captures, capturing, typed_buffer
+from ..tensor import Storage, Tensor, captures, capturing, fields_of, typed_buffer
 from ..vmap import redraw
 from .ir import Graph, Value
 from .segment import ARGUMENT, CAPTURED, CONSTANT, MADE, HostCall, Place, Segment, Source, compiled
@@ -362,7 +362,7 @@ class Capture(Trace):
         for tensor in tensors:
             flat = typed_buffer(storage, tensor.aval.dtype)
             tensor.flat = flat[tensor._offset : tensor._offset + tensor.aval.extent]
-            tensor.__dict__.pop("_trace_stamp", None)
+            fields_of(tensor).pop("_trace_stamp", None)
 
     def _segment(self, outputs: list[tuple[Any, Value]]) -> Segment | None:
         """The compiled graph with these outputs; None when nothing was done."""

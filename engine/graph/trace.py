@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 from .. import backward_pass, tape
 from ..aval import aval
 from ..core import GRAD, Op, state
-from ..tensor import Storage, Tensor, make, new_storage
+from ..tensor import Storage, Tensor, fields_of, make, new_storage
 from . import retyped
 from .ir import DRAW, Graph, Node, Value
 from .purity import is_own, own_code
@@ -134,7 +134,7 @@ class Trace:
         record = self.storages.get(id(storage))
         if record is None:
             record = self._capture(tensor)
-        stamp = tensor.__dict__.get("_trace_stamp", 0)
+        stamp = fields_of(tensor).get("_trace_stamp", 0)
         if isinstance(tensor.flat, Value) and stamp == record.count:
             return tensor.flat
         if tensor.aval is record.base_aval and tensor._offset == record.base_offset:
@@ -143,7 +143,7 @@ class Trace:
             value = self._derive(record, tensor.aval, tensor._offset)
         if isinstance(tensor.flat, Value):
             tensor.flat = value
-            tensor.__dict__["_trace_stamp"] = record.count
+            fields_of(tensor)["_trace_stamp"] = record.count
         return value
 
     def values_of(self, inputs: Any) -> tuple[Any, ...]:
@@ -216,7 +216,7 @@ class Trace:
         source = inputs[0]
         offset = op.view(*[x.aval for x in inputs], **params)  # type: ignore[misc]
         result = make(value, value.aval, source._shared, source._offset + offset)
-        result.__dict__["_trace_stamp"] = self.storages[id(source._shared.memory)].count
+        fields_of(result)["_trace_stamp"] = self.storages[id(source._shared.memory)].count
         if mode:
             self._remember_leaves(inputs)
         tape.record_view(op, plan, mode, inputs, params, result)
@@ -229,7 +229,7 @@ class Trace:
         offset = source._offset * source.aval.dtype.itemsize // described.dtype.itemsize
         value = self._derive(record, described, offset)
         result = make(value, described, source._shared, offset)
-        result.__dict__["_trace_stamp"] = record.count
+        fields_of(result)["_trace_stamp"] = record.count
         mode = GRAD if state.grad_enabled else 0
         if mode:
             self._remember_leaves((source,))

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import tape
 from ..core import state
-from ..tensor import Tensor, typed_buffer
+from ..tensor import Tensor, fields_of, typed_buffer
 from .ir import DRAW, Value
 from .threads import watch_starts
 from .trace import Trace
@@ -101,7 +101,7 @@ class Waiting(Trace):
                 storage.buffer = made[places[id(storage)]]
             flat = typed_buffer(storage, x.aval.dtype)
             x.flat = flat[x._offset : x._offset + x.aval.extent]
-            x.__dict__.pop("_trace_stamp", None)
+            fields_of(x).pop("_trace_stamp", None)
 
     def _forget(self) -> None:
         self.alive.clear()

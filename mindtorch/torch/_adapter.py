@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import note_shared
+from mindtorch.engine.tensor import fields_of, note_shared
 
 from ._tensor import Tensor
 
@@ -19,8 +19,8 @@ def _same(tensor: EngineTensor, kind: type) -> Any:
     result.flat, result.aval, result._node = tensor.flat, tensor.aval, tensor._node
     result._storage = tensor._shared
     note_shared(result)
-    result.__dict__.update(
-        {k: v for k, v in tensor.__dict__.items() if k not in ("_storage", "_trained")}
+    fields_of(result).update(
+        {k: v for k, v in fields_of(tensor).items() if k not in ("_storage", "_trained")}
     )
     return result
 

@@ -18,6 +18,7 @@ from mindtorch.engine.device import cpu
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import (
     NEW_LEAF,
+    Attributes,
     alias,
     check_made_here,
     from_array,
@@ -225,9 +226,8 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
         result.flat, result.aval, result._node = buffer[self._offset :], self.aval, None
         result._storage, result._offset = storage, self._offset
         memo[id(self)] = result
-        for name, value in self.__dict__.items():
-            if name not in _OWN_FIELDS:
-                result.__dict__[name] = copy.deepcopy(value, memo)
+        for name, value in Attributes(self).items():
+            setattr(result, name, copy.deepcopy(value, memo))
         if self.requires_grad:
             autodiff.track(result)
         if self._grad is not None:
@@ -244,11 +244,6 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
 
     def __dir__(self) -> list[str]:
         return sorted({*object.__dir__(self)})
-
-
-_OWN_FIELDS = {
-    "_storage", "_offset", "_output_index", "_grad", "_hooks", "_interpreter", "_retains_grad",
-}  # fmt: skip
 
 
 def _only_element(x: Any) -> Any:

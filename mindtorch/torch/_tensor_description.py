@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import warnings
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mindtorch.engine import cuda, tape
 from mindtorch.engine.aval import is_channels_last
 from mindtorch.engine.device import Device
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import Attributes, note_looked_at
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import note_looked_at
 
 from ._arguments import normalize_axis
 from ._types import Size, channels_last, channels_last_3d, contiguous_format, size_of, strided
@@ -120,6 +120,19 @@ class Description(EngineTensor):
     def is_neg(self) -> bool:
         """False: negatives are computed at once."""
         return False
+
+    if not TYPE_CHECKING:  # which takes it for the class's
+
+        @property
+        def __dict__(self) -> Any:
+            """What users have set on the tensor."""
+            return Attributes(self)
+
+        @__dict__.setter
+        def __dict__(self, value: dict[str, Any]) -> None:
+            attributes, new = Attributes(self), dict(value)
+            attributes.clear()
+            attributes.update(new)
 
     def is_inference(self) -> bool:
         """Whether the memory was made in inference mode."""

@@ -10,7 +10,15 @@ from mindtorch.engine import autodiff, dtypes, inplace, tape, vmap
 from mindtorch.engine.core import state
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
-from mindtorch.engine.tensor import NEW_LEAF, Twin, alias, check_made_here, make, note_looked_at
+from mindtorch.engine.tensor import (
+    NEW_LEAF,
+    Twin,
+    alias,
+    check_made_here,
+    fields_of,
+    make,
+    note_looked_at,
+)  # fmt: skip
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 
@@ -130,7 +138,7 @@ class Gradients(EngineTensor):
 
     @property
     def retains_grad(self) -> bool:
-        return bool(self.__dict__.get("_retains_grad", False))
+        return bool(fields_of(self).get("_retains_grad", False))
 
     def retain_grad(self) -> None:
         """Fill ``grad`` of a tensor that is not a leaf, too."""
