@@ -147,6 +147,27 @@ def compiled(rank: int, size: int) -> Any:
     return [results[0] == results[1], reasons]
 
 
+def joined_accumulation(rank: int, size: int) -> Any:
+    """Two batches a step, the first under no_sync, and one process ends first: as in eager."""
+
+    def step(model: Any, optimizer: Any, first: Any, second: Any) -> Any:
+        optimizer.zero_grad()
+        with model.no_sync():
+            torch.nn.functional.mse_loss(model(first[0]), first[1]).backward()
+        torch.nn.functional.mse_loss(model(second[0]), second[1]).backward()
+        optimizer.step()
+
+    results = []
+    for function in (step, torch.compile(step)):
+        model = torch.nn.parallel.DistributedDataParallel(_net(rank))
+        optimizer = _sgd(model)
+        with model.join():
+            for i in range(3 - rank):
+                function(model, optimizer, _batch(10 * rank + i), _batch(10 * rank + i + 5))
+        results.append(_sums(model))
+    return results[0] == results[1]
+
+
 def reduced_by_hand(rank: int, size: int) -> Any:
     """Collectives inside of a compiled step: it stays compiled, as one process with both halves."""
 
@@ -222,7 +243,9 @@ def main(namespace: str, folder: str) -> None:
     ours = namespace != "torch"
     dist.init_process_group("mpi" if ours else "gloo", timeout=timedelta(seconds=60))
     rank, size = dist.get_rank(), dist.get_world_size()
-    cases = [*CASES, compiled, reduced_by_hand, statistics_of_all, engine] if ours else CASES
+    cases = [
+        *CASES, compiled, joined_accumulation, reduced_by_hand, statistics_of_all, engine
+    ] if ours else CASES
     found = {case.__name__: case(rank, size) for case in cases}
     Path(folder, f"{rank}.json").write_text(json.dumps(found))
     if not ours and "GOLDEN" in os.environ:

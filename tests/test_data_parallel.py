@@ -74,6 +74,12 @@ def test_compiled_steps_average_gradients(found: list[Any]) -> None:
         assert each["compiled"] == [True, ""]
 
 
+def test_compiled_accumulation_in_a_join_block(found: list[Any]) -> None:
+    """The process that has ended hears which forwards are averaged."""
+    for each in found:
+        assert each["joined_accumulation"]
+
+
 def test_collectives_are_part_of_compiled_steps(found: list[Any]) -> None:
     """Gradients reduced by hand, and batch norm over all processes' batches."""
     for each in found:
