@@ -3,15 +3,10 @@
 from __future__ import annotations
 
 import importlib
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from typing import Any
 
-from mindtorch.engine.graph.guards import changes
-from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch.functions.parts import stack
-
-_MISSING = object()
 
 
 def functional_call(
@@ -36,10 +31,10 @@ def functional_call(
         ValueError: no dicts, names given twice, different tensors for tied names.
         RuntimeError: missing or unknown names with ``strict``.
     """
+    # layers are loaded when they are first needed
+    stateless = importlib.import_module("mindtorch.torch.nn.utils.stateless")
     given = _merged(parameter_and_buffer_dicts)
-    arguments = () if args is None else args if isinstance(args, tuple) else (args,)
-    with _replaced(module, given, tie_weights, strict):
-        return module(*arguments, **(kwargs or {}))
+    return stateless.call(module, given, args, kwargs, tie_weights, strict)
 
 
 def _merged(dicts: Any) -> dict[str, Any]:
@@ -60,85 +55,6 @@ def _merged(dicts: Any) -> dict[str, Any]:
             "ambiguous"
         )
     return {name: tensor for d in dicts for name, tensor in d.items()}
-
-
-def _own_tensors(module: Any) -> dict[str, Any]:
-    return {
-        **dict(module.named_parameters(remove_duplicate=False)),
-        **dict(module.named_buffers(remove_duplicate=False)),
-    }
-
-
-def _untied(module: Any, given: dict[str, Any]) -> dict[str, Any]:
-    """``given`` with an entry for each name that the module ties to one of its names."""
-    groups: dict[int, list[str]] = {}
-    for name, tensor in _own_tensors(module).items():
-        groups.setdefault(id(tensor), []).append(name)
-    result = dict(given)
-    for names in groups.values():
-        present = [n for n in names if n in given]
-        if len(names) < 2 or not present:
-            continue
-        if len({id(given[n]) for n in present}) > 1:
-            raise ValueError(
-                f"functional_call got multiple values for keys {sorted(names)}, which are tied. "
-                "Consider using tie_weights=False"
-            )
-        result.update(dict.fromkeys(names, given[present[0]]))
-    return result
-
-
-def _check_names(module: Any, given: dict[str, Any]) -> None:
-    own = _own_tensors(module)
-    unknown = [repr(n) for n in given if n not in own]
-    missing = [repr(n) for n in own if n not in given]
-    lines = []
-    if unknown:
-        lines.append(f"Unexpected key(s): {', '.join(unknown)}.")
-    if missing:
-        lines.append(f"Missing key(s): {', '.join(missing)}.")
-    if lines:
-        joined = "\n\t".join(lines)
-        raise RuntimeError(f"Error(s) in reparametrizing for {module._get_name()}:\n\t{joined}")
-
-
-@contextmanager
-def _replaced(
-    module: Any, given: dict[str, Any], tie_weights: bool, strict: bool
-) -> Iterator[None]:
-    tensors = _untied(module, given) if tie_weights else given
-    if strict:
-        _check_names(module, tensors)
-    before: list[tuple[str, Any, str, Any]] = []
-    try:
-        for path, tensor in tensors.items():
-            if not isinstance(tensor, EngineTensor):
-                raise TypeError(f"{tensor} is not an instance of torch.Tensor")
-            prefix, _, name = path.rpartition(".")
-            owner = module.get_submodule(prefix)
-            before.append((path, owner, name, _exchange(owner, name, tensor)))
-        yield
-    finally:
-        for path, owner, name, held in reversed(before):
-            now = _exchange(owner, name, held)
-            if path in given and isinstance(now, EngineTensor):
-                given[path] = now
-
-
-def _exchange(owner: Any, name: str, tensor: Any) -> Any:
-    """Put ``tensor`` where ``owner`` has ``name``; what was there."""
-    changes.count += 1  # what was compiled looks again
-    for place in (owner._parameters, owner._buffers, owner.__dict__):
-        if name in place:
-            held = place[name]
-            if tensor is _MISSING:
-                del place[name]
-            else:
-                place[name] = tensor
-            return held
-    if tensor is not _MISSING:
-        owner.__dict__[name] = tensor
-    return _MISSING
 
 
 def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:

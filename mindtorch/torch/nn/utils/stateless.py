@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from mindtorch.engine.graph.guards import changes
+from mindtorch.engine.tensor import Tensor as EngineTensor
 
 __all__ = ["functional_call"]
 
@@ -47,10 +48,11 @@ def call(
     Raises:
         RuntimeError: with ``strict``, for names that do not fit.
         ValueError: for different values under names of one tensor.
+        TypeError: a value is no tensor.
     """
     if args is None:
         args = ()
-    with replaced(module, parameters_and_buffers, tie_weights, strict):
+    with _replaced(module, parameters_and_buffers, tie_weights, strict):
         return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
 
 
@@ -92,42 +94,52 @@ def _check_names(module: Any, given: dict[str, Any]) -> None:
         )
 
 
-def _swap(module: Any, name: str, tensor: Any) -> Any:
-    """Put a tensor where a dotted name says; what was there."""
-    *path, last = name.split(".")
-    owner = module
-    for part in path:
-        if not hasattr(owner, part):
-            raise AttributeError(f"{owner._get_name()} has no attribute `{part}`")
-        owner = getattr(owner, part)
-    for registry in (owner._parameters, owner._buffers):
-        if last in registry:
-            before = registry[last]
-            registry[last] = tensor
-            changes.count += 1  # what was compiled looks again
-            return before
-    before = getattr(owner, last, _ABSENT)
-    if before is not _ABSENT:
-        setattr(owner, last, tensor)
-    return before
-
-
 @contextmanager
-def replaced(
-    module: Any, tensors: dict[str, Any], tie_weights: bool = False, strict: bool = False
+def _replaced(
+    module: Any, given: dict[str, Any], tie_weights: bool, strict: bool
 ) -> Iterator[None]:
     """A block in which the module has these tensors in place of its own."""
-    untied = _with_ties(module, tensors) if tie_weights else tensors
+    tensors = _with_ties(module, given) if tie_weights else given
     if strict:
-        _check_names(module, untied)
-    before: dict[str, Any] = {}
+        _check_names(module, tensors)
+    before: list[tuple[str, Any, str, Any]] = []
     try:
-        for name, tensor in untied.items():
-            before[name] = _swap(module, name, tensor)
+        for path, tensor in tensors.items():
+            if not isinstance(tensor, EngineTensor):
+                raise TypeError(f"{tensor} is not an instance of torch.Tensor")
+            owner, name = _owner(module, path)
+            before.append((path, owner, name, _exchange(owner, name, tensor)))
         yield
     finally:
-        for name, tensor in reversed(before.items()):
-            if tensor is not _ABSENT:
-                after = _swap(module, name, tensor)
-                if name in tensors:
-                    tensors[name] = after
+        for path, owner, name, held in reversed(before):
+            now = _exchange(owner, name, held)
+            if path in given and isinstance(now, EngineTensor):
+                given[path] = now
+
+
+def _owner(module: Any, path: str) -> tuple[Any, str]:
+    *parts, name = path.split(".")
+    for part in parts:
+        if not hasattr(module, part):
+            raise AttributeError(f"{module._get_name()} has no attribute `{part}`")
+        module = getattr(module, part)
+    return module, name
+
+
+def _exchange(owner: Any, name: str, tensor: Any) -> Any:
+    """Put ``tensor`` where ``owner`` has ``name``, or nothing there; what was there before."""
+    changes.count += 1  # what was compiled looks again
+    for registry in (owner._parameters, owner._buffers):
+        if name in registry:
+            held = registry[name]
+            if tensor is _ABSENT:
+                del registry[name]
+            else:
+                registry[name] = tensor
+            return held
+    held = getattr(owner, name, _ABSENT)
+    if tensor is not _ABSENT:
+        setattr(owner, name, tensor)
+    elif held is not _ABSENT:
+        delattr(owner, name)
+    return held
