@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.bounded import Bounded
+from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import version_of
 
 from .records import ArrayWriter, Recorded
@@ -177,7 +178,9 @@ class Looker:
         if tensor.is_inference():  # which has no version
             return self.look_afresh(tensor, store)
         known = self._known.get(id(tensor))
-        version = version_of(tensor)
+        # ours without telling a capture, which would guard it
+        own = isinstance(tensor, EngineTensor)
+        version = version_of(tensor) if own else tensor._version
         if known is not None and known[0]() is tensor and known[1:3] == (version, store):
             return known[3]
         found = self.look_afresh(tensor, store)
