@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import torch as oracle
 from scipy.special import erf
 
 from mindtorch import torch
@@ -32,14 +31,13 @@ def test_the_gradient_is_nearer_to_the_truth_than_pytorch_is() -> None:
 
 
 def test_the_ends_are_pytorchs() -> None:
-    """Infinities, NaN, zeros and what lies beyond the fitted range."""
+    """Infinities, NaN, zeros and what lies beyond the fitted range, as PyTorch has them with AVX2;
+    with AVX-512 its library has nan at infinity and infinity at 3e38."""
     values = [math.inf, -math.inf, math.nan, 0.0, -100.0, 100.0, 1e-40, 3e38, -3e38]
-    results = []
-    for module in (torch, oracle):
-        x = module.tensor(values, requires_grad=True)
-        y = module.nn.functional.gelu(x)
-        y.backward(module.ones_like(y))
-        assert x.grad is not None
-        results.append((y.detach().numpy(), x.grad.numpy()))
-    for mine, theirs in zip(*results, strict=True):
-        np.testing.assert_array_equal(mine, theirs)
+    x = torch.tensor(values, requires_grad=True)
+    y = torch.nn.functional.gelu(x)
+    y.backward(torch.ones_like(y))
+    expected = [math.inf, math.nan, math.nan, 0, 0, 100, np.float32(1e-40) / 2, 3e38, 0]
+    slopes = [math.nan, math.nan, math.nan, 0.5, 0, 1, 0.5, 1, 0]
+    for mine, theirs in ((y.detach(), expected), (x.grad, slopes)):
+        np.testing.assert_array_equal(mine.numpy(), np.array(theirs, np.float32))

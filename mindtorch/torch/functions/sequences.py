@@ -12,7 +12,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .._arguments import as_device, as_dtype, as_int, check_form
-from .._registry import function, store_out
+from .._registry import FUNCTIONS, function, store_out
 from .._warnings import warn_caller
 from .creation import finish, type_for
 
@@ -231,5 +231,9 @@ def logspace(
     chosen = type_for(dtype, out)
     if chosen.category < dtypes.FLOAT:
         start, end = int(start), int(end)
-    values = np.power(float(base), _exponents(start, end, as_int(steps), chosen))
+    exponents = _exponents(start, end, as_int(steps), chosen)
+    if chosen.is_complex:
+        values = np.power(float(base), exponents)
+    else:  # numpy's powers have other last bits on processors with AVX-512
+        values = FUNCTIONS["pow"](float(base), from_array(exponents)).array()
     return _spaced("logspace", values, chosen, device, requires_grad, layout, out)
