@@ -1,7 +1,8 @@
 """An OpenBLAS of our own, with the kernel set that suits the processor, callable from kernels.
 
 The library picks its kernels when it is loaded, so the choice (``MINDTORCH_BLAS_CORE``, else by
-the processor's flags) is put into its environment just for that moment. Compiled kernels call it by
+the processor's flags), and how long its idle threads stay awake, are put into its environment just
+for that moment. Compiled kernels call it by
 symbol name, which leaves them cacheable.
 """
 
@@ -74,18 +75,31 @@ def library() -> Any:
     return _library
 
 
-def _load() -> Any:
-    before = os.environ.get("OPENBLAS_CORETYPE")
-    core = chosen_core()
-    if core is not None:
-        os.environ["OPENBLAS_CORETYPE"] = core
+# its idle threads look for work for so many cycles, as a power of two, before they sleep: 40 us. By
+# default 20 ms, on cores that other kernels need: a LeNet's step on two threads took 1.4 times as
+# long
+_PATIENCE = "17"
+
+
+@contextlib.contextmanager
+def _environment(**settings: str | None) -> Iterator[None]:
+    """A block in which the environment has these settings; None leaves one as it is."""
+    before = {name: os.environ.get(name) for name in settings}
+    os.environ.update({name: value for name, value in settings.items() if value is not None})
     try:
-        loaded = ctypes.CDLL(str(_library_path()))
+        yield
     finally:
-        if before is None:
-            os.environ.pop("OPENBLAS_CORETYPE", None)
-        else:
-            os.environ["OPENBLAS_CORETYPE"] = before
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name, None)
+            else:
+                os.environ[name] = value
+
+
+def _load() -> Any:
+    patience = os.environ.get("OPENBLAS_THREAD_TIMEOUT", _PATIENCE)
+    with _environment(OPENBLAS_CORETYPE=chosen_core(), OPENBLAS_THREAD_TIMEOUT=patience):
+        loaded = ctypes.CDLL(str(_library_path()))
     loaded.scipy_openblas_get_corename.restype = ctypes.c_char_p
     loaded.scipy_openblas_get_config.restype = ctypes.c_char_p
     for name in ("sgemm", "dgemm", "sgemv", "dgemv"):

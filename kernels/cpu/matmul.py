@@ -129,6 +129,19 @@ def _linear(
     gemm(ta, tb, m, n, k, 1.0, x, lda, w, ldb, 1.0, out, n)
 
 
+def _whole(
+    name: str, m: int, n: int, k: int, ta: int, lda: int, tb: int, ldb: int
+) -> Callable[..., None]:
+    """``run(out, a, b)`` for one product."""
+    vector, numbers = f"{name}[::1]", ", ".join(["int64"] * 7)
+    run = entry_point(_single, f"void({vector}, {vector}, {vector}, {numbers})")
+
+    def product(target: Any, x: Any, y: Any) -> None:
+        run(target, x, y, m, n, k, ta, lda, tb, ldb)
+
+    return bound(product, run, m, n, k, ta, lda, tb, ldb)
+
+
 def leading(shape: Any, strides: Any) -> tuple[int, int] | None:
     """(transposed, leading dimension) of a matrix for BLAS; None where it must be copied."""
     rows, columns = shape
@@ -157,33 +170,24 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
     (ta, lda), (tb, ldb) = left, right
     blas.library()
     name = a.dtype.name
-    vector, numbers = f"{name}[::1]", ", ".join(["int64"] * 7)
     if len(out.shape) == 2:
         if k == 1 and m * n >= _OUTER:  # products alone, without sums
             step = Step("multiply", (0, 1), out.dtype, out.dtype)
             return fused_plan((step,), (0,), out_layouts, in_layouts)
-        run = entry_point(_single, f"void({vector}, {vector}, {vector}, {numbers})")
-
-        def product(target: Any, x: Any, y: Any) -> None:
-            run(target, x, y, m, n, k, ta, lda, tb, ldb)
-
-        return bound(product, run, m, n, k, ta, lda, tb, ldb)
+        return _whole(name, m, n, k, ta, lda, tb, ldb)
     batch = out.shape[:-2]
     own = [_Part(x.shape[:-2], x.strides[:-2]) for x in (a, b)]
     strides = [broadcast_strides(part, batch) for part in own]
     if m * n * k and _folds(batch, strides, m, k, ta, lda):
-        rows = m * int(np.prod(batch))
-        single = entry_point(_single, f"void({vector}, {vector}, {vector}, {numbers})")
-
-        def folded(target: Any, x: Any, y: Any) -> None:
-            single(target, x, y, rows, n, k, ta, lda, tb, ldb)
-
-        return bound(folded, single, rows, n, k, ta, lda, tb, ldb)
+        return _whole(name, m * int(np.prod(batch)), n, k, ta, lda, tb, ldb)
+    count = int(np.prod(batch))
+    if count == 1:
+        return _whole(name, m, n, k, ta, lda, tb, ldb)
     geometry = np.array([batch, *strides], np.int64)
+    vector, numbers = f"{name}[::1]", ", ".join(["int64"] * 7)
     types = f"{vector}, {vector}, {vector}, {numbers}, int64[:,::1], int64, int64"
     many = entry_point(_batched, f"void({types})")
-    count = int(np.prod(batch))
-    if count == 1 or count * m * n * k < _SERIAL:
+    if count * m * n * k < _SERIAL:
 
         def products(target: Any, x: Any, y: Any) -> None:
             many(target, x, y, m, n, k, ta, lda, tb, ldb, geometry, 0, count)
