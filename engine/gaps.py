@@ -220,6 +220,8 @@ GAPS: tuple[Gap, ...] = (
         "warns and is off, as in PyTorch; torch.amp.GradScaler('cpu') scales, in both styles"),
     Gap("argument", "torch.distributed.new_group(pg_options, device_id, use_local_synchronization)",
         "all", "raise"),
+    Gap("feature", "torch.distributed: ZeroRedundancyOptimizer in a join() with no_sync()", "all",
+        "hangs until the timeout: the shadow step comes once for each forward pass"),
     Gap("argument", "mindspore.ops.matrix_diag(k, align, ...), matrix_diag_part, matrix_set_diag",
         "all", "the main diagonal only: TypeError for more arguments"),
     Gap("function", "mindspore.ops.ctc_loss: the second result", "all",
