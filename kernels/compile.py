@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import itertools
 import logging
 import os
 import pickle
@@ -26,7 +27,7 @@ import llvmlite
 import llvmlite.binding
 import numba
 import numpy as np
-from numba.core import caching, compiler_lock, errors, registry, serialize
+from numba.core import bytecode, caching, compiler_lock, errors, registry, serialize
 from numba.core.runtime import rtsys
 
 from .claims import PATIENCE, Busy, Claim, Compiling
@@ -36,6 +37,20 @@ from .loading import rebuild
 from .locks import known, lock
 
 logger = logging.getLogger("mindtorch.kernels")
+
+
+def _name_apart() -> None:
+    """Let numba number functions from a place of this process's own.
+
+    Numbers are part of symbols. Where two processes had given one to two functions, of whose code
+    both reached the cache, a third process that loaded both called one for the other.
+    """
+    bytecode.FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(6), "big"))
+
+
+_name_apart()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_name_apart)
 
 
 class Statistics:
@@ -50,6 +65,7 @@ class Statistics:
 
 
 statistics = Statistics()
+_FORMAT = 2  # of the files; 1 had symbols that were not unique
 
 
 def cache_directory() -> Path:
@@ -62,7 +78,9 @@ def cache_directory() -> Path:
         (llvmlite.binding.get_host_cpu_name() + _processor_features()).encode()
     ).hexdigest()[:8]
     version = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}"
-    return Path(root) / f"{version}-llvmlite{llvmlite.__version__}-{platform.machine()}-{processor}"
+    return Path(root) / (
+        f"{version}-llvmlite{llvmlite.__version__}-{platform.machine()}-{processor}-{_FORMAT}"
+    )
 
 
 def _processor_features() -> str:
