@@ -164,3 +164,24 @@ def test_a_kernels_name_depends_on_what_it_calls_in_modules(
     before = compiling.digest(mathematics._fmod32)
     monkeypatch.setattr(math_double, "fmod_short", math_double.atan2_short)
     assert compiling.digest(mathematics._fmod32) != before
+
+
+NUMBERS = """
+import json, os, sys
+from numba.core.bytecode import FunctionIdentity
+import mindtorch.kernels.compile
+reading, writing = os.pipe()
+child = os.fork()
+if not child:
+    os.write(writing, str(next(FunctionIdentity._unique_ids)).encode())
+    os._exit(0)
+os.waitpid(child, 0)
+json.dump([int(os.read(reading, 40)), next(FunctionIdentity._unique_ids)], sys.stdout)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the numbers are read in a forked child")
+def test_no_two_processes_number_functions_alike(tmp_path: Path) -> None:
+    """Numbers are part of symbols, and one process may load code that several have compiled."""
+    numbers = run(tmp_path, 0, NUMBERS) + run(tmp_path, 0, NUMBERS)
+    assert all(abs(a - b) > 1000 for i, a in enumerate(numbers) for b in numbers[:i])
