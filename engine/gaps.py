@@ -231,9 +231,8 @@ GAPS: tuple[Gap, ...] = (
         "are made in turn"),
     Gap("module", "mindspore.dataset.vision: AutoAugment, RandAugment, boxes, batches, videos",
         "all", "AutoAugment, RandAugment, TrivialAugmentWide, ...WithBBox, MixUpBatch, "
-        "CutMixBatch, "
-        "SlicePatches, LinearTransformation and files are AttributeErrors; lists of operations go "
-        "through RandomSelectSubpolicy and UniformAugment"),
+        "CutMixBatch, SlicePatches, LinearTransformation and files are AttributeErrors; lists of "
+        "operations go through RandomSelectSubpolicy and UniformAugment"),
     Gap("argument", "mindspore.dataset.vision: cubic turns, Resize of Inter.AREA and PILCUBIC",
         "all", "raise; RandomPerspective finds cubic values linearly; Resize does not smooth "
         "Pillow's pictures; Rotate fills red, green, blue as documented, MindSpore the reverse"),

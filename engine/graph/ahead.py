@@ -36,15 +36,14 @@ def processes() -> int:
 class Helpers:
     """Processes that compile a graph's kernels, from when they are first missed to :meth:`leave`.
 
-    There are none where a process may not be forked: where the device or MPI is in use.
+    There are none where a process may not be forked: where MPI is in use, or nowhere at all.
     """
 
     def __init__(self, graph: Graph) -> None:
-        self._nodes = _distinct(graph)
+        self._graph = graph
         self._missed = 0
         self._children: list[int] = []
-        if len(self._nodes) > 1 and processes() > 1 and _may_fork():
-            Compiling.begins = self._begin
+        Compiling.begins = self._begin
 
     def _begin(self) -> None:
         self._missed += 1
@@ -52,6 +51,9 @@ class Helpers:
             return
         Compiling.begins = None
         count, parent = processes() - 1, os.getpid()
+        if count < 1 or not hasattr(os, "fork") or "mpi4py.MPI" in sys.modules:
+            return
+        nodes = _distinct(self._graph)[::-1]
         with warnings.catch_warnings():
             # Python warns of threads: of ours, the child needs none, and locks are open in it
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -61,7 +63,7 @@ class Helpers:
                 except OSError:  # no more processes or memory: this one goes on by itself
                     return
                 if child == 0:
-                    _help(self._nodes[::-1][number::count], parent)
+                    _help(nodes[number::count], parent)
                 self._children.append(child)
 
     def leave(self) -> None:
@@ -72,11 +74,6 @@ class Helpers:
                 os.kill(child, signal.SIGKILL)
                 os.waitpid(child, 0)
         self._children.clear()
-        self._nodes.clear()
-
-
-def _may_fork() -> bool:
-    return hasattr(os, "fork") and "mpi4py.MPI" not in sys.modules
 
 
 def _distinct(graph: Graph) -> list[Node]:

@@ -8,36 +8,15 @@ from __future__ import annotations
 
 import functools
 import logging
-import os
 from typing import Any
+
+from mindtorch._messages import Messages
 
 __all__ = ["critical", "debug", "error", "info", "warning"]
 
-_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR, logging.CRITICAL)
-_logger = logging.getLogger("MindTorch")
-
-
-def first_level() -> int:
-    """The first level that is written, as MSA_LOG says it, in Python's numbers.
-
-    Raises:
-        ValueError: MSA_LOG is none of 0 to 4.
-    """
-    given = os.environ.get("MSA_LOG", "2")
-    if given not in ("0", "1", "2", "3", "4"):
-        raise ValueError(f"MSA_LOG must be 0, 1, 2, 3 or 4, but got {given!r}")
-    return _LEVELS[int(given)]
-
-
-def _write(level: int, message: Any, *args: Any, **kwargs: Any) -> None:
-    if not _logger.handlers:
-        handler = logging.StreamHandler()
-        text = "%(asctime)s [%(name)s %(levelname)s]: %(message)s"
-        handler.setFormatter(logging.Formatter(text))
-        _logger.addHandler(handler)
-        _logger.propagate = False
-    _logger.setLevel(first_level())
-    _logger.log(level, message, *args, **kwargs)
+_messages = Messages("MindTorch", "MSA_LOG", "%(asctime)s [%(name)s %(levelname)s]: %(message)s")
+first_level = _messages.first_level
+_write = _messages.write
 
 
 def debug(message: Any, *args: Any, **kwargs: Any) -> None:

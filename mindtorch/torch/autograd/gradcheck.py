@@ -62,20 +62,19 @@ def _values(value: Any) -> list[Any]:
     return [o.detach().clone() for o in kept]
 
 
-def _numerical(func: Callable[..., Any], inputs: Tensors, x: Any, eps: float) -> list[Any]:
-    """The Jacobian of each output for ``x``, one of ``inputs``, by central differences."""
+def _by_elements(
+    func: Callable[..., Any], inputs: Tensors, x: Any, along: Callable[..., list[Any]]
+) -> list[Any]:
+    """The Jacobian of each output for ``x``, one of ``inputs``, from its rows.
+
+    Args:
+        along: ``along(position, step)``: the derivative of each output, flat, by the element there;
+            ``step`` is 1, and for complex elements 1j besides.
+    """
     torch = _torch()
-    data, columns = x.data, []
-    steps = (eps, 1j * eps) if x.is_complex() else (eps,)
+    columns = []
     for position in _positions(x):
-        original, parts = data[position].item(), []
-        for step in steps:
-            data[position] = original - step
-            below = _values(func(*inputs))
-            data[position] = original + step
-            above = _values(func(*inputs))
-            data[position] = original
-            parts.append([_slope(a, b, eps) for a, b in zip(above, below, strict=True)])
+        parts = [along(position, step) for step in ((1, 1j) if x.is_complex() else (1,))]
         whole = parts[0]
         if len(parts) == 2:
             whole = [torch.complex(re, im) for re, im in zip(*parts, strict=True)]
@@ -83,6 +82,22 @@ def _numerical(func: Callable[..., Any], inputs: Tensors, x: Any, eps: float) ->
     if not columns:
         return [torch.zeros(0, o.numel(), dtype=o.dtype) for o in _values(func(*inputs))]
     return [torch.stack(rows) for rows in zip(*columns, strict=True)]
+
+
+def _numerical(func: Callable[..., Any], inputs: Tensors, x: Any, eps: float) -> list[Any]:
+    """The Jacobian of each output for ``x``, one of ``inputs``, by central differences."""
+    data = x.data
+
+    def along(position: Any, step: complex) -> list[Any]:
+        original = data[position].item()
+        data[position] = original - step * eps
+        below = _values(func(*inputs))
+        data[position] = original + step * eps
+        above = _values(func(*inputs))
+        data[position] = original
+        return [_slope(a, b, eps) for a, b in zip(above, below, strict=True)]
+
+    return _by_elements(func, inputs, x, along)
 
 
 def _slope(above: Any, below: Any, eps: float) -> Any:
@@ -119,27 +134,18 @@ def _analytical(output: Any, inputs: list[Any], check_dtypes: bool) -> list[Any]
 def _pushed(func: Callable[..., Any], inputs: Tensors, x: Any) -> list[Any]:
     """The Jacobian of each output for ``x``, one of ``inputs``, from a tangent per element."""
     torch = _torch()
-    steps = (1, 1j) if x.is_complex() else (1,)
-    columns: list[list[Any]] = []
-    for position in _positions(x):
-        parts: list[list[Any]] = []
-        for step in steps:
-            tangent = torch.zeros_like(x, requires_grad=False)
-            tangent[position] = step
-            with forward_ad.dual_level():
-                given = tuple(forward_ad.make_dual(i, tangent) if i is x else i for i in inputs)
-                made = [o for o in _as_tuple(func(*given)) if o.is_floating_point()]
-                found = [forward_ad.unpack_dual(o).tangent for o in made]
-            parts.append([torch.zeros(o.numel(), dtype=o.dtype) if t is None
-                          else t.detach().reshape(-1)
-                          for o, t in zip(made, found, strict=True)])  # fmt: skip
-        whole = parts[0]
-        if len(parts) == 2:
-            whole = [torch.complex(re, im) for re, im in zip(*parts, strict=True)]
-        columns.append(whole)
-    if not columns:
-        return [torch.zeros(0, o.numel(), dtype=o.dtype) for o in _values(func(*inputs))]
-    return [torch.stack(rows) for rows in zip(*columns, strict=True)]
+
+    def along(position: Any, step: complex) -> list[Any]:
+        tangent = torch.zeros_like(x, requires_grad=False)
+        tangent[position] = step
+        with forward_ad.dual_level():
+            given = tuple(forward_ad.make_dual(i, tangent) if i is x else i for i in inputs)
+            made = [o for o in _as_tuple(func(*given)) if o.is_floating_point()]
+            found = [forward_ad.unpack_dual(o).tangent for o in made]
+        return [torch.zeros(o.numel(), dtype=o.dtype) if t is None else t.detach().reshape(-1)
+                for o, t in zip(made, found, strict=True)]  # fmt: skip
+
+    return _by_elements(func, inputs, x, along)
 
 
 def _check_forward(
