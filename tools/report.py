@@ -48,7 +48,8 @@ def answer(count: Count, noun: str, allowed: float) -> Text:
         return Text(f"no {noun} seen", style="dim")
     if count.equal == count.total:
         return Text(f"yes ({count.total} of {count.total})", style="green")
-    text = f"no ({count.equal} of {count.total}); largest difference {count.largest:.1e}"
+    largest = f"largest difference {count.largest:.1e}" if count.largest else "all within rounding"
+    text = f"no ({count.equal} of {count.total}); {largest}"
     return Text(text, style="red" if count.largest > allowed else "yellow")
 
 
