@@ -70,7 +70,7 @@ class GraphOp:
         """The results on real tensors, in memory of their own."""
         plan = self.plan_for(inputs, params)
         made = tuple(make(empty_on(a.device)(a.extent, a.dtype.np), a) for a in plan.avals)
-        plan.run(*[x.flat for x in made], *[x.flat for x in inputs])
+        plan.run(*[x.flat for x in made], *[None if x is None else x.flat for x in inputs])
         return made
 
 

@@ -13,6 +13,7 @@ from ..core import state
 from ..tensor import Tensor, as_array, make, new_storage
 from .again import Again
 from .ahead import Helpers
+from .exchanged import exchange
 from .fusion import fuse
 from .ir import Graph, Node, Value
 from .lines import name_line
@@ -299,8 +300,11 @@ def lay(target: Any, described: Any, flat: Any, given: Any) -> None:
 def compiled(
     graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
     writes: list[tuple[Source, Value]], gradients: list[Any], refused: str = "",
+    exact: bool = False,
 ) -> Segment:  # fmt: skip
-    """Run the passes, give each result memory of its own, and bind the graph."""
+    """Run the passes, give each result memory of its own, and bind the graph.
+
+    ``exact``: to the bits that the same ops give one by one."""
     from ..ops.movement import clone
 
     same = identities(graph)
@@ -327,6 +331,8 @@ def compiled(
     dead_code(graph)
     if not refused:
         fuse(graph)
+        if not exact:
+            exchange(graph)
     needed = {v.number for n in graph.nodes for v in n.inputs if v is not None}
     used = [(v, s) for v, s in sources if v.number in needed]
     count = len(outputs)

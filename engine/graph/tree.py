@@ -140,5 +140,5 @@ def segment_of(
         sources.append((value, source))
     owners = [(sources[place][1], v) for place, v in writes]
     return compiled(
-        graph, sources, list(enumerate(outputs)), owners, [], "" if bind else "met once"
+        graph, sources, list(enumerate(outputs)), owners, [], "" if bind else "met once", exact=True
     )

@@ -6,13 +6,12 @@ Layout: input ``[batch, channels, *spatial]``, weight ``[out channels, in channe
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..core import Op, find_kernel
+from ..core import Op, find_kernel, taken
 
 Ints = tuple[int, ...]
 
@@ -22,10 +21,7 @@ class NetworkOp(Op):
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         function = find_kernel(self, avals[0].device.type)
-        known = inspect.signature(function).parameters
-        if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
-            params = {name: value for name, value in params.items() if name in known}
-        return super().bind(avals, in_avals, params)
+        return super().bind(avals, in_avals, taken(function, params))
 
 
 def require_same_dtype(x: Aval, weight: Aval, bias: Aval | None) -> None:
@@ -162,6 +158,7 @@ convolution = NetworkOp(
     "convolution",
     _convolution_aval,
     "convolution.convolution",
+    compiled="winograd.convolution",
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: convolution_input_gradient(
             g, _conj(weight), shape=avals[0].shape, stride=stride, padding=padding,
@@ -190,6 +187,7 @@ convolution_input_gradient = NetworkOp(
     "convolution_input_gradient",
     _input_gradient_aval,
     "convolution.convolution_input_gradient",
+    compiled="winograd.convolution_input_gradient",
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: _forward_of_shape(
             g, _conj(weight), avals[0].shape, stride=stride, padding=padding, dilation=dilation,
@@ -216,6 +214,7 @@ convolution_weight_gradient = NetworkOp(
     "convolution_weight_gradient",
     _weight_gradient_aval,
     "convolution.convolution_weight_gradient",
+    compiled="winograd.convolution_weight_gradient",
     vjp=(
         lambda g, x, avals, stride, padding, dilation, groups: _forward_of_shape(
             _conj(x), g, avals[0].shape, stride=stride, padding=padding, dilation=dilation,

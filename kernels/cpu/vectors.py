@@ -25,7 +25,7 @@ def _word(value: int) -> Any:
     return ir.Constant(_WORD, value)
 
 
-def _long(value: int) -> Any:
+def long_of(value: int) -> Any:
     return ir.Constant(_LONG, value)
 
 
@@ -51,7 +51,7 @@ def tile_rows() -> int:
     return 8 if vector_bytes() == 64 else 6
 
 
-def _data(context: Any, builder: Any, kind: Any, array: Any, start: Any) -> Any:
+def data_of(context: Any, builder: Any, kind: Any, array: Any, start: Any) -> Any:
     """A pointer to element ``start`` of a contiguous array."""
     return builder.gep(context.make_array(kind)(context, builder, array).data, [start])
 
@@ -60,11 +60,11 @@ def _real(dtype: Any) -> Any:
     return ir.FloatType() if dtype == types.float32 else ir.DoubleType()
 
 
-class _Vectors:
+class Vectors:
     """Instructions on vectors of ``width`` elements, at any address an element may have."""
 
     def __init__(self, builder: Any, dtype: Any, width: int) -> None:
-        self._builder, self._width = builder, width
+        self.builder, self._width = builder, width
         self._vector = ir.VectorType(_real(dtype), width)
         self._align = 4 if dtype == types.float32 else 8
         name = f"llvm.fma.v{width}f{32 if dtype == types.float32 else 64}"
@@ -73,51 +73,57 @@ class _Vectors:
         )
 
     def load(self, place: Any) -> Any:
-        typed = self._builder.bitcast(place, self._vector.as_pointer())
-        return self._builder.load(typed, align=self._align)
+        typed = self.builder.bitcast(place, self._vector.as_pointer())
+        return self.builder.load(typed, align=self._align)
 
     def load_every(self, place: Any, stride: int) -> Any:
         """The elements at ``place`` that are ``stride`` (1 or 2) apart."""
         low = self.load(place)
         if stride == 1:
             return low
-        high = self.load(self._builder.gep(place, [_long(self._width)]))
+        high = self.load(self.builder.gep(place, [long_of(self._width)]))
         even = [*range(0, 2 * self._width, 2)]
         kind = ir.VectorType(_WORD, self._width)
-        return self._builder.shuffle_vector(low, high, ir.Constant(kind, even))
+        return self.builder.shuffle_vector(low, high, ir.Constant(kind, even))
 
     def store(self, value: Any, place: Any) -> None:
-        typed = self._builder.bitcast(place, self._vector.as_pointer())
-        self._builder.store(value, typed, align=self._align)
+        typed = self.builder.bitcast(place, self._vector.as_pointer())
+        self.builder.store(value, typed, align=self._align)
 
     def spread(self, value: Any) -> Any:
         """``value`` in every lane."""
-        first = self._builder.insert_element(
+        first = self.builder.insert_element(
             ir.Constant(self._vector, ir.Undefined), value, _word(0)
         )
         zeros = ir.Constant(ir.VectorType(_WORD, self._width), [0] * self._width)
-        return self._builder.shuffle_vector(first, first, zeros)
+        return self.builder.shuffle_vector(first, first, zeros)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
-        return self._builder.call(self._fma, [a, b, c])
+        return self.builder.call(self._fma, [a, b, c])
+
+    def constant(self, number: float) -> Any:
+        """``number`` in every lane."""
+        return ir.Constant(
+            self._vector, [ir.Constant(self._vector.element, number)] * self._width
+        )
 
     @property
     def zero(self) -> Any:
-        return ir.Constant(self._vector, [ir.Constant(self._vector.element, 0.0)] * self._width)
+        return self.constant(0.0)
 
     def sum_over(self, count: Any, initial: Any, step: Any) -> Any:
         """Registers ``initial``, renewed by ``step(i, registers)`` for each ``i < count``."""
-        builder = self._builder
+        builder = self.builder
         entry = builder.block
         body = builder.append_basic_block("sum.body")
         done = builder.append_basic_block("sum.done")
-        builder.cbranch(builder.icmp_signed(">", count, _long(0)), body, done)
+        builder.cbranch(builder.icmp_signed(">", count, long_of(0)), body, done)
         builder.position_at_end(body)
         i = builder.phi(_LONG)
         sums = [[builder.phi(self._vector) for _ in row] for row in initial]
         new = step(i, sums)
-        following = builder.add(i, _long(1))
-        i.add_incoming(_long(0), entry)
+        following = builder.add(i, long_of(1))
+        i.add_incoming(long_of(0), entry)
         i.add_incoming(following, body)
         builder.cbranch(builder.icmp_signed("<", following, count), body, done)
         builder.position_at_end(done)
@@ -154,23 +160,23 @@ def tile_of(rows: int, vectors: int, width: int) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             kinds = signature.args
             data = {
-                place: _data(context, builder, kinds[place], arguments[place], begin)
+                place: data_of(context, builder, kinds[place], arguments[place], begin)
                 for place, begin in (
-                    (0, _long(0)), (1, arguments[2]), (3, arguments[4]), (6, arguments[7]),
+                    (0, long_of(0)), (1, arguments[2]), (3, arguments[4]), (6, arguments[7]),
                     (8, arguments[9]), (12, arguments[13]),
                 )
             }  # fmt: skip
-            form = _Vectors(builder, kinds[0].dtype, width)
+            form = Vectors(builder, kinds[0].dtype, width)
             lines = [
-                builder.gep(data[0], [builder.load(builder.gep(data[1], [_long(j)]))])
+                builder.gep(data[0], [builder.load(builder.gep(data[1], [long_of(j)]))])
                 for j in range(rows)
             ]
 
             def step(i: Any, sums: Any) -> Any:
                 offset = builder.load(builder.gep(data[3], [i]))
-                at = builder.mul(i, _long(vectors * width))
+                at = builder.mul(i, long_of(vectors * width))
                 columns = [
-                    form.load(builder.gep(data[6], [builder.add(at, _long(v * width))]))
+                    form.load(builder.gep(data[6], [builder.add(at, long_of(v * width))]))
                     for v in range(vectors)
                 ]
                 new = []
@@ -179,10 +185,10 @@ def tile_of(rows: int, vectors: int, width: int) -> Any:
                     new.append([form.fma(spread, c, s) for c, s in zip(columns, row, strict=True)])
                 return new
 
-            chained = builder.icmp_signed("!=", arguments[11], _long(0))
+            chained = builder.icmp_signed("!=", arguments[11], long_of(0))
 
             def start(j: int, v: int) -> Any:
-                place = builder.add(builder.mul(arguments[10], _long(j)), _long(v * width))
+                place = builder.add(builder.mul(arguments[10], long_of(j)), long_of(v * width))
                 return form.load(builder.gep(data[8], [place]))
 
             tiles = [[(j, v) for v in range(vectors)] for j in range(rows)]
@@ -193,7 +199,7 @@ def tile_of(rows: int, vectors: int, width: int) -> Any:
             for j, v in itertools.chain(*tiles):
                 total = sums[j][v]
                 total = builder.select(chained, total, builder.fadd(total, start(j, v)))
-                form.store(total, builder.gep(data[12], [_long((j * vectors + v) * width)]))
+                form.store(total, builder.gep(data[12], [long_of((j * vectors + v) * width)]))
             return context.get_dummy_value()
 
         long = types.int64
@@ -228,16 +234,16 @@ def strip_of(rows: int, width: int, stride: int) -> Any:
     ) -> Any:  # fmt: skip
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
             def data(place: int, begin: Any) -> Any:
-                return _data(context, builder, signature.args[place], arguments[place], begin)
+                return data_of(context, builder, signature.args[place], arguments[place], begin)
 
-            form = _Vectors(builder, signature.args[0].dtype, width)
+            form = Vectors(builder, signature.args[0].dtype, width)
             pixels = [data(0, arguments[1]), data(0, arguments[2])]
-            offset_data = data(3, _long(0))
+            offset_data = data(3, long_of(0))
             weight_data = data(5, arguments[6])
             start_data = data(7, arguments[8])
             targets = [data(9, arguments[10]), data(9, arguments[11])]
             lines = [
-                builder.gep(weight_data, [builder.mul(arguments[4], _long(j))])
+                builder.gep(weight_data, [builder.mul(arguments[4], long_of(j))])
                 for j in range(rows)
             ]
 
@@ -251,12 +257,12 @@ def strip_of(rows: int, width: int, stride: int) -> Any:
                 return new
 
             starts = [
-                form.spread(builder.load(builder.gep(start_data, [_long(j)])))
+                form.spread(builder.load(builder.gep(start_data, [long_of(j)])))
                 for j in range(rows)
             ]
             sums = form.sum_over(arguments[4], [[first, first] for first in starts], step)
             for j in range(rows):
-                down = builder.mul(arguments[12], _long(j))
+                down = builder.mul(arguments[12], long_of(j))
                 for total, target in zip(sums[j], targets, strict=True):
                     form.store(total, builder.gep(target, [down]))
             return context.get_dummy_value()
@@ -287,15 +293,15 @@ def lane_sums_of(width: int) -> Any:
         context: Any, out: Any, a: Any, b: Any, at: Any, count: Any, shift: Any
     ) -> Any:
         def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-            form = _Vectors(builder, signature.args[0].dtype, width)
+            form = Vectors(builder, signature.args[0].dtype, width)
             left, right = (
-                _data(context, builder, signature.args[j], arguments[j], arguments[3])
+                data_of(context, builder, signature.args[j], arguments[j], arguments[3])
                 for j in (1, 2)
             )
             mean = form.spread(arguments[5])
 
             def step(i: Any, sums: Any) -> Any:
-                place = [builder.mul(i, _long(width))]
+                place = [builder.mul(i, long_of(width))]
                 g = form.load(builder.gep(right, place))
                 d = builder.fsub(form.load(builder.gep(left, place)), mean)
                 ((total, product),) = sums
@@ -303,8 +309,8 @@ def lane_sums_of(width: int) -> Any:
 
             (sums,) = form.sum_over(arguments[4], [[form.zero, form.zero]], step)
             for j in range(2):
-                target = _data(
-                    context, builder, signature.args[0], arguments[0], _long(j * width)
+                target = data_of(
+                    context, builder, signature.args[0], arguments[0], long_of(j * width)
                 )
                 form.store(sums[j], target)
             return context.get_dummy_value()
@@ -325,11 +331,11 @@ def transpose_block(
         kinds = signature.args
         vector = ir.VectorType(_real(kinds[0].dtype), 8)
         align = 4 if kinds[0].dtype == types.float32 else 8
-        source = _data(context, builder, kinds[3], arguments[3], arguments[4])
-        target = _data(context, builder, kinds[0], arguments[0], arguments[1])
+        source = data_of(context, builder, kinds[3], arguments[3], arguments[4])
+        target = data_of(context, builder, kinds[0], arguments[0], arguments[1])
 
         def row(data: Any, pitch: Any, i: int) -> Any:
-            at = builder.mul(pitch, _long(i))
+            at = builder.mul(pitch, long_of(i))
             return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
 
         def pick(a: Any, b: Any, places: list[int]) -> Any:
@@ -383,7 +389,7 @@ def keep_largest(
         _, _, _, at, pitch, first, last = arguments
 
         def place(i: int, kind: Any, begin: Any) -> Any:
-            data = _data(context, builder, kinds[i], arguments[i], begin)
+            data = data_of(context, builder, kinds[i], arguments[i], begin)
             return builder.bitcast(data, kind.as_pointer())
 
         def larger(value: Any, held: Any) -> Any:
@@ -408,7 +414,7 @@ def keep_largest(
         zeros = ir.Constant(ir.VectorType(_WORD, BLOCK), [0] * BLOCK)
         number = builder.shuffle_vector(number, number, zeros)
         new, new_taps = builder.select(take, value, held), builder.select(take, number, held_taps)
-        following = builder.add(tap, _long(1))
+        following = builder.add(tap, long_of(1))
         for phi, before, after in (
             (tap, first, following), (held, initial, new), (held_taps, initial_taps, new_taps)
         ):  # fmt: skip
