@@ -141,6 +141,9 @@ GAPS: tuple[Gap, ...] = (
         "triangle alone in triangular_solve, the symmetric part in cholesky and eigh"),
     Gap("feature", "gradient of amax() over all axes where nan is the extreme", "all",
         "all nan share it, as max() has it; torch's amax gives nan everywhere"),
+    Gap("feature", "requires_grad of first gradients that do not depend on the input", "all",
+        "False for nll_loss, replication_pad3d, rrelu and a convolution's bias; torch's follow it, "
+        "to zeros"),
     Gap("feature", "x.eq_(y) and its like: the gradient of y", "all",
         "None, where torch gives zeros; x's is zeros"),
     Gap("feature", "_version of tensors made in inference mode", "all", "0; torch raises"),

@@ -96,6 +96,10 @@ def cube(x: Number) -> Number:
     return x * x * x
 
 
+def inverse_square(x: Number) -> Number:
+    return 1 / (x * x)
+
+
 def reciprocal(x: Number) -> Number:
     return 1 / x
 
@@ -502,8 +506,7 @@ def mish_gradient(g: Number, x: Number) -> Number:
     e = exp(x if x < 20.0 else 20.0)
     n = e * (e + 2.0)
     t = n / (n + 2.0)
-    slope = t + x * sigmoid(x) * (1.0 - t * t)
-    return g * (1.0 if x >= 20.0 else slope)
+    return g * (t + x * sigmoid(x) * (1.0 - t * t))  # nan at infinity, as PyTorch's
 
 
 def gelu(x: Number) -> Number:

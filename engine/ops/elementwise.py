@@ -120,6 +120,7 @@ power_two = _Square(
 power_three = _power_of_number("power_three", 3, "cube")
 _PRODUCTS: dict[float, Op] = {2: power_two, 3: power_three}
 _ROOTS: dict[float, Op] = {
+    -2: _power_of_number("power_minus_two", -2, "inverse_square"),
     0.5: _power_of_number("power_half", 0.5, "sqrt"),
     -0.5: _power_of_number("power_minus_half", -0.5, "rsqrt"),
     -1: _power_of_number("power_minus_one", -1, "reciprocal"),
@@ -132,7 +133,9 @@ def op_of_power(x: Any, exponent: Any) -> Op | None:
     if kind.category >= dtypes.FLOAT:
         op = _PRODUCTS.get(exponent) or _ROOTS.get(exponent)
         fits = op is power_two or not (
-            kind.is_complex or (op is power_three and kind is dtypes.bfloat16)
+            kind.is_complex
+            or (exponent == 3 and kind is dtypes.bfloat16)
+            or (exponent == -2 and kind.itemsize == 2)
         )
         return op if fits and type(exponent) in (int, float) else None
     return _PRODUCTS.get(exponent) if type(exponent) is int else None

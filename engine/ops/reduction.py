@@ -210,23 +210,28 @@ def _norm_vjp(g: Any, x: Any, out: Any, order: float, axis: Any, keepdims: bool)
         g = restore_axes(g, x.aval.shape, axis)
         out = restore_axes(out, x.aval.shape, axis)
     direction = sgn(x) if x.aval.dtype.is_complex else sign(x)
-    zero = constant(0)
+    zero, infinite = constant(0), constant(float("inf"))
     if order == 0:
         return multiply(g, multiply(direction, zero))
     if order == 1:
-        return multiply(g, direction)
-    if order == 2:
-        return where(equal(out, zero), zero, multiply(x, divide(g, out)))
+        return multiply(direction, g)
+    if order == 2:  # where the norm is 0, so is x
+        return multiply(g, divide(x, where(equal(out, zero), infinite, out)))
     size = absolute(x)
     if order in (float("inf"), float("-inf")):
-        hit = equal(size, out)
+        hit = logical_or(equal(size, out), is_nan(size))
         share = divide(g, sum_(hit, axis=axis, keepdims=True))
-        return where(hit, multiply(direction, share), zero)
-    steep = multiply(direction, power(size, constant(order - 1)))
+        return multiply(direction, multiply(share, hit))
+    if order < 1:
+        steep = where(equal(size, zero), zero, power(size, constant(order - 1)))
+        scaled = multiply(multiply(direction, steep), g)
+        return multiply(scaled, power(out, constant(1 - order)))
+    if order < 2:
+        steep = multiply(direction, power(size, constant(order - 1)))
+    else:
+        steep = multiply(x, power(size, constant(order - 2)))
     scale = divide(g, power(out, constant(order - 1)))
-    result = multiply(steep, scale)
-    unsafe = equal(out, zero) if order > 1 else equal(size, zero)
-    return where(unsafe, zero, result)
+    return multiply(steep, where(equal(out, zero), zero, scale))
 
 
 # (sum of abs(x) ** order) ** (1 / order)

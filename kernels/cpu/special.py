@@ -41,6 +41,24 @@ def spherical_bessel_j0(out: Any, x: Any) -> None:
         out[...] = np.where(np.isinf(wide), 0.0, value).astype(out.dtype)
 
 
+def igamma(out: Any, a: Any, x: Any) -> None:
+    """The regularised lower incomplete gamma function; its limits where PyTorch sees no nan."""
+    _incomplete_gamma(out, "gammainc", a, x, 0)
+
+
+def igammac(out: Any, a: Any, x: Any) -> None:
+    """The regularised upper incomplete gamma function; its limits as :func:`igamma`'s."""
+    _incomplete_gamma(out, "gammaincc", a, x, 1)
+
+
+def _incomplete_gamma(out: Any, name: str, a: Any, x: Any, at_zero: int) -> None:
+    _apply(out, name, a, x)
+    a, x = np.broadcast_arrays(a, x)
+    zero = (np.isnan(a) & (x == 0)) | (np.isposinf(a) & np.isnan(x))
+    out[zero] = at_zero
+    out[np.isnan(a) & np.isposinf(x)] = 1 - at_zero
+
+
 def airy_ai(out: Any, x: Any) -> None:
     """Airy's function Ai; nan at infinity."""
     import scipy.special
@@ -94,8 +112,6 @@ for _own, _name, _meaning in (
     ("log_ndtr", "log_ndtr", "The logarithm of the normal distribution's function."),
     ("ndtri", "ndtri", "The inverse of the normal distribution's function."),
     ("entr", "entr", "``-x log(x)``, 0 at 0, -inf below."),
-    ("igamma", "gammainc", "The regularised lower incomplete gamma function."),
-    ("igammac", "gammaincc", "The regularised upper incomplete gamma function."),
 ):
     _from_scipy(_own, _name, _meaning)
 

@@ -133,15 +133,16 @@ def sym_float(a: Any) -> float:
 
 
 def sym_not(a: Any) -> bool:
-    """Whether ``a`` is false; numbers are taken bit by bit, as ``~`` does."""
-    return (not a) if isinstance(a, bool) else ~a
+    """Whether ``a`` is false."""
+    return not a
 
 
-def _as_common(a: Any, b: Any, chosen: Any) -> Any:
+def _chosen(a: Any, b: Any, choose: Callable[[Any, Any], Any]) -> Any:
     for each in (a, b):
         if not isinstance(each, _NUMBERS):
             raise AssertionError(f"expected {_NUMBERS}, got {type(each)}")
     real = isinstance(a, (float, np.floating)) or isinstance(b, (float, np.floating))
+    chosen = choose(a, b)
     return float(chosen) if real else chosen
 
 
@@ -151,7 +152,7 @@ def sym_max(a: Any, b: Any) -> Any:
     Args:
         b: the second number.
     """
-    return _as_common(a, b, max(a, b))
+    return _chosen(a, b, max)
 
 
 def sym_min(a: Any, b: Any) -> Any:
@@ -160,16 +161,18 @@ def sym_min(a: Any, b: Any) -> Any:
     Args:
         b: the second number.
     """
-    return _as_common(a, b, min(a, b))
+    return _chosen(a, b, min)
 
 
-def sym_sum(args: Sequence[Any], *rest: Any) -> Any:
+def sym_sum(args: Sequence[Any] | int = (), *rest: Any) -> Any:
     """The sum of the numbers, given as one list or one by one.
 
     Args:
         rest: further numbers.
     """
-    return sum((args, *rest) if rest else args)
+    if not isinstance(args, (list, tuple)):
+        args = (args, *rest)
+    return sum(args)
 
 
 def sym_ite(b: bool, t: Any, f: Any) -> Any:

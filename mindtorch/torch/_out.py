@@ -24,7 +24,7 @@ from ._out_rules import (
     TYPE_TEXTS,
     UNTRACKED,
 )
-from ._signatures import wrong_call
+from ._signatures import checked_first, wrong_call
 
 _NUMPY_NAMES = {
     "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
@@ -71,6 +71,7 @@ def add_out(
 
     ``synonyms``: other names of arguments, by which these may be given.
     """
+    body = checked_first(body, name)
 
     @functools.wraps(body)
     def variant(*args: Any, out: Any = None, **kwargs: Any) -> Any:

@@ -21,7 +21,9 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.memory import refusal
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-__all__ = ["as_function", "as_method", "explained_where_known", "is_number", "wrong_call"]
+__all__ = [
+    "as_function", "as_method", "checked_first", "explained_where_known", "is_number", "wrong_call",
+]  # fmt: skip
 
 _FILE = Path(__file__).with_name("_signatures.txt")
 _PARAMETER = re.compile(r"(?P<kind>.+?)(?P<size>\[\d*\])?(?P<none>\?)? (?P<name>\w+)(?: = (.+))?$")
@@ -33,6 +35,17 @@ _NUMBERS_TOO = {
     f"{name}{mark}" for mark in ("", "_")
     for name in ("add", "div", "divide", "floor_divide", "mul", "multiply", "sub", "subtract",
                  "true_divide")
+}  # fmt: skip
+
+
+# functions that would take what torch refuses: their arguments are checked before the call
+_CHECKED_FIRST = {
+    "binomial", "empty_strided", "from_file", "histogram", "isin", "normal", "random_", "range",
+}  # fmt: skip
+# methods without an argument, or with an axis, which is not None
+_NOT_NONE = {
+    "bernoulli", "logsumexp", "max", "median", "min", "nanmedian", "prod", "squeeze", "squeeze_",
+    "to_sparse",
 }  # fmt: skip
 
 
@@ -106,8 +119,9 @@ class Form:
 
     def _check_value(self, parameter: Parameter, value: Any, at: int | None, place: int) -> None:
         if parameter.kind == "tuple of Tensors" and isinstance(value, (list, tuple)):
+            skipping = parameter.name == "indices"  # whole axes: None is among them
             for n, each in enumerate(value):
-                if not isinstance(each, EngineTensor) and each is not None:
+                if not isinstance(each, EngineTensor) and not (each is None and skipping):
                     raise _WrongError(
                         f"!expected Tensor as element {n} in argument {place}, but got "
                         f"{type_name(each)}"
@@ -229,16 +243,19 @@ def forms_of(name: str, method: bool) -> tuple[tuple[Form, ...], bool]:
     table, own = _table(), name
     if method:
         own = next((n for n in (f".{name}", f".{name.removesuffix('_')}") if n in table), name)
-        if own not in table:
-            own = name.removesuffix("_")
+    if own not in table:
+        own = name.removesuffix("_")
     if own not in table:
         return (), False
     mark, texts = table[own]
     forms = []
     for text in texts:
         parameters = _parameters(text)
-        if method and not own.startswith("."):
-            parameters = tuple(p for p in parameters[1:] if p.name != "out")
+        plain = method and not own.startswith(".")
+        if plain:
+            parameters = parameters[1:]
+        if plain or name.endswith("_") > own.endswith("_"):
+            parameters = tuple(p for p in parameters if p.name != "out")
         forms.append(Form(parameters, name in _NUMBERS_TOO))
     return tuple(forms), mark != " "
 
@@ -365,6 +382,8 @@ def as_function(
     ``module``: where it is found by that name, for pickles.
     """
 
+    body = checked_first(body, name)
+
     @functools.wraps(body)
     def explained(*args: Any, **kwargs: Any) -> Any:
         try:
@@ -380,9 +399,25 @@ def as_function(
     return explained
 
 
+def checked_first(body: Callable[..., Any], name: str, method: bool = False) -> Any:
+    """``body``; if it is one that takes what torch refuses, with a check in front of it."""
+    if name not in _CHECKED_FIRST:
+        return body
+
+    @functools.wraps(body)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        wrong = wrong_call(name, args[1:] if method else args, kwargs, method)
+        if wrong is not None:
+            raise wrong
+        return body(*args, **kwargs)
+
+    return checked
+
+
 def explained_where_known(name: str, value: Any) -> Any:
     """A function of the namespace with torch's errors, where the table has it; else ``value``."""
-    known = hasattr(value, "_explained") or not callable(value) or name not in _table()
+    known = hasattr(value, "_explained") or not callable(value)
+    known = known or (name not in _table() and name.removesuffix("_") not in _table())
     return value if known else as_function(value, name)
 
 
@@ -394,8 +429,15 @@ def as_method(
     ``synonyms``: other names of arguments, by which these may be given.
     """
 
+    body = checked_first(body, name, method=True)
+    not_none = name in _NOT_NONE
+
     @functools.wraps(body)
     def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not_none and ((args and args[0] is None) or (kwargs and None in kwargs.values())):
+            wrong = wrong_call(name, args, kwargs, method=True)
+            if wrong is not None:
+                raise wrong
         if synonyms and kwargs:
             kwargs = {synonyms.get(given, given): value for given, value in kwargs.items()}
         try:

@@ -129,6 +129,8 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
 
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor, history included, as an object of ``cls``."""
+        if not isinstance(cls, type):
+            raise TypeError(f"cls must be a type (got {type(cls).__name__})")
         result = Tensor._make_subclass(cls, movement.alias_view(self))
         result._node = tape.node_of(self)
         result._output_index = self._output_index

@@ -153,6 +153,8 @@ class Description(EngineTensor):
 
     def is_pinned(self, device: Any = None) -> bool:
         """Whether a device can copy the memory by itself."""
+        if device is not None:
+            Device(device)
         return self._storage is not None and self._storage.memory in cuda.pinned
 
     def pin_memory(self, device: Any = None) -> Any:

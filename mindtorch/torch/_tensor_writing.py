@@ -87,6 +87,11 @@ class Writing(EngineTensor):
                 f"{c_name(self.aval.dtype)}"
             )
         elif not isinstance(source, EngineTensor):
+            if not hasattr(source, "_storage"):
+                raise TypeError(
+                    "set_() received an invalid combination of arguments - got "
+                    f"({type(source).__name__}), but expected a tensor or a storage"
+                )
             storage = getattr(source, "_storage", source)
             storage = getattr(storage, "_storage", storage)
             buffer = typed_buffer(storage, self.aval.dtype)

@@ -9,10 +9,14 @@ from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.reduction import sum_
 
+_TOO_FEW = (
+    "einsum(): must specify the equation string and at least one operand, or at least one operand "
+    "and its subscripts list"
+)
 _LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 
-def einsum(equation: Any, *operands: Any) -> Any:
+def einsum(equation: Any = None, *operands: Any) -> Any:
     """Evaluate ``equation`` from left to right.
 
     Args:
@@ -20,15 +24,17 @@ def einsum(equation: Any, *operands: Any) -> Any:
         operands: tensors, one by one or as a list.
 
     Raises:
+        ValueError: there are no operands.
         RuntimeError: the equation does not fit the operands.
     """
+    if not operands:
+        raise ValueError(_TOO_FEW)
     if not isinstance(equation, str):
         equation, operands = _from_lists((equation, *operands))
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     if not operands:
-        raise RuntimeError("einsum(): must specify the equation string and at least one operand, "
-                           "or at least one operand and its subscripts list")  # fmt: skip
+        raise RuntimeError(_TOO_FEW)
     terms, output = _parse(equation.replace(" ", ""), operands)
     _check_sizes(terms, operands)
     labelled = [_diagonals(x, term) for x, term in zip(operands, terms, strict=True)]

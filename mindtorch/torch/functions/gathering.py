@@ -160,7 +160,7 @@ def unravel_index(indices: Any, shape: Any) -> Any:
         indices: whole numbers, below the product of ``shape``.
     """
     if indices.aval.dtype.category >= dtypes.FLOAT or indices.aval.dtype is dtypes.bool_:
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     rest, coordinates = indices, []
     for n in reversed(sizes):

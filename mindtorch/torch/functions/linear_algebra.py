@@ -276,7 +276,7 @@ def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 
 
 
 @function(method=False)
-def einsum(equation: Any, *operands: Any) -> Any:
+def einsum(equation: Any = None, *operands: Any) -> Any:
     """Sums of products of elements, described by letters for axes.
 
     Args:
@@ -287,6 +287,8 @@ def einsum(equation: Any, *operands: Any) -> Any:
 
 
 def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
+    if isinstance(dims, EngineTensor):
+        dims = dims.tolist() if dims.aval.size > 1 else int(dims.item())
     if isinstance(dims, int):
         if dims < 0:
             raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
@@ -295,9 +297,18 @@ def _contracted(a: Any, b: Any, dims: Any) -> tuple[list[int], list[int]]:
                 f"tensordot expects dims < ndim_a or ndim_b, but got dims={dims}"
             )
         return list(range(-dims, 0)), list(range(dims))
+    if not isinstance(dims, (tuple, list)):
+        raise RuntimeError(
+            "tensordot expects dims to be int or tuple[list[int], list[int]] or list[list[int]] "
+            f"containing two lists, but got dims={dims}"
+        )
     left, right = dims
-    left = [left] if isinstance(left, int) else left
-    right = [right] if isinstance(right, int) else right
+    for name, place, axes in (("dims_self", 3, left), ("dims_other", 4, right)):
+        if not isinstance(axes, (tuple, list)):
+            raise TypeError(
+                f"tensordot(): argument '{name}' (position {place}) must be tuple of ints, not "
+                f"{type(axes).__name__}"
+            )
     return [operator.index(d) for d in left], [operator.index(d) for d in right]
 
 

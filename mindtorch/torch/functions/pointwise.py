@@ -274,6 +274,8 @@ METHODS.update({name: as_method(_div_, name) for name in ("div_", "divide_")})
 @function(out=True, in_place=True)
 def true_divide(input: Any, other: Any) -> Any:  # noqa: A002
     """``input / other``."""
+    if not isinstance(input, EngineTensor):
+        input, other = of_numbers(input, other)  # noqa: A001
     return ops.divide(operand(input, "div", "input"), operand(other, "div", "other"))
 
 

@@ -178,7 +178,17 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """The shape to which tensors of these shapes broadcast."""
     result: list[int] = []
     for place, shape in enumerate(shapes):
-        sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+        if isinstance(shape, int):
+            sizes: tuple[Any, ...] = (shape,)
+        elif isinstance(shape, (tuple, list)):
+            sizes = tuple(shape)
+        elif shape is None:
+            continue
+        else:
+            raise RuntimeError(
+                "Input shapes should be of type ints, a tuple of ints, or a list of ints, got "
+                f"{shape}"
+            )
         if any(n < 0 for n in sizes):
             raise ValueError("Attempting to broadcast a dimension with negative length!")
         result = [1] * (len(sizes) - len(result)) + result
@@ -280,6 +290,8 @@ def new(self: Any, *data: Any, device: Any = None) -> Any:
         if data[0].aval.dtype is not kind:
             raise TypeError(f"expected {_options(kind)} (got {_options(data[0].aval.dtype)})")
         return data[0].detach()
+    if len(data) == 1 and not hasattr(data[0], "__len__") and not isinstance(data[0], int):
+        raise TypeError(f"new(): data must be a sequence (got {type(data[0]).__name__})")
     if not data or isinstance(data[0], (int, Size)):
         return self.new_empty(as_shape(data) if data else (0,))
     return tensor(data[0], dtype=kind)
@@ -449,8 +461,8 @@ def sparse_dim(self: Any) -> int:
 
 
 @function(namespace=False)
-def reinforce(self: Any, *args: Any, **kwargs: Any) -> Any:
-    """Removed from torch: use ``torch.distributions``."""
+def reinforce(self: Any, reward: Any) -> Any:
+    """Removed from torch: use ``torch.distributions``; ``reward`` has no effect."""
     raise RuntimeError("reinforce() was removed.\nUse torch.distributions instead.")
 
 

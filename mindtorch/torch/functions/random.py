@@ -199,10 +199,18 @@ def _in_place(name: str, check_float: bool = True) -> Any:
     return register
 
 
+def _ends(named: dict[str, Any], low: Any, high: Any) -> tuple[Any, Any]:
+    """Both ends, which may be given as ``from``, a word of Python's, and ``to``."""
+    strange = named.keys() - {"from", "to"}
+    if strange:
+        raise TypeError(f"unexpected keyword arguments {strange}")
+    return named.get("from", low), named.get("to", high)
+
+
 @_in_place("uniform_")
 def uniform_(generator: Any, array: Any, a: float = 0.0, b: float = 1.0, **named: Any) -> None:
     """Fill with numbers spread evenly over [a, b)."""
-    low, high = named.get("from", a), named.get("to", b)
+    low, high = _ends(named, a, b)
     if low > high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
@@ -258,7 +266,7 @@ def log_normal_(generator: Any, array: Any, mean: float = 1.0, std: float = 2.0)
 @_in_place("random_", check_float=False)
 def random_(generator: Any, array: Any, a: Any = None, b: Any = None, **named: Any) -> None:
     """Fill with integers from [0, a), [a, b), or the range of the type."""
-    low, high = named.get("from", a), named.get("to", b)
+    low, high = _ends(named, a, b)
     if low is not None and high is None and "from" not in named:
         low, high = 0, low
     if low is not None and high is not None and low >= high:

@@ -397,6 +397,8 @@ def norm(
         from .linear_algebra import matrix_norm
 
         return matrix_norm(input, "nuc", (-2, -1) if dim is None else dim, keepdim, dtype=dtype)
+    if isinstance(p, str) and p != "fro":
+        raise RuntimeError(f"linalg.matrix_norm: Order {p} not supported.")
     order = 2.0 if p is None or p == "fro" else p
     return vector_norm(input, order, dim, keepdim, dtype=dtype)
 

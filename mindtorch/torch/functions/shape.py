@@ -116,6 +116,10 @@ def t(input: Any) -> Any:  # noqa: A002
 @function()
 def adjoint(input: Any) -> Any:  # noqa: A002
     """The conjugate transpose of the last two axes."""
+    if input.aval.ndim == 1:
+        raise RuntimeError(
+            "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor."
+        )
     swapped = ops.transpose(input, -2, -1)
     return swapped.conj() if input.aval.dtype.is_complex else swapped
 
@@ -221,8 +225,6 @@ def expand_as(self: Any, other: Any) -> Any:
 @function(method=False)
 def broadcast_tensors(*tensors: Any) -> Any:
     """The tensors expanded to their common shape."""
-    if len(tensors) == 1 and isinstance(tensors[0], (tuple, list)):
-        tensors = tuple(tensors[0])
     require_tensors(tensors)
     shape = broadcast_shapes(*[x.aval.shape for x in tensors])
     return tuple(ops.expand(x, shape=shape) for x in tensors)

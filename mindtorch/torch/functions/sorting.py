@@ -95,6 +95,7 @@ def unique(
         sorted: no effect, they always are.
     """
     require_tensor(input, "_unique2", "input", 1)
+    _require_bools("_unique2", sorted=sorted)
     _require_order("unique", input)
     array, place = _values(input, "_unique2"), input.aval.device
     if dim is not None:
@@ -111,6 +112,12 @@ def unique(
     if return_counts:
         results.append(from_array(counts.astype(np.int64), place))
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _require_bools(name: str, **flags: Any) -> None:
+    for flag, value in flags.items():
+        if not isinstance(value, bool):
+            raise TypeError(f"{name}(): argument '{flag}' must be bool, not {type(value).__name__}")
 
 
 def _check_slices(x: Any, dim: int) -> None:
@@ -134,6 +141,9 @@ def unique_consecutive(
 ) -> Any:
     """Runs of equal elements (slices along ``dim``) made one."""
     require_tensor(input, "unique_consecutive", "input", 1)
+    _require_bools(
+        "unique_consecutive", return_inverse=return_inverse, return_counts=return_counts
+    )
     array, place = _values(input, "unique_consecutive"), input.aval.device
     if dim is not None:
         _check_slices(array, dim)

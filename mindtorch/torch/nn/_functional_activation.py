@@ -325,7 +325,8 @@ def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-def _along(op: Any, x: Any, dim: int, dtype: Any) -> Any:
+def _along(op: Any, x: Any, dim: int, dtype: Any, method: str) -> Any:
+    getattr(x, method)  # AttributeError, as torch has it, where it is no tensor
     if dtype is not None:
         x = movement.cast(x, dtype=as_dtype(dtype)) if x.aval.dtype is not as_dtype(dtype) else x
     axis = normalize_axis(dim, x.aval.ndim)
@@ -345,10 +346,9 @@ def softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
     Raises:
         IndexError: for an axis that x does not have.
     """
-    require_tensor(input, "softmax", "input", 1)
     if dim is None:
         dim = _implicit_dim("softmax", input.dim(), _stacklevel)
-    return _along(softmax_ops.softmax, input, dim, dtype)
+    return _along(softmax_ops.softmax, input, dim, dtype, "softmax")
 
 
 def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
@@ -359,7 +359,7 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
     """
     if dim is None:
         dim = _implicit_dim("softmin", input.dim(), _stacklevel)
-    return _along(softmax_ops.softmax, pointwise.negative(input), dim, dtype)
+    return _along(softmax_ops.softmax, -input, dim, dtype, "softmax")
 
 
 def log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:  # noqa: A002
@@ -368,10 +368,9 @@ def log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = 
     Args:
         input, dim, dtype: as in :func:`softmax`.
     """
-    require_tensor(input, "log_softmax", "input", 1)
     if dim is None:
         dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
-    return _along(softmax_ops.log_softmax, input, dim, dtype)
+    return _along(softmax_ops.log_softmax, input, dim, dtype, "log_softmax")
 
 
 def gumbel_softmax(

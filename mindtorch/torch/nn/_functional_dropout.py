@@ -14,6 +14,9 @@ from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.vmap import draw
 
+from .._arguments import require_tensor
+from ._kernel_calls import called_wrongly
+
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",
 ]  # fmt: skip
@@ -62,7 +65,10 @@ def _drop(x: Any, p: float, training: bool, inplace: bool, feature: bool = False
 
 def dropout(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
     """Each element 0 with probability ``p``, else divided by ``1 - p``."""
-    return _drop(input, p, training, inplace)
+    try:
+        return _drop(input, p, training, inplace)
+    except Exception as error:
+        raise called_wrongly("dropout", error, input=input, p=p, training=training) from None
 
 
 def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
@@ -130,6 +136,7 @@ def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
 def _alpha(x: Any, p: float, training: bool, inplace: bool, feature: bool) -> Any:
     """Dropped elements become -alpha'; the affine map after it keeps mean and variance."""
     _check(p)
+    require_tensor(x, "feature_alpha_dropout" if feature else "alpha_dropout", "input", 1)
     if not training or p == 0 or x.aval.size == 0:
         return x if inplace or not training else pointwise.multiply(x, c(1))
     if p == 1:

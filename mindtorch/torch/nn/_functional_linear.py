@@ -15,11 +15,11 @@ from mindtorch.engine.ops import linear_algebra, movement
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.tensor import from_array
 
-from .._arguments import require_tensor
 from .._out import store_out
 from ..autograd.grad_mode import no_grad
 from ..functions.gathering import one_hot
 from ._half import in_float32
+from ._kernel_calls import called_wrongly
 
 __all__ = [
     "bilinear", "cosine_similarity", "embedding", "embedding_bag", "linear", "normalize",
@@ -29,12 +29,13 @@ __all__ = [
 
 def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any:  # noqa: A002
     """``x W^T + b``."""
-    require_tensor(input, "linear", "input", 1)
-    require_tensor(weight, "linear", "weight", 2)
-    if weight.aval.ndim == 1 and bias is None and input.aval.ndim:
-        result = input @ weight
-    else:
-        result = linear_algebra.linear(input, weight, bias)
+    try:
+        if weight.aval.ndim == 1 and bias is None and input.aval.ndim:
+            result = input @ weight
+        else:
+            result = linear_algebra.linear(input, weight, bias)
+    except Exception as error:
+        raise called_wrongly("linear", error, input=input, weight=weight, bias=bias) from None
     return result if out is None else store_out(result, out, "linear")
 
 

@@ -419,6 +419,9 @@ def poisson_nll_loss(
         eps: keeps the logarithm away from 0.
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
+    for flag in (log_input, full):
+        if not isinstance(flag, bool):
+            raise TypeError("log_input and full must be bool")
     loss = input.exp() - target * input if log_input else input - target * (input + eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()

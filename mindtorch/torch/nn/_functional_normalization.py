@@ -14,6 +14,7 @@ from mindtorch.engine.tensor import constant as c
 from ..autograd.grad_mode import no_grad
 from . import _functional_pooling as pooling
 from ._half import in_float32
+from ._kernel_calls import called_wrongly
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm",
@@ -154,16 +155,22 @@ def layer_norm(
     input: Any, normalized_shape: Any, weight: Any = None, bias: Any = None, eps: float = 1e-5  # noqa: A002
 ) -> Any:
     """(x - mean) / sqrt(var + eps) * weight + bias over the last axes."""
-    shape = tuple(normalized_shape)
-    _check_normalized(input, shape, (("weight", weight), ("bias", bias)), ", ")
-    if input.aval.dtype.category != dtypes.FLOAT:
-        raise NotImplementedError(
-            "\"LayerNormKernelImpl\" not implemented for "
-            f"'{dtypes.scalar_type_name(input.aval.dtype)}'"
-        )
-    return ops.layer_norm(
-        input, weight, bias, eps=float(eps), normalized_ndim=len(shape)
-    )[0]
+    try:
+        shape = tuple(normalized_shape)
+        _check_normalized(input, shape, (("weight", weight), ("bias", bias)), ", ")
+        if input.aval.dtype.category != dtypes.FLOAT:
+            raise NotImplementedError(
+                "\"LayerNormKernelImpl\" not implemented for "
+                f"'{dtypes.scalar_type_name(input.aval.dtype)}'"
+            )
+        return ops.layer_norm(
+            input, weight, bias, eps=float(eps), normalized_ndim=len(shape)
+        )[0]
+    except Exception as error:
+        raise called_wrongly(
+            "layer_norm", error, input=input, normalized_shape=normalized_shape, weight=weight,
+            bias=bias, eps=eps,
+        ) from None  # fmt: skip
 
 
 @in_float32

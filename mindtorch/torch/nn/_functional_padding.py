@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
             the axis has, nothing left of an axis.
         NotImplementedError: an unknown mode, or a number of axes that the mode cannot pad.
     """
-    pad = tuple(int(p) for p in pad)
+    pad = tuple(operator.index(p) for p in pad)
     ndim = input.dim()
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")

@@ -22,6 +22,7 @@ from ._functional_padding import *  # noqa: F403
 from ._functional_pooling import *  # noqa: F403
 from ._functional_sampling import *  # noqa: F403
 from ._functional_vision import *  # noqa: F403
+from ._kernel_calls import explain_kernel_calls as _explain_kernel_calls
 
 # those that torch writes in C++, but for the ones so short that a frame more would be felt
 for _name in (
@@ -32,6 +33,7 @@ for _name in (
     "rrelu_", "scaled_dot_product_attention", "selu_", "softplus", "softshrink", "threshold_",
 ):  # fmt: skip
     globals()[_name] = _as_function(globals()[_name], _name, __name__)
+_explain_kernel_calls(globals())
 _cast_whole(globals(), _AUTOCAST_POLICIES)
 pad = _cast_pad(pad)  # noqa: F405
 _TEXTS.add_to(globals().values())

@@ -41,9 +41,9 @@ def _finished(made: SparseTensor, device: Any, requires_grad: bool) -> SparseTen
 
 
 def sparse_coo_tensor(
-    indices: Any, values: Any = None, size: Any = None, *, dtype: Any = None, device: Any = None,
-    pin_memory: bool = False, requires_grad: bool = False, check_invariants: bool | None = None,
-    is_coalesced: bool | None = None,
+    indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None,
+    device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+    check_invariants: bool | None = None, is_coalesced: bool | None = None,
 ) -> SparseTensor:  # fmt: skip
     """The tensor with ``values`` at ``indices``, and 0 elsewhere; repeated indices add up.
 

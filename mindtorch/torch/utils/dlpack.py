@@ -11,6 +11,8 @@ import numpy as np
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
+from .._arguments import require_tensor
+
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
 
@@ -58,6 +60,7 @@ def _is_capsule(value: Any) -> bool:
 
 def to_dlpack(tensor: Any) -> Any:
     """A capsule over the memory of ``tensor``."""
+    require_tensor(tensor, "_to_dlpack", "data", 1)
     return tensor.__dlpack__()
 
 

@@ -61,7 +61,7 @@ class _Table(Module):
             text += f", norm_type={self.norm_type}"
         if self.scale_grad_by_freq is not False:
             text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        return text
+        return text + ", sparse=True" * bool(self.sparse)
 
 
 class Embedding(_Table):
