@@ -13,6 +13,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..core import Op, find_kernel
+from ..layouts import follow_images
 
 Ints = tuple[int, ...]
 
@@ -162,6 +163,7 @@ convolution = NetworkOp(
     "convolution",
     _convolution_aval,
     "convolution.convolution",
+    layout=follow_images,
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: convolution_input_gradient(
             g, _conj(weight), shape=avals[0].shape, stride=stride, padding=padding,
@@ -190,6 +192,7 @@ convolution_input_gradient = NetworkOp(
     "convolution_input_gradient",
     _input_gradient_aval,
     "convolution.convolution_input_gradient",
+    layout=follow_images,
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: _forward_of_shape(
             g, _conj(weight), avals[0].shape, stride=stride, padding=padding, dilation=dilation,
@@ -216,6 +219,7 @@ convolution_weight_gradient = NetworkOp(
     "convolution_weight_gradient",
     _weight_gradient_aval,
     "convolution.convolution_weight_gradient",
+    layout=follow_images,
     vjp=(
         lambda g, x, avals, stride, padding, dilation, groups: _forward_of_shape(
             _conj(x), g, avals[0].shape, stride=stride, padding=padding, dilation=dilation,
