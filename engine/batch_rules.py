@@ -164,7 +164,7 @@ def _pad(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -
     return op(*inputs, padding=((0, 0), *params["padding"]))
 
 
-@rules("cat")
+@rules("cat", "stack")
 def _cat(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     wholes = [everywhere(x, b, size) for x, b in zip(inputs, batched, strict=True)]
     return op(*wholes, axis=params["axis"] + 1)

@@ -14,9 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from . import dtypes, gaps, kernel_types, memory, tape
-from .aval import Aval
+from .aval import Aval, dense_like
 from .bounded import Bounded
 from .device import Device, cpu, empty_on, meta
+from .layouts import Rule, with_layout
 from .tensor import InferenceStorage, Tensor, inferring, make, result_types, typed_buffer
 from .tensor import as_array as host_view
 
@@ -118,6 +119,8 @@ class Op:
         jvp: ``jvp(tangents, *inputs, **params)``; None derives it from ``vjp`` by transposition.
         linear: the op is linear in all its differentiable inputs together.
         keeps_from: a rule that asks for all ``inputs`` gets those from this place on.
+        layout: of :mod:`.layouts`, where the results' elements lie, for an op whose kernel writes C
+            order only; None for C order, or for an op whose kernel writes what ``aval`` says.
         scalar_step: of an op that computes each element by itself: ``scalar_step(aval, in_avals)``
             is the scalar function, its operands as places among the inputs, and numpy's type of
             the arithmetic; None where there is no such function.
@@ -145,11 +148,13 @@ class Op:
         group: str = "",
         in_place_safe: bool = False,
         keeps_from: int = 0,
+        layout: Rule | None = None,
         scalar_step: Callable[..., Any] | None = None,
         compiled: str | None = None,
     ) -> None:
         self.name = name
-        self.aval = aval
+        self.layout = layout
+        self.aval = aval if layout is None else with_layout(aval, layout)
         self.kernel = kernel
         self.compiled = compiled
         self.view = view
@@ -254,12 +259,35 @@ class Op:
 
     def bound(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         """The callable on flat arrays, on whatever devices these lie."""
+        if self.layout is not None and not all(a.contiguous for a in avals):
+            return self._moved(avals, in_avals, params)
         if any(a is not None and a.device is not cpu for a in (*avals, *in_avals)):
             from . import cuda
 
             if cuda.concerns(avals, in_avals):
                 return cuda.bind(self, avals, in_avals, params)
         return self.bind(avals, in_avals, params)
+
+    def _moved(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
+        """The same for results that do not lie in C order: computed so, then copied."""
+        made = tuple(dense_like(a) for a in avals)
+        run = self.bound(made, in_avals, params)
+        copies = [
+            None if to.contiguous else OPS["clone"].bound((to,), (a,), {"strides": to.strides})
+            for to, a in zip(avals, made, strict=True)
+        ]
+
+        def call(*flat: Any) -> None:
+            outs = [
+                target if copy is None else empty_on(a.device)(a.size, a.dtype.np)
+                for target, copy, a in zip(flat, copies, made, strict=False)
+            ]
+            run(*outs, *flat[len(outs) :])
+            for target, copy, out in zip(flat, copies, outs, strict=False):
+                if copy is not None:
+                    copy(target, out)
+
+        return call
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         """The callable on flat arrays for these avals."""

@@ -26,7 +26,7 @@ class Exchanged(GraphOp):
 
     def plan_for(self, inputs: Any, params: dict[str, Any]) -> Any:
         own = self.op.plan_for(inputs, params)
-        if any(a.size == 0 for a in own.avals):
+        if not all(a.contiguous and a.size for a in own.avals):
             return own
         function = find_kernel(self, cpu.type)  # type: ignore[arg-type]
         given = taken(function, params)

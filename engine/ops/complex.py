@@ -7,6 +7,7 @@ from typing import Any
 from ..aval import Aval, aval
 from ..core import Op
 from ..dtypes import float16, float32, float64, scalar_type_name
+from ..layouts import follow_all
 from ..tensor import Tensor, constant
 from .elementwise import absolute, divide, equal, multiply, negative, where
 from .families import LibraryElementwise
@@ -16,6 +17,7 @@ make_complex = Op(
     "complex",
     lambda x, y: aval(_common(x, y), x.dtype.to_complex(), None, x.device),
     "special.make_complex",
+    layout=follow_all,
     vjp=(lambda g: real(g), lambda g: imag(g)),
 )
 _conjugate = LibraryElementwise("conj", (lambda g: conj(g),), grad_name="ConjBackward0")

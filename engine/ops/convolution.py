@@ -12,6 +12,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..core import Op, find_kernel, taken
+from ..layouts import follow_images
 
 Ints = tuple[int, ...]
 
@@ -159,6 +160,7 @@ convolution = NetworkOp(
     _convolution_aval,
     "convolution.convolution",
     compiled="winograd.convolution",
+    layout=follow_images,
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: convolution_input_gradient(
             g, _conj(weight), shape=avals[0].shape, stride=stride, padding=padding,
@@ -188,6 +190,7 @@ convolution_input_gradient = NetworkOp(
     _input_gradient_aval,
     "convolution.convolution_input_gradient",
     compiled="winograd.convolution_input_gradient",
+    layout=follow_images,
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: _forward_of_shape(
             g, _conj(weight), avals[0].shape, stride=stride, padding=padding, dilation=dilation,
@@ -215,6 +218,7 @@ convolution_weight_gradient = NetworkOp(
     _weight_gradient_aval,
     "convolution.convolution_weight_gradient",
     compiled="winograd.convolution_weight_gradient",
+    layout=follow_images,
     vjp=(
         lambda g, x, avals, stride, padding, dilation, groups: _forward_of_shape(
             _conj(x), g, avals[0].shape, stride=stride, padding=padding, dilation=dilation,

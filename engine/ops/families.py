@@ -8,10 +8,11 @@ from operator import index
 from typing import Any
 
 from .. import dtypes
-from ..aval import Aval, aval, broadcast_shapes, broadcast_two, elementwise_strides
+from ..aval import Aval, aval, broadcast_shapes, broadcast_two
 from ..core import Op, array_form, find_kernel, layouts
 from ..device import cpu
 from ..dtypes import BOOL, COMPLEX, DType
+from ..layouts import elementwise_strides
 from ..tensor import as_array as host_view
 
 

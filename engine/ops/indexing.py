@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, Shape, aval, broadcast_shapes
 from ..core import Op
+from ..layouts import follow_indexed, preserved_strides
 from ..tensor import Tensor, constant
 from .elementwise import divide, equal, logical_and, multiply, where
 from .movement import permute, zeros_like_aval
@@ -44,7 +45,14 @@ def _index_vjp(g: Any, inputs: Any, avals: Any, needs: Any) -> Any:
     return (index_put(zeros, g, *indices, accumulate=True), *[None] * len(indices))
 
 
-index = Op("index", _index_aval, "indexing.index", vjp=_index_vjp, keeps_from=1)
+index = Op(
+    "index",
+    _index_aval,
+    "indexing.index",
+    vjp=_index_vjp,
+    keeps_from=1,
+    layout=follow_indexed,
+)
 
 
 def _index_put_aval(x: Aval, value: Aval, *indices: Aval | None, accumulate: bool) -> Aval:
@@ -61,7 +69,7 @@ def _index_put_aval(x: Aval, value: Aval, *indices: Aval | None, accumulate: boo
             f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to "
             f"indexing result of shape {list(shape)}"
         )
-    return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
+    return aval(x.shape, x.dtype, preserved_strides(x), x.device)
 
 
 def _index_put_vjp(g: Any, inputs: Any, avals: Any, needs: Any, accumulate: bool) -> Any:
@@ -134,7 +142,7 @@ def _scatter_aval(x: Aval, index: Aval, source: Aval, *, axis: int) -> Aval:
             f"Expected index {list(index.shape)} to be no larger than self {list(x.shape)} apart "
             f"from dimension {axis} and to be no larger size than src {list(source.shape)}"
         )
-    return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
+    return aval(x.shape, x.dtype, None, x.device)
 
 
 def _cut_gather(g: Any, index: Any, described: Aval, axis: int) -> Any:
@@ -298,7 +306,7 @@ def _index_write_aval(x: Aval, index: Aval, source: Aval, *, axis: int) -> Aval:
             f"index_add_(): Number of indices ({index.size}) should be equal to "
             f"source.size(dim): ({source.shape[axis]}), for dim: {axis}"
         )
-    return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
+    return aval(x.shape, x.dtype, None, x.device)
 
 
 # x with source's slices added to those that index names
@@ -341,7 +349,7 @@ def _index_fill_aval(x: Aval, index: Aval, value: Aval, *, axis: int) -> Aval:
             "index_fill_ only supports a 0-dimensional value tensor, but got tensor with "
             f"{value.ndim} dimension(s)."
         )
-    return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
+    return aval(x.shape, x.dtype, preserved_strides(x), x.device)
 
 
 def _fill_value_vjp(g: Any, index: Any, axis: int) -> Any:

@@ -12,6 +12,14 @@ from mindtorch.kernels.typed_scalar import cast_type
 from .. import dtypes
 from ..aval import Aval, Shape, aval, contiguous_strides
 from ..core import Op
+from ..layouts import (
+    follow_all_images,
+    follow_images,
+    follow_stacked,
+    image_strides,
+    preserved_strides,
+    view_strides,
+)
 from ..tensor import Tensor, full_flat
 from .families import normalize_axis
 
@@ -79,29 +87,6 @@ def _expand_vjp(g: Any, avals: Any) -> Any:
 expand = Op(
     "expand", _expand_aval, view=lambda x, *, shape: 0, vjp=(_expand_vjp,), group="view"
 )
-
-
-def view_strides(shape: Shape, strides: Shape, target: Shape) -> Shape | None:
-    """Strides for seeing a layout as ``target`` without a copy; None where it needs one."""
-    if 0 in shape:
-        return strides if shape == target else contiguous_strides(target)
-    result = [1] * len(target)
-    at = len(target) - 1
-    step = strides[-1] if strides else 1
-    held = seen = 1
-    for axis in range(len(shape) - 1, -1, -1):
-        held *= shape[axis]
-        if axis and (shape[axis - 1] == 1 or strides[axis - 1] == held * step):
-            continue  # the axes up to here lie in memory as one
-        while at >= 0 and (seen < held or target[at] == 1):
-            result[at] = seen * step
-            seen *= target[at]
-            at -= 1
-        if seen != held:
-            return None
-        if axis:
-            step, held, seen = strides[axis - 1], 1, 1
-    return tuple(result) if at < 0 or not shape else None
 
 
 def _view_as_aval(x: Aval, *, shape: Shape) -> Aval:
@@ -282,8 +267,8 @@ alias_view = Op(
 
 
 def _clone_aval(x: Aval, *, strides: Shape | None = None) -> Aval:
-    if strides is None and x.dense:
-        strides = x.strides
+    if strides is None:
+        strides = preserved_strides(x)
     return aval(x.shape, x.dtype, strides, x.device)
 
 
@@ -300,11 +285,17 @@ def contiguous(x: Tensor) -> Tensor:
     return clone(x, strides=contiguous_strides(x.aval.shape))
 
 
+def in_format_of(like: Tensor, x: Tensor) -> Tensor:
+    """``x`` in the format that ``like`` suggests: channels last or C order."""
+    strides = image_strides(x.aval.shape, like.aval) or contiguous_strides(x.aval.shape)
+    return x if x.aval.strides == strides else clone(x, strides=strides)
+
+
 def clone_like(x: Tensor, layout: Aval) -> Tensor:
     """A fresh copy of ``x`` in the layout of ``layout`` where that is dense, without history."""
     from ..core import state
 
-    strides = layout.strides if layout.dense else contiguous_strides(layout.shape)
+    strides = preserved_strides(layout) or contiguous_strides(layout.shape)
     if x.aval.shape != layout.shape:
         strides = contiguous_strides(x.aval.shape)
     return clone.evaluate(0, (x,), {"strides": strides}) if not state.interpreters else clone(
@@ -313,7 +304,7 @@ def clone_like(x: Tensor, layout: Aval) -> Tensor:
 
 
 def _cast_aval(x: Aval, *, dtype: dtypes.DType) -> Aval:
-    return aval(x.shape, dtype, x.strides if x.dense else None, x.device)
+    return aval(x.shape, dtype, preserved_strides(x), x.device)
 
 
 class _Move(Op):
@@ -329,7 +320,7 @@ class _Move(Op):
 
 to_device = _Move(
     "_to_device",
-    lambda x, *, device: aval(x.shape, x.dtype, x.strides if x.dense else None, device),
+    lambda x, *, device: aval(x.shape, x.dtype, preserved_strides(x), device),
     vjp=(lambda g, avals: to_device(g, device=avals[0].device),),
     grad_name="ToCopyBackward0",
     linear=True,
@@ -537,11 +528,29 @@ def _cat_vjp(g: Any, needs: Any, avals: Any, axis: int) -> Any:
     return gradients
 
 
-cat = Op("cat", _cat_aval, "movement.cat", vjp=_cat_vjp, linear=True, group="movement")
+cat = Op(
+    "cat",
+    _cat_aval,
+    "movement.cat",
+    vjp=_cat_vjp,
+    linear=True,
+    group="movement",
+    layout=follow_all_images,
+)
+# the same for inputs that have a new axis of length 1
+stack = Op(
+    "stack",
+    _cat_aval,
+    "movement.cat",
+    vjp=_cat_vjp,
+    linear=True,
+    group="movement",
+    layout=follow_stacked,
+)
 
 
 def _flip_aval(x: Aval, *, axes: tuple[int, ...]) -> Aval:
-    return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
+    return aval(x.shape, x.dtype, preserved_strides(x), x.device)
 
 
 flip = Op(
@@ -562,6 +571,7 @@ roll = Op(
     "roll",
     _roll_aval,
     "movement.roll",
+    layout=follow_images,
     vjp=lambda g, shifts, axes: roll(g, shifts=tuple(-s for s in shifts), axes=axes),
     linear=True,
     group="movement",
@@ -588,6 +598,7 @@ pad = Op(
     "constant_pad_nd",
     _pad_aval,
     "movement.pad",
+    layout=follow_images,
     vjp=(_pad_vjp, None),
     group="movement",
 )

@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..core import state
+from ..layouts import follow_images
 from ..tensor import constant
 from . import elementwise as pointwise
 from .complex import conj
@@ -94,6 +95,7 @@ batch_norm_training = NetworkOp(
     "native_batch_norm",
     _batch_norm_aval,
     "normalization.batch_norm_training",
+    layout=follow_images,
     vjp=_batch_norm_vjp,
     group="network",
 )
@@ -103,6 +105,7 @@ batch_norm_gradient = NetworkOp(
         _like(x), _held(x, (x.shape[1],), weight), _held(x, (x.shape[1],), weight),
     ),
     "normalization.batch_norm_gradient",
+    layout=follow_images,
     group="network",
 )  # fmt: skip
 
@@ -130,6 +133,7 @@ batch_norm_inference = NetworkOp(
     "batch_norm_inference",
     lambda x, weight, bias, mean, variance, *, eps: _like(x),
     "normalization.batch_norm_inference",
+    layout=follow_images,
     vjp=_batch_norm_inference_vjp,
     grad_name="NativeBatchNormBackward0",
     group="network",
@@ -216,6 +220,7 @@ group_norm = NetworkOp(
     "native_group_norm",
     _group_norm_aval,
     "normalization.group_norm",
+    layout=follow_images,
     vjp=_group_norm_vjp,
     group="network",
 )
@@ -225,6 +230,7 @@ group_norm_gradient = NetworkOp(
         _like(x), _held(x, (x.shape[1],), weight), _held(x, (x.shape[1],), weight),
     ),
     "normalization.group_norm_gradient",
+    layout=follow_images,
     group="network",
 )  # fmt: skip
 
@@ -251,6 +257,7 @@ rms_norm = NetworkOp(
         _like(x), _like(x, x.shape[: x.ndim - normalized_ndim]),
     ),
     "normalization.rms_norm",
+    layout=follow_images,
     vjp=_rms_norm_vjp,
     group="network",
 )  # fmt: skip
@@ -260,5 +267,6 @@ rms_norm_gradient = NetworkOp(
         _like(x), _like(x, x.shape[x.ndim - normalized_ndim :]),
     ),
     "normalization.rms_norm_gradient",
+    layout=follow_images,
     group="network",
 )  # fmt: skip

@@ -6,9 +6,10 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
+from ..layouts import follow_images, follow_pictures, follow_pictures_and_points
 from .convolution import Ints, NetworkOp
 from .indexing import gather, scatter
-from .movement import reshape
+from .movement import in_format_of, reshape
 
 
 def pooled_length(
@@ -83,6 +84,7 @@ max_pool = NetworkOp(
     "max_pool",
     _max_pool_aval,
     "pooling.max_pool",
+    layout=follow_images,
     vjp=lambda g, out1, avals: max_pool_gradient(g[0], out1, shape=avals[0].shape),
     group="network",
 )
@@ -92,6 +94,7 @@ max_pool_gradient = NetworkOp(
     "max_pool_gradient",
     lambda y, places, *, shape: aval(shape, y.dtype, None, y.device),
     "pooling.max_pool_gradient",
+    layout=follow_images,
     vjp=(lambda g, places: pick(g, places), None),
     group="network",
 )
@@ -114,6 +117,7 @@ avg_pool = NetworkOp(
     "avg_pool",
     _avg_pool_aval,
     "pooling.avg_pool",
+    layout=follow_pictures,
     vjp=(
         lambda g, avals, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override: avg_pool_gradient(
@@ -138,6 +142,7 @@ avg_pool_gradient = NetworkOp(
     "avg_pool_gradient",
     _avg_pool_gradient_aval,
     "pooling.avg_pool_gradient",
+    layout=follow_pictures,
     vjp=(
         lambda g, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override: avg_pool(
@@ -159,6 +164,7 @@ adaptive_avg_pool = NetworkOp(
     "adaptive_avg_pool",
     _adaptive_aval,
     "pooling.adaptive_avg_pool",
+    layout=follow_pictures_and_points,
     vjp=lambda g, avals: adaptive_avg_pool_gradient(g, shape=avals[0].shape),
     linear=True,
     group="network",
@@ -167,6 +173,7 @@ adaptive_avg_pool_gradient = NetworkOp(
     "adaptive_avg_pool_gradient",
     lambda y, *, shape: aval(shape, y.dtype, None, y.device),
     "pooling.adaptive_avg_pool_gradient",
+    layout=follow_pictures,
     vjp=lambda g, avals: adaptive_avg_pool(g, output_size=avals[0].shape[2:]),
     linear=True,
     group="network",
@@ -180,6 +187,7 @@ adaptive_max_pool = NetworkOp(
         aval((*x.shape[:2], *output_size), dtypes.int64, None, x.device),
     ),
     "pooling.adaptive_max_pool",
+    layout=follow_pictures,
     vjp=lambda g, out1, avals: max_pool_gradient(g[0], out1, shape=avals[0].shape),
     group="network",
 )
@@ -193,4 +201,4 @@ def unpool(x: Any, places: Any, *, shape: Shape) -> Any:
     zeros = full_flat(flat_shape, x.aval.dtype, 0, x.aval.device)
     index = reshape(places, (*places.aval.shape[:2], _count(places.aval.shape[2:])))
     values = reshape(x, index.aval.shape)
-    return reshape(scatter(zeros, index, values, axis=2), shape)
+    return in_format_of(x, reshape(scatter(zeros, index, values, axis=2), shape))

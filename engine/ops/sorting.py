@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, aval
 from ..core import Op
+from ..layouts import follow_first
 from .families import reduced_shape
 from .movement import zeros_like_aval
 
@@ -26,6 +27,7 @@ sort = Op(
     "sort",
     _sorted_aval,
     "sorting.sort",
+    layout=follow_first,
     vjp=lambda g, out1, avals, axis, needs: (_back(g, out1, avals, axis),),
 )
 

@@ -9,6 +9,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops import normalization as ops
 
 from ._arguments import require_tensor
+from ._registry import FUNCTIONS
 from .nn import functional as F  # noqa: N812
 from .nn._functional_normalization import _move
 
@@ -76,8 +77,8 @@ def _statistics(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any]:
 def native_dropout(input: Any, p: float, train: bool | None) -> tuple[Any, Any]:  # noqa: A002
     """(:func:`dropout`, which elements were kept)."""
     if train is False or p == 0:
-        return input.clone(), input.new_ones(input.shape).bool()
-    kept = input.new_empty(input.shape).bernoulli_(1 - p)
+        return input.clone(), FUNCTIONS["ones_like"](input).bool()
+    kept = FUNCTIONS["empty_like"](input).bernoulli_(1 - p)
     factor = 0 if p == 1 else 1 / (1 - p)
     return input * kept * factor, kept.bool()
 

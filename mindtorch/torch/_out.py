@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine import autodiff, dtypes, inplace, tape
+from mindtorch.engine.aval import aval
 from mindtorch.engine.core import state
 from mindtorch.engine.dtypes import c_name, scalar_type_name
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -124,7 +125,7 @@ def store_out(result: Any, out: Any, name: str, inputs: Any = ()) -> Any:
         inplace.check_overlap(out)
     if result.aval.size >= out.aval.size:
         _check_memory(out, inputs, name)
-    fit(out, result.aval.shape)
+    fit(out, result.aval.shape, result.aval.strides if result.aval.dense else None)
     _check_memory(out, inputs, name)
     if tracked:
         inplace.copy_(out, result)
@@ -185,8 +186,8 @@ def _check_memory(out: Any, given: Any, name: str) -> None:
             inplace.check_partial_overlap(out, given)
 
 
-def fit(out: Any, shape: tuple[int, ...]) -> None:
-    """Give ``out`` the shape of a result; torch's warning where it had elements."""
+def fit(out: Any, shape: tuple[int, ...], strides: tuple[int, ...] | None = None) -> None:
+    """Give ``out`` the shape and strides of a result; torch's warning where it had elements."""
     if out.aval.shape == shape:
         return
     if out.aval.size:
@@ -200,3 +201,5 @@ def fit(out: Any, shape: tuple[int, ...]) -> None:
             stacklevel=4,
         )
     out.resize_(shape)
+    if strides is not None:
+        out.aval = aval(shape, out.aval.dtype, strides, out.aval.device)

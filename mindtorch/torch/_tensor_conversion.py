@@ -7,17 +7,18 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import autodiff, cuda, dtypes, inplace, tape
-from mindtorch.engine.aval import aval
+from mindtorch.engine.aval import Aval, aval
 from mindtorch.engine.core import state
 from mindtorch.engine.device import Device, cpu, meta
 from mindtorch.engine.dtypes import DType
+from mindtorch.engine.layouts import suggests_channels_last
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
 from mindtorch.engine.windows import opened
 
 from ._arguments import as_device, as_dtype, require_tensor
-from ._types import preserve_format
+from ._types import channels_last, channels_last_3d, contiguous_format, preserve_format
 
 
 def python_number(value: Any) -> Any:
@@ -73,6 +74,13 @@ def _move(tensor: Any, device: Device) -> Any:
     return movement.to_device(tensor, device=device)
 
 
+def _suggested_format(x: Aval) -> Any:
+    """The memory format that torch takes a tensor for."""
+    if suggests_channels_last(x):
+        return channels_last if x.ndim == 4 else channels_last_3d
+    return contiguous_format
+
+
 class Conversions(EngineTensor):
     """to, type, item, numpy, DLPack and storages."""
 
@@ -86,12 +94,14 @@ class Conversions(EngineTensor):
             result = _move(result, device)
         if dtype is not None and dtype is not result.aval.dtype:
             result = movement.cast(result, dtype=dtype)
-        if memory_format not in (None, preserve_format) and not result.is_contiguous(
-            memory_format=memory_format
+        if memory_format not in (None, preserve_format) and (
+            result is not self or memory_format is not _suggested_format(self.aval)
         ):
             from .functions.shape import strides_for
 
-            result = movement.clone(result, strides=strides_for(result, memory_format))
+            strides = strides_for(result, memory_format)
+            if result is self or result.aval.strides != strides:
+                result = movement.clone(result, strides=strides)
         if copy_ and result is self:
             result = movement.clone(self)
         return result

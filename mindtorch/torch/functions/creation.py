@@ -10,6 +10,7 @@ import numpy as np
 from mindtorch.engine import autodiff, cuda, dtypes
 from mindtorch.engine.aval import Aval, aval, channels_last_strides
 from mindtorch.engine.device import cpu, empty_on
+from mindtorch.engine.layouts import preserved_strides
 from mindtorch.engine.memory import refusal
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
@@ -165,12 +166,7 @@ def _like(x: Any, dtype: Any, device: Any, memory_format: Any) -> Aval:
     place = x.aval.device if device is None else as_device(device)
     strides = None
     if memory_format is preserve_format or memory_format is None:
-        if x.aval.dense:
-            strides = x.aval.strides
-        elif x.aval.ndim > 1 and x.aval.size:
-            from mindtorch.engine.aval import _ordered_strides
-
-            strides = _ordered_strides(x.aval.shape, [x.aval.strides])
+        strides = preserved_strides(x.aval)
     elif memory_format is not contiguous_format:
         strides = channels_last_strides(x.aval.shape)
     return aval(x.aval.shape, chosen, strides, place)

@@ -495,4 +495,5 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     others = tuple(i for i in range(input.aval.ndim) if i != axis)
     size = vector_norm(input, p, others, keepdim=True)
     factor = el.divide(constant(float(maxnorm)), el.add(size, constant(1e-7)))
-    return el.multiply(input, el.where(el.greater(size, constant(maxnorm)), factor, constant(1)))
+    scale = el.where(el.greater(size, constant(maxnorm)), factor, constant(1))
+    return el.multiply(movement.contiguous(input), scale)

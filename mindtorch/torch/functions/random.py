@@ -112,15 +112,7 @@ def randint(
     elif high is None:
         low, high = 0, low
     chosen = dtypes.int64 if dtype is None else as_dtype(dtype)
-    low, high = as_int(low), as_int(high)
-    if low >= high:
-        raise RuntimeError(
-            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
-        )
-
-    def fill(array: Any) -> None:
-        generator_of(generator).random(array, low, high)
-
+    fill = _integers(low, high, generator)
     shape = as_shape((size,))
     if out is not None:
         asked = None if dtype is None else chosen
@@ -129,18 +121,34 @@ def randint(
     return finish(made, requires_grad, layout)
 
 
-@function(method=False)
-def randint_like(input: Any, low: Any, high: Any = None, **options: Any) -> Any:  # noqa: A002
-    """Integers from ``low`` (0) up to, not including, ``high``, in ``input``'s shape and type.
+def _integers(low: Any, high: Any, generator: Any) -> Any:
+    """What fills an array with integers from ``low`` up to ``high``."""
+    low, high = as_int(low), as_int(high)
+    if low >= high:
+        raise RuntimeError(
+            f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
+        )
+    return lambda array: generator_of(generator).random(array, low, high)
 
-    Args:
-        options: ``dtype``, ``layout``, ``device``, ``requires_grad``, as of
-            :func:`torch.empty_like`.
-    """
-    options.setdefault("dtype", input.aval.dtype)
+
+@function(method=False)
+def randint_like(
+    input: Any,  # noqa: A002
+    low: Any,
+    high: Any = None,
+    *,
+    generator: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: bool = False,
+    memory_format: Any = None,
+) -> Any:
+    """Integers from ``low`` (0) up to, not including, ``high``, in ``input``'s shape and type."""
     if high is None:
         low, high = 0, low
-    return randint(low, high, input.aval.shape, **options)
+    described = _like(input, dtype, device, memory_format)
+    return finish(draw(described, _integers(low, high, generator)), requires_grad, layout)
 
 
 @function(method=False)
@@ -467,5 +475,4 @@ def poisson(input: Any, generator: Any = None) -> Any:  # noqa: A002
     def fill(array: Any, rates: Any) -> None:
         draws.poisson(array, np.ascontiguousarray(np.broadcast_to(rates, array.shape)))
 
-    own = input.aval
-    return _derived(draw(own if own.dense else dense_like(own), fill, input), input)
+    return _derived(draw(dense_like(input.aval), fill, input), input)

@@ -20,6 +20,7 @@ from mindtorch.engine.ops import activations, movement
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import softmax as softmax_ops
 from mindtorch.engine.ops.families import normalize_axis
+from mindtorch.engine.ops.movement import contiguous
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.vmap import draw
 
@@ -207,7 +208,7 @@ def softplus(input: Any, beta: float = 1, threshold: float = 20) -> Any:  # noqa
 @functools.partial(add_out, name="log_sigmoid")
 def logsigmoid(input: Any) -> Any:  # noqa: A002
     """log(sigmoid(x))."""
-    return _run(activations.log_sigmoid, False, input)
+    return _run(activations.log_sigmoid, False, contiguous(input))
 
 
 def hardsigmoid(input: Any, inplace: bool = False) -> Any:  # noqa: A002
@@ -288,7 +289,7 @@ def rrelu(
     noise = draw(dense_like(input.aval), fill, input)
     if inplace:
         return writing.apply_in_place(pointwise.multiply, input, input, noise)
-    return pointwise.multiply(input, noise)
+    return pointwise.multiply(contiguous(input), noise)
 
 
 def rrelu_(
@@ -387,11 +388,13 @@ def gumbel_softmax(
     """
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
-    from .. import empty_like, zeros_like
+    from .. import contiguous_format, empty_like, zeros_like
 
-    noise = pointwise.negative(pointwise.log(empty_like(logits).exponential_()))
+    drawn = empty_like(logits, memory_format=contiguous_format).exponential_()
+    noise = pointwise.negative(pointwise.log(drawn))
     soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft
     index = soft.argmax(dim, keepdim=True)
-    return zeros_like(logits).scatter_(dim, index, 1.0) - soft.detach() + soft
+    hot = zeros_like(logits, memory_format=contiguous_format).scatter_(dim, index, 1.0)
+    return hot - soft.detach() + soft

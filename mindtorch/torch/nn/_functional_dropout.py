@@ -10,6 +10,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine import inplace as writing
 from mindtorch.engine.aval import Aval, aval
 from mindtorch.engine.generator import default_generator
+from mindtorch.engine.layouts import preserved_strides
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.vmap import draw
@@ -31,7 +32,7 @@ def _check(p: float) -> None:
 
 def _noise_like(x: Aval) -> Aval:
     """The layout of ``x`` where that is dense."""
-    return aval(x.shape, x.dtype, x.strides if x.dense else None, x.device)
+    return aval(x.shape, x.dtype, preserved_strides(x), x.device)
 
 
 def _feature_noise(x: Aval) -> Aval:

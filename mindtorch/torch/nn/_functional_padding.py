@@ -10,6 +10,7 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.indexing import index_select
+from mindtorch.engine.ops.movement import in_format_of
 from mindtorch.engine.tensor import constant, from_array
 
 __all__ = ["pad"]
@@ -58,10 +59,11 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
         _check_wrapping(input.aval.shape, pairs)
     else:
         _check_mirroring(input.aval, pairs, mode)
+    padded = input
     for i, (before, after) in enumerate(pairs):
         if before or after:
-            input = _pad_axis(input, ndim - 1 - i, before, after, mode)  # noqa: A001
-    return input
+            padded = _pad_axis(padded, ndim - 1 - i, before, after, mode)
+    return padded if mode == "circular" else in_format_of(input, padded)
 
 
 def _check_wrapping(shape: tuple[int, ...], pairs: list[tuple[int, int]]) -> None:

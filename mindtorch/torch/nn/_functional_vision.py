@@ -40,7 +40,8 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:  # noqa: A002
     n = len(batch)
     split = movement.reshape(input, (*batch, count, r, r, height, width))
     moved = movement.permute(split, axes=(*range(n), n, n + 3, n + 1, n + 4, n + 2))
-    return movement.reshape(moved, (*batch, count, height * r, width * r))
+    whole = movement.reshape(moved, (*batch, count, height * r, width * r))
+    return movement.in_format_of(input, whole)
 
 
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:  # noqa: A002
@@ -63,7 +64,8 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:  # noqa: A002
     n = len(batch)
     split = movement.reshape(input, (*batch, channels, height // r, r, width // r, r))
     moved = movement.permute(split, axes=(*range(n), n, n + 2, n + 4, n + 1, n + 3))
-    return movement.reshape(moved, (*batch, channels * r * r, height // r, width // r))
+    whole = movement.reshape(moved, (*batch, channels * r * r, height // r, width // r))
+    return movement.in_format_of(input, whole)
 
 
 def channel_shuffle(input: Any, groups: int) -> Any:  # noqa: A002
@@ -84,7 +86,9 @@ def channel_shuffle(input: Any, groups: int) -> Any:  # noqa: A002
             f"{groups} groups."
         )
     split = movement.reshape(input, (shape[0], groups, shape[1] // groups, *shape[2:]))
-    return movement.reshape(movement.transpose(split, 1, 2), shape)
+    return movement.in_format_of(
+        input, movement.reshape(movement.transpose(split, 1, 2), shape)
+    )
 
 
 # --- resizing --------------------------------------------------------------------------------
@@ -138,9 +142,11 @@ def interpolate(
         if not antialias:
             raise ValueError("Lanczos mode requires antialias=True")
     if antialias:
-        return resize_smoothly(input, new, scales, mode, bool(align_corners))
+        smooth = resize_smoothly(input, new, scales, mode, bool(align_corners))
+        return movement.in_format_of(input, smooth)
     if input.aval.dtype is dtypes.uint8 and mode in ("bilinear", "bicubic") and spatial == 2:
-        return resample(input, new, scales, mode, bool(align_corners), smooth=False)
+        made = resample(input, new, scales, mode, bool(align_corners), smooth=False)
+        return movement.in_format_of(input, made)
     if input.dim() in _MODES and mode in _MODES[input.dim()]:
         return _resize(input, old, new, scales, mode, bool(align_corners))
     if mode in _NEEDS and input.dim() in (3, 4, 5):
