@@ -42,7 +42,14 @@ from tests.parity_convert import (
     to_ours,
 )
 from tests.parity_families import FAMILIES, family
-from tests.parity_known import AT_FAULT, FAR_AT_FAULT, PLACES, UNINITIALISED, UP_TO_SIGNS, pointed_at
+from tests.parity_known import (
+    AT_FAULT,
+    FAR_AT_FAULT,
+    PLACES,
+    UNINITIALISED,
+    UP_TO_SIGNS,
+    pointed_at,
+)
 
 CLAIMED = ("float32", "float64", "bfloat16", "float16", "int64", "bool", "complex64")
 SECONDS = 60
