@@ -108,19 +108,23 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
         _pieces(panels, work, lambda first, last: run(0, images, first, last))
 
 
-def _suits_strips(plan: geometry.Geometry, dtype: Any) -> bool:
-    """Few channels of results, in rows that fill vectors, and sums that are not of parts."""
+def _strip_width(plan: geometry.Geometry, dtype: Any) -> int:
+    """How wide the vectors of strips are that suit: few channels of results, in rows that fill
+    vectors of one or half a register, and sums that are not of parts. 0: none."""
     few = plan.channels <= 2 * STRIP_ROWS and 4 * plan.channels <= 5 * lanes(dtype)
-    return few and all(
-        p.step in (1, 2) and p.row >= lanes(dtype) and (plan.chained or p.parts.size == 2)
-        for p in plan.phases
-    )
+    if not few or not all(
+        p.step in (1, 2) and (plan.chained or p.parts.size == 2) for p in plan.phases
+    ):
+        return 0
+    widest = lanes(dtype)
+    row = min(p.row for p in plan.phases)
+    return widest if row >= widest else widest // 2 if row >= widest // 2 >= 8 else 0
 
 
 def _correlate_strips(
-    out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geometry
+    out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geometry, width: int
 ) -> None:
-    """The same for few channels of results."""
+    """The same for few channels of results, in vectors of ``width``."""
     channels, groups, images = plan.channels, plan.groups, plan.images
     step = out.size // (images * groups * channels)
     if not plan.complete:
@@ -131,20 +135,20 @@ def _correlate_strips(
         offsets[:] = bias
     shares = weight.reshape(groups, -1)
     packed = [
-        (strips(out.dtype, channels, phase.step), phase,
+        (strips(channels, phase.step, width), phase,
          shares[:, order + phase.weights].reshape(-1))
         for phase in plan.phases
     ]  # fmt: skip
 
     def run(first: int, last: int) -> None:
-        made = workspace(2 * channels * lanes(out.dtype), out.dtype, "made")
+        made = workspace(2 * channels * width, out.dtype, "made")
         for start in range(first, last, plan.together):
             count = min(plan.together, last - start)
             padded = _padded(plan, source, start, count)
             for code, phase, held in packed:
                 code(
                     out, padded, held, offsets, phase.pixels, phase.taps, phase.places,
-                    phase.vectors(lanes(out.dtype)), phase.dense, start, count,
+                    phase.vectors(width), phase.dense, start, count,
                     plan.image_pitch, groups, plan.group_pitch, step, channels, made,
                 )  # fmt: skip
 
@@ -236,8 +240,9 @@ def convolution(
     )
     target = out.reshape(-1) if dtype == out.dtype else np.empty(out.size, dtype)
     offset = None if bias is None else _flat(bias, dtype)
-    if _suits_strips(plan, dtype):
-        _correlate_strips(target, _flat(x, dtype), _flat(weight, dtype), offset, plan)
+    width = _strip_width(plan, dtype)
+    if width:
+        _correlate_strips(target, _flat(x, dtype), _flat(weight, dtype), offset, plan, width)
     elif depthwise.suits(weight.shape, groups):
         depthwise.convolution(target, _flat(x, dtype), _flat(weight, dtype), offset, plan)
     else:
@@ -265,8 +270,9 @@ def convolution_input_gradient(
         out.shape, weight.shape, g.shape, tuple(stride), tuple(padding), tuple(dilation), groups,
     )  # fmt: skip
     plan = geometry.backward(*case)
-    if _suits_strips(plan, dtype):
-        _correlate_strips(target, _flat(g, dtype), _flat(weight, dtype), None, plan)
+    width = _strip_width(plan, dtype)
+    if width:
+        _correlate_strips(target, _flat(g, dtype), _flat(weight, dtype), None, plan, width)
     elif depthwise.suits(weight.shape, groups):
         plan = geometry.forward(*case)
         depthwise.input_gradient(target, _flat(g, dtype), _flat(weight, dtype), plan)

@@ -14,7 +14,7 @@ import numpy as np
 
 from mindtorch.kernels.compile import kernel
 
-from .vectors import lanes, strip_of, tile_of, tile_rows, transpose_block
+from .vectors import lanes, strip_of, tile_of, tile_rows, transpose_block, transpose_part
 
 PIXELS = 96  # of a block of results, about: rounded up to whole tiles
 STRIP_ROWS = 6  # channels that strips of pixels have sums for, two vectors each
@@ -73,10 +73,10 @@ def _loops(dtype: Any, vectors: int) -> Loops:
 
 
 @functools.cache
-def strips(dtype: Any, channels: int, stride: int) -> Any:
+def strips(channels: int, stride: int, width: int) -> Any:
     """The loop for results of few channels whose pixels are 1 or 2 apart in the source."""
     rows = channels if channels <= STRIP_ROWS else -(-channels // 2)
-    return _strips(rows, lanes(dtype), stride)
+    return _strips(rows, width, stride)
 
 
 @functools.cache
@@ -174,6 +174,13 @@ def _correlate(rows: int, width: int, vectors: int) -> Any:
                             out, base + c * step + places[place] + p, step, source,
                             p * width + c, width,
                         )  # fmt: skip
+                if full < valid and full + 8 <= width:
+                    for p in range(0, even, 8):
+                        transpose_part(
+                            out, base + full * step + places[place] + p, step, source,
+                            p * width + full, width, valid - full, 8,
+                        )  # fmt: skip
+                    full = valid
             for c in range(valid):
                 target = out[base + c * step :]
                 for p in range(even if c < full else 0, length):
@@ -231,7 +238,10 @@ def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
         right: Any, g: Any, image: int, image_step: int, step: int, first: int, stop: int,
         valid: int,
     ) -> None:  # fmt: skip
-        """Pixels ``first`` to ``stop`` of consecutive images, from planes to ``[pixel][width]``."""
+        """Pixels ``first`` to ``stop`` of consecutive images, from planes to ``[pixel][width]``.
+
+        Channels from ``valid`` on have any numbers: nobody reads their sums.
+        """
         at = first
         while at < stop:
             place = at % step
@@ -242,12 +252,14 @@ def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
             for c in range(0, full, 8):
                 for p in range(0, even, 8):
                     transpose_block(target, p * width + c, width, source, c * step + p, step)
+            if full < valid and full + 8 <= width:
+                for p in range(0, even, 8):
+                    transpose_part(target, p * width + full, width, source, full * step + p, step,
+                                   8, valid - full)  # fmt: skip
+                full = valid
             for c in range(valid):
                 for p in range(even if c < full else 0, length):
                     target[p * width + c] = source[c * step + p]
-            for p in range(length):
-                for c in range(valid, width):
-                    target[p * width + c] = 0
             at += length
 
     @kernel
@@ -256,6 +268,7 @@ def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
         image: int, images: int, image_step: int, step: int, channels: int, right: Any,
     ) -> None:  # fmt: skip
         """Add ``images`` images' share to ``sums``, panels of ``[tap][width]``, for some taps."""
+        right[:] = 0
         total = images * step
         for start in range(0, total, WEIGHT_PIXELS):
             stop = min(start + WEIGHT_PIXELS, total)

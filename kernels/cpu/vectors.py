@@ -321,6 +321,47 @@ def lane_sums_of(width: int) -> Any:
     return lane_sums
 
 
+def _transpose(context: Any, builder: Any, signature: Any, arguments: Any, lasts: Any) -> None:
+    """Code for :func:`transpose_block`; ``lasts`` are the last rows of both, or None for 8 rows."""
+    kinds = signature.args
+    vector = ir.VectorType(_real(kinds[0].dtype), 8)
+    align = 4 if kinds[0].dtype == types.float32 else 8
+    target = data_of(context, builder, kinds[0], arguments[0], arguments[1])
+    source = data_of(context, builder, kinds[3], arguments[3], arguments[4])
+
+    def row(data: Any, pitch: Any, i: int, last: Any) -> Any:
+        number = long_of(i)
+        if last is not None:
+            number = builder.select(builder.icmp_signed("<", number, last), number, last)
+        return builder.bitcast(
+            builder.gep(data, [builder.mul(pitch, number)]), vector.as_pointer()
+        )
+
+    def pick(a: Any, b: Any, places: list[int]) -> Any:
+        return builder.shuffle_vector(a, b, ir.Constant(ir.VectorType(_WORD, 8), places))
+
+    to_last, from_last = (None, None) if lasts is None else lasts
+    rows = [
+        builder.load(row(source, arguments[5], i, from_last), align=align) for i in range(8)
+    ]
+    pairs = []
+    for i in range(0, 8, 2):
+        pairs.append(pick(rows[i], rows[i + 1], [0, 8, 1, 9, 4, 12, 5, 13]))
+        pairs.append(pick(rows[i], rows[i + 1], [2, 10, 3, 11, 6, 14, 7, 15]))
+    fours = []
+    for half in (0, 4):
+        for k in (0, 1):
+            a, b = pairs[half + k], pairs[half + 2 + k]
+            fours.append(pick(a, b, [0, 1, 8, 9, 4, 5, 12, 13]))
+            fours.append(pick(a, b, [2, 3, 10, 11, 6, 7, 14, 15]))
+    made = {}
+    for k in range(4):
+        made[k] = pick(fours[k], fours[k + 4], [0, 1, 2, 3, 8, 9, 10, 11])
+        made[k + 4] = pick(fours[k], fours[k + 4], [4, 5, 6, 7, 12, 13, 14, 15])
+    for k in range(7, -1, -1):  # rows past the last one go to its place, before it does
+        builder.store(made[k], row(target, arguments[2], k, to_last), align=align)
+
+
 @intrinsic
 def transpose_block(
     context: Any, out: Any, out_at: Any, out_pitch: Any, x: Any, x_at: Any, x_pitch: Any
@@ -328,41 +369,27 @@ def transpose_block(
     """``out[j, i] = x[i, j]`` for a block of 8 by 8, from strided rows to strided rows."""
 
     def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        kinds = signature.args
-        vector = ir.VectorType(_real(kinds[0].dtype), 8)
-        align = 4 if kinds[0].dtype == types.float32 else 8
-        source = data_of(context, builder, kinds[3], arguments[3], arguments[4])
-        target = data_of(context, builder, kinds[0], arguments[0], arguments[1])
-
-        def row(data: Any, pitch: Any, i: int) -> Any:
-            at = builder.mul(pitch, long_of(i))
-            return builder.bitcast(builder.gep(data, [at]), vector.as_pointer())
-
-        def pick(a: Any, b: Any, places: list[int]) -> Any:
-            return builder.shuffle_vector(
-                a, b, ir.Constant(ir.VectorType(_WORD, 8), places)
-            )
-
-        rows = [builder.load(row(source, arguments[5], i), align=align) for i in range(8)]
-        pairs = []
-        for i in range(0, 8, 2):
-            pairs.append(pick(rows[i], rows[i + 1], [0, 8, 1, 9, 4, 12, 5, 13]))
-            pairs.append(pick(rows[i], rows[i + 1], [2, 10, 3, 11, 6, 14, 7, 15]))
-        fours = []
-        for half in (0, 4):
-            for k in (0, 1):
-                a, b = pairs[half + k], pairs[half + 2 + k]
-                fours.append(pick(a, b, [0, 1, 8, 9, 4, 5, 12, 13]))
-                fours.append(pick(a, b, [2, 3, 10, 11, 6, 7, 14, 15]))
-        for k in range(4):
-            low = pick(fours[k], fours[k + 4], [0, 1, 2, 3, 8, 9, 10, 11])
-            high = pick(fours[k], fours[k + 4], [4, 5, 6, 7, 12, 13, 14, 15])
-            builder.store(low, row(target, arguments[2], k), align=align)
-            builder.store(high, row(target, arguments[2], k + 4), align=align)
+        _transpose(context, builder, signature, arguments, None)
         return context.get_dummy_value()
 
     long = types.int64
     return types.void(out, long, long, x, long, long), generate
+
+
+@intrinsic
+def transpose_part(
+    context: Any, out: Any, out_at: Any, out_pitch: Any, x: Any, x_at: Any, x_pitch: Any,
+    out_rows: Any, x_rows: Any,
+) -> Any:  # fmt: skip
+    """The same where ``out`` or ``x`` has fewer rows (1 to 8): x's last row stands for others."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        lasts = [builder.sub(rows, long_of(1)) for rows in arguments[6:]]
+        _transpose(context, builder, signature, arguments, lasts)
+        return context.get_dummy_value()
+
+    long = types.int64
+    return types.void(out, long, long, x, long, long, long, long), generate
 
 
 BLOCK = 8  # elements that keep_largest compares at once
