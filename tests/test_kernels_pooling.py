@@ -16,6 +16,7 @@ F: Any = torch.nn.functional
 CASES: dict[str, Any] = {
     "two by two": ((2, 3, 8, 10), (2, 2), (2, 2), (0, 0), (1, 1)),
     "two by two, a rest": ((2, 3, 9, 11), (2, 2), (2, 2), (0, 0), (1, 1)),
+    "two by two, vectors that overlap": ((2, 3, 7, 39), (2, 2), (2, 2), (0, 0), (1, 1)),
     "three by three, overlapping": ((2, 3, 13, 12), (3, 3), (2, 2), (1, 1), (1, 1)),
     "wide": ((1, 2, 7, 40), (1, 5), (1, 3), (0, 2), (1, 1)),
     "dilation": ((2, 2, 12, 11), (3, 2), (2, 1), (1, 1), (2, 3)),
@@ -51,12 +52,12 @@ def test_max_pool_takes_the_first_of_the_largest(name: str, ceil_mode: bool, dty
     np.testing.assert_array_equal(outs[1], places.numpy())
 
 
-@pytest.mark.parametrize("name", ["two by two", "three by three, overlapping"])
+@pytest.mark.parametrize("name", ["two by two", "two by two, vectors that overlap", "three by three, overlapping"])
 def test_nan_is_the_largest(name: str) -> None:
     """torch lets NaN win, and of several the last one seen: both loops must agree with it."""
     shape, *window = CASES[name]
     x = made(shape)
-    x[0, 0, 2, 2] = x[0, 0, 3, 3] = x[1, 1, 0, 0] = x[1, 2, 5] = np.nan
+    x[0, 0, 2, 2] = x[0, 0, 3, 3] = x[1, 1, 0, 0] = x[1, 2, 5] = x[1, 0, 0, -2:] = np.nan
     x[1, 0, 4] = -np.inf
     values, places = F.max_pool2d(torch.from_numpy(x), *window, return_indices=True)
     outs = np.empty(values.shape, np.float32), np.empty(values.shape, np.int64)

@@ -16,7 +16,7 @@ from mindtorch.kernels.compile import kernel
 from .convolution_geometry import grid
 from .half import flat, in_float32
 from .threads import parallel_for
-from .vectors import BLOCK, keep_largest
+from .vectors import BLOCK, keep_largest, largest_of_four
 
 _AHEAD = 8192  # elements
 _SERIAL = 100_000  # elements that one thread reads sooner than two
@@ -69,6 +69,27 @@ def _max(
         for q in range(count):
             result[q] = best[q]
             where[q] = bases[q] + offsets[taps[q]]
+
+
+@functools.cache
+def _max_of_four(width: int) -> Any:
+    largest = largest_of_four(width)
+
+    @kernel
+    def max_of_four(
+        out: Any, places: Any, x: Any, planes: int, height: int, breadth: int, rows: int,
+        columns: int,
+    ) -> None:  # fmt: skip
+        """Windows of 2 by 2 that do not overlap: the last vectors of a row do instead."""
+        for plane in range(planes):
+            for row in range(rows):
+                first = 2 * row * breadth
+                at, to = plane * height * breadth + first, (plane * rows + row) * columns
+                for begin in range(0, columns, width):
+                    c = min(begin, columns - width)
+                    largest(out, places, to + c, x, at + 2 * c, breadth, first + 2 * c)
+
+    return max_of_four
 
 
 @kernel
@@ -233,12 +254,34 @@ def _max_tables(wide: Any, narrow: Any, *window: Any) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
+def _halved(values: Any, places: Any, source: Any, shape: Any) -> None:
+    """Windows of 2 by 2 that do not overlap: nothing but comparisons of neighbours."""
+    (height, breadth), (rows, columns) = shape[2:], values.shape[2:]
+    run = _max_of_four(8 if columns >= 8 else 4)
+    out, where = values.reshape(-1), places.reshape(-1)
+    size, count = height * breadth, rows * columns
+
+    def part(first: int, last: int) -> None:
+        run(
+            out[first * count :], where[first * count :], source[first * size :], last - first,
+            height, breadth, rows, columns,
+        )  # fmt: skip
+
+    parallel_for(shape[0] * shape[1], part, 1 + _SERIAL // max(size, 1))
+
+
 @in_float32
 def max_pool(
     outs: Any, x: Any, *, kernel_size: Any, stride: Any, padding: Any, dilation: Any
 ) -> None:
     """The largest element of each window (NaN wins), and its place within the spatial axes."""
     values, places = outs
+    window = (*kernel_size, *stride, *padding, *dilation)
+    halved = window == (2, 2, 2, 2, 0, 0, 1, 1) and values.shape[-1] >= 4
+    inside = all(2 * n <= m for n, m in zip(values.shape[2:], x.shape[2:], strict=True))
+    if halved and inside and x.dtype.kind == "f":
+        _halved(values, places, flat(x), x.shape)
+        return
     tables = _max_tables(
         x.shape[2:], values.shape[2:], tuple(kernel_size), tuple(stride), tuple(padding),
         tuple(dilation),

@@ -78,9 +78,11 @@ class Vectors:
 
     def load_every(self, place: Any, stride: int) -> Any:
         """The elements at ``place`` that are ``stride`` (1 or 2) apart."""
+        return self.load(place) if stride == 1 else self.load_every_second(place)
+
+    def load_every_second(self, place: Any) -> Any:
+        """The elements at ``place`` that are 2 apart; one more than needed is read."""
         low = self.load(place)
-        if stride == 1:
-            return low
         high = self.load(self.builder.gep(place, [long_of(self._width)]))
         even = [*range(0, 2 * self._width, 2)]
         kind = ir.VectorType(_WORD, self._width)
@@ -455,3 +457,54 @@ def keep_largest(
 
     long = types.int64
     return types.void(best, taps, values, long, long, long, long), generate
+
+
+@functools.cache
+def largest_of_four(width: int) -> Any:
+    """The kernel of the largest of 2 by 2 elements, for ``width`` places of a row of results.
+
+    ``largest(out, places, to, x, at, pitch, first)`` looks at ``x[at + 2 * i]``, the element after
+    it, and the two ``pitch`` further on. ``out[to + i]`` becomes the first of them that is larger
+    than those before it, or the last one that is NaN; ``places[to + i]`` (int64) where it is,
+    counted so that ``x[at]`` is at ``first``.
+    """
+
+    @intrinsic
+    def largest(
+        context: Any, out: Any, places: Any, to: Any, x: Any, at: Any, pitch: Any, first: Any
+    ) -> Any:
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            kinds = signature.args
+            form = Vectors(builder, kinds[0].dtype, width)
+            marks = ir.VectorType(_LONG, width)
+            data = data_of(context, builder, kinds[3], arguments[3], arguments[4])
+
+            def spread(value: Any) -> Any:
+                one = builder.insert_element(ir.Constant(marks, ir.Undefined), value, _word(0))
+                zeros = ir.Constant(ir.VectorType(_WORD, width), [0] * width)
+                return builder.shuffle_vector(one, one, zeros)
+
+            apart = ir.Constant(marks, [*range(0, 2 * width, 2)])
+            steps = [long_of(0), long_of(1), arguments[5], builder.add(arguments[5], long_of(1))]
+            held = held_places = None
+            for step in steps:
+                value = form.load_every_second(builder.gep(data, [step]))
+                place = builder.add(spread(builder.add(arguments[6], step)), apart)
+                if held is None:
+                    held, held_places = value, place
+                    continue
+                take = builder.or_(
+                    builder.fcmp_ordered(">", value, held),
+                    builder.fcmp_unordered("uno", value, value),
+                )
+                held = builder.select(take, value, held)
+                held_places = builder.select(take, place, held_places)
+            form.store(held, data_of(context, builder, kinds[0], arguments[0], arguments[2]))
+            target = data_of(context, builder, kinds[1], arguments[1], arguments[2])
+            builder.store(held_places, builder.bitcast(target, marks.as_pointer()), align=8)
+            return context.get_dummy_value()
+
+        long = types.int64
+        return types.void(out, places, long, x, long, long, long), generate
+
+    return largest
