@@ -124,8 +124,8 @@ class Op:
         scalar_step: of an op that computes each element by itself: ``scalar_step(aval, in_avals)``
             is the scalar function, its operands as places among the inputs, and numpy's type of
             the arithmetic; None where there is no such function.
-        compiled: like ``kernel``, what compiled functions run on the CPU instead: the same results
-            but for rounding.
+        compiled: ``"module.function"``, what makes plans for compiled functions on the CPU: the
+            same results but for rounding (:mod:`.graph.exchanged`).
 
     Attributes:
         on_device: the inputs up to here lie on one device; the others may lie on the host.
@@ -448,14 +448,6 @@ def array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any])
         function(outs if count > 1 else outs[0], *ins, **params)
 
     return run
-
-
-def taken(function: Any, params: dict[str, Any]) -> dict[str, Any]:
-    """Those params that a kernel takes."""
-    known = inspect.signature(function).parameters
-    if any(p.kind is p.VAR_KEYWORD for p in known.values()):
-        return params
-    return {name: value for name, value in params.items() if name in known}
 
 
 def find_kernel(op: Op, device: str) -> Any:

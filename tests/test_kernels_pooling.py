@@ -52,7 +52,9 @@ def test_max_pool_takes_the_first_of_the_largest(name: str, ceil_mode: bool, dty
     np.testing.assert_array_equal(outs[1], places.numpy())
 
 
-@pytest.mark.parametrize("name", ["two by two", "two by two, vectors that overlap", "three by three, overlapping"])
+@pytest.mark.parametrize(
+    "name", ["two by two", "two by two, vectors that overlap", "three by three, overlapping"]
+)
 def test_nan_is_the_largest(name: str) -> None:
     """torch lets NaN win, and of several the last one seen: both loops must agree with it."""
     shape, *window = CASES[name]

@@ -7,6 +7,7 @@ import pytest
 import torch as reference
 
 import mindtorch.torch as torch
+from mindtorch.engine.core import Layout
 from mindtorch.kernels.cpu import convolution as direct
 from mindtorch.kernels.cpu import threads, winograd
 from tests.compiled_kinds import running, wrapped
@@ -27,8 +28,21 @@ def made(shape: Any, seed: int) -> Any:
     return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
 
 
-def params_of(padding: tuple[int, int]) -> dict[str, Any]:
-    return {"stride": (1, 1), "padding": padding, "dilation": (1, 1), "groups": 1}
+def layout(x: Any) -> Layout:
+    return Layout(x.shape, tuple(n // x.itemsize for n in x.strides), x.dtype)
+
+
+def run(kernels: Any, name: str, out: Any, *ins: Any, padding: tuple[int, int]) -> Any:
+    """``out`` by a kernel of ``direct``, or by a plan of ``winograd``, or of ``direct`` instead."""
+    params = {"stride": (1, 1), "padding": padding, "dilation": (1, 1), "groups": 1}
+    if kernels is winograd:
+        shape = {} if name == "convolution" else {"shape": out.shape}
+        make = getattr(winograd, name)
+        plan = make([layout(out)], [layout(x) for x in ins], **params, **shape)
+        if plan is not None and plan(out.reshape(-1), *[x.reshape(-1) for x in ins]):
+            return out
+    getattr(direct, name)(out, *ins, **params)
+    return out
 
 
 def results(kernels: Any, case: Any, dtype: Any = np.float32) -> list[Any]:
@@ -39,12 +53,11 @@ def results(kernels: Any, case: Any, dtype: Any = np.float32) -> list[Any]:
     spatial = tuple(n + 2 * p - 2 for n, p in zip(size, padding, strict=True))
     g = made((images, channels, *spatial), 3)
     x, weight, bias, g = (v.astype(dtype) for v in (x, weight, bias, g))
-    y, to_x, to_weight = np.empty_like(g), np.empty_like(x), np.empty_like(weight)
-    params = params_of(padding)
-    kernels.convolution(y, x, weight, bias, **params)
-    kernels.convolution_input_gradient(to_x, g, weight, **params)
-    kernels.convolution_weight_gradient(to_weight, g, x, **params)
-    return [y, to_x, to_weight]
+    return [
+        run(kernels, "convolution", np.empty_like(g), x, weight, bias, padding=padding),
+        run(kernels, "convolution_input_gradient", np.empty_like(x), g, weight, padding=padding),
+        run(kernels, "convolution_weight_gradient", np.empty_like(weight), g, x, padding=padding),
+    ]
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -71,18 +84,19 @@ def test_the_error_is_that_of_the_definition(name: str, count: int) -> None:
 def test_what_is_not_finite_stays_in_its_place(value: float) -> None:
     x, weight = made((2, 32, 16, 16), 0), made((32, 32, 3, 3), 1)
     x[1, 3, 4, 5] = value
-    quick, plain = np.empty((2, 32, 16, 16), np.float32), np.empty((2, 32, 16, 16), np.float32)
-    winograd.convolution(quick, x, weight, **params_of((1, 1)))
-    direct.convolution(plain, x, weight, **params_of((1, 1)))
+    quick, plain = (
+        run(kernels, "convolution", np.empty_like(x), x, weight, padding=(1, 1))
+        for kernels in (winograd, direct)
+    )
     assert not np.isfinite(plain).all()
     assert np.array_equal(quick, plain, equal_nan=True)
 
 
-def step(run: Any, model: Any, x: Any) -> list[Any]:
+def step(call: Any, model: Any, x: Any) -> list[Any]:
     """A result, and the gradients for the input and the parameters."""
     model.zero_grad()
     x.grad = None
-    y = run(x)
+    y = call(x)
     y.sin().sum().backward()
     return [v.detach().numpy().copy() for v in (y, x.grad, *[p.grad for p in model.parameters()])]
 
@@ -92,26 +106,26 @@ def test_compiled_functions_run_it_and_replayed_scripts_do_not(kind: str, monkey
     seen = set()
 
     def noted(name: str) -> Any:
-        own = getattr(winograd, name)
+        own = getattr(winograd, name).__call__
 
-        def run(*given: Any) -> Any:
+        def call(*given: Any) -> Any:
             seen.add(name)
             return own(*given)
 
-        return run
+        return call
 
-    for name in ("_correlate", "_sum_weights"):
-        monkeypatch.setattr(winograd, name, noted(name))
+    for name in ("_Correlation", "_WeightSum"):
+        monkeypatch.setattr(getattr(winograd, name), "__call__", noted(name))
     torch.manual_seed(0)
     x = torch.randn(4, 32, 8, 8, requires_grad=True)
     model = nn.Sequential(nn.Conv2d(32, 40, 3, padding=1), nn.Conv2d(40, 32, 3))
     eager = step(model, model, x)
     assert not seen
     with running(kind):
-        run = wrapped(kind)(model)
+        call = wrapped(kind)(model)
         for _ in range(4):
-            made = step(run, model, x)
-    assert seen == ({"_correlate", "_sum_weights"} if kind == "captured" else set())
+            made = step(call, model, x)
+    assert seen == ({"_Correlation", "_WeightSum"} if kind == "captured" else set())
     for a, b in zip(made, eager, strict=True):
         limit = 4e-6 * np.abs(b).max() if kind == "captured" else 0
         np.testing.assert_allclose(a, b, rtol=0, atol=limit)

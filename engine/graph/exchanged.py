@@ -9,13 +9,17 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from ..core import Op, array_form, find_kernel, taken
+from ..core import Op, find_kernel, layouts
 from ..device import cpu
 from .ir import Graph, GraphOp, GraphPlan
 
 
 class Exchanged(GraphOp):
-    """An op by another kernel than its own."""
+    """An op by another kernel than its own, which may leave single results to that.
+
+    The kernel is a function that makes plans, ``make(outs, ins, **params)``, of layouts: None where
+    the kernel does not suit, else a function of flat arrays that says whether it did its work.
+    """
 
     def __init__(self, op: Op, kernel: str) -> None:
         self.op = op
@@ -26,11 +30,16 @@ class Exchanged(GraphOp):
 
     def plan_for(self, inputs: Any, params: dict[str, Any]) -> Any:
         own = self.op.plan_for(inputs, params)
-        if not all(a.contiguous and a.size for a in own.avals):
+        make = find_kernel(self, cpu.type)  # type: ignore[arg-type]
+        quick = make(layouts(own.avals), layouts(own.in_avals), **params)
+        if quick is None:
             return own
-        function = find_kernel(self, cpu.type)  # type: ignore[arg-type]
-        given = taken(function, params)
-        return GraphPlan(own.avals, array_form(function, own.avals, own.in_avals, given))
+
+        def run(*flats: Any) -> None:
+            if not quick(*flats):
+                own.run(*flats)
+
+        return GraphPlan(own.avals, run)
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         return self.op(*inputs, **params)
@@ -46,7 +55,10 @@ def exchange(graph: Graph) -> int:
     count = 0
     for node in graph.nodes:
         kernel = getattr(node.op, "compiled", None)
-        if kernel is not None and all(v.aval.device is cpu for v in node.outputs):
-            node.op = _exchanged(node.op, kernel)
+        if kernel is None or any(v.aval.device is not cpu for v in node.outputs):
+            continue
+        other = _exchanged(node.op, kernel)
+        if isinstance(other.plan_for(node.inputs, node.params), GraphPlan):
+            node.op = other
             count += 1
     return count

@@ -6,12 +6,13 @@ Layout: input ``[batch, channels, *spatial]``, weight ``[out channels, in channe
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..core import Op, find_kernel, taken
+from ..core import Op, find_kernel
 from ..layouts import follow_images
 
 Ints = tuple[int, ...]
@@ -21,8 +22,10 @@ class NetworkOp(Op):
     """An op whose kernel takes only those params that say more than the results' shapes do."""
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
-        function = find_kernel(self, avals[0].device.type)
-        return super().bind(avals, in_avals, taken(function, params))
+        known = inspect.signature(find_kernel(self, avals[0].device.type)).parameters
+        if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+            params = {name: value for name, value in params.items() if name in known}
+        return super().bind(avals, in_avals, params)
 
 
 def require_same_dtype(x: Aval, weight: Aval, bias: Aval | None) -> None:
