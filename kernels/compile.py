@@ -293,17 +293,16 @@ class Kernel(registry.CPUDispatcher):
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         # a wrapper for C callers, which there are none of, is a tenth of the time of compiling
-        known = {name: value for name, value in options.items() if name != "noalias"}
-        super().__init__(function, targetoptions={**_SETTINGS, **known})
-        if "noalias" in options:
-            self._compiler._customize_flags = _without_aliases
+        super().__init__(function, targetoptions={**_SETTINGS, **_known(options)})
+        _set_flags(self, options)
         self._cache = _DiskCache(function, options)
         self._options = options
 
     @functools.cached_property
     def linked(self) -> Linked:
         """This function as kernels see it."""
-        made = Linked(self.py_func, {**_SETTINGS, **self._options})
+        made = Linked(self.py_func, {**_SETTINGS, **_known(self._options)})
+        _set_flags(made, self._options)
         made._cache = _DiskCache(self.py_func, {**self._options, "linked": True})
         return made
 
@@ -319,6 +318,16 @@ class Kernel(registry.CPUDispatcher):
 
     def get_overload(self, signature: Any) -> Any:
         return self.linked.get_overload(signature)
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that numba has."""
+    return {name: value for name, value in options.items() if name != "noalias"}
+
+
+def _set_flags(dispatcher: Any, options: dict[str, Any]) -> None:
+    if "noalias" in options:
+        dispatcher._compiler._customize_flags = _without_aliases
 
 
 def _without_aliases(flags: Any) -> Any:

@@ -53,8 +53,8 @@ def _product(a: Any, b: Any) -> Any:
 def _row_loops(exponential: Any) -> dict[str, Any]:
     """Loops over rows whose elements lie side by side, with the ``exp`` of an element type."""
 
-    @kernel
-    def exponentials_of_row(out: Any, row: Any, shift: Any) -> Any:
+    @kernel(noalias=True)
+    def row_exponentials(out: Any, row: Any, shift: Any) -> Any:
         """``out = exp(row - shift)``, and its sum."""
         total = 0.0
         for start in range(0, row.size, 256):
@@ -71,7 +71,7 @@ def _row_loops(exponential: Any) -> dict[str, Any]:
     def softmax(out: Any, x: Any, outer: int, n: int, inner: int) -> None:
         for r in range(outer):
             row, result = x[r * n : (r + 1) * n], out[r * n : (r + 1) * n]
-            total = exponentials_of_row(result, row, _maximum(row))
+            total = row_exponentials(result, row, _maximum(row))
             scale = x.dtype.type(1.0 / total)
             for i in range(n):
                 result[i] = result[i] * scale
@@ -81,7 +81,7 @@ def _row_loops(exponential: Any) -> dict[str, Any]:
         for r in range(outer):
             row, result = x[r * n : (r + 1) * n], out[r * n : (r + 1) * n]
             shift = _maximum(row)
-            offset = x.dtype.type(np.log(exponentials_of_row(result, row, shift)))
+            offset = x.dtype.type(np.log(row_exponentials(result, row, shift)))
             for i in range(n):
                 result[i] = row[i] - shift - offset
 
