@@ -8,7 +8,7 @@ import numpy as np
 
 from mindtorch.engine import autodiff, cuda, dtypes, inplace, tape
 from mindtorch.engine.aval import aval
-from mindtorch.engine.core import state
+from mindtorch.engine.core import INTERPRETED, state
 from mindtorch.engine.device import Device, cpu, meta
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import movement
@@ -140,8 +140,10 @@ class Conversions(EngineTensor):
             )
         if self.aval.device is meta:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-        if state.interpreters:
-            return state.interpreters[-1].item(self)
+        if state.mode >= INTERPRETED:
+            if state.interpreters:
+                return state.interpreters[-1].item(self)
+            state.stop_watching()
         return python_number(self.flat[0])
 
     def tolist(self) -> Any:
