@@ -383,10 +383,14 @@ def fast_unary(op: Op) -> Callable[[Any], Any]:
 _NO_PARAMS: dict[str, Any] = {}
 
 
+# further tables whose entries hold plans
+tables_of_plans: list[Bounded] = []
+
+
 def forget_plans() -> None:
     """Drop all plans: they depend on the default type."""
-    for op in OPS.values():
-        op._plans.clear()
+    for table in (*[op._plans for op in OPS.values()], *tables_of_plans):
+        table.clear()
 
 
 dtypes.when_default_changes.append(forget_plans)

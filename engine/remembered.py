@@ -13,9 +13,19 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from . import dtypes
 from .bounded import Bounded
-from .core import INTERPRETED, KERNEL, SEVERAL, VIEW, WATCHED, Op, Plan, casting, state
+from .core import (
+    INTERPRETED,
+    KERNEL,
+    SEVERAL,
+    VIEW,
+    WATCHED,
+    Op,
+    Plan,
+    casting,
+    state,
+    tables_of_plans,
+)
 from .tape import named, record
 from .tensor import Tensor, captures, result_types
 
@@ -23,15 +33,6 @@ __all__ = ["remembered"]
 
 _new = object.__new__
 _MOST_CALLS = 1024  # of one function
-_tables: list[Bounded] = []
-
-
-def _forget() -> None:
-    for table in _tables:
-        table.clear()
-
-
-dtypes.when_default_changes.append(_forget)
 
 
 class Watcher:
@@ -192,7 +193,11 @@ def _describe(value: Any, key: list[Any], given: list[Any]) -> None:
     if kind is list or isinstance(value, tuple):
         key.append((kind, len(value)))
         for each in value:
-            _describe(each, key, given)
+            if isinstance(each, Tensor):
+                key.append(each.aval)
+                given.append(each)
+            else:
+                _describe(each, key, given)
         return
     if kind is float and (not value or value != value):
         raise TypeError("zeros have signs, and nan is equal to nothing")
@@ -207,7 +212,7 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
     arguments. Calls that do more than ops (that warn, write, draw, or read elements) are not.
     """
     table = Bounded(_MOST_CALLS)
-    _tables.append(table)
+    tables_of_plans.append(table)
     get, local, blocks = table.get, state, casting
 
     def meet(mode: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -246,13 +251,13 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
             found = None
         else:
             found = _UNKNOWN
-            if not kwargs:
+            if not kwargs and first.__class__ is not list:
                 try:
                     if args:
                         found = get((first.aval, *args, *map(type, args)), _UNKNOWN)
                     else:
                         found = get(first.aval, _UNKNOWN)
-                except (AttributeError, TypeError):  # a list of tensors, or a list of lengths
+                except (AttributeError, TypeError):  # no tensor, or a list of lengths
                     pass
             if found is _UNKNOWN and first is not _NOT_GIVEN:
                 return meet(mode, (first, *args), kwargs)

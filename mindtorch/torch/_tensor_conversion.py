@@ -144,7 +144,8 @@ class Conversions(EngineTensor):
             if state.interpreters:
                 return state.interpreters[-1].item(self)
             state.stop_watching()
-        return python_number(self.flat[0])
+        number = self.flat[0].item()
+        return float(number) if isinstance(number, np.generic) else number
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""
