@@ -15,7 +15,7 @@ from typing import Any
 from mindtorch.kernels.locks import lock
 
 from . import dtypes, tape
-from .core import OPS, Op
+from .core import OPS, Op, casting
 from .core import state as core_state
 from .dtypes import DType
 from .tensor import Tensor, version_of
@@ -113,6 +113,7 @@ def _count(change: int) -> None:
     global _open_blocks
     with _lock:
         before, _open_blocks = _open_blocks, _open_blocks + change
+        casting[0] = _open_blocks > 0
         if not before and _open_blocks:
             for op in [OPS[n] for n in {**POLICIES, **CUDA_POLICIES} if n in OPS]:
                 _plain_classes[op] = type(op)

@@ -7,6 +7,7 @@ same door while they are active.
 
 from __future__ import annotations
 
+import functools
 import importlib
 import inspect
 import threading
@@ -22,14 +23,17 @@ from .tensor import InferenceStorage, Tensor, inferring, make, result_types, typ
 from .tensor import as_array as host_view
 
 memory.keep_freed_memory()
-NO_GRAD, GRAD, INTERPRETED, INFERENCE = 0, 1, 2, 3
+NO_GRAD, GRAD, INTERPRETED, INFERENCE, WATCHED = 0, 1, 2, 3, 4
+# whether ops of some thread cast their inputs, as a list of one
+casting = [False]
 
 
 class State(threading.local):
     """What the current thread does with ops.
 
     Attributes:
-        mode: NO_GRAD, GRAD, or INTERPRETED while ``interpreters`` is not empty, or INFERENCE.
+        mode: NO_GRAD, GRAD, or INTERPRETED while ``interpreters`` is not empty, or INFERENCE, or
+            WATCHED while ``watcher`` notes what a function does (:mod:`.remembered`).
         grad_enabled: whether tracked inputs are recorded.
         inference: whether nothing is recorded, and results are marked as made so.
         interpreters: the active transformations, innermost last.
@@ -41,6 +45,7 @@ class State(threading.local):
     inference = False
     interpreters: tuple[Any, ...] = ()
     device: Device = cpu
+    watcher: Any = None
 
     def update(
         self, *, grad: bool | None = None, interpreters: Any = None, inference: bool | None = None
@@ -56,6 +61,12 @@ class State(threading.local):
             self.mode = INTERPRETED
         else:
             self.mode = INFERENCE if self.inference else int(self.grad_enabled)
+
+    def stop_watching(self) -> int:
+        """What a function does is more than ops on its arguments; the mode without a watcher."""
+        if self.mode == WATCHED:
+            self.update()
+        return self.mode
 
 
 state = State()
@@ -187,6 +198,8 @@ class Op:
         if mode >= INTERPRETED:
             if mode == INFERENCE:
                 return self._inferred(inputs, params)
+            if mode == WATCHED:
+                return state.watcher.apply(self, inputs, params)
             return state.interpreters[-1].apply(self, inputs, params)
         return self.evaluate(mode, inputs, params)
 
@@ -209,6 +222,12 @@ class Op:
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans.keep(key, self.plan(inputs, params))
+        return self.follow(plan, mode, inputs, params)
+
+    def follow(
+        self, plan: Plan, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> Any:
+        """:meth:`evaluate`, where the plan is known."""
         if plan.kind == KERNEL:
             result = _new(result_types[0])
             result.flat = data = plan.empty(plan.size, plan.dtype)
@@ -225,7 +244,7 @@ class Op:
                         break
             return result
         if plan.kind == VIEW:
-            return self._view(plan, mode, inputs, params)
+            return self._view(plan, mode, inputs, params, plan.run)
         return self._several(plan, mode, inputs, params)
 
     def plan_for(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
@@ -299,9 +318,22 @@ class Op:
                 return run
         return array_form(function, avals, in_avals, params)
 
-    def _view(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Tensor:
+    def view_at(self, x: Tensor, kind: Any, offset: int, params: dict[str, Any]) -> Tensor:
+        """The op, a view at ``offset``, of ``x``; the result's aval follows from ``kind`` and
+        ``x``'s, so that views of one kind have one plan, wherever they begin."""
+        mode = state.mode
+        if mode >= INTERPRETED:
+            result: Tensor = self(x, **params)
+            return result
+        plan = self._plans.get((x.aval, kind))
+        if plan is None:
+            plan = self._plans.keep((x.aval, kind), self.plan((x,), params))
+        return self._view(plan, mode, (x,), params, offset)
+
+    def _view(
+        self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any], offset: int
+    ) -> Tensor:
         source = inputs[0]
-        offset = plan.run
         storage = source._storage or source._shared
         result = _new(result_types[0])
         result.aval = plan.aval
@@ -383,10 +415,14 @@ def fast_unary(op: Op) -> Callable[[Any], Any]:
 _NO_PARAMS: dict[str, Any] = {}
 
 
+# further tables whose entries hold plans
+tables_of_plans: list[Bounded] = []
+
+
 def forget_plans() -> None:
     """Drop all plans: they depend on the default type."""
-    for op in OPS.values():
-        op._plans.clear()
+    for table in (*[op._plans for op in OPS.values()], *tables_of_plans):
+        table.clear()
 
 
 dtypes.when_default_changes.append(forget_plans)
@@ -433,21 +469,37 @@ def _run_nothing(*arrays: Any) -> None:
 def array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
     """Call ``function(out, *ins, **params)`` on N-d views of flat arrays."""
     count = len(avals)
-    as_array: Any = host_view
     if avals[0].device.type == "cuda":
         from . import cuda
 
-        as_array = cuda.array_of
+        shapes: Any = [a and functools.partial(_cuda_form, cuda, a) for a in (*avals, *in_avals)]
+    else:
+        shapes = [None if a is None else _form(a) for a in (*avals, *in_avals)]
+    if params:
+        function = functools.partial(function, **params)
 
     def run(*flat: Any) -> None:
-        outs = tuple(as_array(d, a) for d, a in zip(flat, avals, strict=False))
-        ins = [
-            None if a is None else as_array(d, a)
-            for d, a in zip(flat[count:], in_avals, strict=True)
-        ]
-        function(outs if count > 1 else outs[0], *ins, **params)
+        arrays = [d if shape is None else shape(d) for d, shape in zip(flat, shapes, strict=True)]
+        if count == 1:
+            function(*arrays)
+        else:
+            function(tuple(arrays[:count]), *arrays[count:])
 
     return run
+
+
+def _cuda_form(cuda: Any, aval: Aval, data: Any) -> Any:
+    return cuda.array_of(data, aval)
+
+
+def _form(aval: Aval) -> Callable[[Any], Any]:
+    """:func:`host_view` for one aval."""
+    shape, size = aval.shape, aval.size
+    if not aval.contiguous:
+        return lambda data: host_view(data, aval)
+    if aval.ndim == 1:
+        return lambda data: data if data.size == size else data[:size]
+    return lambda data: (data if data.size == size else data[:size]).reshape(shape)
 
 
 def find_kernel(op: Op, device: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any
 from . import dtypes, tape
 from .aval import aval
 from .bounded import Bounded
-from .core import GRAD, INFERENCE, INTERPRETED, NO_GRAD, Op, state
+from .core import GRAD, INFERENCE, INTERPRETED, NO_GRAD, WATCHED, Op, state
 from .tensor import (
     Storage,
     Tensor,
@@ -180,6 +180,8 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
         mode = NO_GRAD
     elif mode == INTERPRETED:
         return state.interpreters[-1].apply_in_place(op, target, inputs, params)
+    elif mode == WATCHED:
+        mode = state.stop_watching()
     try:
         plan = op.plan_for(inputs, params)
     except Exception:
@@ -331,6 +333,8 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
     """
     if state.interpreters:
         return state.interpreters[-1].copy_into(target, source)
+    if state.mode == WATCHED:
+        state.stop_watching()
     if source.aval.shape and source.aval.shape != target.aval.shape:
         from .ops.movement import _expand_aval
 

@@ -287,7 +287,15 @@ def named(result: Any, name: str) -> Any:
     node = getattr(result, "_node", None)
     if type(node) is Node:
         node.label = name
+    _tell_watcher("named", result, name)
     return result
+
+
+def _tell_watcher(what: str, *about: Any) -> None:
+    """Tell who remembers the call under way of what is done besides ops."""
+    told = getattr(capturing(), f"note_{what}", None)
+    if told is not None:
+        told(*about)
 
 
 def shown(node: Any) -> Any:
@@ -387,6 +395,7 @@ class ViewHistory:
 
 def mark_outputs(views: Sequence[Tensor], name: str) -> None:
     """Note that ``views`` are the results of one function, so that writes to them are refused."""
+    _tell_watcher("views")
     for index, view in enumerate(views):
         if type(view._node) is ViewHistory:
             view._node.one_of = f"Output {index} of {name}"

@@ -247,11 +247,65 @@ def cummin(outs: Any, x: Any, *, axis: int) -> None:
     _running_extreme(outs, x, axis, np.minimum)
 
 
+_COMPARED = {"float32", "float64", "int64", "int32"}
+
+
+@kernel
+def _better(a: Any, b: Any, greatest: bool) -> bool:
+    """Whether ``a``, which comes later, takes the place of ``b``."""
+    return a != a or (b == b and (a >= b if greatest else a <= b))
+
+
+@kernel
+def _extremes(
+    values: Any, places: Any, x: Any, n: int, inner: int, greatest: bool, first: int, last: int
+) -> None:
+    for r in range(first, last):
+        start = r * n * inner
+        for b in range(start, start + inner):
+            values[b] = x[b]
+            places[b] = 0
+        if inner == 1:
+            best, at = x[start], 0
+            for j in range(1, n):
+                here = x[start + j]
+                if _better(here, best, greatest):
+                    best, at = here, j
+                values[start + j] = best
+                places[start + j] = at
+            continue
+        for j in range(1, n):
+            here = start + j * inner
+            for b in range(here, here + inner):
+                taken = _better(x[b], values[b - inner], greatest)
+                values[b] = x[b] if taken else values[b - inner]
+                places[b] = j if taken else places[b - inner]
+
+
+def _compiled_extreme(values: Any, indices: Any, x: Any, axis: int, greatest: bool) -> None:
+    """:func:`_running_extreme` of types that the loop is compiled for."""
+    outer, n, inner = picture(x.shape, axis)
+    kind = x.dtype.name
+    run = entry_point(
+        _extremes,
+        f"void({kind}[::1], int64[::1], {kind}[::1], int64, int64, boolean, int64, int64)",
+    )
+    arrays = values.reshape(-1), indices.reshape(-1), ordered(x).reshape(-1)
+
+    def some_rows(first: int, last: int) -> None:
+        run(*arrays, n, inner, greatest, first, last)
+
+    parallel_for(outer, some_rows, 1 + _SERIAL // (n * inner))
+
+
 def _running_extreme(outs: Any, x: Any, axis: int, extreme: Any) -> None:
     values, indices = outs
     if not x.ndim:
         values[...] = x
         indices[...] = 0
+        return
+    if x.dtype.name in _COMPARED and x.size:
+        _compiled_extreme(values, indices, x, axis, extreme is np.maximum)
         return
     running = extreme.accumulate(x, axis)
     values[...] = running

@@ -44,6 +44,8 @@ from ._random import manual_seed as manual_seed
 from ._random import seed as seed
 from ._random import set_rng_state as set_rng_state
 from ._registry import FUNCTIONS, METHODS
+from ._remembered import NAMES as _REMEMBERED
+from ._remembered import remember as _remember
 from ._removed import REMOVED as _REMOVED
 from ._signatures import explained_where_known as _explained
 from ._tensor import Tensor as Tensor
@@ -84,6 +86,8 @@ legacy_contiguous_format = contiguous_format
 _load_functions()
 _cast_whole(FUNCTIONS, _AUTOCAST_POLICIES)
 _cast_whole(METHODS, _AUTOCAST_POLICIES)
+_remember(FUNCTIONS, _REMEMBERED)
+_remember(METHODS, _REMEMBERED)
 _attach_methods(METHODS | _REMOVED)
 _TEXTS.add_to({*FUNCTIONS.values(), *METHODS.values()})
 for _part in Tensor.__mro__:

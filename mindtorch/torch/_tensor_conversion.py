@@ -8,7 +8,7 @@ import numpy as np
 
 from mindtorch.engine import autodiff, cuda, dtypes, inplace, tape
 from mindtorch.engine.aval import Aval, aval
-from mindtorch.engine.core import state
+from mindtorch.engine.core import INTERPRETED, state
 from mindtorch.engine.device import Device, cpu, meta
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.layouts import suggests_channels_last
@@ -150,9 +150,12 @@ class Conversions(EngineTensor):
             )
         if self.aval.device is meta:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-        if state.interpreters:
-            return state.interpreters[-1].item(self)
-        return python_number(self.flat[0])
+        if state.mode >= INTERPRETED:
+            if state.interpreters:
+                return state.interpreters[-1].item(self)
+            state.stop_watching()
+        number = self.flat[0].item()
+        return float(number) if isinstance(number, np.generic) else number
 
     def tolist(self) -> Any:
         """The elements as nested lists of Python numbers."""

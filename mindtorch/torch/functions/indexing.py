@@ -27,6 +27,8 @@ def get_item(x: Any, item: Any) -> Any:
         if not x.aval.ndim:
             raise IndexError("slice() cannot be applied to a 0-dim tensor.")
         return _slice(x, 0, item, alias=True)
+    if kind is tuple and _VIEWING.issuperset(map(type, item)):
+        return _views(x, item)
     view, indices = _basic(x, item)
     if indices is None:
         return view
@@ -45,26 +47,52 @@ def select_first(x: Any, index: int) -> Any:
     n = shape[0]
     if not -n <= index < n:
         raise IndexError(f"index {index} is out of bounds for dimension 0 with size {n}")
-    return ops.select(x, axis=0, index=index + n if index < 0 else index)
+    return _at(x, 0, index + n if index < 0 else index)
+
+
+def _at(x: Any, axis: int, index: int) -> Any:
+    params = {"axis": axis, "index": index}
+    return ops.select.view_at(x, axis, index * x.aval.strides[axis], params)
 
 
 def _slice(x: Any, axis: int, item: slice, alias: bool = False) -> Any:
     size = x.aval.shape[axis]
     step = 1 if item.step is None else operator.index(item.step)
-    if step == 0:
-        raise ValueError("slice step cannot be zero")
-    if step < 0:
-        raise ValueError("step must be greater than zero")
-    bounds = slice(
-        None if item.start is None else operator.index(item.start),
-        None if item.stop is None else operator.index(item.stop),
-        step,
-    )
-    start, stop, step = bounds.indices(size)
+    if step <= 0:
+        raise ValueError(
+            "step must be greater than zero" if step else "slice step cannot be zero"
+        )
+    start, stop, step = item.indices(size)
     length = max(0, -(-(stop - start) // step))
     if length == size and step == 1 and not alias:
         return x
-    return ops.slice_(x, axis=axis, start=min(start, size), length=length, step=step)
+    start = min(start, size)
+    params = {"axis": axis, "start": start, "length": length, "step": step}
+    return ops.slice_.view_at(x, (axis, length, step), start * x.aval.strides[axis], params)
+
+
+_VIEWING = {int, slice, type(None), type(...)}
+_WHOLE = slice(None)
+
+
+def _views(x: Any, items: tuple[Any, ...]) -> Any:
+    """``x[items]`` for whole numbers, slices, None and ``...``."""
+    left = x.aval.ndim - len(items) + items.count(None) + items.count(...)
+    if left < 0:
+        raise IndexError(f"too many indices for tensor of dimension {x.aval.ndim}")
+    view, axis = x, 0
+    for place, each in enumerate(items):
+        if each.__class__ is int:
+            view = _select(view, axis, each, place)
+            continue
+        if each is None:
+            view = ops.unsqueeze(view, axis=axis)
+        elif each is ...:
+            axis += left - 1
+        elif each != _WHOLE:
+            view = _slice(view, axis, each)
+        axis += 1
+    return ops.alias_view(x) if view is x else view
 
 
 def _as_items(item: Any) -> tuple[Any, ...]:
@@ -155,7 +183,7 @@ def _select(view: Any, axis: int, index: int, place: int) -> Any:
     n = view.aval.shape[axis]
     if not -n <= index < n:
         raise IndexError(f"index {index} is out of bounds for dimension {place} with size {n}")
-    return ops.select(view, axis=axis, index=index + n if index < 0 else index)
+    return _at(view, axis, index + n if index < 0 else index)
 
 
 def _take_tensor(axis: int, item: Any, indices: dict[int, Any], masks: list[Any]) -> int:

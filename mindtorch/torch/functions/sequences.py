@@ -58,14 +58,20 @@ def arange(
     if chosen.category < dtypes.FLOAT:
         exact = chosen is dtypes.int64
         count = -((start - end) // step) if exact else math.ceil((end - start) / step)
-        values = int(start) + np.arange(count, dtype=np.int64) * int(step)
+        values = _whole_numbers(int(start), int(step), count)
     else:
         count = math.ceil((end - start) / step)
         values = _arithmetic(start, step, count, chosen)
     if out is not None:
         return store_out(from_array(values.astype(chosen.np)), out, "arange")
-    made = from_array(values.astype(chosen.np), as_device(device))
+    made = from_array(values.astype(chosen.np, copy=False), as_device(device))
     return finish(made, requires_grad, layout, pin_memory)
+
+
+def _whole_numbers(start: int, step: int, count: int) -> Any:
+    if not start and step == 1:
+        return np.arange(count)
+    return start + np.arange(count, dtype=np.int64) * step
 
 
 @function(method=False, name="range")
@@ -94,7 +100,7 @@ def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> An
 def _spaced(
     name: str, values: Any, dtype: Any, device: Any, requires_grad: bool, layout: Any, out: Any
 ) -> Any:
-    made = from_array(values.astype(dtype.np), as_device(device))
+    made = from_array(values.astype(dtype.np, copy=False), as_device(device))
     if out is not None:
         return store_out(made, out, name)
     return finish(made, requires_grad, layout)
@@ -128,13 +134,13 @@ def _linear(start: Any, end: Any, steps: int, chosen: Any) -> Any:
     if steps == 1:
         return first.reshape(1)
     step = ((last - first) / np.array(max(steps - 1, 1)).astype(work)).astype(work)
-    index = np.arange(steps)
-    ahead, behind = index.astype(work), (steps - 1 - index).astype(work)
+    ahead = np.arange(steps // 2).astype(work)
+    behind = np.arange(steps - 1 - steps // 2, -1, -1).astype(work)
     if work in (np.float32, np.float64):
         left, right = _fused(step, ahead, first), _fused(-step, behind, last)
     else:
         left, right = first + step * ahead, last - step * behind
-    return np.where(index < steps // 2, left, right)
+    return np.concatenate([left, right])
 
 
 def _exponents(start: Any, end: Any, steps: int, chosen: Any) -> Any:

@@ -6,6 +6,8 @@ from .._argument_texts import TEXTS as _TEXTS
 from .._autocast import FUNCTIONAL as _AUTOCAST_POLICIES
 from .._autocast import cast_pad as _cast_pad
 from .._autocast import cast_whole as _cast_whole
+from .._remembered import FUNCTIONAL as _REMEMBERED
+from .._remembered import remember as _remember
 from .._signatures import as_function as _as_function
 from ._functional_activation import *  # noqa: F403
 from ._functional_attention import *  # noqa: F403
@@ -35,5 +37,6 @@ for _name in (
     globals()[_name] = _as_function(globals()[_name], _name, __name__)
 _explain_kernel_calls(globals())
 _cast_whole(globals(), _AUTOCAST_POLICIES)
+_remember(globals(), _REMEMBERED)
 pad = _cast_pad(pad)  # noqa: F405
 _TEXTS.add_to(globals().values())

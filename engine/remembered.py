@@ -1,0 +1,289 @@
+"""Calls that are remembered: a function whose ops follow from what its arguments are, not from
+their elements, is run once for each kind of call; from then on only its ops are.
+
+The first call of a kind is watched at the ops' door. What it did is kept as steps with their
+plans, by the avals of its tensors and its other arguments, so that a later call goes from the
+arguments to the kernels. Steps record on the tape as ever.
+"""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from .bounded import Bounded
+from .core import (
+    INTERPRETED,
+    KERNEL,
+    SEVERAL,
+    VIEW,
+    WATCHED,
+    Op,
+    Plan,
+    casting,
+    state,
+    tables_of_plans,
+)
+from .tape import named, record
+from .tensor import Tensor, captures, result_types
+
+__all__ = ["remembered"]
+
+_new = object.__new__
+_MOST_CALLS = 1024  # of one function
+
+
+class Watcher:
+    """Stands at the door while a function runs for the first time with arguments of a kind.
+
+    Attributes:
+        values: the tensors given, then constants and results as they come.
+        steps: the ops called: op, plan, params, where its inputs are among the values (-1: None),
+            and where its results begin.
+        fits: whether the same steps do the call again.
+    """
+
+    def __init__(self, given: list[Any], mode: int) -> None:
+        self.mode = mode
+        self.values: list[Any] = list(given)
+        self.places = {id(x): i for i, x in enumerate(given)}
+        self.constants: dict[int, Tensor] = {}
+        self.steps: list[tuple[Op, Plan, dict[str, Any], tuple[int, ...], int]] = []
+        self.fits = len(self.places) == len(given) and not any(x.aval.weak for x in given)
+        self.thread = threading.get_ident()
+        self.label: tuple[Tensor, str] | None = None
+
+    def shared(self, tensor: Tensor) -> None:
+        """A tensor was made."""
+
+    def note_named(self, tensor: Tensor, name: str) -> None:
+        """A result's node was given the name of torch's op."""
+        self.label = tensor, name
+
+    def __getattr__(self, name: str) -> Any:
+        """As a capture: what is asked beyond ops, elements first of all, is not to be repeated."""
+        state.stop_watching()
+        return lambda *args: None
+
+    def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run an op as ever, and note it."""
+        state.mode = self.mode
+        try:
+            result = op.evaluate(self.mode, inputs, params)
+            plan = op.plan_for(inputs, params)
+        finally:
+            state.mode = WATCHED
+        places = tuple([-1 if x is None else self._place(x) for x in inputs])
+        self.steps.append((op, plan, params, places, len(self.values)))
+        for each in result if type(result) is tuple else (result,):
+            self._add(each)
+        return result
+
+    def _add(self, value: Any) -> int:
+        place = self.places[id(value)] = len(self.values)
+        self.values.append(value)
+        return place
+
+    def _place(self, value: Any) -> int:
+        place = self.places.get(id(value))
+        if place is None:
+            if not value.aval.weak or value.aval.shape or value._node is not None:
+                self.fits = False  # made of something else than arguments and numbers
+            place = self._add(value)
+            self.constants[place] = value
+        return place
+
+    def call_for(self, result: Any) -> Callable[..., Any] | None:
+        """The steps as a function of the mode and the tensors given; None where they are not all
+        that the call did."""
+        call = self._call(result)
+        if call is None or self.label is None:
+            return call
+        found, name = self.label
+        return (lambda *given: named(call(*given), name)) if found is result else None
+
+    def _call(self, result: Any) -> Callable[..., Any] | None:
+        several = isinstance(result, tuple)
+        places = [self.places.get(id(x), -1) for x in (result if several else (result,))]
+        if not self.fits or min(places, default=-1) < 0:
+            return None
+        wrap = None if type(result) is tuple else type(result)
+        if len(self.steps) == 1 and several == (self.steps[0][1].kind == SEVERAL):
+            op, plan, params, inputs, start = self.steps[0]
+            whole = places == list(range(start, len(self.values)))
+            if whole and inputs == tuple(range(start)) and not self.constants:
+                return _one_op(op, plan, params, wrap if several else None)
+        return _every_step(self, tuple(places) if several else places[0], wrap)
+
+
+def _one_op(op: Op, plan: Plan, params: dict[str, Any], wrap: Any) -> Callable[..., Any]:
+    """An op on the tensors as they were given."""
+    if len(plan.in_avals) == 1:
+        if plan.kind == KERNEL:
+            return _one_kernel(op, plan, params)
+        if plan.kind == VIEW:
+            offset = plan.run
+            return lambda mode, x: op._view(plan, mode, (x,), params, offset)
+    if wrap is not None:
+        return lambda mode, *given: wrap(*op.follow(plan, mode, given, params))
+    return lambda mode, *given: op.follow(plan, mode, given, params)
+
+
+def _one_kernel(op: Op, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:
+    """One kernel on one tensor: no more than allocation and call."""
+    empty, size, dtype, aval, run = plan.empty, plan.size, plan.dtype, plan.aval, plan.run
+
+    def call(mode: int, x: Tensor) -> Tensor:
+        result = _new(result_types[0])
+        result.flat = data = empty(size, dtype)
+        result.aval = aval
+        result._node = None
+        run(data, x.flat)
+        if mode and x._node is not None:
+            record(op, plan, (x,), params, (result,))
+        return result
+
+    return call
+
+
+def _every_step(watcher: Watcher, places: Any, wrap: Any) -> Callable[..., Any]:
+    steps = [(op.follow, plan, params, at, to) for op, plan, params, at, to in watcher.steps]
+    held = [watcher.constants.get(i) for i in range(len(watcher.values))]
+
+    def call(mode: int, *given: Tensor) -> Any:
+        values: list[Any] = held.copy()
+        values[: len(given)] = given
+        for follow, plan, params, inputs, start in steps:
+            result = follow(
+                plan, mode, tuple([None if i < 0 else values[i] for i in inputs]), params
+            )
+            if type(result) is tuple:
+                values[start : start + len(result)] = result
+            else:
+                values[start] = result
+        if places.__class__ is int:
+            return values[places]
+        found = [values[i] for i in places]
+        return tuple(found) if wrap is None else wrap(*found)
+
+    return call
+
+
+_UNKNOWN: Any = object()
+_NOT_GIVEN: Any = object()
+_PLAIN = {int, bool, str, type(None)}
+
+
+def _describe(value: Any, key: list[Any], given: list[Any]) -> None:
+    """Add what an argument is to ``key``, and the tensors in it to ``given``.
+
+    Raises:
+        TypeError: calls with such an argument are not told apart by it.
+    """
+    if isinstance(value, Tensor):
+        key.append(value.aval)
+        given.append(value)
+        return
+    kind = value.__class__
+    if kind is int:
+        key.append(value)
+        return
+    if kind is list or isinstance(value, tuple):
+        key.append((kind, len(value)))
+        for each in value:
+            if isinstance(each, Tensor):
+                key.append(each.aval)
+                given.append(each)
+            else:
+                _describe(each, key, given)
+        return
+    if kind is float and (not value or value != value):
+        raise TypeError("zeros have signs, and nan is equal to nothing")
+    key.append(value)
+    key.append(kind)
+
+
+def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+    """``function``, whose calls are remembered. Its first argument is a tensor or has some in it.
+
+    What it does follows from the shapes, layouts and types of its tensors and from its other
+    arguments. Calls that do more than ops (that warn, write, draw, or read elements) are not.
+    """
+    table = Bounded(_MOST_CALLS)
+    tables_of_plans.append(table)
+    get, local, blocks = table.get, state, casting
+
+    def meet(mode: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Any call but the simplest, and what was not met before."""
+        key: list[Any] = []
+        given: list[Any] = []
+        try:
+            for value in args:
+                if isinstance(value, Tensor):
+                    key.append(value.aval)
+                    given.append(value)
+                elif value.__class__ is int:
+                    key.append(value)
+                else:
+                    _describe(value, key, given)
+            for name, value in kwargs.items():
+                key.append(name)
+                _describe(value, key, given)
+            full = tuple(key)
+            found = get(full, _UNKNOWN)
+        except TypeError:
+            return function(*args, **kwargs)
+        if found is _UNKNOWN:
+            found = None
+            if "out" not in kwargs and len(set(map(id, given))) == len(given):
+                if len(given) == 1 and not kwargs and _PLAIN.issuperset(map(type, args[1:])):
+                    short = (*args[1:], *map(type, args[1:]))
+                    full = (given[0].aval, *short) if short else given[0].aval
+                return _learn(table, full, given, function, args, kwargs)
+        return function(*args, **kwargs) if found is None else found(mode, *given)
+
+    @functools.wraps(function)
+    def call(first: Any = _NOT_GIVEN, /, *args: Any, **kwargs: Any) -> Any:
+        mode = local.mode
+        if mode >= INTERPRETED or blocks[0] or captures:
+            found = None
+        else:
+            found = _UNKNOWN
+            if not kwargs and first.__class__ is not list:
+                try:
+                    if args:
+                        found = get((first.aval, *args, *map(type, args)), _UNKNOWN)
+                    else:
+                        found = get(first.aval, _UNKNOWN)
+                except (AttributeError, TypeError):  # no tensor, or a list of lengths
+                    pass
+            if found is _UNKNOWN and first is not _NOT_GIVEN:
+                return meet(mode, (first, *args), kwargs)
+        if found is None:
+            return function(first, *args, **kwargs)
+        if found is _UNKNOWN:
+            return function(*args, **kwargs)
+        return found(mode, first)
+
+    return call
+
+
+def _learn(
+    table: Bounded, key: Any, given: list[Any], function: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    """Call ``function``, and remember how."""
+    mode = state.mode
+    watcher = state.watcher = Watcher(given, mode)
+    state.mode = WATCHED
+    captures.append(watcher)
+    try:
+        result = function(*args, **kwargs)
+        watched = state.mode == WATCHED
+    finally:
+        captures.remove(watcher)
+        state.watcher = None
+        state.update()
+    table.keep(key, watcher.call_for(result) if watched and state.mode == mode else None)
+    return result

@@ -1,0 +1,35 @@
+"""Which functions' calls are remembered: what follows from descriptions and arguments alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mindtorch.engine.remembered import remembered
+
+# methods and functions of the namespace
+NAMES = """
+adjoint all amax amin any argmax argmin argsort broadcast_to cat clamp clamp_max clamp_min clip
+clone concat concatenate cosine_similarity cummax cummin cumprod cumsum diag diag_embed
+diagonal diff dot expand expand_as flatten flip fliplr flipud gather index_add index_copy
+index_select inner kron lerp log_softmax logcumsumexp logsumexp masked_fill matrix_power max mean
+min moveaxis movedim mv narrow norm outer permute prod ravel repeat reshape reshape_as roll rot90
+scatter scatter_add select softmax sort square squeeze stack std sum swapaxes swapdims t
+take_along_dim tile topk trace transpose tril triu unflatten unfold unsqueeze var view view_as
+vdot vstack hstack where
+""".split()
+FUNCTIONAL = """
+celu cosine_similarity elu gelu glu hardsigmoid hardswish hardtanh huber_loss l1_loss layer_norm
+leaky_relu log_softmax logsigmoid mish mse_loss normalize pairwise_distance pixel_shuffle
+relu relu6 rms_norm selu silu smooth_l1_loss softmax softplus tanh sigmoid
+""".split()
+
+
+def remember(table: dict[str, Any], names: list[str]) -> None:
+    """Let the functions of a registry, or of a module (its globals), remember their calls."""
+    made: dict[Any, Any] = {}
+    for name in names:
+        function = table.get(name)
+        if function is not None:
+            if function not in made:
+                made[function] = remembered(function)
+            table[name] = made[function]

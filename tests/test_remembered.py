@@ -1,0 +1,113 @@
+"""Remembered calls do what the functions do: values, layouts, nodes, gradients, errors."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mindtorch.torch as mt
+from mindtorch.engine.core import forget_plans, tables_of_plans
+from tests.ops_running import array_of, differentiable, gradient_of, outputs_of, tensor_of
+from tests.ops_table import Row, all_rows
+
+
+def _all_of(row: Row, case: Any) -> list[Any]:
+    """Results, layouts, nodes and gradients of a row's call."""
+    inputs = [tensor_of(mt, array, "float32") for array in case]
+    if row.gradient:
+        inputs = [x.detach().requires_grad_() if x.is_floating_point() else x for x in inputs]
+    outputs = outputs_of(row.call(mt, *inputs))
+    leaves = [x for x in inputs if x.requires_grad]
+    slopes = gradient_of(mt, differentiable(outputs), leaves, False) if leaves else []
+    found: list[Any] = []
+    for x in (*outputs, *slopes):
+        if isinstance(x, mt.Tensor) and x.layout is mt.strided:
+            node = x.grad_fn and x.grad_fn.name()
+            found += [array_of(x).tobytes(), x.dtype, x.stride(), x.storage_offset(), node]
+    return found
+
+
+def _differs(row: Row) -> bool:
+    """Whether the second call, where the first was remembered, does something else."""
+    forget_plans()
+    for case in row.cases[:1]:
+        mt.manual_seed(0)
+        first = _all_of(row, case)
+        mt.manual_seed(0)
+        if any(tables_of_plans) and _all_of(row, case) != first:
+            return True
+    return False
+
+
+def test_the_second_call_is_the_first_again() -> None:
+    rows = [row for row in all_rows() if "float32" in row.dtypes]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert [row.name for row in rows if _differs(row)] == []
+
+
+def _calls(x: Any) -> dict[str, Any]:
+    """Pairs of calls that differ in what equal keys would hide, with numpy's answers."""
+    a = x.numpy()
+    return {
+        "a number's type": lambda: (x.sum(1).tolist(), x.sum(1, True).tolist()),
+        "a zero's sign": lambda: [
+            np.signbit(x.clamp(z, z).numpy()).all() for z in (0.0, -0.0, 0.0)
+        ],
+        "the same tensor twice": lambda: (
+            mt.cat([x, x]).numpy() == np.concatenate([a, a])
+        ).all() and (mt.cat([x, -x]).numpy() == np.concatenate([a, -a])).all(),
+        "elements as arguments": lambda: [
+            x.narrow(0, mt.tensor(i), 1).tolist() == a[i : i + 1].tolist() for i in (0, 1, 0)
+        ],
+    }
+
+
+def test_what_differs_is_told_apart() -> None:
+    x = mt.tensor([[1.0, -2.0], [3.0, 4.0]])
+    calls = _calls(x)
+    for _ in range(2):
+        assert calls["a number's type"]() == ([-1.0, 7.0], [[-1.0], [7.0]])
+        assert calls["a zero's sign"]() == [False, True, False]
+        assert calls["the same tensor twice"]()
+        assert calls["elements as arguments"]() == [True, True, True]
+        assert x.view((4,)).shape == (4,)
+        with pytest.raises(TypeError, match="must be tuple of ints"):
+            x.view((4.0,))
+        with pytest.raises(TypeError):
+            x.sum(1.0)
+
+
+def test_modes_defaults_and_writes_are_seen() -> None:
+    x = mt.ones(2, 3, requires_grad=True)
+    y = mt.tensor([3.0, 4.0])
+    for _ in range(2):
+        assert x.sum(0).requires_grad
+        with mt.no_grad():
+            assert not x.sum(0).requires_grad
+        with mt.inference_mode():
+            assert x.sum(0).is_inference()
+        with mt.autocast("cpu"):
+            assert (x @ x.t()).dtype is mt.bfloat16
+            assert mt.mm(x, x.t()).dtype is mt.bfloat16
+        assert mt.mm(x, x.t()).dtype is mt.float32
+        assert mt.func.vmap(lambda row: row.sum())(x).shape == (2,)
+        z = y.clone()
+        assert mt.nn.functional.relu(-z, True).tolist() == [0, 0]
+        z.add_(mt.nn.functional.relu(z, inplace=True))
+        assert z.tolist() == [6, 8]
+        assert mt.arange(3).mean(dtype=mt.float64).dtype is mt.float64
+        with pytest.warns(UserWarning, match="degrees of freedom"):
+            mt.ones(1).std()
+
+
+def test_the_default_type_is_asked_for_again() -> None:
+    x = mt.arange(3)
+    for dtype in (mt.float32, mt.float64, mt.float32):
+        mt.set_default_dtype(dtype)
+        assert x.softmax(0, dtype=None if dtype is None else dtype).dtype is dtype
+        assert mt.logsumexp(x, 0).dtype is dtype
+    mt.set_default_dtype(mt.float32)
