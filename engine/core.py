@@ -221,7 +221,7 @@ class Op:
             key = (*[None if x is None else x.aval for x in inputs], *params.items())
         plan = self._plans.get(key)
         if plan is None:
-            plan = self._plans.keep(key, self.plan(inputs, params))
+            return self._first(key, mode, inputs, params)
         return self.follow(plan, mode, inputs, params)
 
     def follow(
@@ -246,6 +246,17 @@ class Op:
         if plan.kind == VIEW:
             return self._view(plan, mode, inputs, params, plan.run)
         return self._several(plan, mode, inputs, params)
+
+    def _first(
+        self, key: Any, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]
+    ) -> Any:
+        """Make the plan and run it; one that fails is not kept, since 2.0 would stand for 2."""
+        self._plans.keep(key, self.plan(inputs, params))
+        try:
+            return self.evaluate(mode, inputs, params)
+        except Exception:
+            self._plans.pop(key, None)
+            raise
 
     def plan_for(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
         """The plan for these inputs, made if it is not known yet."""

@@ -8,7 +8,17 @@ from __future__ import annotations
 from typing import Any
 
 from .aval import Aval
-from .dtypes import COMPLEX, FLOAT, DType, bool_, int64, scalar_type_name
+from .dtypes import (
+    COMPLEX,
+    FLOAT,
+    DType,
+    bfloat16,
+    bool_,
+    float16,
+    float32,
+    int64,
+    scalar_type_name,
+)
 
 WHOLE = "whole"  # whole numbers, bool not among them
 
@@ -29,11 +39,16 @@ KERNELS: dict[str, tuple[str | tuple[str, str, str], Any]] = {
     "native_batch_norm": ("batch_norm", None),
     "batch_norm_inference": ("batch_norm", None),
     "native_group_norm": ("GroupNormKernelImpl", None),
+    "native_layer_norm": ("LayerNormKernelImpl", None),
 }  # fmt: skip
 
 
 # op -> PyTorch's kernel, which takes all types but bool
 WITHOUT_BOOL = {"linear": "addmm_impl_cpu_", "convolution": "slow_conv2d_cpu"}
+# ops whose inputs have one type; parameters of 16-bit inputs may all be float32
+OF_ONE_TYPE = {
+    "native_batch_norm", "batch_norm_inference", "native_layer_norm", "native_group_norm",
+}  # fmt: skip
 ONE_BOOL = (
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
     "invert a mask, use the `~` or `logical_not()` operator instead."
@@ -54,11 +69,31 @@ def require_floats(x: Aval, kernel: str, *others: Any) -> None:
         refuse(kernel, dtype)
 
 
+def require_one_type(x: Aval, *parameters: Aval | None) -> None:
+    """PyTorch's errors where a normalisation's parameters are of other types than its input."""
+    kinds = [p.dtype for p in parameters if p is not None]
+    if not kinds or all(kind is x.dtype for kind in kinds):
+        return
+    if kinds[0] is x.dtype:
+        other = next(kind for kind in kinds if kind is not x.dtype)
+        raise RuntimeError(
+            f"expected scalar type {scalar_type_name(x.dtype)} but found {scalar_type_name(other)}"
+        )
+    if any(kind is not float32 for kind in kinds):
+        raise RuntimeError(
+            "mixed dtype (CPU): expect parameter to have scalar type of Float"
+        )
+    if x.dtype not in (float16, bfloat16):
+        raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
+
+
 def check(name: str, in_avals: Any) -> None:
     """PyTorch's error where its kernel for the op ``name`` does not take the inputs' types."""
     if name in WITHOUT_BOOL:
         if all(x is None or x.dtype is bool_ for x in in_avals):
             refuse(WITHOUT_BOOL[name], bool_)
+    if name in OF_ONE_TYPE and "batch" not in name:
+        require_one_type(*in_avals)
     known = KERNELS.get(name)
     if known is None:
         return
@@ -70,3 +105,5 @@ def check(name: str, in_avals: Any) -> None:
             others = None
         kernel = kernel[spatial - 1]
     require_floats(x, kernel, others)
+    if name in OF_ONE_TYPE:
+        require_one_type(*in_avals)

@@ -44,6 +44,11 @@ SHOWN = [
     "torch.sparse.spdiags(torch.ones(1, 3), torch.tensor([0]), (3, 3))", "torch.add(a, a)",
     "a.index_select(0, torch.tensor([1]))", "c * 2", "torch.neg(a)", "torch.mul(a, 3)",
     "a.requires_grad_()", "torch.transpose(a, 0, 1)", "torch.mul(input=a, other=3)",
+    "torch.sparse_coo_tensor(size=(2, 3))", "torch.rad2deg(a)", "c.erfinv()", "torch.signbit(-c)",
+    "torch.nn.functional.relu(-a)", "a.sum(0)", "a.sum(0, keepdim=True)", "a.sum(-1)", "c * c",
+    "c.sum(0, keepdim=True)", "c.sum((0, 1), keepdim=True)", "torch.zeros_like(c)",
+    "torch.zeros_like(a, layout=torch.sparse_csc)", "torch.randn_like(c)", "torch.ones_like(c)",
+    "x.to_sparse(1).unsqueeze(2)", "u.positive()", "torch.nan_to_num(a / 0)", "c.atanh_()",
 ]  # fmt: skip
 VALUES = [
     "(a + u).to_dense(), (a - u).to_dense()", "(a * u).to_dense(), (u * a).to_dense()",
@@ -60,6 +65,8 @@ VALUES = [
     "torch.sparse.addmm(torch.ones(2, 4), a, d)", "x.mm(a.t())",
     "a + x", "torch.sparse.sum(a)", "a.sum()", "a.norm()", "a[0, 1], a[1, 2]",
     "torch.sparse_coo_tensor(i, v[:2], (2, 3))", "a.numpy()", "a.item()", "a.storage()",
+    "c.sum(0)", "torch.zeros_like(c, layout=torch.strided)", "a.sum((0, 1))",
+    "a.sum((0, 1), keepdim=True)",
     "a.data_ptr()", "a.tolist()", "x.indices()", "x.coalesce()", "x.values()", "c.coalesce()",
     "a.to('cpu') is a, a.float() is a, a.to_sparse() is a", "a @ d.t()",
     "torch.sparse_coo_tensor(i, v, (2, 3), check_invariants=True).shape",

@@ -93,6 +93,8 @@ def _refuse(x: Any, name: str, *, bools: bool = True, complexes: bool = True) ->
 
 def _filled(x: Any, mask: Any, value: Any) -> Any:
     """``x`` with ``value`` where the mask holds elements back."""
+    if x._sparse:
+        raise NotImplementedError("torch.masked of sparse tensors is not available in mindtorch")
     if mask is None:
         return x
     identity = torch["tensor"](value, dtype=x.dtype, device=x.device)

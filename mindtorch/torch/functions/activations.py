@@ -10,6 +10,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
 
 from .._registry import FUNCTIONS, function
+from .._signatures import as_function
 
 
 @function(method=False)
@@ -83,7 +84,7 @@ def _in_place_activation(name: str) -> None:
 
     variant.__name__ = variant.__qualname__ = name + "_"
     variant.__doc__ = f":func:`{name}`, written over ``input``; its type stays."
-    FUNCTIONS[name + "_"] = variant
+    FUNCTIONS[name + "_"] = as_function(variant, name + "_")
 
 
 for _each in ("selu", "celu", "threshold"):

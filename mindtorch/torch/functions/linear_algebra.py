@@ -8,7 +8,16 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.dtypes import BOOL, FLOAT, bfloat16, float16, float32, scalar_type_name
+from mindtorch.engine.dtypes import (
+    BOOL,
+    FLOAT,
+    bfloat16,
+    c_name,
+    float16,
+    float32,
+    promote,
+    scalar_type_name,
+)
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
@@ -18,11 +27,12 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 
 from .. import linalg
-from .._arguments import normalize_axis, require_tensor
+from .._arguments import check_value, normalize_axis, require_tensor
 from .._registry import FUNCTIONS, function
 from .._warnings import warn_caller
 from ._old_forms import old_sum
 from .einsum import einsum as _einsum
+from .shape import expand
 
 matrix_norm = linalg.matrix_norm
 
@@ -210,11 +220,25 @@ def _rounded_once(body: Callable[..., Any]) -> Callable[..., Any]:
     return wide
 
 
+def _require_same(start: str, *tensors: Any) -> None:
+    """torch's error where the types of tensors differ."""
+    if any(x.aval.dtype is not tensors[0].aval.dtype for x in tensors):
+        *names, last = [scalar_type_name(x.aval.dtype) for x in tensors]
+        listed = f"{', '.join(names)}{',' * (len(names) > 1)} and {last}"
+        raise RuntimeError(f"{start} have the same dtype, but got {listed}")
+
+
 def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
     """``beta * base + alpha * product``; a beta of 0 leaves out ``base``, nan and all.
 
     Beside whole numbers, ``beta`` and ``alpha`` are cut to whole numbers, as torch does.
     """
+    if base.aval.shape != product.aval.shape:
+        base = expand(base, product.aval.shape)
+    beta, alpha = (x.item() if isinstance(x, EngineTensor) else x for x in (beta, alpha))
+    for factor in (beta, alpha):
+        if isinstance(factor, complex):
+            check_value(factor, product.aval.dtype, filling=False)
     if product.aval.dtype.category < FLOAT and base.aval.dtype.category < FLOAT:
         beta, alpha = int(beta), int(alpha)
     if alpha != 1:
@@ -231,7 +255,7 @@ def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
 def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat1 @ mat2``."""
     product = mm(mat1, mat2)
-    movement._expand_aval(input.aval, shape=product.aval.shape)
+    _require_same("self and mat2 must", input, mat2)
     return named(_combined(input, product, beta, alpha), "AddmmBackward0")
 
 
@@ -239,7 +263,14 @@ def addmm(input: Any, mat1: Any, mat2: Any, *, beta: Any = 1, alpha: Any = 1) ->
 @_rounded_once
 def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * mat @ vec``."""
-    return _combined(input, mv(mat, vec), beta, alpha)
+    product = mv(mat, vec)
+    _require_same("addmv input tensors must", input, mat, vec)
+    if input.aval.ndim > 1:
+        raise RuntimeError(
+            f"vector + matrix @ vector expected, got {input.aval.ndim}, {mat.aval.ndim}, "
+            f"{vec.aval.ndim}"
+        )
+    return _combined(input, product, beta, alpha)
 
 
 @function(out=True, in_place=True)
@@ -254,7 +285,8 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
                     f"For integral input tensors, argument {name} must not be a floating point "
                     "number."
                 )
-    result = _combined(input, product, beta, alpha)
+    kind = promote(input.aval.dtype, product.aval.dtype)
+    result = _combined(movement.cast(input, dtype=kind), product, beta, alpha)
     if input.aval.dtype.category == product.aval.dtype.category == BOOL:
         return movement.cast(result, dtype=input.aval.dtype)
     return result
@@ -264,7 +296,13 @@ def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> 
 @_rounded_once
 def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * bmm(batch1, batch2)``."""
-    return named(_combined(input, bmm(batch1, batch2), beta, alpha), "BaddbmmBackward0")
+    product = bmm(batch1, batch2)
+    if input.aval.dtype is not product.aval.dtype:
+        kinds = [c_name(x.aval.dtype) for x in (input, batch1, batch2)]
+        raise RuntimeError(
+            "Input dtypes must be the same, got: input {}, batch1: {}, batch2: {}".format(*kinds)
+        )
+    return named(_combined(input, product, beta, alpha), "BaddbmmBackward0")
 
 
 @function(out=True, in_place=True)
@@ -272,6 +310,7 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha *`` the sum of the batch's products."""
     total = sum_(bmm(batch1, batch2), axis=(0,), keepdims=False)
+    _require_same("self and mat2 must", input, batch2)
     return _combined(input, total, beta, alpha)
 
 

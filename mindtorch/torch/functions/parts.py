@@ -382,7 +382,12 @@ def block_diag(*tensors: Any) -> Any:
 def cartesian_prod(*tensors: Any) -> Any:
     """All combinations of the elements of 1-d tensors, one a row."""
     require_tensors(tensors)
+    for x in tensors:
+        if x.aval.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(x.aval.shape)}")
     if len(tensors) == 1:
         return tensors[0]
+    if len({x.aval.dtype for x in tensors}) > 1:
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     return stack([ravel(x) for x in meshgrid(*tensors, indexing="ij")], -1)
 

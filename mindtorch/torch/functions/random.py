@@ -32,6 +32,36 @@ def _require_floating(x: Aval, name: str) -> None:
         )
 
 
+# what torch says of a type that a sampler in place does not have, and how it names the type
+_CONTINUOUS = {"cauchy_": ("Cauchy", dtypes.c_name),
+               "exponential_": ("Exponential", dtypes.scalar_type_name)}  # fmt: skip
+# its name for the kernel of the others, and the kinds of types between which they are sampled
+_KERNELS_IN_PLACE = {
+    "bernoulli_": ("bernoulli_scalar_cpu_", dtypes.BOOL, dtypes.FLOAT),
+    "geometric_": ("geometric_cpu", dtypes.INTEGER, dtypes.FLOAT),
+    "log_normal_": ("log_normal_cpu", dtypes.FLOAT, dtypes.FLOAT),
+    "normal_": ("normal_kernel_cpu", dtypes.FLOAT, dtypes.COMPLEX),
+    "random_": ("random_kernel_cpu", dtypes.BOOL, dtypes.FLOAT),
+    "uniform_": ("check_uniform_bounds", dtypes.FLOAT, dtypes.COMPLEX),
+}
+
+
+def _require_sampled(x: Aval, name: str) -> None:
+    """torch's error where a sampler in place does not have the type."""
+    if name in _CONTINUOUS:
+        which, namer = _CONTINUOUS[name]
+        if x.dtype.category != dtypes.FLOAT:
+            raise RuntimeError(
+                f"{which} distribution is a continuous probability distribution. dtype must be a "
+                f"floating point but you specified {namer(x.dtype)}"
+            )
+        return
+    kernel, first, last = _KERNELS_IN_PLACE[name]
+    if not first <= x.dtype.category <= last:
+        kind = dtypes.scalar_type_name(x.dtype)
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{kind}'")
+
+
 def _define_factory(name: str, sampler: str, *arguments: float) -> None:
     def body(
         *size: Any,
@@ -180,11 +210,10 @@ def randperm(
     return finish(made, requires_grad, layout, pin_memory)
 
 
-def _in_place(name: str, check_float: bool = True) -> Any:
+def _in_place(name: str) -> Any:
     def register(body: Any) -> Any:
         def variant(self: Any, *args: Any, generator: Any = None, **kwargs: Any) -> Any:
-            if check_float:
-                _require_floating(self.aval, name)
+            _require_sampled(self.aval, name)
             draws = generator_of(generator)
             inputs = [x for x in args if isinstance(x, EngineTensor)]
             inputs += [x for x in kwargs.values() if isinstance(x, EngineTensor)]
@@ -247,7 +276,7 @@ def exponential_(generator: Any, array: Any, lambd: float = 1.0) -> None:
     generator.exponential(array, float(lambd))
 
 
-@_in_place("geometric_", check_float=False)
+@_in_place("geometric_")
 def geometric_(generator: Any, array: Any, p: float) -> None:
     """Fill with the number of trials until the first success."""
     if not 0 < p < 1:
@@ -271,7 +300,7 @@ def log_normal_(generator: Any, array: Any, mean: float = 1.0, std: float = 2.0)
     generator.log_normal(array, float(mean), float(std))
 
 
-@_in_place("random_", check_float=False)
+@_in_place("random_")
 def random_(generator: Any, array: Any, a: Any = None, b: Any = None, **named: Any) -> None:
     """Fill with integers from [0, a), [a, b), or the range of the type."""
     low, high = _ends(named, a, b)
@@ -284,7 +313,7 @@ def random_(generator: Any, array: Any, a: Any = None, b: Any = None, **named: A
     generator.random(array, low, high)
 
 
-@_in_place("bernoulli_", check_float=False)
+@_in_place("bernoulli_")
 def bernoulli_(generator: Any, array: Any, p: Any = 0.5) -> None:
     """Fill with 1 with probability ``p`` (a number or a tensor), else 0."""
     if isinstance(p, np.ndarray):

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, kernel_types
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import normalization as ops
@@ -49,6 +50,10 @@ def batch_norm(
         return ops.batch_norm_inference(
             input, weight, bias, running_mean, running_var, eps=float(eps)
         )
+    statistics = [running_mean, running_var]
+    if running_mean is not None or running_var is not None:
+        known = [None if x is None else x.aval for x in (weight, bias, *statistics)]
+        kernel_types.check("batch_norm_inference", (input.aval, *known))
     result, mean, _, spread = ops.batch_norm_training(input, weight, bias, eps=float(eps))
     if count > 0:
         _move(running_mean, mean, momentum, 1)
@@ -158,11 +163,6 @@ def layer_norm(
     try:
         shape = tuple(normalized_shape)
         _check_normalized(input, shape, (("weight", weight), ("bias", bias)), ", ")
-        if input.aval.dtype.category != dtypes.FLOAT:
-            raise NotImplementedError(
-                "\"LayerNormKernelImpl\" not implemented for "
-                f"'{dtypes.scalar_type_name(input.aval.dtype)}'"
-            )
         return ops.layer_norm(
             input, weight, bias, eps=float(eps), normalized_ndim=len(shape)
         )[0]
@@ -178,6 +178,8 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
     """x / sqrt(mean(x**2) + eps) * weight over the last axes."""
     shape = tuple(normalized_shape)
     _check_normalized(input, shape, (("weight", weight),), "")
+    if input.aval.dtype.category < dtypes.FLOAT:
+        kernel_types.refuse("rms_norm", input.aval.dtype)
     if eps is None:
         from .._types import finfo
 
@@ -194,6 +196,7 @@ def group_norm(
         raise RuntimeError(
             f"Expected at least 2 dimensions for input tensor but received {len(shape)}"
         )
+    num_groups = operator.index(num_groups)
     sizes = [shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]
     if math.prod(sizes) // max(sizes[1], 1) == 1:
         raise ValueError(

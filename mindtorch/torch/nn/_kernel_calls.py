@@ -40,6 +40,7 @@ _KERNELS = {
     "cosine_embedding_loss": ("cosine_embedding_loss", "input1 input2 target margin"),
     "cross_entropy": ("cross_entropy_loss", "input target weight"),
     "embedding": ("embedding", "weight input"),
+    "group_norm": ("group_norm", "input num_groups weight bias eps"),
     "grid_sample": ("grid_sampler", "input grid"),
     "hinge_embedding_loss": ("hinge_embedding_loss", "input target margin"),
     "kl_div": ("kl_div", "input target"),

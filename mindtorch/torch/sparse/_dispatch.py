@@ -18,17 +18,22 @@ from mindtorch.engine.tensor import from_array
 from .._arguments import normalize_axis
 from .._registry import FUNCTIONS, answered_by, first_given
 from .._tensor import Tensor
+from .._types import sparse_coo, strided
+from ..nn import functional
 from . import _inplace
-from ._products import matmul
-from ._tensor import SparseTensor, missing
+from ._products import matmul, title_of
+from ._tensor import UNARY, SparseTensor, compress, missing
 
 _METHODS = (
-    "abs", "add", "asin", "atan", "ceil", "clone", "div", "erf", "expm1", "floor", "log1p", "mul",
-    "neg", "norm", "pow", "relu", "round", "sign", "sin", "sinh", "sqrt", "square", "sub", "sum",
-    "t", "tan", "tanh", "transpose", "trunc", "unsqueeze",
+    *UNARY, "add", "clone", "div", "mul", "neg", "norm", "pow", "sub", "sum", "t", "transpose",
+    "unsqueeze",
 )  # fmt: skip
 _PRODUCTS = ("matmul", "mm", "mv")
 _LIKE = ("empty_like", "full_like", "ones_like", "rand_like", "randn_like")
+_OTHER_LAYOUT = (
+    "empty_like with different sparse layout is not supported (self is {} but you requested {})"
+)
+_NOT_OF_MATRICES = {"rand_like"}  # random numbers of CSR and CSC are normal ones
 
 
 def _densifying(function: Any) -> Any:
@@ -98,19 +103,37 @@ def _zeros_like(function: Any) -> Any:
         x = first_given(args, kwargs, "input")
         if not isinstance(x, SparseTensor):
             return function(*args, **kwargs)
+        kind = kwargs.get("layout") or x.layout
+        if kind is strided:
+            if not x.is_sparse:
+                raise RuntimeError(_OTHER_LAYOUT.format(title_of(x), "Strided"))
+            return function(x.to_dense(), **{k: v for k, v in kwargs.items() if k != "input"})
         places = np.zeros((x.sparse_dim(), 0), np.int64)
         held = x.held.detach().new_zeros((0, *x.held.aval.shape[1:]))
-        return SparseTensor(from_array(places), held, x.aval.shape, True)
+        made = SparseTensor(from_array(places), held, x.aval.shape, True)
+        if kwargs.get("dtype") is not None:
+            made = made.to(kwargs["dtype"])
+        return made if kind is sparse_coo else compress(made, kind)
 
     return wrapped
 
 
-def _refusing(name: str, function: Any) -> Any:
+def _stored_like(name: str, function: Any) -> Any:
+    """New values at the places that a matrix in CSR or CSC stores; COO tensors refuse."""
+
     @functools.wraps(function)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
-        if isinstance(first_given(args, kwargs, "input"), SparseTensor):
+        x = first_given(args, kwargs, "input")
+        if not isinstance(x, SparseTensor):
+            return function(*args, **kwargs)
+        if x.is_sparse or name in _NOT_OF_MATRICES:
             missing(name)
-        return function(*args, **kwargs)
+        kwargs.pop("input", None)
+        kind = kwargs.pop("layout", None) or x.layout
+        if kind is not x.layout:
+            wanted = kind._name.title().replace("_", "")
+            raise RuntimeError(_OTHER_LAYOUT.format(title_of(x), wanted))
+        return x.like(function(x.held.detach(), *args[1:], **kwargs))
 
     return wrapped
 
@@ -128,10 +151,11 @@ def install() -> None:
         made[name] = _to_product(FUNCTIONS[name])
         setattr(Tensor, name, _to_product(getattr(Tensor, name)))
     for name in _LIKE:
-        made[name] = _refusing(name, FUNCTIONS[name])
+        made[name] = _stored_like(name, FUNCTIONS[name])
     made["zeros_like"] = _zeros_like(FUNCTIONS["zeros_like"])
     made["cat"] = _to_join(FUNCTIONS["cat"], False)
     made["stack"] = _to_join(FUNCTIONS["stack"], True)
+    functional.relu = answered_by(SparseTensor, "relu", functional.relu)
     for name, wrapped in made.items():
         FUNCTIONS[name] = wrapped
         namespace[name] = wrapped

@@ -15,7 +15,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .._tensor import Tensor
-from ._tensor import SparseTensor, missing
+from ._tensor import IN_PLACE_TOO, SparseTensor, missing
 
 
 def keys_of(x: SparseTensor) -> Any:
@@ -120,19 +120,9 @@ def _detach_(self: Any) -> Any:
 
 def _unary_(name: str) -> Any:
     def method(self: Any) -> Any:
-        self._only_coo(f"{name}_")
-        if not self.unique:
+        if self.is_sparse and not self.unique:
             raise RuntimeError(f"{name}_ requires coalesced input")
         return replace(self, self._unary(name))
-
-    return method
-
-
-def _tested(name: str) -> Any:
-    """isnan, isinf, ...: the answers at the stored places."""
-
-    def method(self: Any) -> Any:
-        return self._unary(name)
 
     return method
 
@@ -185,11 +175,8 @@ def install() -> None:
         ("__iadd__", _add_), ("__isub__", _sub_), ("__imul__", _mul_), ("__itruediv__", _div_),
     ):  # fmt: skip
         setattr(own, name, method)
-    for name in ("abs", "asin", "atan", "ceil", "erf", "expm1", "floor", "log1p", "round", "sign",
-                 "sin", "sinh", "sqrt", "tan", "tanh", "trunc"):  # fmt: skip
+    for name in IN_PLACE_TOO:
         setattr(own, f"{name}_", _unary_(name))
-    for name in ("isnan", "isinf", "isposinf", "isneginf", "nan_to_num", "sgn"):
-        setattr(own, name, _tested(name))
     dense: Any = Tensor
     for name, sign in (("add_", 1), ("__iadd__", 1), ("sub_", -1), ("__isub__", -1)):
         setattr(dense, name, _adding(getattr(dense, name), sign))

@@ -106,7 +106,7 @@ def matmul(a: Any, b: Any) -> Any:
     return _sparse_times_dense(b.t(), a.t()).t()
 
 
-def _title(x: SparseTensor) -> str:
+def title_of(x: SparseTensor) -> str:
     """The layout as torch's messages have it: ``SparseCsr``."""
     return x.layout._name.title().replace("_", "")
 
@@ -126,7 +126,7 @@ def reduced(a: Any, b: Any, reduce: str) -> Any:
     if isinstance(b, SparseTensor):
         raise RuntimeError(
             "Expected tensor to have Strided Layout, but got tensor with "
-            f"{_title(b)} Layout (while checking arguments for sparse_mm_reduce)"
+            f"{title_of(b)} Layout (while checking arguments for sparse_mm_reduce)"
         )
     if reduce == "prod":
         raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
@@ -177,7 +177,7 @@ def sampled_addmm(
         if isinstance(factor, SparseTensor):
             raise RuntimeError(
                 f"sampled_addmm: Expected {name} to have strided layout, but got "
-                f"{_title(factor)}"
+                f"{title_of(factor)}"
             )
     if mat1.aval.dtype is not mat2.aval.dtype:
         first, second = (dtypes.scalar_type_name(x.aval.dtype) for x in (mat1, mat2))

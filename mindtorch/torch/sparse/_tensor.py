@@ -272,19 +272,23 @@ class SparseTensor(HeldTensor):
         """A sparse axis of length 1."""
         self._only_coo("unsqueeze")
         axis = normalize_axis(dim, self.aval.ndim + 1)
+        shape = list(self.aval.shape)
+        shape.insert(axis, 1)
         if axis > self.sparse_dim():
-            missing("unsqueeze of dense axes")
+            held = self.held.unsqueeze(axis - self.sparse_dim() + 1)
+            return SparseTensor(self.places, held, shape)
         places = self.places.array()
         row = np.zeros((1, places.shape[1]), np.int64)
         joined = np.concatenate([places[:axis], row, places[axis:]])
-        shape = list(self.aval.shape)
-        shape.insert(axis, 1)
-        return SparseTensor(from_array(joined), self.held, shape, self.unique)
+        return SparseTensor(from_array(joined), self.held, shape)
 
     # --- arithmetic --------------------------------------------------------------------------
 
     def _unary(self, name: str) -> SparseTensor:
-        source = self if self.layout is not sparse_coo else self.coalesce()
+        if _OF_ONE_LAYOUT.get(name, self.is_sparse) is not self.is_sparse:
+            missing(name)
+        linear = name in ("conj", "conj_physical", "positive")
+        source = self if linear or self.layout is not sparse_coo else self.coalesce()
         return source.like(getattr(source.held, name)())
 
     def __neg__(self) -> SparseTensor:
@@ -303,13 +307,15 @@ class SparseTensor(HeldTensor):
         scaled = self._scaled(other, False)
         if scaled is not None:
             return scaled
+        if self.layout is not sparse_coo:
+            return self.to_sparse().mul(other).to_sparse(layout=self.layout)
         source = self.coalesce()
         places = tuple(source.places.unbind(0))
         factor = other.to_dense() if isinstance(other, SparseTensor) else other
         product = source.like(source.held * factor.expand(self.aval.shape)[places])
         if not isinstance(other, SparseTensor):
             return product
-        return _kept(product, other.coalesce())
+        return _kept(product, other.to_sparse().coalesce())
 
     def div(self, other: Any, *, rounding_mode: Any = None) -> SparseTensor:
         """Over a number."""
@@ -402,10 +408,24 @@ class SparseTensor(HeldTensor):
     mm = mv = matmul
 
     def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-        """The sum of all stored elements."""
-        if dim is not None:
-            missing("sum along axes (use torch.sparse.sum)")
-        return self.held.sum(dtype=dtype)
+        """The sum of all elements, or along axes; one that is left makes the result sparse."""
+        from . import sum as sum_along
+
+        if dim is None:
+            return self.held.sum(dtype=dtype)
+        axes = sorted(normalize_axis(d, self.aval.ndim)
+                      for d in ((dim,) if isinstance(dim, int) else dim))  # fmt: skip
+        if self.layout is not sparse_coo:
+            if not keepdim:
+                raise RuntimeError(
+                    "reduction operations on CSR tensors with keepdim=False is unsupported"
+                )
+            found = self.to_sparse().sum(axes, True, dtype=dtype)
+            return found.to_sparse(layout=self.layout)
+        found = sum_along(self, axes) if dtype is None else sum_along(self, axes, dtype)
+        for axis in axes if keepdim else ():
+            found = found.unsqueeze(axis)
+        return found
 
     def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Any:
         """The 2-norm of all elements."""
@@ -487,10 +507,17 @@ _KEPT = {
     "long", "short", "char", "byte", "bool", "cfloat", "cdouble", "cuda", "xpu", "ipu", "mtia",
     "retain_grad", "cast", "backward",
 }  # fmt: skip
-_UNARY = (
-    "abs", "asin", "atan", "ceil", "erf", "expm1", "floor", "log1p", "relu", "round",
-    "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc", "asinh", "square", "conj",
+# elementwise functions that keep 0
+IN_PLACE_TOO = (
+    "abs", "absolute", "arcsin", "arcsinh", "arctan", "arctanh", "asin", "asinh", "atan", "atanh",
+    "ceil", "conj_physical", "deg2rad", "erf", "erfinv", "expm1", "floor", "frac", "log1p",
+    "rad2deg", "relu", "round", "sgn", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc",
 )  # fmt: skip
+UNARY = (
+    *IN_PLACE_TOO, "angle", "conj", "isinf", "isnan", "isneginf", "isposinf", "nan_to_num",
+    "positive", "signbit", "square",
+)  # fmt: skip
+_OF_ONE_LAYOUT = {"angle": False, "nan_to_num": True, "square": True}  # True for COO
 
 
 _REFUSED = ("__eq__", "__ne__", "__lt__", "__gt__", "__le__", "__ge__", "__setitem__")
@@ -517,7 +544,7 @@ def _define_methods() -> None:
         return source.like(source.held**exponent)
 
     own: Any = SparseTensor
-    for name in _UNARY:
+    for name in UNARY:
         setattr(own, name, unary(name))
     own.neg = own.__neg__
     own.pow = own.__pow__ = power
