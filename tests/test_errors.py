@@ -332,6 +332,7 @@ CASES: dict[str, Callable[[Any], Any]] = {
     "sgd_nesterov": lambda t: t.optim.SGD([t.leaf(1)], lr=1, nesterov=True),
     "adam_lr": lambda t: t.optim.Adam([t.leaf(1)], lr=-1),
     "adam_betas": lambda t: t.optim.Adam([t.leaf(1)], betas=(1.0, 0.9)),
+    "adam_betas_of_two_kinds": lambda t: t.optim.Adam([t.leaf(1)], betas=(0, 0.9)),
     "adam_eps": lambda t: t.optim.Adam([t.leaf(1)], eps=-1),
     "adam_decay": lambda t: t.optim.Adam([t.leaf(1)], weight_decay=-1),
     "optimizer_empty": lambda t: t.optim.SGD([], lr=1),

@@ -369,3 +369,23 @@ def test_a_number_that_changes_is_no_constant_of_the_backward_pass() -> None:
         return found
 
     assert run(replayed) == run(lambda step: step)
+
+
+def test_sparse_gradients_of_replayed_calls() -> None:
+    """Three bags of one sparse table, whose gradients have their data while others wait."""
+    found = []
+    for wrap in (lambda f: f, replayed):
+        torch.manual_seed(0)
+        bag, layer = nn.EmbeddingBag(9, 4, sparse=True), nn.Linear(4, 1)
+
+        def step(rows: Any, bag: Any = bag, layer: Any = layer) -> Any:
+            bag.zero_grad()
+            layer.zero_grad()
+            loss = sum(layer(bag(rows)).pow(2).sum() for _ in range(3))
+            loss.backward()
+            return loss, bag.weight.grad._nnz(), layer.weight.grad.sum().item()
+
+        call = wrap(step)
+        rows = torch.arange(8).view(4, 2)
+        found.append([(x.item(), *more) for x, *more in (call(rows) for _ in range(4))])
+    assert found[0] == found[1]

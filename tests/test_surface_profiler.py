@@ -116,6 +116,18 @@ def test_a_schedule_records_the_steps_that_torch_records() -> None:
     assert counts["aten::exp"] == 2 and counts["ProfilerStep*"] == 2
 
 
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_cycle_that_warms_up_forgets_the_one_before(keep: bool) -> None:
+    """Five steps end in the warm-up of the second cycle."""
+    plan = profiler.schedule(wait=1, warmup=1, active=2)
+    with profiler.profile(schedule=plan, acc_events=keep) as found:
+        for _ in range(5):
+            ours.ones(3).exp()
+            found.step()
+    counts = {e.key: e.count for e in found.key_averages()}
+    assert counts.get("aten::exp") == (2 if keep else None)
+
+
 @pytest.mark.parametrize("arguments", [
     "wait=1, warmup=1, active=2", "wait=0, warmup=1, active=1, repeat=2, skip_first=3",
     "wait=2, warmup=1, active=1, skip_first=1, skip_first_wait=1", "wait=-1, warmup=1, active=1",

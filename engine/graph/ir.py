@@ -43,6 +43,11 @@ class Value:
         return refuse_data(name) if reveal is None else reveal(self)
 
 
+def waits(tensor: Tensor) -> bool:
+    """Whether a tensor's data is still to come; sparse ones have theirs."""
+    return not tensor._sparse and type(tensor.flat) is Value
+
+
 class GraphPlan:
     """How a :class:`GraphOp` runs: ``run(*flat outs, *flat ins)``."""
 

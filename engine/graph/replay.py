@@ -34,7 +34,7 @@ from ..vmap import redraw
 from ..windows import may_be_seen, wanted
 from . import retyped
 from .bounds import may_fail
-from .ir import DRAW, Value
+from .ir import DRAW, Value, waits
 from .seen import Walk, repeat, seen
 from .trace import (
     TracingError,
@@ -382,7 +382,7 @@ class Replay(Waiting):
         known = self.first_grads.get(id(leaf))
         now = leaf._grad if read else None  # what is replaced by the user does not come back
         if not read or known is None or (
-            known[1] is None and now is not None and type(now.flat) is not Value
+            known[1] is None and now is not None and not waits(now)
         ):
             self.first_grads[id(leaf)] = (leaf, now)
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import autocast, tape
 from ..tensor import Tensor, version_of
-from .ir import DRAW, Value
+from .ir import DRAW, Value, waits
 
 
 class Walk:
@@ -122,7 +122,7 @@ def seen(
     for leaf in walk.leaves:
         made: Any = leaf._grad
         if made is not None and not (
-            type(made.flat) is Value and made._storage is None and made._node is None
+            waits(made) and made._storage is None and made._node is None
         ):
             return None
         results.append(None if made is None else made.flat)

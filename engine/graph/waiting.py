@@ -9,7 +9,7 @@ from typing import Any
 from .. import tape
 from ..core import state
 from ..tensor import Tensor, fields_of, typed_buffer
-from .ir import DRAW, Value
+from .ir import DRAW, Value, waits
 from .threads import watch_starts
 from .trace import Trace
 from .tree import MOST_ENTRIES, MOST_SEGMENTS, Entry, Tree, segment_of
@@ -119,7 +119,7 @@ class Waiting(Trace):
     def _put_back(self) -> None:
         """After an error the leaves have the gradients they had."""
         for leaf, before in self.first_grads.values():
-            if leaf._grad is not None and type(leaf._grad.flat) is Value:
+            if leaf._grad is not None and waits(leaf._grad):
                 leaf._grad = before
         self._forget()
 

@@ -174,6 +174,9 @@ class profile:  # noqa: N801
             self._recording = True
         elif not recording and self._recording:
             self._finish()
+        elif action is ProfilerAction.WARMUP and self.profiler and not self.acc_events:
+            with _base.profile(**self.options) as self.profiler:
+                pass  # a cycle forgets the one before
         if self._recording and self.record_steps:
             self._step_block = record_function(f"ProfilerStep#{self.step_num}")
             self._step_block.__enter__()

@@ -43,7 +43,7 @@ class Adam(ParameterwiseOptimizer):
                 "lr as a Tensor is not supported for capturable=False and foreach=True"
             )
         check_moments(lr, betas, eps, weight_decay)
-        if isinstance(betas[0], EngineTensor) != isinstance(betas[1], EngineTensor):
+        if not any(all(isinstance(b, kind) for b in betas[:2]) for kind in (float, EngineTensor)):
             raise ValueError("betas must be either both floats or both Tensors")
         for i, beta in enumerate(betas):
             if isinstance(beta, EngineTensor) and foreach and not capturable:
