@@ -50,7 +50,7 @@ for _each in ("common", "communication", "graph", "nn", "ops", "train"):
     _offer(_each)
 
 _TEXTS.add_to(globals().values())
-_LATER = ("boost", "dataset", "mint", "experimental", "mindrecord", "scipy")
+_LATER = ("boost", "dataset", "mint", "experimental", "mindrecord", "numpy", "scipy")
 
 
 def __getattr__(name: str) -> _Any:
