@@ -126,6 +126,7 @@ class LayerNorm(Cell):
                 f"list[int], but got {normalized_shape} and the type is {type(normalized_shape)}."
             )
         self.normalized_shape = tuple(normalized_shape)
+        self._given_shape = normalized_shape
         self.begin_norm_axis, self.begin_params_axis = begin_norm_axis, begin_params_axis
         self.epsilon = epsilon
         self.gamma = Parameter(initializer(gamma_init, self.normalized_shape, dtype), "gamma")
@@ -146,7 +147,7 @@ class LayerNorm(Cell):
 
     def extend_repr(self) -> str:
         return (
-            f"normalized_shape={list(self.normalized_shape)}, "
+            f"normalized_shape={self._given_shape}, "
             f"begin_norm_axis={self.begin_norm_axis}, begin_params_axis={self.begin_params_axis}, "
             f"gamma{self.gamma}, beta={self.beta}"  # MindSpore's text: no = there
         )

@@ -385,7 +385,7 @@ def linspace(start: Any, end: Any, steps: int) -> Any:
     return t.linspace(float(start), float(end), int(steps))
 
 
-def arange(start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None) -> Any:
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Any:
     """Numbers from ``start`` below ``end``; from 0 below ``start`` where no end is given.
 
     Args:
