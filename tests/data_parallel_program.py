@@ -148,7 +148,8 @@ def compiled(rank: int, size: int) -> Any:
 
 
 def joined_accumulation(rank: int, size: int) -> Any:
-    """Two batches a step, the first under no_sync, and one process ends first: as in eager."""
+    """Two batches a step, the first under no_sync, and one process ends first: compiled and with
+    a divided optimizer as in eager."""
 
     def step(model: Any, optimizer: Any, first: Any, second: Any) -> Any:
         optimizer.zero_grad()
@@ -165,7 +166,17 @@ def joined_accumulation(rank: int, size: int) -> Any:
             for i in range(3 - rank):
                 function(model, optimizer, _batch(10 * rank + i), _batch(10 * rank + i + 5))
         results.append(_sums(model))
-    return results[0] == results[1]
+    shared = {"gradient_as_bucket_view": True}  # with it the ended process has the gradients
+    model = torch.nn.parallel.DistributedDataParallel(_net(rank), **shared)
+    names = [f"{dist.__name__}.{part}" for part in ("optim", "algorithms.join")]
+    zero, join = map(importlib.import_module, names)
+    settings = {"lr": 0.05, "momentum": 0.9, "weight_decay": 1e-3}
+    divided = zero.ZeroRedundancyOptimizer(model.parameters(), torch.optim.SGD, **settings)
+    with join.Join([model, divided]):
+        for i in range(3 - rank):
+            step(model, divided, _batch(10 * rank + i), _batch(10 * rank + i + 5))
+    results.append(_sums(model))
+    return results[0] == results[1] == results[2]
 
 
 def reduced_by_hand(rank: int, size: int) -> Any:

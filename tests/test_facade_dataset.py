@@ -189,13 +189,14 @@ def test_cifar_files_and_folders_of_images(tmp_path):
 
 
 def test_images_are_resized_as_torch_does_cropped_and_flipped():
-    """Bilinear values at the centres of pixels; places of crops; a certain and an impossible
-    flip."""
+    """Bilinear values at the centres of pixels, those of bytes cut off in whole numbers; places of
+    crops; a certain and an impossible flip."""
     image = np.random.default_rng(3).integers(0, 256, (6, 5, 3)).astype(np.uint8)
-    resized = vision.Resize((9, 7))(image)
+    resized = vision.Resize((9, 7))(image.astype(np.float32))
     given = oracle.from_numpy(image.transpose(2, 0, 1)[None]).float()
     expected = oracle.nn.functional.interpolate(given, (9, 7), mode="bilinear")[0].numpy()
-    np.testing.assert_allclose(resized.transpose(2, 0, 1), expected, atol=0.501)
+    np.testing.assert_allclose(resized.transpose(2, 0, 1), expected, rtol=1e-6)
+    assert np.abs(vision.Resize((9, 7))(image) - resized).max() < 1  # to a bit below the half
     assert vision.Resize(10)(image).shape == (12, 10, 3)
     assert np.array_equal(vision.CenterCrop(3)(image), image[1:4, 1:4])
     assert vision.CenterCrop((8, 3))(image)[0].tolist() == [[0, 0, 0]] * 3
@@ -396,3 +397,25 @@ def test_batches_are_padded_to_one_shape():
     assert batches(pad_info={"x": ([None], 7)})[0] == [[1, 7], [1, 2]]
     with pytest.raises(RuntimeError, match="rows have 1 axes"):
         batches(pad_info={"x": ([3, 3], 9)})
+
+
+def test_rows_of_about_one_length_are_batched_together():
+    """What MindSpore 2.10 gave: buckets in the order in which they fill, remainders at the end."""
+
+    def batches(**options):
+        rows = ((np.arange(1, n + 1, dtype=np.int32), n) for n in (3, 1, 4, 1, 5, 2, 6))
+        source = ds.GeneratorDataset(lambda: rows, ["s", "n"], shuffle=False)
+        options = {"pad_info": {"s": ([None], 0)}, **options}
+        made = source.bucket_batch_by_length(["s"], [2, 4], [2, 2, 2], **options)
+        return [(s.tolist(), n.tolist()) for s, n in made.create_tuple_iterator(output_numpy=True)]
+
+    assert batches() == [
+        ([[1], [1]], [1, 1]), ([[1, 2, 3, 4, 0], [1, 2, 3, 4, 5]], [4, 5]),
+        ([[1, 2, 3], [1, 2, 0]], [3, 2]), ([[1, 2, 3, 4, 5, 6]], [6]),
+    ]  # fmt: skip
+    assert len(batches(drop_remainder=True)) == 3
+    with pytest.raises(RuntimeError, match="last bound"):
+        batches(pad_to_bucket_boundary=True)
+    source = ds.GeneratorDataset(lambda: [(1,)], ["s"])
+    with pytest.raises(ValueError, match="one element more"):
+        source.bucket_batch_by_length(["s"], [2], [1])

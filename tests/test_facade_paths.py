@@ -33,6 +33,26 @@ def test_a_path_inside_of_mindspore_gives_the_facades_own_object(path, name, pla
     assert found is getattr(importlib.import_module(f"{ROOT}.{place}".rstrip(".")), name)
 
 
+@pytest.mark.parametrize(
+    ("part", "name", "why"),
+    [
+        ("", "export", "save_checkpoint"),
+        ("ops", "ApplyAdam", "optimizers of mindspore.nn"),
+        ("ops", "Addcdiv", "use the function mindspore.ops.addcdiv"),
+        ("ops.composite", "csr_mm", "to_dense"),
+        ("nn", "thor", "nn.Lamb"),
+        ("nn.optim", "thor", "nn.Lamb"),
+        ("dataset", "TFRecordDataset", "GeneratorDataset"),
+        ("dataset.vision", "RandAugment", "UniformAugment"),
+        ("train", "whatever", "docs/gaps.md"),
+    ],
+)
+def test_the_error_for_a_name_that_is_not_built_says_what_to_use(part, name, why):
+    """Not an AttributeError without a reason."""
+    with pytest.raises(AttributeError, match=f"no attribute '{name}'.*{why}"):
+        getattr(importlib.import_module(f"{ROOT}.{part}".rstrip(".")), name)
+
+
 def test_a_name_that_no_path_has_is_an_import_error():
     """A library that tries one version's place after another's needs the error."""
     with pytest.raises(ImportError, match="cannot import name 'Nothing'"):

@@ -23,6 +23,7 @@ from . import nn as nn
 from . import ops as ops
 from . import train as train
 from . import version as version
+from ._absent import absent as _absent
 from ._argument_texts import TEXTS as _TEXTS
 from ._autodiff import grad as grad
 from ._autodiff import value_and_grad as value_and_grad
@@ -50,7 +51,7 @@ for _each in ("common", "communication", "graph", "nn", "ops", "train"):
     _offer(_each)
 
 _TEXTS.add_to(globals().values())
-_LATER = ("boost", "dataset", "mint", "experimental", "mindrecord", "scipy")
+_LATER = ("boost", "dataset", "mint", "experimental", "mindrecord", "numpy", "scipy")
 
 
 def __getattr__(name: str) -> _Any:
@@ -59,4 +60,4 @@ def __getattr__(name: str) -> _Any:
         import importlib
 
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module 'mindspore' has no attribute {name!r}")
+    raise _absent("mindspore", name)

@@ -12,6 +12,8 @@ import types
 from collections.abc import Callable
 from typing import Any
 
+from ._absent import absent
+
 __all__ = ["offer"]
 
 # part of the facade: paths that stand for it
@@ -83,7 +85,7 @@ def _names_of(path: str, source: str) -> Callable[[str], Any]:
     def get(name: str) -> Any:
         value = None if name.startswith("_") else getattr(sys.modules[_named(source)], name, None)
         if value is None or isinstance(value, types.ModuleType):
-            raise AttributeError(f"module {_named(path)!r} has no attribute {name!r}")
+            raise absent(_named(source).replace(_ROOT, "mindspore"), name)
         return value
 
     return get

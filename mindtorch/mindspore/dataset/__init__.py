@@ -2,6 +2,7 @@
 
 from mindtorch.mindspore._argument_texts import TEXTS as _TEXTS
 
+from .._absent import refusing as _refusing
 from .._paths import offer as _offer
 from . import config as config
 from . import transforms as transforms
@@ -22,3 +23,5 @@ from .text_sources import TextFileDataset as TextFileDataset
 
 _offer("dataset")
 _TEXTS.add_to(globals().values())
+
+__getattr__ = _refusing("mindspore.dataset")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import bisect
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from .engine import Dataset, Row, _Over, array_of, zip_lists
+from .transforms import Padding
 
 
 class BatchInformation:
@@ -98,6 +101,68 @@ class Batched(_Over):
 
     def get_batch_size(self) -> int:
         return self._size_of(0, 0)
+
+
+class Bucketed(_Over):
+    """See :meth:`Dataset.bucket_batch_by_length`."""
+
+    def __init__(
+        self, source: Dataset, names: Any, bounds: Sequence[int], sizes: Sequence[int],
+        length: Callable[..., Any] | None, padding: dict[str, Any] | None, to_bound: bool,
+        drop: bool,
+    ) -> None:  # fmt: skip
+        self.places = source._check_columns(names)
+        if length is None and len(self.places) > 1:
+            raise ValueError(
+                "If element_length_function is not specified, exactly one column name should be "
+                "passed."
+            )
+        for title, numbers in (("bucket_boundaries", bounds), ("bucket_batch_sizes", sizes)):
+            if not all(isinstance(n, int) for n in numbers):
+                raise TypeError(f"{title} should be a list of int.")
+            if not numbers or any(n <= 0 for n in numbers):
+                raise ValueError(f"{title} must be greater than 0.")
+        if any(b >= a for b, a in itertools.pairwise(bounds)):
+            raise ValueError("bucket_boundaries should be strictly increasing.")
+        if len(sizes) != len(bounds) + 1:
+            raise ValueError("bucket_batch_sizes must contain one element more than "
+                             "bucket_boundaries.")  # fmt: skip
+        super().__init__(source, list(source.columns))
+        self.bounds, self.sizes, self.length = list(bounds), list(sizes), length
+        self.padding = dict.fromkeys(self.columns, (None, None)) if padding is None else padding
+        self.to_bound, self.drop = to_bound, drop
+
+    def rows(self, epoch: int) -> Iterator[Row]:
+        held: list[list[Row]] = [[] for _ in self.sizes]
+        for row in self.source.rows(epoch):
+            values = [row[i] for i in self.places]
+            length = self.length(*values) if self.length else np.shape(values[0])[0]
+            bucket = bisect.bisect_right(self.bounds, int(np.asarray(length).reshape(-1)[0]))
+            held[bucket].append(row)
+            if len(held[bucket]) == self.sizes[bucket]:
+                yield self._filled(held[bucket], bucket)
+                held[bucket] = []
+        for bucket, rows in enumerate(held):
+            if rows and not self.drop:
+                yield self._filled(rows, bucket)
+
+    def _filled(self, rows: list[Row], bucket: int) -> Row:
+        columns: list[Any] = [list(column) for column in zip_lists(*rows)]
+        for name, (shape, value) in self.padding.items():
+            if self.to_bound:
+                if bucket == len(self.bounds):
+                    raise RuntimeError(
+                        "pad_to_bucket_boundary: a row is at least as long as the last bound"
+                    )
+                axes = np.ndim(columns[self.columns.index(name)][0])
+                known = (None,) * axes if shape is None else shape
+                shape = [self.bounds[bucket] - 1 if n is None else n for n in known]
+            place = self.columns.index(name)
+            columns[place] = Padding(shape, value)(columns[place])
+        return tuple(_stack(name, c) for name, c in zip_lists(self.columns, columns))
+
+    def get_dataset_size(self) -> int:
+        return sum(1 for _ in self.rows(0))
 
 
 def _stack(name: str, column: Any) -> Any:

@@ -126,6 +126,35 @@ class Dataset:
             list(chosen),
         )  # fmt: skip
 
+    def bucket_batch_by_length(
+        self, column_names: Sequence[str], bucket_boundaries: Sequence[int],
+        bucket_batch_sizes: Sequence[int],
+        element_length_function: Callable[..., Any] | None = None,
+        pad_info: dict[str, Any] | None = None, pad_to_bucket_boundary: bool = False,
+        drop_remainder: bool = False,
+    ) -> Dataset:  # fmt: skip
+        """Batches of rows of about one length, filled up to one shape.
+
+        Args:
+            column_names: what the length is of.
+            bucket_boundaries: rising lengths; a row is in the first bucket whose bound is above.
+            bucket_batch_sizes: rows of a batch of each bucket, one more than there are bounds.
+            element_length_function: gives the length from these columns; len() without it.
+            pad_info: as of :meth:`padded_batch`; without it all columns are filled with zeros.
+            pad_to_bucket_boundary: fill up to the bucket's bound less one, not to the longest row.
+            drop_remainder: leave out what does not fill a batch.
+
+        Raises:
+            TypeError: a bound or a size is no whole number.
+            ValueError: bounds that do not rise, or sizes of another number than buckets.
+        """
+        from .batches import Bucketed
+
+        return Bucketed(
+            self, column_names, bucket_boundaries, bucket_batch_sizes, element_length_function,
+            pad_info, pad_to_bucket_boundary, drop_remainder,
+        )  # fmt: skip
+
     def shuffle(self, buffer_size: int) -> Dataset:
         """Rows in random order, drawn from a buffer of ``buffer_size``; another order in each
         epoch."""

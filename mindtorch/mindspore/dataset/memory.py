@@ -46,6 +46,10 @@ class MappableDataset(Dataset):
 
     length = 0
 
+    def num_classes(self) -> int | None:
+        """How many labels there are, where the source knows them by name."""
+        return None
+
     def row(self, place: int) -> Row:
         """The row of a number."""
         raise NotImplementedError

@@ -229,6 +229,9 @@ class ImageFolderDataset(MappableDataset):
         ]  # fmt: skip
         self.class_indexing, self.decode, self.length = numbers, decode, len(self.files)
 
+    def num_classes(self) -> int | None:
+        return len(self.class_indexing)
+
     def get_class_indexing(self) -> dict[str, int]:
         """{folder: number of the class}."""
         return dict(self.class_indexing)

@@ -3,6 +3,7 @@
 from mindtorch.mindspore._argument_texts import TEXTS as _TEXTS
 
 from .. import _metrics as metrics
+from .._absent import refusing as _refusing
 from .._metrics import *
 from . import (
     activation,
@@ -55,3 +56,5 @@ __all__ = [  # noqa: PLE0604
 ]  # fmt: skip
 
 _TEXTS.add_to(globals().values())
+
+__getattr__ = _refusing("mindspore.nn")

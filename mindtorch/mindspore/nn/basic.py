@@ -7,6 +7,7 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 
+from ..common.dtype import text_of
 from ..common.initializer import HeUniform, Uniform, initializer
 from ..common.parameter import Parameter
 from ..common.tensor import F, as_tensor, t
@@ -100,7 +101,8 @@ class Embedding(Cell):
     def extend_repr(self) -> str:
         return (
             f"vocab_size={self.vocab_size}, embedding_size={self.embedding_size}, "
-            f"use_one_hot={self.use_one_hot}, padding_idx={self.padding_idx}"
+            f"use_one_hot={self.use_one_hot}, embedding_table={self.embedding_table}, "
+            f"dtype={text_of(self.embedding_table.aval.dtype)}, padding_idx={self.padding_idx}"
         )
 
 

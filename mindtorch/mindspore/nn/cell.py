@@ -35,6 +35,7 @@ class Cell(Module):
 
     _compute_dtype: Any = None
     _casting = 0
+    _flags: dict[str, Any]
 
     def __init__(self, auto_prefix: bool = True, flags: dict[str, Any] | None = None) -> None:
         super().__init__()
@@ -42,8 +43,8 @@ class Cell(Module):
         fields["training"] = False
         fields["_auto_prefix"] = auto_prefix
         fields["requires_grad"] = False
-        for name, value in (flags or {}).items():
-            object.__setattr__(self, name, value)
+        fields["_flags"] = {}
+        self.add_flags(**(flags or {}))
 
     # --- calling -----------------------------------------------------------------------------
 
@@ -110,15 +111,30 @@ class Cell(Module):
             )
         if not isinstance(child_cell, Module):
             raise TypeError(
-                "For 'insert_child_to_cell', the argument 'child_cell' must be 'Cell', but got "
-                f"type {type(child_cell)}."
+                "For 'insert_child_to_cell', the argument 'child_cell' must be 'Cell' if not None, "
+                f"but got type {type(child_cell)}."
             )
         self.add_module(child_name, child_cell)  # its parameters keep their names
 
     def insert_param_to_cell(
         self, param_name: str, param: Any, check_name_contain_dot: bool = True
     ) -> None:
-        """Add a parameter under a name."""
+        """Add a parameter under a name.
+
+        Raises:
+            KeyError: the name is taken, or has a dot in it.
+            TypeError: no parameter.
+        """
+        if hasattr(self, param_name) and param_name not in self._parameters:
+            raise KeyError(
+                f"For 'insert_param_to_cell', the {param_name} parameter already exists in the "
+                "network.Cannot insert another parameter with the same name."
+            )
+        if not isinstance(param, Parameter):
+            raise TypeError(
+                f"For 'insert_param_to_cell', the argument 'param' must be 'Parameter' if not "
+                f"None, but got {type(param)}."
+            )
         if check_name_contain_dot and "." in param_name:
             raise KeyError(f"For 'insert_param_to_cell', {param_name!r} must not contain '.'")
         if param.name in (None, DEFAULT_NAME):
@@ -217,7 +233,12 @@ class Cell(Module):
         """Keep values as attributes."""
         for name, value in flags.items():
             object.__setattr__(self, name, value)
+        self.__dict__["_flags"] = {**self._flags, **flags}
         return self
+
+    def get_flags(self) -> dict[str, Any]:
+        """The values that ``add_flags`` kept."""
+        return dict(self._flags)
 
     def recompute(self, **options: Any) -> None:
         """Compute the cell's intermediate results again in backward instead of keeping them."""
@@ -376,7 +397,7 @@ class SequentialCell(Cell):
 
     def __setitem__(self, index: int, cell: Any) -> None:
         name = list(self._modules)[index]
-        _prefix(cell, name)
+        _prefix(cell, _prefix_of(self._modules) + name)
         self._modules[name] = cell
 
     def __delitem__(self, index: int | slice) -> None:
@@ -386,9 +407,10 @@ class SequentialCell(Cell):
 
     def _renumber(self, cells: list[tuple[str, Any]]) -> None:
         """Hold these cells; those that have numbers for names get their places."""
+        before = _prefix_of(self._modules)
         self._modules.clear()
         for place, (name, cell) in enumerate(cells):
-            self._add(str(place) if name.isdecimal() else name, cell)
+            self._add(str(place) if name.isdecimal() else name, cell, before)
 
 
 class CellList(SequentialCell):

@@ -56,6 +56,8 @@ class _Convolution(Cell):
             bound = 1 / math.sqrt(in_channels // group * math.prod(self.kernel_size))
             bias_init = Uniform(bound) if bias_init is None else bias_init
             self.bias = Parameter(initializer(bias_init, (out_channels,), dtype), "bias")
+        object.__setattr__(self, "weight_init", weight_init)
+        object.__setattr__(self, "bias_init", bias_init if has_bias else None)
 
     def construct(self, x: Any) -> Any:
         if x.aval.ndim != self.axes + 2:
@@ -80,7 +82,8 @@ class _Convolution(Cell):
             f"input_channels={self.in_channels}, output_channels={self.out_channels}, "
             f"kernel_size={self.kernel_size}, stride={self.stride}, pad_mode={self.pad_mode}, "
             f"padding={self.padding}, dilation={self.dilation}, group={self.group}, "
-            f"has_bias={self.has_bias}"
+            f"has_bias={self.has_bias}, weight_init={self.weight_init}, "
+            f"bias_init={self.bias_init}, format={'NCDHW' if self.axes == 3 else 'NCHW'}"
         )
 
 

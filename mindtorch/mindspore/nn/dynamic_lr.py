@@ -16,9 +16,12 @@ def piecewise_constant_lr(milestone: Sequence[int], learning_rates: Sequence[flo
     if len(milestone) != len(learning_rates):
         raise ValueError("For 'piecewise_constant_lr', milestone and learning_rates differ in size")
     rates: list[float] = []
-    for end, rate in zip(milestone, learning_rates, strict=True):
+    for i, (end, rate) in enumerate(zip(milestone, learning_rates, strict=True)):
         if end <= len(rates):
-            raise ValueError("For 'piecewise_constant_lr', the milestones must rise")
+            raise ValueError(
+                f"For 'piecewise_constant_lr', the value of milestone[{i}] must be greater than "
+                f"milestone[{i - 1}], but got milestone[{i}]: {end}."
+            )
         rates += [float(rate)] * (end - len(rates))
     return rates
 

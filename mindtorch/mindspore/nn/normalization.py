@@ -76,7 +76,11 @@ class _BatchNorm(Cell):
         )  # fmt: skip
 
     def extend_repr(self) -> str:
-        return f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}"
+        return (
+            f"num_features={self.num_features}, eps={self.eps}, momentum={self.momentum}, "
+            f"gamma={self.gamma}, beta={self.beta}, moving_mean={self.moving_mean}, "
+            f"moving_variance={self.moving_variance}"
+        )
 
 
 class BatchNorm1d(_BatchNorm):
@@ -122,6 +126,7 @@ class LayerNorm(Cell):
                 f"list[int], but got {normalized_shape} and the type is {type(normalized_shape)}."
             )
         self.normalized_shape = tuple(normalized_shape)
+        self._given_shape = normalized_shape
         self.begin_norm_axis, self.begin_params_axis = begin_norm_axis, begin_params_axis
         self.epsilon = epsilon
         self.gamma = Parameter(initializer(gamma_init, self.normalized_shape, dtype), "gamma")
@@ -141,7 +146,11 @@ class LayerNorm(Cell):
         return F.layer_norm(x, self.normalized_shape, self.gamma, self.beta, self.epsilon)
 
     def extend_repr(self) -> str:
-        return f"normalized_shape={self.normalized_shape}, epsilon={self.epsilon}"
+        return (
+            f"normalized_shape={self._given_shape}, "
+            f"begin_norm_axis={self.begin_norm_axis}, begin_params_axis={self.begin_params_axis}, "
+            f"gamma{self.gamma}, beta={self.beta}"  # MindSpore's text: no = there
+        )
 
 
 class GroupNorm(Cell):
@@ -164,6 +173,9 @@ class GroupNorm(Cell):
 
     def construct(self, x: Any) -> Any:
         return F.group_norm(x, self.num_groups, self.gamma, self.beta, self.eps)
+
+    def extend_repr(self) -> str:
+        return f"num_groups={self.num_groups}, num_channels={self.num_channels}"
 
 
 class _InstanceNorm(Cell):

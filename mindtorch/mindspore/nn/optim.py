@@ -136,11 +136,11 @@ class Adam(Optimizer):
         self.use_locking, self.use_nesterov, self.use_amsgrad = (
             use_locking, use_nesterov, use_amsgrad
         )  # fmt: skip
+        self.beta1_power = Parameter(Tensor(1.0, dtypes.float32), "beta1_power", False)
+        self.beta2_power = Parameter(Tensor(1.0, dtypes.float32), "beta2_power", False)
         self.moment1 = self.make_states("moment1")
         self.moment2 = self.make_states("moment2")
         self.vhat = self.make_states("vhat") if use_amsgrad else ()
-        self.beta1_power = Parameter(Tensor(1.0, dtypes.float32), "beta1_power", False)
-        self.beta2_power = Parameter(Tensor(1.0, dtypes.float32), "beta2_power", False)
 
     def construct(self, gradients: Any) -> Any:
         self.beta1_power.flat[0] *= np.float32(self.beta1)
@@ -257,9 +257,9 @@ class RMSProp(Optimizer):
             raise ValueError(f"For 'RMSProp', the 'epsilon' must be > 0, but got {epsilon}.")
         self.decay, self.momentum, self.epsilon = decay, momentum, epsilon
         self.use_locking, self.centered = use_locking, centered
+        self.mg = self.make_states("mean_grad") if centered else ()
         self.ms = self.make_states("mean_square", "ones")
         self.moment = self.make_states("moment")
-        self.mg = self.make_states("mean_grad") if centered else ()
 
     def update(self, group: Any, parameters: Any, gradients: Any, rate: float) -> None:
         gradients = self.decayed(group, parameters, gradients)
@@ -309,9 +309,9 @@ class AdaMax(Optimizer):
         super().__init__(learning_rate, params, weight_decay, loss_scale)
         _within("AdaMax", beta1=beta1, beta2=beta2)
         self.beta1, self.beta2, self.eps = _single(beta1), _single(beta2), eps
+        self.beta1_power = Parameter(Tensor(1.0, dtypes.float32), "beta1_power", False)
         self.moment1 = self.make_states("moment1")
         self.moment2 = self.make_states("moment2")
-        self.beta1_power = Parameter(Tensor(1.0, dtypes.float32), "beta1_power", False)
 
     def construct(self, gradients: Any) -> Any:
         self.beta1_power.flat[0] *= np.float32(self.beta1)

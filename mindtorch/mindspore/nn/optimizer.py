@@ -20,6 +20,9 @@ from .learning_rate_schedule import LearningRateSchedule
 __all__ = ["Optimizer", "assign"]
 
 
+_KEYS = ["params", "lr", "weight_decay", "order_params", "grad_centralization"]
+
+
 def assign(parameter: Any, value: Any) -> None:
     """Overwrite the elements of ``parameter``."""
     parameter.assign_value(value)
@@ -49,7 +52,7 @@ def _rate(value: Any) -> Any:
         value = float(value.item())
     if isinstance(value, (int, float)) and not isinstance(value, bool):
         if value < 0:
-            raise ValueError(f"the learning rate must not be negative, but got {value}.")
+            raise ValueError(f"the 'learning rate' must be float and must >= 0, but got '{value}'.")
         return Parameter(Tensor(float(value), dtypes.float32), "learning_rate")
     if isinstance(value, EngineTensor):
         value = value.asnumpy()
@@ -98,9 +101,7 @@ class Optimizer(OwnConstruct, Cell):
         self.global_step = Parameter(Tensor([0], dtypes.int32), "global_step", requires_grad=False)
         listed = list(parameters)
         if not listed:
-            raise ValueError(
-                "For 'Optimizer', the argument parameters must not be empty."
-            )
+            raise ValueError("For 'Optimizer', the argument parameters must not be empty.")
         self.is_group = isinstance(listed[0], dict)
         rate = _rate(learning_rate)
         object.__setattr__(self, "_default_rate", rate)
@@ -111,6 +112,11 @@ class Optimizer(OwnConstruct, Cell):
         given = listed if self.is_group else [{"params": listed}]
         object.__setattr__(self, "parameters", ParameterTuple(_in_order(given)))
         self._groups = self._make_groups(given, rate, weight_decay)
+        for i, group in enumerate(self._groups):
+            if group.rate is not rate and isinstance(group.rate, Parameter):
+                group.rate.name = f"learning_rate_group_{i}"
+                self.register_parameter(group.rate.name, group.rate)
+        self._hold(self.parameters)
         decays = {i: group.decay for group in self._groups for i in group.places}
         each = tuple(
             Tensor(decays[i] * self.loss_scale, dtypes.float32) for i in range(len(decays))
@@ -123,8 +129,7 @@ class Optimizer(OwnConstruct, Cell):
         for entry in given:
             if "order_params" in entry:
                 continue
-            unknown = set(entry) - {"params", "lr", "weight_decay", "grad_centralization"}
-            if unknown:
+            if unknown := set(entry) - set(_KEYS):
                 raise KeyError(f"For 'Optimizer', a group has no setting {sorted(unknown)}")
             if entry.get("grad_centralization"):
                 raise NotImplementedError("grad_centralization is not implemented")
@@ -144,6 +149,12 @@ class Optimizer(OwnConstruct, Cell):
         else:
             super().__setattr__(name, value)
 
+    def _hold(self, parameters: Any) -> None:
+        """Register parameters under their names: checkpoints have them, and renaming does."""
+        for parameter in parameters:
+            key = parameter.name
+            self._parameters[f"{key}_" if key in self._parameters else key] = parameter
+
     # --- rates -------------------------------------------------------------------------------
 
     def _value_of(self, rate: Any) -> float:
@@ -155,8 +166,8 @@ class Optimizer(OwnConstruct, Cell):
         return float(rate[min(step, len(rate) - 1)])
 
     def get_lr(self) -> Any:
-        """The rate of the next step; with groups a tuple, one for each parameter."""
-        if not self.is_group:
+        """The rate of the next step; a tuple, one for each parameter, where a group has its own."""
+        if not self.is_group_lr:
             return Tensor(self._value_of(self._default_rate), dtypes.float32)
         return tuple(self.get_lr_parameter(self.parameters, values=True))
 
@@ -232,9 +243,9 @@ class Optimizer(OwnConstruct, Cell):
     def make_states(self, prefix: str, init: Any = "zeros") -> ParameterTuple:
         """A state for each parameter, saved in checkpoints under ``prefix.name``."""
         states = self.parameters.clone(prefix, init)
-        for i, state in enumerate(states):
+        for state in states:
             state.requires_grad = False
-            self.register_parameter(f"{prefix}_{i}", state)
+        self._hold(states)
         return states
 
 
@@ -255,7 +266,14 @@ def _in_order(groups: list[Any]) -> list[Any]:
         if "order_params" in entry:
             order = list(entry["order_params"])
             continue
+        if "params" not in entry:
+            raise KeyError(
+                f"For 'Optimizer', the key in group params must be one of in {_KEYS}, but got "
+                f"{list(entry)}."
+            )
         entry["params"] = list(entry["params"])
+        if not entry["params"]:
+            raise ValueError("For 'Optimizer', the argument group `params` must not be empty.")
         listed += entry["params"]
     for i, parameter in enumerate(listed):
         if not isinstance(parameter, Parameter):

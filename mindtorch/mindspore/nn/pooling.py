@@ -28,6 +28,9 @@ class _Pool(Cell):
         self.kernel_size = spread(owner, "kernel_size", kernel_size, self.axes)
         self.stride = spread(owner, "stride", stride, self.axes)
         self.dilation = spread(owner, "dilation", dilation, self.axes)
+        self._text = f"kernel_size={kernel_size}, stride={stride}"
+        if self.axes == 1:  # MindSpore has a row as a picture of height 1
+            self._text = f"kernel_size=(1, {kernel_size}), stride=(1, {stride})"
         self.pad_mode = check_pad_mode(owner, pad_mode, padding)
         if self.pad_mode != "pad" and ceil_mode:
             raise ValueError(f"For '{owner}', 'ceil_mode' needs pad_mode='pad'.")
@@ -50,10 +53,7 @@ class _Pool(Cell):
         return None, [n for pair in reversed(padding) for n in pair]
 
     def extend_repr(self) -> str:
-        return (
-            f"kernel_size={self.kernel_size}, stride={self.stride}, "
-            f"pad_mode={self.pad_mode.upper()}"
-        )
+        return f"{self._text}, pad_mode={self.pad_mode.upper()}"
 
 
 class _MaxPool(_Pool):

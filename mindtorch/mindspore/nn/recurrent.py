@@ -17,6 +17,10 @@ from .cell import Cell
 __all__ = ["GRU", "LSTM", "RNN", "GRUCell", "LSTMCell", "RNNCell"]
 
 
+def _kind(name: str) -> str:
+    return "_".join(name.split("_")[:2])
+
+
 class _OfTorch(Cell):
     """Holds the parameters of a module of torch's, which computes with them."""
 
@@ -24,7 +28,9 @@ class _OfTorch(Cell):
         super().__init__()
         object.__setattr__(self, "_engine", engine)
         uniform = Uniform(1 / math.sqrt(hidden_size))
-        for name, parameter in list(engine._parameters.items()):
+        kinds = ["weight_ih", "weight_hh", "bias_ih", "bias_hh"]  # one kind after the other
+        for name in sorted(engine._parameters, key=lambda name: kinds.index(_kind(name))):
+            parameter = engine._parameters[name]
             if parameter is not None:
                 made = initializer(uniform, parameter.aval.shape, dtype)
                 setattr(self, name, Parameter(made, name))

@@ -1,6 +1,7 @@
 """MindSpore's ``ops``: functions, primitives, gradients and what is built on them."""
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable as _Callable
+from typing import Any as _Any
 
 from mindtorch import torch as _torch
 from mindtorch.functional import get_grad as get_grad
@@ -13,12 +14,14 @@ from mindtorch.transforms import recompute as recompute
 from mindtorch.transforms import stop_gradient as stop_gradient
 from mindtorch.transforms import vmap as vmap
 
+from .._absent import refusing as _refusing
 from .._autodiff import grad as grad
 from .._autodiff import value_and_grad as value_and_grad
 from .._general import constexpr as constexpr
 from . import _methods as _methods
 from . import composite as composite
 from . import function as function
+from . import functional as functional
 from . import indexing as indexing
 from . import losses as losses
 from . import mathematics as mathematics
@@ -39,6 +42,5 @@ t = _named(_torch.t)
 
 _TEXTS.add_to(globals().values())
 
-if TYPE_CHECKING:
-    # functions and primitives that are made from tables of names
-    def __getattr__(name: str) -> Any: ...
+# for names that are made from tables this is what tells type checkers that they may be there
+__getattr__: _Callable[[str], _Any] = _refusing("mindspore.ops")

@@ -12,7 +12,7 @@ from ..common.tensor import F, Tensor, adopting, as_tensor, t
 
 # the same names and arguments in both libraries
 _SAME = """
-    abs acos acosh add addbmm addcdiv addcmul addmm addmv addr amax amin arange argwhere asin
+    abs acos acosh add addbmm addcdiv addcmul addmm addmv addr amax amin argwhere asin
     asinh atan atan2 atanh baddbmm bernoulli bitwise_and bitwise_or bitwise_xor block_diag bmm
     broadcast_to cdist ceil celu cholesky clamp clip conj cos cosh cummax cumprod deg2rad
     diag diagonal diff digamma dot einsum erf erfc erfinv exp exp2 expm1 flip fliplr flipud
@@ -383,6 +383,17 @@ def full_like(input: Any, fill_value: Any, *, dtype: Any = None) -> Any:  # noqa
 def linspace(start: Any, end: Any, steps: int) -> Any:
     """Numbers at equal distances from ``start`` to ``end``."""
     return t.linspace(float(start), float(end), int(steps))
+
+
+def arange(start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None) -> Any:
+    """Numbers from ``start`` below ``end``; from 0 below ``start`` where no end is given.
+
+    Args:
+        step: the distance of neighbours.
+    """
+    start, end = (0, start) if end is None else (start, end)
+    values = (v.item() if hasattr(v, "item") else v for v in (start, end, step))
+    return t.arange(*values, dtype=None if dtype is None else as_dtype(dtype))
 
 
 def range(start: Any, end: Any, step: Any) -> Any:  # noqa: A001

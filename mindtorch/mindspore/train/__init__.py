@@ -1,6 +1,7 @@
 """Training: Model, callbacks, metrics, checkpoints."""
 
 from .. import _metrics as metrics
+from .._absent import refusing as _refusing
 from .._metrics import *
 from ..amp import DynamicLossScaleManager as DynamicLossScaleManager
 from ..amp import FixedLossScaleManager as FixedLossScaleManager
@@ -17,3 +18,5 @@ __all__ = [  # noqa: PLE0604
     "build_train_network", *callback.__all__, *metrics.__all__,
     *serialization.__all__, *summary.__all__,
 ]  # fmt: skip
+
+__getattr__ = _refusing("mindspore.train")

@@ -131,7 +131,11 @@ class Model:
         self, epoch: int, dataset: Any, callbacks: Any, sink_size: int, initial_epoch: int,
         evaluate: Any,
     ) -> None:  # fmt: skip
-        if not isinstance(epoch, int) or epoch < 1 or epoch <= initial_epoch:
+        if isinstance(epoch, bool) or not isinstance(epoch, int):
+            raise TypeError(f"The input value must be int, but got {type(epoch).__name__!r}")
+        if epoch < 1:
+            raise ValueError(f"The input value must be int and must > 0, but got '{epoch}'.")
+        if epoch <= initial_epoch:
             raise ValueError(f"For 'Model.train', the 'epoch' must be > 'initial_epoch': {epoch}")
         if dataset.get_dataset_size() == 0:
             raise ValueError("There is no valid data in dataset, please check dataset file first.")

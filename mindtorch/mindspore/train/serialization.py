@@ -123,6 +123,11 @@ def load_checkpoint(
     """
     if dec_key is not None:
         raise NotImplementedError("load_checkpoint(dec_key=...): files are not encrypted")
+    if not isinstance(ckpt_file_name, (str, os.PathLike)):
+        raise TypeError(
+            "For 'load_checkpoint', the argument 'ckpt_file_name' must be string, but got "
+            f"{type(ckpt_file_name)}."
+        )
     path = Path(os.fspath(ckpt_file_name))
     if remove_redundancy:
         raise NotImplementedError("load_checkpoint(remove_redundancy=True)")
@@ -198,7 +203,8 @@ def load_param_into_net(
     for name, value in parameter_dict.items():
         if not isinstance(value, (EngineTensor, str)):
             raise TypeError(
-                f"For 'load_param_into_net', the element {name!r} should be a Parameter, but got "
+                "For 'parameter_dict', the element in the argument 'parameter_dict' should be a "
+                f"'str' and 'Parameter' , but got {name!r}: "
                 f"{type(value)}."
             )
     missing, used = [], set()

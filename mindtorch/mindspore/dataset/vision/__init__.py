@@ -1,5 +1,6 @@
 """Operations on images: arrays (height, width, channels) unless they say otherwise."""
 
+from ..._absent import refusing as _refusing
 from . import _colors, _geometry, _images, _policies, _tones
 from ._colors import *
 from ._geometry import *
@@ -11,3 +12,5 @@ __all__ = [  # noqa: PLE0604
     *_colors.__all__, *_geometry.__all__, *_images.__all__, *_policies.__all__,
     *_tones.__all__,
 ]  # fmt: skip
+
+__getattr__ = _refusing("mindspore.dataset.vision")

@@ -20,8 +20,12 @@ _MANY = 1000
 class JoinHook:
     """What a process does in place of an iteration when it has no data any more."""
 
-    def main_hook(self) -> None:
-        """Take part in the collectives of one iteration of the others."""
+    def main_hook(self) -> bool | None:
+        """Take part in the collectives of one iteration of the others.
+
+        Returns:
+            False where the iteration ends here: joinables behind this one wait for another.
+        """
 
     def post_hook(self, is_last_joiner: bool) -> None:
         """After all have ended; ``is_last_joiner`` in those that ended last."""
@@ -113,7 +117,8 @@ class Join:
                     stacklevel=2,
                 )
             for hook in self._hooks:
-                hook.main_hook()
+                if hook.main_hook() is False:
+                    break
         for hook in self._hooks:
             hook.post_hook(is_last)
 

@@ -303,13 +303,15 @@ class _Shadow(JoinHook):
     def __init__(self, model: DistributedDataParallel) -> None:
         self.model = model
 
-    def main_hook(self) -> None:
+    def main_hook(self) -> bool:
+        """False after a pass of no_sync(): no optimizer's step follows it."""
         model = self.model
         _, syncing, sends = model._sum(0, 0, 0)
         if sends:
             model._send(model._buffers_to_send, model._largest(-1))
         if syncing:
             model._reducer.send_zeros()
+        return syncing > 0
 
     def post_hook(self, is_last_joiner: bool) -> None:
         """All take the parameters and buffers of a process that has worked to the end."""
