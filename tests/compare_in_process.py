@@ -23,7 +23,7 @@ from mindtorch.tools.outcome import Outcome
 from mindtorch.tools.placement import watching
 from mindtorch.tools.recorder import Options, Recorder, StopRecordingError
 from mindtorch.tools.recording import ModelCalls, changed_modes, converter
-from mindtorch.tools.records import ArrayReader, ArrayWriter, Record, load_record
+from mindtorch.tools.records import ARRAYS, ArrayReader, ArrayWriter, Record, load_record
 from mindtorch.tools.sides import Look, labels
 
 __all__ = ["compared", "namespace", "record"]
@@ -35,7 +35,9 @@ def namespace(side: str) -> Any:
     """torch, or mindtorch's, with the submodules that programs use."""
     name = "torch" if side == "torch" else "mindtorch.torch"
     torch = importlib.import_module(name)
-    for part in ("nn", "nn.functional", "optim", "optim.lr_scheduler", "utils.data", "autograd"):
+    # "sparse" gives dense tensors' methods a second form: not while they are watched
+    for part in ("nn", "nn.functional", "optim", "optim.lr_scheduler", "utils.data", "autograd",
+                 "sparse"):  # fmt: skip
         importlib.import_module(f"{name}.{part}")
     return torch
 
@@ -64,7 +66,7 @@ def record(
     folder.mkdir(parents=True, exist_ok=True)
     torch = namespace(side)
     made = Record(side, str(torch.__version__), 1)
-    arrays = ArrayWriter(folder / "arrays.npz", 2**30)
+    arrays = ArrayWriter(folder / ARRAYS, 2**30)
     recorder = Recorder(torch, made, arrays, folder, chosen)
     random.seed(options.seed)
     np.random.seed(options.seed)  # noqa: NPY002 (the generator that scripts use)

@@ -1,6 +1,6 @@
 """More training programs for the tests of `mindtorch compare`: a ViT, inverted residuals, a GAN,
-translation, L-BFGS with summed-up gradients, a graph network, tied weights. As in compare_programs,
-with faults of other kinds."""
+translation, L-BFGS with summed-up gradients, a graph network, tied weights, a moving average. As in
+compare_programs, with faults of other kinds."""
 
 import math
 from collections.abc import Callable
@@ -281,9 +281,57 @@ def tied(torch: Any, fault: str, steps: int) -> None:
         optimizer.zero_grad()
 
 
+def teacher(torch: Any, fault: str, steps: int) -> None:
+    """A moving average of the model makes the targets; paths are dropped, by a mask in memory that
+    nobody wrote before; the encoder is called twice; groups of parameters."""
+    import importlib
+
+    nn: Any = torch.nn
+    F = torch.nn.functional
+    averages = importlib.import_module(f"{torch.__name__}.optim.swa_utils")
+
+    class Net(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encode = nn.Sequential(nn.Linear(6, 10, bias=False), nn.BatchNorm1d(10), nn.ReLU())
+            self.scale = nn.Parameter(torch.Tensor(10))
+            self.scale.data.uniform_(0.5, 1.5)
+            self.head = nn.Linear(10, 4)
+
+        def forward(self, x: Any, y: Any) -> Any:
+            a = self.encode(x)
+            self.encode.train(self.training and fault != "second call evaluated")
+            b = self.encode(y) * self.scale
+            self.encode.train(self.training)
+            kept = b.new_empty(len(b), 1).bernoulli_(0.8) if self.training else 1
+            both = torch.empty(len(a), 10, dtype=a.dtype)
+            both[:] = a + b * kept
+            return self.head(both)
+
+    net = Net()
+    rate = 0.8 if fault == "rate of the average" else 0.9
+    average = averages.AveragedModel(net, multi_avg_fn=averages.get_ema_multi_avg_fn(rate))
+    average.eval()
+    groups = [[net.scale], [*net.encode.parameters(), *net.head.parameters()]]
+    groups = groups[::-1] if fault == "groups swapped" else groups
+    settings = [{"params": group, "weight_decay": 0.1 * at} for at, group in enumerate(groups)]
+    optimizer = torch.optim.SGD(settings, 0.1, momentum=0.9)
+    x, y, labels = torch.randn(12, 6), torch.randn(12, 6), torch.randint(0, 4, (12,))
+    for _ in range(steps):
+        with torch.no_grad():
+            target = average(x, y).softmax(1)
+        optimizer.zero_grad()
+        made = net(x, y)
+        loss = F.cross_entropy(made, labels) + F.mse_loss(made.softmax(1), target)
+        loss.backward()
+        optimizer.step()
+        if fault != "stale average":
+            average.update_parameters(net)
+
+
 PROGRAMS: dict[str, Callable[[Any, str, int], None]] = {
     "vit": vit, "mobile": mobile, "gan": gan, "translation": translation, "closures": closures,
-    "sage": sage, "tied": tied,
+    "sage": sage, "tied": tied, "teacher": teacher,
 }  # fmt: skip
 FAULTS: dict[tuple[str, str], tuple[str, str]] = {
     ("vit", "keys as queries"): ("forward", "blocks.0.attend"),
@@ -318,4 +366,8 @@ FAULTS: dict[tuple[str, str], tuple[str, str]] = {
     ("tied", "rho"): ("update", ""),
     ("tied", "evaluated"): ("forward", "encode.1"),
     ("tied", "turned batch"): ("data", ""),
+    ("teacher", "second call evaluated"): ("forward", "encode.1"),
+    ("teacher", "rate of the average"): ("update", "AveragedModel#1.module"),
+    ("teacher", "stale average"): ("update", "AveragedModel#1.module"),
+    ("teacher", "groups swapped"): ("update", ""),
 }

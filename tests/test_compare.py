@@ -21,7 +21,7 @@ from mindtorch.tools.comparison import find_accuracies
 from mindtorch.tools.figures import number_difference, relative_difference
 from mindtorch.tools.outcome import Outcome
 from mindtorch.tools.page import write_page
-from mindtorch.tools.records import ArrayWriter
+from mindtorch.tools.records import ARRAYS, ArrayWriter
 from mindtorch.tools.report import print_report
 from mindtorch.tools.sources import describe
 from tests.compare_in_process import compared
@@ -303,7 +303,7 @@ def test_what_is_not_finite_must_be_the_same() -> None:
 
 def test_arrays_past_the_limit_leave_only_their_figures(tmp_path: Path) -> None:
     """A model of any size can be recorded: memory and disk are bounded."""
-    writer = ArrayWriter(tmp_path / "arrays.npz", limit=16)
+    writer = ArrayWriter(tmp_path / ARRAYS, limit=16)
     small, large = np.arange(2.0), np.arange(100.0)
     assert writer.add(small, "float64", store=True).stored
     kept = writer.add(large, "float64", store=True)
@@ -314,7 +314,7 @@ def test_arrays_past_the_limit_leave_only_their_figures(tmp_path: Path) -> None:
         != writer.add(small, "float64", store=False).digest
     )
     writer.close()
-    assert [path.name for path in tmp_path.iterdir()] == ["arrays.npz"]
+    assert (tmp_path / ARRAYS).stat().st_size < 100
 
 
 @pytest.mark.parametrize("library", [pytest.param("torch", marks=needs_torch), "mindtorch.torch"])

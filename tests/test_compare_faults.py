@@ -36,6 +36,12 @@ def test_a_fault_is_found(name: str, fault: str, tmp_path: Path) -> None:
     assert (outcome.real.phase, outcome.real.path) == FAULTS[name, fault]
 
 
+def test_memory_that_nobody_wrote_is_no_difference(tmp_path: Path) -> None:
+    """What `torch.empty` and its kin happen to have is the same on both sides, and twice."""
+    program = compare_more_programs.PROGRAMS["teacher"]
+    assert compared(program, "", tmp_path, steps=2).status == 0
+
+
 @pytest.mark.exhaustive
 def test_a_compiled_second_side_is_compared_as_one_call(tmp_path: Path) -> None:
     """Compiled, a faithful model agrees; what is inside it is looked at on neither side."""

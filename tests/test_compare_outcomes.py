@@ -4,6 +4,7 @@ without processes is tested in this one."""
 
 import importlib.util
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -13,7 +14,7 @@ import numpy as np
 import pytest
 
 from mindtorch.tools.command_line import main
-from mindtorch.tools.records import ArrayWriter, RecordNotWrittenError
+from mindtorch.tools.records import ARRAYS, ArrayReader, ArrayWriter, RecordNotWrittenError
 from mindtorch.tools.reproduction import PROGRAM, quoted
 from mindtorch.tools.sides import SideFailedError, ending_of, run_process
 from mindtorch.tools.sources import attributes_of, describe
@@ -236,19 +237,31 @@ def test_a_layer_made_otherwise_is_told_where_rounding_hides_it(tmp_path: Path) 
     assert "eps=0.001" in outcome.real.note
 
 
-def test_a_record_that_cannot_be_written_ends_the_run(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_record_that_cannot_be_written_ends_the_run() -> None:
     """As no error of the script's, which it might handle."""
-
-    def full(*_: object, **__: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    writer = ArrayWriter(tmp_path / "arrays.npz", 2**20)
-    monkeypatch.setattr(np.lib.format, "write_array_header_1_0", full)
+    writer = ArrayWriter(Path("/dev/full"), 2**20)
     with pytest.raises(RecordNotWrittenError, match="No space left"):
-        writer.add(np.ones(3), "float64", store=True)
+        writer.add(np.ones(30_000), "float64", store=True)
+    with pytest.raises(OSError, match="No space left"):
+        writer.close()
     assert not issubclass(RecordNotWrittenError, Exception)
+
+
+def test_what_a_killed_side_wrote_can_be_read(tmp_path: Path) -> None:
+    """All arrays that are there as a whole: of any shape and type, and half of the last one."""
+    writer = ArrayWriter(tmp_path / ARRAYS, 2**20)
+    given = [np.array(2.5), np.zeros((0, 3)), np.array([True, False]), np.ones(3, np.complex64)]
+    seen = [writer.add(each, str(each.dtype), store=True) for each in given]
+    assert np.array_equal(writer.read(seen[2]), given[2])
+    seen.append(writer.add(np.arange(99.0), "float64", store=True))
+    writer.flush()  # and nothing more
+    os.truncate(tmp_path / ARRAYS, writer.size - 1)
+    reader = ArrayReader(tmp_path)
+    for each, found in zip(given, seen, strict=False):
+        assert reader[found].dtype == each.dtype and np.array_equal(reader[found], each)
+    assert seen[-1].digest not in reader.places
+    reader.close()
+    writer.close()
 
 
 def test_a_process_that_takes_too_long_is_ended_with_what_it_started() -> None:
@@ -295,6 +308,8 @@ def test_a_missing_gpu_is_recognized(said: str, wanted: bool) -> None:
 
 
 OUTCOMES = {
+    "left": ("os._exit(0) if second else None", 1, "differ",
+             "ended itself at once (os._exit) under mindtorch"),
     "killed": ("os.kill(os.getpid(), signal.SIGKILL if second else 0)", 2, "failed",
                "failed under mindtorch (killed by SIGKILL), after 3 steps"),
     "exits": ("sys.exit(3)", 2, "failed", "(exit status 3), after 3 steps"),

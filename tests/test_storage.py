@@ -235,3 +235,13 @@ def test_numpy_arrays_and_numbers_mix_with_tensors() -> None:
         assert np.shares_memory(lib.as_tensor(array).numpy(), array)
         assert not np.shares_memory(lib.tensor(array).numpy(), array)
     assert results[0] == results[1]
+
+
+def test_a_deep_copy_has_elements_of_its_type() -> None:
+    """A graph writes to the buffers of a copied model, as to those of the model it is of."""
+    layer = mt.nn.BatchNorm1d(2)
+    layer.num_batches_tracked.add_(4)
+    copied = copy.deepcopy(layer)
+    with mt.no_grad():
+        mt.compile(copied, fullgraph=True)(mt.ones(3, 2))
+    assert (int(copied.num_batches_tracked), int(layer.num_batches_tracked)) == (5, 4)

@@ -25,13 +25,14 @@ from .arguments import count, seed, size
 from .comparison import compare_sides
 from .distance import Side
 from .outcome import Outcome
-from .records import Record, Step, load_steps
+from .records import LEFT, Record, Step, load_steps
 from .reproduction import write_reproduction
 from .sides import Look, SideFailedError, missing_torch, run_both, say
 
 __all__ = ["add_arguments", "diagnose", "main"]
 
 FAILED = 2
+GROWN = 10  # a difference that became so much larger is looked at again
 MOST_LOOKS = 3
 FULL_BYTES = 2**29
 AROUND = 30
@@ -105,15 +106,22 @@ def next_step(outcome: Outcome) -> int | None:
         for each in outcome.agreement.differences
         if each.step > last and each.what not in ENDINGS
     ]
-    cleared = {(x.what, x.name) for x in outcome.agreement.differences if x.step in outcome.judged}
+    cleared: dict[tuple[str, str], float] = {}  # how far apart what was found to be rounding is
+    for each in outcome.agreement.differences:
+        if each.step in outcome.judged:
+            key = (each.what, each.name)
+            cleared[key] = max(cleared.get(key, 0.0), each.value)
     open_ones = [
         each
         for each in later
-        if each.cause not in (FOLLOWS, ROUNDING) and (each.what, each.name) not in cleared
+        if each.cause not in (FOLLOWS, ROUNDING)
+        and not each.value <= GROWN * cleared.get((each.what, each.name), 0.0)
     ]
     if open_ones or (later and not outcome.examined):
         return (open_ones or later)[0].step
-    return None
+    # All others follow from the first.
+    every = [each.step for each in outcome.agreement.differences if each.what not in ENDINGS]
+    return every[0] if outcome.real is None and every and every[0] not in outcome.examined else None
 
 
 def window_of(difference: Difference, sides: tuple[Side, Side]) -> tuple[int, int] | None:
@@ -229,6 +237,7 @@ def diagnose(options: argparse.Namespace, folder: Path, run: Runner = run_both) 
             detail=agreement,
             failures=failures,
             written=sorted(written[0] & written[1]),
+            left=[side.name for side in sides if side.record.status == LEFT],
             overheads=(sides[0].record.overhead, sides[1].record.overhead),
             settings={name: getattr(options, name) for name in chosen},
         )

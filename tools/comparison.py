@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from .agreement import ACCURACY, EXACT, STEPS, Agreement, Difference, StepRow, tolerance_at
+from .agreement import ACCURACY, EXACT, FOLLOWS, STEPS, Agreement, Difference, StepRow, tolerance_at
 from .distance import Distance, Side, owner
 from .figures import number_difference
-from .records import Step
-from .step_comparison import StepComparison
+from .records import LEFT, Step
+from .step_comparison import FLOOR, JUMP, StepComparison
 
 __all__ = ["compare_sides", "find_accuracies"]
 
@@ -56,18 +56,25 @@ class _Comparison:
         self.result.differences.append(Difference(*args, **kwargs))
 
     def run(self, steps: Iterator[tuple[Step | None, Step | None]]) -> Agreement:
-        self._starts()
         count = 0
+        self._starts(0)
         for first, second in steps:
             if first is None or second is None:
                 break
+            if count:
+                self._starts(count)
             self._step(first, second)
             count += 1
+        self._starts(count, math.inf)
         self._endings(count)
         return self.result
 
-    def _starts(self) -> None:
-        """Starting parameters and buffers."""
+    def _starts(self, number: int, last: float = 0) -> None:
+        """Starting parameters and buffers of the models that are first called in step `number`, up
+        to step `last`."""
+        rows = self.result.steps
+        before = max((x for row in rows for x in (row.output, row.gradient, row.update)), default=0)
+        allowed = tolerance_at(number, self.result.tolerance)
         for what, first, second, count in (
             ("starting value", self.a.parameters, self.b.parameters, self.result.parameters),
             ("starting buffer", self.a.buffers, self.b.buffers, self.result.buffers),
@@ -75,15 +82,20 @@ class _Comparison:
             for name in dict.fromkeys([*first, *second]):
                 a, b = first.get(name), second.get(name)
                 path = owner(name, self.a.model)
+                late = self.a.late.get(name, self.b.late.get(name, 0))
+                if not number <= late <= max(number, last):
+                    continue
                 if a is None or b is None:
                     only = f"{(self.first if a else self.second).name} only"
-                    self.differs("start", what, name, path, 0, note=only, cause=EXACT)
+                    self.differs("start", what, name, path, number, note=only, cause=EXACT)
                     continue
                 value = self.distance(a, b)
                 count.add(value, a.digest == b.digest)
-                if value > tolerance_at(0, self.result.tolerance):
+                if value > allowed:
                     note = "" if a.shape == b.shape else f"{list(a.shape)} against {list(b.shape)}"
-                    self.differs("start", what, name, path, 0, value, note, EXACT)
+                    made = number and (self.result.real or value <= JUMP * max(before, FLOOR))
+                    cause = FOLLOWS if made else EXACT
+                    self.differs("start", what, name, path, number, value, note, cause)
 
     def _step(self, first: Step, second: Step) -> None:
         names = (self.first.name, self.second.name)
@@ -130,7 +142,7 @@ class _Comparison:
         self.previous = (first, second)
 
     def _endings(self, count: int) -> None:
-        ended = self.a.status == self.b.status == "finished"
+        ended = {self.a.status, self.b.status} <= {"finished", LEFT}
         if self.a.steps != self.b.steps and ended:
             note = f"{self.a.steps} against {self.b.steps}"
             self.differs("update", STEPS, "", "", count, note=note, cause=EXACT)

@@ -15,7 +15,7 @@ from mindtorch.engine.bounded import Bounded
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import version_of
 
-from .records import ArrayWriter, Recorded
+from .records import ArrayWriter, OptimizerSettings, Recorded
 
 __all__ = [
     "UNINITIALIZED",
@@ -24,6 +24,7 @@ __all__ = [
     "Slot",
     "filled",
     "plain",
+    "settings_of",
     "template",
     "tensors_in",
 ]
@@ -119,6 +120,21 @@ def plain(value: Any) -> Any:
     named = kind.lower() in ("dtype", "device", "memory_format", "layout")
     text = str(value) if named else kind
     return re.sub(r"^(mindtorch\.)?torch\.", "", text)
+
+
+def settings_of(optimizer: Any, names: Mapping[int, str]) -> OptimizerSettings:
+    """An optimizer's options, and whose parameters its groups have; `names` are by identity."""
+
+    def known(value: Any) -> Any:
+        if hasattr(value, "item") and not isinstance(value, (bool, int, float)):
+            value = value.item()
+        return plain(value)
+
+    groups, parameters = [], []
+    for group in optimizer.param_groups:
+        groups.append({name: known(value) for name, value in group.items() if name != "params"})
+        parameters.append(sorted(names.get(id(each), "") for each in group["params"]))
+    return OptimizerSettings(type(optimizer).__name__, groups, parameters)
 
 
 def _axes(tensor: Any) -> tuple[int, ...]:

@@ -52,6 +52,7 @@ class Outcome:
     unstable: list[tuple[str, Difference]] = field(default_factory=list)
     failures: list[SideFailedError] = field(default_factory=list)
     written: list[str] = field(default_factory=list)
+    left: list[str] = field(default_factory=list)
     overheads: tuple[float, float] = (0.0, 0.0)
     reproduction: Path | None = None
     settings: dict[str, Any] = field(default_factory=dict)
@@ -119,6 +120,9 @@ class Outcome:
             lines.append(
                 f"both sides wrote {paths}: the second run replaced what the first had left"
             )
+        if self.left:
+            names = " and ".join(self.left)
+            lines.append(f"the script ended itself at once (os._exit) under {names}")
         if self.reproduction is not None:
             lines.append(f"to see it by itself: python {self.reproduction}")
         return list(lines)
@@ -217,6 +221,7 @@ class Outcome:
             "model": self.model,
             "settings": self.settings,
             "written_by_both": self.written,
+            "ended_by_os_exit": self.left,
             "overheads": self.overheads,
             "reproduction": str(self.reproduction) if self.reproduction else None,
         }

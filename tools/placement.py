@@ -83,6 +83,10 @@ class _Watch:
             for name in names_of(space):
                 if inspect.isroutine(getattr(owner, name, None)):
                     self.wrap(owner, name, functools.partial(self._function, space, name))
+        for name in ("empty", "empty_like", "empty_permuted", "empty_strided"):
+            self.wrap(torch, name, self._cleared)
+        for name in ("new_empty", "new_empty_strided"):
+            self.wrap(torch.Tensor, name, self._cleared)
         self.wrap(torch, "vmap", functools.partial(self._transform, "vmap"))
         for name in names_of("transforms"):
             self.wrap(torch.func, name, functools.partial(self._transform, name))
@@ -118,6 +122,19 @@ class _Watch:
                 return original(*args, **kwargs)
             line = f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
             return recorder.call_function((space, name), original, args, kwargs, line)
+
+        return call
+
+    def _cleared(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        """Memory that nobody wrote has zeros: what happens to be there is no difference."""
+        recorder = self.recorder
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            made = original(*args, **kwargs)
+            if not (recorder.looker.inside or recorder.is_compiling()):
+                with recorder.looker.looking():
+                    made.zero_()
+            return made
 
         return call
 

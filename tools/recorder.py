@@ -21,24 +21,22 @@ import numpy as np
 
 from .distance import STRAY
 from .figures import digest_of
-from .looking import UNINITIALIZED, Looker, plain, template, tensors_in
-from .records import (
-    ArrayWriter,
-    Event,
-    OptimizerSettings,
-    Record,
-    Recorded,
-    RecordNotWrittenError,
-    Step,
-)
+from .looking import UNINITIALIZED, Looker, plain, settings_of, template, tensors_in
+from .records import ArrayWriter, Event, Record, Recorded, RecordNotWrittenError, Step
 from .replay import Held, Player, modes_of
 from .sources import LIBRARY, attributes_of, describe, is_library, source_of
 
 __all__ = ["Options", "Recorder", "StopRecordingError"]
 
 MOST_EVENTS = 20_000
+MOST_ASIDES = 8  # in a step
 EVENT_BYTES = 2**29
 TORCH_LIKE = (*LIBRARY, "torchvision.transforms", "torchvision.datasets")
+# They write all of their first argument and read nothing of it: memory that nobody wrote before.
+FILLING = frozenset(
+    "bernoulli_ cauchy_ copy_ exponential_ fill_ geometric_ log_normal_ normal_ random_ uniform_ "
+    "zero_".split()
+)
 
 
 class StopRecordingError(SystemExit):
@@ -105,6 +103,8 @@ class Recorder:
         self.returned: tuple[Any, ...] = ()
         self.rehearsal: list[Event] | None = None
         self.rehearsing = False
+        self.asides: dict[int, tuple[str, Any]] = {}  # models only called without gradients
+        self.asides_seen = 0
         self.epochs: dict[int, int] = {}
         self.loader_passes = 0
         self.quiet = 0
@@ -146,7 +146,8 @@ class Recorder:
 
     def _is_bystander(self, module: Any, given: list[Any]) -> bool:
         """Whether a module is no part of what is trained, e.g. a transform of the data."""
-        if self.stack or id(module) in self.names or self._is_model(module):
+        known = id(module) in self.names and id(module) not in self.asides
+        if self.stack or known or self._is_model(module):
             return False
         return not any(tensor.requires_grad for tensor in given)
 
@@ -166,6 +167,11 @@ class Recorder:
             self.record.parameters[prefix + name] = self.looker.look_afresh(parameter, True)
         for name, buffer in module.named_buffers():
             self.record.buffers[prefix + name] = self.looker.look_afresh(buffer, True)
+        # What `functional_call` puts in a module's place may have been trained already.
+        own = all(isinstance(x, self.torch.nn.Parameter) for x in module.parameters())
+        if self.step.number or not own:
+            for name, _ in (*module.named_parameters(), *module.named_buffers()):
+                self.record.late[prefix + name] = self.step.number + (not own)
 
     def _adopt_late(self) -> None:
         """What a lazy module starts from is known when it was called once."""
@@ -193,7 +199,39 @@ class Recorder:
         first = self.step.number == 0 and self.rehearsal is None
         if first and not self.step.losses and self._is_model(module):
             return self._rehearse(run, module, args, kwargs)
+        if self.asides_seen < MOST_ASIDES and any(True for _ in module.parameters()):
+            return self._watch_aside(run, module, args, kwargs)
         return run(module, *args, **kwargs)
+
+    def _watch_aside(self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
+        """A model's call without gradients beside the training (a teacher, a target, a moving
+        average): seen as a whole, and its parameters from then on."""
+        self.asides_seen += 1
+        given: list[Any] = []
+        shape = template([args, kwargs], self.torch.Tensor, given)
+        with self.looker.looking():
+            known = id(module) in self.names
+            path = self.name_of(module)
+            if not known:
+                label = f"{path}#{len(self.asides) + 1}"
+                path = self.names[id(module)] = label
+                self.asides[id(module)] = (label, module)
+            event = self._begin("module", path, type(module).__name__, given, "")
+            if event is not None:
+                event.description, event.arguments = describe(module), plain(shape)
+                event.atomic = True
+                modes = self._modes() | self.options.changed
+                self._hold(event, module, functools.partial(module), shape, given, modes)
+        self.quiet += 1
+        try:
+            result = run(module, *args, **kwargs)
+        finally:
+            self.quiet -= 1
+        if event is not None:
+            with self.looker.looking():
+                event.trained = bool(module.training)
+                self._end(event, result)
+        return result
 
     def _rehearse(self, run: Callable[..., Any], module: Any, args: Any, kwargs: Any) -> Any:
         """The first call without gradients: all there is to see of a script that never trains."""
@@ -248,7 +286,10 @@ class Recorder:
     def _begin_model(self, module: Any) -> None:
         """The outermost call of a module begins: the first of a model in a step is where its state
         is recorded."""
-        if id(module) not in self.names and self._is_model(module):
+        known = id(module) in self.names and id(module) not in self.asides
+        if not known and self._is_model(module):
+            if self.asides.pop(id(module), None):
+                del self.names[id(module)]
             self._adopt(module)
         if id(module) in {id(root) for root in self.roots}:
             self.phase = "forward"
@@ -360,6 +401,8 @@ class Recorder:
         index = len(self.step.events)
         keeps = self.keeps(index)
         state = self.looker.generator()
+        if kind == "op" and name in FILLING and given:
+            given = [self.torch.zeros_like(given[0]), *given[1:]]
         event = Event(
             index=index,
             kind=kind,
@@ -456,8 +499,9 @@ class Recorder:
             self.end_by_hand()
         with self.looker.looking():
             if optimizer is not None:
-                self.step.optimizer = settings_of(optimizer)
                 self._note_strays(optimizer)
+                names = {id(each): name for name, each in self._parameters()}
+                self.step.optimizer = settings_of(optimizer, names)
             if not within:
                 self._gradients()
 
@@ -509,12 +553,13 @@ class Recorder:
         if self.options.stop and step.number == self.options.full_step:
             raise StopRecordingError(0)
         self.step = Step(step.number + 1)
-        self.calls, self.states, self.phase = {}, {}, "data"
+        self.calls, self.states, self.phase, self.asides_seen = {}, {}, "data", 0
         self.last_end = (self.loader_passes, time.perf_counter(), self.looker.overhead)
 
     def _write(self) -> None:
         """Write the step, and let go of what it held."""
         self.step.full = self.full
+        self.looker.arrays.flush()
         line = json.dumps(self.step, default=vars)
         self.room -= len(line)
         if self.room <= 0:
@@ -541,6 +586,9 @@ class Recorder:
     def _state(self, store: bool) -> Iterator[tuple[str, Recorded]]:
         for name, each in (*self._parameters(), *self._buffers()):
             yield name, self.looker.look_afresh(each, store)
+        for label, module in self.asides.values():
+            for name, each in (*module.named_parameters(), *module.named_buffers()):
+                yield f"{label}.{name}", self.looker.look_afresh(each, store)
 
     def _parameters(self) -> Iterator[tuple[str, Any]]:
         for root, prefix in self._prefixed():
@@ -577,18 +625,3 @@ class Recorder:
             last = self.step.events[-1].label
             self.record.where = f"step {self.step.number + 1}, after {last}"
         self.file.close()
-
-
-def settings_of(optimizer: Any) -> OptimizerSettings:
-    """An optimizer's options, without its parameters."""
-
-    def known(value: Any) -> Any:
-        if hasattr(value, "item") and not isinstance(value, (bool, int, float)):
-            value = value.item()
-        return plain(value)
-
-    groups = [
-        {name: known(value) for name, value in group.items() if name != "params"}
-        for group in optimizer.param_groups
-    ]
-    return OptimizerSettings(type(optimizer).__name__, groups)

@@ -22,7 +22,7 @@ from mindtorch.module_hooker import torch_disable, torch_enable
 from .looking import filled, template
 from .placement import watching
 from .recorder import Options, Recorder, StopRecordingError
-from .records import UNWRITTEN, ArrayWriter, Record, RecordNotWrittenError
+from .records import ARRAYS, UNWRITTEN, ArrayWriter, Record, RecordNotWrittenError
 from .script import (
     ScriptNotFoundError,
     end_with_parent,
@@ -239,7 +239,7 @@ def main(arguments: list[str] | None = None) -> int:
     torch = prepare(options.side, options.seed, options.threads, options.dtype)
     record = Record(options.side, str(torch.__version__), options.threads)
     record.save(options.record)  # what is known of a run that is killed
-    arrays = ArrayWriter(options.record / "arrays.npz", ARRAY_LIMIT)
+    arrays = ArrayWriter(options.record / ARRAYS, ARRAY_LIMIT)
     chosen = Options(
         last_step=options.steps,
         full_step=options.full_step,

@@ -1,17 +1,19 @@
 """What one side of a comparison leaves on disk.
 
 `record.json` describes the run, `steps.jsonl` has one line for each optimizer step, written when
-the step ends, and `arrays.npz` the values of what was recorded in full.
+the step ends, and `arrays.bin` the values of what was recorded in full: one array after the other,
+each below a line of JSON with its digest, dtype and shape. All of it can be read of a run that was
+killed.
 """
 
 import dataclasses
 import json
+import math
 import os
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 
@@ -21,6 +23,8 @@ from mindtorch.kernels.files import write_whole
 from .figures import digest_of, figures_of
 
 __all__ = [
+    "ARRAYS",
+    "LEFT",
     "UNWRITTEN",
     "ArrayReader",
     "ArrayWriter",
@@ -35,8 +39,9 @@ __all__ = [
     "load_steps",
 ]
 
-FORMAT = 5
-ARRAYS = "arrays.npz"
+FORMAT = 6
+ARRAYS = "arrays.bin"
+LEFT = "ended by os._exit"  # a run's status, where its process's is 0
 UNWRITTEN = 74  # a process's exit status: its record cannot be written
 
 
@@ -137,10 +142,12 @@ class Event:
 
 @dataclass
 class OptimizerSettings:
-    """An optimizer's class and the options of its groups, as they were at a step."""
+    """An optimizer's class, the options of its groups and the names of the parameters in each, as
+    they were at a step."""
 
     name: str
     groups: list[dict[str, Any]]
+    parameters: list[list[str]]
 
 
 @dataclass
@@ -164,7 +171,8 @@ class Step:
 
 @dataclass
 class Record:
-    """Everything seen of one run but its steps."""
+    """Everything seen of one run but its steps. `late`: parameters and buffers of models that were
+    not called in the first step, and the step in which they were."""
 
     side: str
     version: str
@@ -175,6 +183,7 @@ class Record:
     modules: dict[str, str] = field(default_factory=dict)
     parameters: dict[str, Recorded] = field(default_factory=dict)
     buffers: dict[str, Recorded] = field(default_factory=dict)
+    late: dict[str, int] = field(default_factory=dict)
     final: dict[str, Recorded] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     steps: int = 0
@@ -237,20 +246,25 @@ def load_record(folder: Path) -> Record:
 def load_steps(folder: Path) -> Iterator[Step]:
     """The steps in `folder`, one after the other, so that memory holds few of them."""
     path = folder / "steps.jsonl"
-    killed = not (folder / ARRAYS).exists()
     if path.exists():
         with path.open(encoding="utf-8") as file:
             for line in file:
                 if line.endswith("\n"):  # a side that was killed leaves half a line
-                    yield _step(json.loads(line, object_hook=_unstored if killed else None))
-
-
-def _unstored(value: dict[str, Any]) -> dict[str, Any]:
-    """What a side says that was killed before it could leave its arrays."""
-    return value | {"stored": False} if "stored" in value else value
+                    yield _step(json.loads(line))
 
 
 # -- arrays ----------------------------------------------------------------------------------------
+
+
+Place = tuple[int, str, tuple[int, ...]]  # where an array begins, its dtype and shape
+
+
+def _read(file: IO[bytes], place: Place) -> np.ndarray:
+    start, dtype, shape = place
+    file.seek(start)
+    array = np.empty(shape, dtype)
+    file.readinto(array.reshape(-1).view(np.uint8).data)  # type: ignore[attr-defined]
+    return array
 
 
 class ArrayWriter:
@@ -260,11 +274,10 @@ class ArrayWriter:
     """
 
     def __init__(self, path: Path, limit: int) -> None:
-        self.path = path
         self.room = limit
-        self.partial = path.with_name(f".{path.name}.partial")
-        self.archive = zipfile.ZipFile(self.partial, "w", zipfile.ZIP_STORED)
-        self.names: set[str] = set()
+        self.file = path.open("w+b")
+        self.size = 0
+        self.places: dict[str, Place] = {}
         self.figures = Bounded(2**15)  # of arrays seen before
 
     def add(self, array: np.ndarray, dtype: str, store: bool) -> Recorded:
@@ -273,41 +286,65 @@ class ArrayWriter:
         found = self.figures.get(name)
         if found is None:
             found = self.figures.keep(name, figures_of(array, name))
-        if store and name not in self.names and array.nbytes <= self.room:
-            try:
-                with self.archive.open(f"{name}.npy", "w", force_zip64=True) as file:
-                    head = np.lib.format.header_data_from_array_1_0(array)
-                    np.lib.format.write_array_header_1_0(file, head)
-                    file.write(array.reshape(-1).view(np.uint8).data)
-            except OSError as error:
-                raise RecordNotWrittenError(error) from None
-            self.names.add(name)
-            self.room -= array.nbytes
-        return Recorded(shape=array.shape, dtype=dtype, stored=name in self.names, **vars(found))
+        if store and name not in self.places and array.nbytes <= self.room:
+            self._write(name, array)
+        return Recorded(shape=array.shape, dtype=dtype, stored=name in self.places, **vars(found))
+
+    def _write(self, name: str, array: np.ndarray) -> None:
+        line = json.dumps([name, array.dtype.str, array.shape]).encode() + b"\n"
+        try:
+            self.file.write(line)
+            self.file.write(array.reshape(-1).view(np.uint8).data)
+        except OSError as error:
+            raise RecordNotWrittenError(error) from None
+        self.places[name] = (self.size + len(line), array.dtype.str, array.shape)
+        self.size += len(line) + array.nbytes
+        self.room -= array.nbytes
 
     def read(self, recorded: Recorded) -> np.ndarray:
         """What was stored, while the file is still being written."""
-        with self.archive.open(f"{recorded.digest}.npy") as file:
-            array: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+        self.flush()
+        array = _read(self.file, self.places[recorded.digest])
+        self.file.seek(self.size)
         return array
 
+    def flush(self) -> None:
+        """Leave to the system what was added, so that it outlives this process."""
+        try:
+            self.file.flush()
+        except OSError as error:
+            raise RecordNotWrittenError(error) from None
+
     def close(self) -> None:
-        self.archive.close()
-        os.replace(self.partial, self.path)
+        self.file.close()
 
 
 class ArrayReader:
-    """The arrays of one side, read when asked for; none of a side that was killed."""
+    """The arrays of one side, read when asked for."""
 
     def __init__(self, folder: Path) -> None:
-        self.file: Any = None
-        if (folder / ARRAYS).exists():
-            self.file = np.load(folder / ARRAYS, allow_pickle=False)
+        path = folder / ARRAYS
+        self.file: IO[bytes] | None = path.open("rb") if path.exists() else None
+        self.places = dict(_places(self.file)) if self.file is not None else {}
 
     def __getitem__(self, recorded: Recorded) -> np.ndarray:
-        array: np.ndarray = self.file[recorded.digest]
-        return array
+        assert self.file is not None
+        return _read(self.file, self.places[recorded.digest])
 
     def close(self) -> None:
         if self.file is not None:
             self.file.close()
+
+
+def _places(file: IO[bytes]) -> Iterator[tuple[str, Place]]:
+    """Where each array is; the last one of a side that was killed may be half there."""
+    size = file.seek(0, os.SEEK_END)
+    start = file.seek(0)
+    while (line := file.readline()).endswith(b"\n"):
+        name, dtype, shape = json.loads(line)
+        start += len(line)
+        end = start + math.prod(shape) * np.dtype(dtype).itemsize
+        if end > size:
+            return
+        yield name, (start, dtype, tuple(shape))
+        start = file.seek(end)

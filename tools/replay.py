@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +35,7 @@ Values = tuple[np.ndarray, str]
 @dataclass
 class Held:
     """What is needed to run an event again: `call(*args, **kwargs)` with `shape` = [args,
-    kwargs]."""
+    kwargs]. `training`: the modes of the module and its parts."""
 
     event: Event
     module: Any
@@ -43,6 +43,7 @@ class Held:
     shape: Any
     tracked: list[bool]
     autocast: Any = None
+    training: list[bool] = field(default_factory=list)
 
 
 def judge(
@@ -105,6 +106,8 @@ class Player:
 
     def hold(self, held: Held) -> None:
         held.autocast = self._autocast()
+        if held.module is not None:
+            held.training = [bool(part.training) for part in held.module.modules()]
         self.held.append(held)
 
     def forget(self) -> None:
@@ -237,18 +240,19 @@ class Player:
         for leaf, track in zip(inputs, tracked, strict=True):
             if track and (leaf.is_floating_point() or leaf.is_complex()):
                 leaf.requires_grad_(True)
+        # before the call, which may write to one that is none
+        leaves = {f"input_{at}": each for at, each in enumerate(inputs) if each.requires_grad}
         state = {name: tensor(each) for name, each in event.state.items()}
         cast = nullcontext()
         if held.autocast is not None and not double:
             cast = torch.autocast("cpu", dtype=held.autocast)
-        with torch.enable_grad(), self._with_state(held.module, state) as parameters, cast:
+        with torch.enable_grad(), self._with_state(held, state) as parameters, cast:
             # Calls that write to their arguments may not be given leaves.
             given = [leaf.clone() if leaf.requires_grad else leaf for leaf in inputs]
             args, kwargs = filled(held.shape, given)
             result = held.call(*args, **kwargs)
             outputs = list(tensors_in(given[0] if result is None else result, torch.Tensor))
             arrays = [self._read(output) for output in outputs]
-        leaves = {f"input_{at}": each for at, each in enumerate(inputs) if each.requires_grad}
         leaves |= {f"parameter_{name}": each for name, each in parameters.items()}
         chosen = [
             (output, tensor(gradient).reshape(output.shape).to(output.dtype))
@@ -288,9 +292,10 @@ class Player:
         return tensor.permute([axes.index(axis) for axis in range(len(axes))]) if axes else tensor
 
     @contextmanager
-    def _with_state(self, module: Any, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
-        """A module with other parameters and buffers, everything put back afterwards; yields those
-        parameters that are trained."""
+    def _with_state(self, held: Held, state: dict[str, Any]) -> Iterator[dict[str, Any]]:
+        """A module with other parameters and buffers, in the modes of its call, everything put back
+        afterwards; yields those parameters that are trained."""
+        module = held.module
         if module is None:
             yield {}
             return
@@ -298,6 +303,8 @@ class Player:
         parts = [(f"{path}." if path else "", part) for path, part in module.named_modules()]
         attributes = [(part, dict(part.__dict__)) for _, part in parts]
         try:
+            for part, training in zip(module.modules(), held.training, strict=False):
+                part.training = training
             for prefix, part in parts:
                 for name, own in list(part._parameters.items()):
                     if own is not None and prefix + name in state:

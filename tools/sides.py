@@ -19,7 +19,7 @@ from typing import IO, Any
 import mindtorch
 
 from .distance import Side
-from .records import UNWRITTEN, ArrayReader, load_record
+from .records import ARRAYS, LEFT, UNWRITTEN, ArrayReader, load_record
 
 __all__ = ["Look", "SideFailedError", "labels", "run_both", "say"]
 
@@ -208,7 +208,7 @@ def run_side(
     """Run the script on one side, its record in `folder`; what it printed, and how it failed."""
     label, library = side
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("record.json", "steps.jsonl", "arrays.npz"):
+    for name in ("record.json", "steps.jsonl", ARRAYS):
         (folder / name).unlink(missing_ok=True)
     place = folder / "work"
     make_place(Path.cwd(), place, (options.keep or folder.parent).resolve())
@@ -231,11 +231,16 @@ def run_side(
     where = load_record(folder).where if known else ""
     steps = folder / "steps.jsonl"
     if not where and steps.exists():  # it was killed
-        count = steps.read_bytes().count(b"\n")
+        count = steps_in(folder)
         where = f"after {count} step{'' if count == 1 else 's'}"
     lines = [line for line in errors.splitlines() if line.strip()]
     what = "left no record" if status == 0 else ending_of(status, options.timeout)
     return output, SideFailedError(label, what, lines[-TAIL:] or ["no message"], where)
+
+
+def steps_in(folder: Path) -> int:
+    """How many steps a side wrote, whatever became of it."""
+    return (folder / "steps.jsonl").read_bytes().count(b"\n")
 
 
 @contextmanager
@@ -260,7 +265,10 @@ def run_both(
                 continue
             arrays = ArrayReader(place)
             open_files.callback(arrays.close)
-            sides.append(Side(side[0], load_record(place), arrays, output, place))
+            record = load_record(place)
+            if failure is None and record.status == "running":
+                record.status, record.steps = LEFT, steps_in(place)
+            sides.append(Side(side[0], record, arrays, output, place))
         if len(sides) < 2:
             raise failures[0]
         yield (sides[0], sides[1]), failures

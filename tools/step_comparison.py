@@ -135,15 +135,33 @@ class StepComparison:
                     and step.before[name].digest != end[name].digest
                     for step, end in zip((self.a, self.b), ends, strict=True)
                 ]
+                path = owner(name, self.model)
                 if changed[0] != changed[1]:
                     note = f"changed between the steps under {self.names[changed[1]]} only"
-                    path = owner(name, self.model)
                     self.differs("update", "value", name, path, note=note, cause=EXACT)
+                    break
+                a, b = self.a.before[name], self.b.before.get(name)
+                if b is None or not all(changed):
+                    continue
+                apart = self.distance(a, b) * self.distance.coarseness(a)
+                if apart > max(self.strict, JUMP * max(self._drift_behind(name), FLOOR)):
+                    note = "after what changed it between the steps"
+                    self.differs("update", "value", name, path, apart, note, EXACT)
                     break
         for name, a in self.a.before.items():
             b = self.b.before.get(name)
             if b is not None:
                 self.drift[name] = self.distance(a, b)
+
+    def _drift_behind(self, name: str) -> float:
+        """How far what a value was made from between two steps was apart: of another model's value
+        (`Label#1.module.` before the name that the first one has) both, else everything."""
+        assert self.previous is not None
+        ends = [previous.after for previous in self.previous]
+        both = ends[0].keys() & ends[1].keys()
+        copied = {each for each in both if name.endswith(f".{each}")}
+        used = copied | {name} if copied else both
+        return max(self.distance(ends[0][each], ends[1][each]) for each in used)
 
     def _batches(self) -> None:
         first, second = self.a.batches, self.b.batches
@@ -186,7 +204,8 @@ class StepComparison:
             near = NEAR * max(self.drift.get(whole, 0.0), FLOOR)
             if whole in self.a.gradients and apart > max(near, self.strict):
                 self.drift[whole] = apart
-                path, phase = owner(whole, self.model), "update" if self.number else "start"
+                late = self.number or a.call  # L-BFGS calls the model again within its step
+                path, phase = owner(whole, self.model), "update" if late else "start"
                 note = f"before the call of {a.label}, not when the step began"
                 self.differs(phase, "value", whole, path, apart, note, EXACT, (a, b))
 
@@ -260,8 +279,11 @@ class StepComparison:
 
     def _is_first_call(self, pair: Pair) -> bool:
         """Whether this is the first call of a model in the step: what it is given is data."""
-        outermost = [x for x in self.pairs if x.first.kind == "module" and x.first.parent < 0]
-        return pair is outermost[0] and pair.first.phase == "forward" if outermost else False
+        outermost = (
+            x for x in self.pairs
+            if x.first.kind == "module" and x.first.parent < 0 and x.first.phase == "forward"
+        )  # fmt: skip
+        return pair is next(outermost, None)
 
     def _origin(self, origin: Any) -> float:
         """How far the sides' values of what an input comes from are apart."""
@@ -317,7 +339,7 @@ class StepComparison:
         note = next((each for each in notes if each), "")
         if evidence and innocent:
             self.blamed.add(pair.number)
-            note = note or self._evidence_note(evidence)
+            note = note or self._mode_note(a, b) or self._evidence_note(evidence)
             self.differs(a.phase, "output", a.label, a.path, value, note, REAL, (a, b), evidence)
         elif value > self.strict:
             given = self.inputs[pair.number]
@@ -345,6 +367,11 @@ class StepComparison:
         dtype = next((x for x in event.outputs), None)
         coarse = self.distance.coarseness(dtype) if dtype is not None else 1.0
         return replay.real and replay.apart * coarse > self.strict
+
+    def _mode_note(self, a: Event, b: Event) -> str:
+        if a.trained == b.trained:
+            return ""
+        return f"in training mode under {self.names[b.trained]} only"
 
     def _evidence_note(self, evidence: Sequence[Replay]) -> str:
         worst = max(evidence, key=lambda each: each.apart)

@@ -52,6 +52,12 @@ def _settings(step: StepComparison) -> None:
                 note = f"{name} is {plain(a[name])} against {plain(b[name])}"
                 note += f" in group {at}" if len(first.groups) > 1 else ""
                 step.differs("update", "settings", first.name, "", note=note, cause=EXACT)
+        moved = sorted(set(first.parameters[at]) ^ set(second.parameters[at]))
+        if moved:
+            owner = step.names[moved[0] not in first.parameters[at]]
+            more = f" and {len(moved) - 1} more" if len(moved) > 1 else ""
+            note = f"{moved[0]} is in group {at} under {owner} only{more}"
+            step.differs("update", "groups", first.name, "", note=note, cause=EXACT)
 
 
 def _same(a: object, b: object) -> bool:

@@ -190,6 +190,9 @@ class UntypedStorage:
         result = type(self)._wrap(allocate(self.nbytes(), device))
         if device.type != "meta":
             result.copy_(self)
+        made = result._storage
+        if device.type == "cpu" and self.device.type == "cpu":  # elements of the type they were
+            made.buffer = made.buffer.view(self._storage.buffer.dtype)
         return result
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:

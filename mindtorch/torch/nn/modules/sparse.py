@@ -61,7 +61,9 @@ class _Table(Module):
             text += f", norm_type={self.norm_type}"
         if self.scale_grad_by_freq is not False:
             text += f", scale_grad_by_freq={self.scale_grad_by_freq}"
-        return text + ", sparse=True" * bool(self.sparse)
+        if self.sparse is not False:
+            text += ", sparse=True"
+        return text
 
 
 class Embedding(_Table):
