@@ -206,7 +206,7 @@ def __dir__() -> list[str]:
     return sorted({*globals(), *_LAZY, *_LAZY_NAMES})
 
 
-def __getattr__(name: str) -> Any:
+def _found_later(name: str) -> Any:
     """Sub-packages and what lives in them are imported when first used."""
     import importlib
 
@@ -229,6 +229,10 @@ def __getattr__(name: str) -> Any:
         if hasattr(module, name):
             return getattr(module, name)
     raise AttributeError(f"module 'torch' has no attribute '{name}'")
+
+
+# by assignment: mypy knows a function's type only after it has read modules that import from here
+__getattr__ = _found_later
 
 
 _first_level()  # refuses a level of messages that there is not
