@@ -7,7 +7,6 @@ They are functions of each element x of ``input``, of any shape, unless they tak
 from __future__ import annotations
 
 import functools
-import warnings
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from mindtorch.engine.vmap import draw
 
 from .._arguments import as_dtype, require_tensor
 from .._out import add_out, with_out
+from .._warnings import warn_caller
 from ..functions.activations import of_kind, prelu
 
 __all__ = [
@@ -317,11 +317,11 @@ def glu(input: Any, dim: int = -1) -> Any:  # noqa: A002
     return pointwise.multiply(a, pointwise.sigmoid(b))
 
 
-def _implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
-    warnings.warn(
+def _implicit_dim(name: str, ndim: int) -> int:
+    """PyTorch's choice, with its warning at the caller's line, whatever ``_stacklevel`` is."""
+    warn_caller(
         f"Implicit dimension choice for {name} has been deprecated. Change the call to include "
         "dim=X as an argument.",
-        stacklevel=stacklevel,
     )
     return 0 if ndim in (0, 1, 3) else 1
 
@@ -348,7 +348,7 @@ def softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
         IndexError: for an axis that x does not have.
     """
     if dim is None:
-        dim = _implicit_dim("softmax", input.dim(), _stacklevel)
+        dim = _implicit_dim("softmax", input.dim())
     return _along(softmax_ops.softmax, input, dim, dtype, "softmax")
 
 
@@ -359,7 +359,7 @@ def softmin(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None
         input, dim, dtype: as in :func:`softmax`.
     """
     if dim is None:
-        dim = _implicit_dim("softmin", input.dim(), _stacklevel)
+        dim = _implicit_dim("softmin", input.dim())
     return _along(softmax_ops.softmax, -input, dim, dtype, "softmax")
 
 
@@ -370,7 +370,7 @@ def log_softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = 
         input, dim, dtype: as in :func:`softmax`.
     """
     if dim is None:
-        dim = _implicit_dim("log_softmax", input.dim(), _stacklevel)
+        dim = _implicit_dim("log_softmax", input.dim())
     return _along(softmax_ops.log_softmax, input, dim, dtype, "log_softmax")
 
 
@@ -387,7 +387,7 @@ def gumbel_softmax(
         dim: the axis of the classes.
     """
     if eps != 1e-10:
-        warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
+        warn_caller("`eps` parameter is deprecated and has no effect.")
     from .. import contiguous_format, empty_like, zeros_like
 
     drawn = empty_like(logits, memory_format=contiguous_format).exponential_()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from mindtorch.engine import dtypes
@@ -16,6 +15,7 @@ from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.vmap import draw
 
 from .._arguments import require_tensor
+from .._warnings import warn_caller
 from ._kernel_calls import called_wrongly
 
 __all__ = [
@@ -95,23 +95,21 @@ def _channelwise(name: str, spatial: int, feature_dims: tuple[int, ...]) -> Any:
         ndim = input.dim()
         batched, unbatched = feature_dims
         if ndim not in feature_dims:
-            warnings.warn(
+            warn_caller(
                 f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will "
                 "result in an error in a future release. To retain the behavior and silence this "
                 f"warning, please use dropout instead. Note that {name} exists to provide "
                 f"channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
                 "dimension, and an optional batch dimension "
                 f"(i.e. {unbatched}D or {batched}D inputs).",
-                stacklevel=2,
             )
         if spatial == 2 and ndim == unbatched:
-            warnings.warn(
+            warn_caller(
                 "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
                 "dropout behavior is desired - input is interpreted as shape (N, C, L), where C "
                 "is the channel dim. This behavior will change in a future release to interpret "
                 "the input as one without a batch dimension, i.e. shape (C, H, W). To maintain "
                 "the 1D channel-wise dropout behavior, please switch to using dropout1d instead.",
-                stacklevel=2,
             )
         return _drop(input, p, training, inplace, feature=True)
 

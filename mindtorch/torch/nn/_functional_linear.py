@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import warnings
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.tensor import from_array
 
 from .._out import store_out
+from .._warnings import warn_caller
 from ..autograd.grad_mode import no_grad
 from ..functions.gathering import one_hot
 from ._half import in_float32
@@ -178,11 +178,10 @@ def embedding_bag(
         RuntimeError: for other indices or offsets.
     """
     if weight.aval.dtype is dtypes.int64 and input.aval.dtype.category == dtypes.FLOAT:
-        warnings.warn(
+        warn_caller(
             "Argument order of nn.functional.embedding_bag was changed. Usage `embedding_bag("
             "weight, input, ...)` is deprecated, and should now be `embedding_bag(input, weight, "
             "...)`.",
-            stacklevel=2,
         )
         weight, input = input, weight  # noqa: A001
     _check_bag_options(input, mode, per_sample_weights, scale_grad_by_freq, sparse)

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from mindtorch.engine import dtypes
 
+from .._warnings import warn_caller
 from ._functional_linear import linear
 from ._functional_loss import cross_entropy
 
@@ -93,13 +93,12 @@ def _can_chunk(
     indices = target.aval.dtype is dtypes.int64
     if not further and reduction in ("mean", "sum", "none") and smoothing == 0.0 and indices:
         return True
-    warnings.warn(
+    warn_caller(
         "linear_cross_entropy: ``options`` ignored; chunked path needs reduction in "
         "{'mean','sum','none'}, label_smoothing == 0, target.dtype == int64, out_features == (). "
         f"Got reduction={reduction!r}, label_smoothing={smoothing}, target.dtype={target.dtype}, "
         f"out_features={further}, tracing=False, "
         f"linear_bias.shape={None if bias is None else tuple(bias.shape)}.",
-        stacklevel=3,
     )
     return False
 

@@ -8,7 +8,6 @@ win over ``reduction``. A ``reduction`` of another name raises ValueError.
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from mindtorch.engine import dtypes, tape, vmap
@@ -20,6 +19,7 @@ from mindtorch.engine.ops import loss as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
 
+from .._warnings import warn_caller
 from ._functional_activation import log_softmax, logsigmoid
 from ._half import in_float32
 from ._reduction import chosen_reduction, reduced
@@ -198,11 +198,10 @@ def _count(numbers: int, classes: int) -> float:
 
 def _warn_sizes(input: Any, target: Any) -> None:  # noqa: A002
     if target.size() != input.size():
-        warnings.warn(
+        warn_caller(
             f"Using a target size ({target.size()}) that is different to the input size "
             f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
             "Please ensure they have the same size.",
-            stacklevel=3,
         )
 
 
@@ -307,12 +306,11 @@ def kl_div(
     if size_average is not None or reduce is not None:
         reduction = chosen_reduction(size_average, reduce, reduction)
     elif reduction == "mean":
-        warnings.warn(
+        warn_caller(
             "reduction: 'mean' divides the total loss by both the batch size and the support size."
             "'batchmean' divides only by the batch size, and aligns with the KL div math "
             "definition.'mean' will be changed to behave the same as 'batchmean' in the next "
             "major release.",
-            stacklevel=2,
         )
     if input.aval.dtype.category < dtypes.FLOAT or target.aval.dtype.category < dtypes.FLOAT:
         raise RuntimeError("kl_div: Integral inputs not supported.")

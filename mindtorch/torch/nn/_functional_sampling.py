@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,17 +10,18 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.kernel_types import require_floats
 from mindtorch.engine.ops import sampling
 
+from .._warnings import warn_caller
+
 __all__ = ["affine_grid", "grid_sample"]
 
 CUBIC = -0.75
 
 
 def _warn_of_default(name: str) -> None:
-    warnings.warn(
+    warn_caller(
         "Default grid_sample and affine_grid behavior has changed to align_corners=False since "
         "1.3.0. Please specify align_corners=True if the old behavior is desired. See the "
         f"documentation of {name} for details.",
-        stacklevel=3,
     )
 
 
@@ -233,11 +233,10 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {tuple(size)}")
     if align_corners and min(size[2:]) == 1:
-        warnings.warn(
+        warn_caller(
             "Since version 1.3.0, affine_grid behavior has changed for unit-size grids when "
             "align_corners=True. This is not an intended use case of affine_grid. See the "
             "documentation of affine_grid for details.",
-            stacklevel=2,
         )
     axes = []
     for length in size[2:]:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 from mindtorch.engine import dtypes, kernel_types
 from mindtorch.engine.ops import movement, resizing
 
+from .._warnings import warn_caller
 from ._functional_antialias import resize_smoothly
 from ._resampling import resample
 
@@ -259,26 +259,23 @@ def upsample(
     align_corners: bool | None = None,
 ) -> Any:  # fmt: skip
     """The deprecated name of :func:`interpolate`."""
-    warnings.warn(
+    warn_caller(
         "`nn.functional.upsample` is deprecated. Use `nn.functional.interpolate` instead.",
-        stacklevel=2,
     )
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Any, size: Any = None, scale_factor: Any = None) -> Any:  # noqa: A002
     """The deprecated form of :func:`interpolate` with mode "nearest"."""
-    warnings.warn(
+    warn_caller(
         "`nn.functional.upsample_nearest` is deprecated. Use `nn.functional.interpolate` instead.",
-        stacklevel=2,
     )
     return interpolate(input, size, scale_factor, mode="nearest")
 
 
 def upsample_bilinear(input: Any, size: Any = None, scale_factor: Any = None) -> Any:  # noqa: A002
     """The deprecated form of :func:`interpolate` with mode "bilinear", corners aligned."""
-    warnings.warn(
+    warn_caller(
         "`nn.functional.upsample_bilinear` is deprecated. Use `nn.functional.interpolate` instead.",
-        stacklevel=2,
     )
     return interpolate(input, size, scale_factor, mode="bilinear", align_corners=True)

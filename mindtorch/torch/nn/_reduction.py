@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
+
+from .._warnings import warn_caller
 
 
 def legacy_get_string(size_average: Any, reduce: Any, emit_warning: bool = True) -> str:
@@ -12,10 +13,9 @@ def legacy_get_string(size_average: Any, reduce: Any, emit_warning: bool = True)
     reduce = True if reduce is None else reduce
     chosen = "mean" if size_average and reduce else "sum" if reduce else "none"
     if emit_warning:
-        warnings.warn(
+        warn_caller(
             "size_average and reduce args will be deprecated, please use "
             f"reduction='{chosen}' instead.",
-            stacklevel=4,
         )
     return chosen
 
