@@ -34,9 +34,10 @@ CUDA_POLICIES = {
     **dict.fromkeys((
         "acos", "asin", "cosh", "erfinv", "exp", "expm1", "log", "log10", "log2", "log1p",
         "reciprocal", "rsqrt", "sinh", "tan", "power", "power_two", "power_three", "power_half",
-        "power_minus_half", "power_minus_one", "square", "softplus", "native_layer_norm",
-        "native_group_norm", "logsumexp", "softmax", "log_softmax", "cumsum", "cumprod", "prod",
-        "sum", "linalg_vector_norm", "nll_loss_forward", "cross_entropy_loss", "_euclidean_dist",
+        "power_minus_half", "power_minus_one", "power_minus_two", "square", "softplus",
+        "native_layer_norm", "native_group_norm", "logsumexp", "softmax", "log_softmax", "cumsum",
+        "cumprod", "prod", "sum", "linalg_vector_norm", "nll_loss_forward", "cross_entropy_loss",
+        "_euclidean_dist",
     ), FULL),
     **dict.fromkeys(("addcdiv", "addcmul", "atan2", "index_put", "scatter_add"), WIDEST),
     "divide": QUOTIENT,

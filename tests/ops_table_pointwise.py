@@ -46,9 +46,9 @@ ROWS: list[Row] = [
     binary("fmod", "fmod", ("real", "above_one"), dtypes=NUMBERS),
     binary("power", "pow", ("positive", "real"), tolerance=64),
     *[call({2: "power_two", 3: "power_three", 0.5: "power_half", -0.5: "power_minus_half",
-            -1: "power_minus_one"}.get(n, "power"),
+            -1: "power_minus_one", -2: "power_minus_two"}.get(n, "power"),
            lambda t, x, n=n: t.pow(x, n), *layouts("positive"), label=f"pow_{n}", tolerance=32)
-      for n in (2, 3, 0.5, -0.5, -1, 0, 2.5)],
+      for n in (2, 3, 0.5, -0.5, -1, -2, 0, 2.5)],
     # torch gives these two results in C order whatever the input's layout; ours keep it
     call("power", lambda t, x: t.pow(2.0, x), *layouts(), label="pow_of_number", strides=False),
     binary("maximum", dtypes=ALL),

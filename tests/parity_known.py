@@ -27,10 +27,23 @@ AT_FAULT = {
     # torch gives the input the gradient of what is written over, and none of what stays
     "as_strided_scatter": (0,),
 }
-# and those whose gradients are wrong in torch at the extreme inputs of its references
+# checks that torch fails at the extreme inputs of its references
+_VALUES = ("forward", "variants")
 FAR_AT_FAULT = {
-    # -x far below 0: torch takes the exponential of a difference of two large numbers
-    "special.log_ndtr": (0,),
+    # far below 0 the exponential of a difference of two large numbers; e.g. 0 at -1e10, not 1e10
+    "special.log_ndtr": ("gradient",),
+    # the sign of the first input, 0 where it is 0, multiplies the derivative
+    "polar": ("gradient",),
+    # 0.5 at nan
+    "special.i1": ("gradient",),
+    # 0 * infinity and infinity / infinity on the way: nan for 0
+    **{f"polygamma.polygamma_n_{n}": _VALUES for n in range(5)},
+    "special.zeta": _VALUES,
+    "signal.windows.kaiser": _VALUES,
+    # orders beyond int64 become negative ones
+    **{f"special.chebyshev_polynomial_{kind}": _VALUES for kind in "tuvw"},
+    # numbers in the place of self
+    **{f"__{name}__": _VALUES for name in ("rmod", "rpow", "rsub")},
 }
 
 

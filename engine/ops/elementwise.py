@@ -317,7 +317,7 @@ subtract_scaled = Elementwise(
 
 
 def _quotient_by(g: Any, y: Any, z: Any, w: Any) -> Any:
-    return negative(multiply(g, _conj(divide(multiply(w, y), multiply(z, z)))))
+    return negative(multiply(g, _conj(divide(multiply(y, w), multiply(z, z)))))
 
 
 # x + w * y / z
