@@ -295,7 +295,9 @@ class Op:
             return result
         plan = self._plans.get((x.aval, kind))
         if plan is None:
-            plan = self._plans.keep((x.aval, kind), self.plan((x,), params))
+            self._plans.keep((x.aval, kind), self.plan_for((x,), params))
+            first: Tensor = self.evaluate(mode, (x,), params)
+            return first
         return self._view(plan, mode, (x,), params, offset)
 
     def _view(
