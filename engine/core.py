@@ -295,8 +295,8 @@ class Op:
             return result
         plan = self._plans.get((x.aval, kind))
         if plan is None:
-            self._plans.keep((x.aval, kind), self.plan_for((x,), params))
-            first: Tensor = self.evaluate(mode, (x,), params)
+            plan = self._plans.keep((x.aval, kind), self.plan((x,), params))
+            first: Tensor = self.follow(plan, mode, (x,), params)
             return first
         return self._view(plan, mode, (x,), params, offset)
 
