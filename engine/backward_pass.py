@@ -10,6 +10,11 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from .inplace import add_into
+from .ops.complex import real
+from .ops.elementwise import add
+from .ops.movement import cast, clone_like
+from .ops.reduction import sum_to
 from .tape import AccumulateGrad, anomaly, note_leaf
 from .tensor import Tensor, capturing
 
@@ -255,9 +260,6 @@ _OWN_REFERENCES = 2
 
 def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, references: int) -> None:
     """Add ``gradient`` to ``variable.grad``; a gradient nobody else holds is taken as it is."""
-    from .inplace import add_into
-    from .ops.movement import clone_like
-
     note_leaf(variable, True)
     held = variable._grad
     if gradient._sparse or (held is not None and held._sparse):
@@ -292,8 +294,6 @@ def _accumulate_sparse(variable: Tensor, gradient: Tensor, create_graph: bool) -
 
 
 def _sum(a: Tensor, b: Tensor) -> Tensor:
-    from .ops.elementwise import add
-
     if a._sparse or b._sparse:
         first: Any = b if a._sparse and not b._sparse else a
         return first + (a if first is b else b)
@@ -302,12 +302,7 @@ def _sum(a: Tensor, b: Tensor) -> Tensor:
 
 def fit(gradient: Tensor, target: Any) -> Tensor:
     """Undo broadcasting and promotion: ``gradient`` with the shape and dtype of ``target``."""
-    from .ops.movement import cast
-    from .ops.reduction import sum_to
-
     if gradient.aval.dtype.is_complex and not target.dtype.is_complex:
-        from .ops.complex import real
-
         gradient = real(gradient)
     if gradient.aval.shape != target.shape:
         gradient = sum_to(gradient, target.shape)

@@ -339,6 +339,8 @@ class Op:
         plan = self._plans.get((x.aval, kind))
         if plan is None:
             plan = self._plans.keep((x.aval, kind), self.plan((x,), params))
+            first: Tensor = self.follow(plan, mode, (x,), params)
+            return first
         return self._view(plan, mode, (x,), params, offset)
 
     def _view(

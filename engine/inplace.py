@@ -8,6 +8,8 @@ from . import dtypes, tape
 from .aval import aval
 from .bounded import Bounded
 from .core import GRAD, INFERENCE, INTERPRETED, NO_GRAD, WATCHED, Op, state
+from .ops.elementwise import add
+from .ops.movement import _expand_aval, cast, clone, expand, overwrite, view_update
 from .tensor import (
     Storage,
     Tensor,
@@ -23,8 +25,6 @@ from .tensor import (
 
 def copy_data(target: Tensor, source: Tensor) -> None:
     """Write ``source``'s elements (broadcast, cast) over ``target``'s, with no other effect."""
-    from .ops.movement import _expand_aval, cast
-
     where, what = target.aval, source.aval
     if where.size == 0:
         return
@@ -44,8 +44,6 @@ def copy_data(target: Tensor, source: Tensor) -> None:
     if target._storage is not None and target._storage is source._storage:
         if target.aval is source.aval and target._offset == source._offset:
             return
-        from .ops.movement import clone
-
         source = clone.evaluate(0, (source,), {})
         copy_data(target, source)
         return
@@ -220,8 +218,6 @@ def _keep_old_value(op: Op, target: Tensor, inputs: Any) -> Any:
     kept = tape._what_to_keep(op, mask, 1)
     if not any(("in", i) in kept for i in places):
         return inputs
-    from .ops.movement import clone
-
     old = clone.evaluate(0, (target,), {})
     old._node = tape.node_of(target)
     old._output_index = target._output_index
@@ -281,8 +277,6 @@ def rebase(target: Tensor, value: Tensor) -> None:
     node = tape.node_of(value)
     if type(history) is not tape.ViewHistory:
         if value.aval.dtype is not target.aval.dtype or value.aval.shape != target.aval.shape:
-            from .ops.movement import cast, expand
-
             if value.aval.shape != target.aval.shape:
                 value = expand(value, shape=target.aval.shape)
             if value.aval.dtype is not target.aval.dtype:
@@ -294,8 +288,6 @@ def rebase(target: Tensor, value: Tensor) -> None:
         if target._storage is not None:
             target._storage.history += 1
         return
-    from .ops.movement import view_update
-
     base = history.base
     if node is None and not tape.requires_grad(base):
         return
@@ -336,8 +328,6 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
     if state.mode == WATCHED:
         state.stop_watching()
     if source.aval.shape and source.aval.shape != target.aval.shape:
-        from .ops.movement import _expand_aval
-
         _expand_aval(source.aval, shape=target.aval.shape)
     if not filling:
         check_overlap(target)
@@ -368,8 +358,6 @@ def forget_history(target: Tensor) -> None:
 
 def replace(target: Tensor, value: Tensor) -> None:
     """Make ``target`` derive from ``value``, and from what it was before with a gradient of 0."""
-    from .ops.movement import cast, expand, overwrite
-
     if value.aval.shape != target.aval.shape:
         value = expand(value, shape=target.aval.shape)
     if value.aval.dtype is not target.aval.dtype:
@@ -387,8 +375,6 @@ def fill_(target: Tensor, value: Any) -> Tensor:
 
 def add_into(target: Tensor, value: Tensor) -> None:
     """``target += value`` outside of autodiff, as gradients are accumulated."""
-    from .ops.elementwise import add
-
     if state.interpreters:
         copy_(target, add(target, value))
         return

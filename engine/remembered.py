@@ -1,9 +1,9 @@
 """Calls that are remembered: a function whose ops follow from what its arguments are, not from
-their elements, is run once for each kind of call; from then on only its ops are.
+their elements, is run twice for each kind of call; from then on only its ops are.
 
-The first call of a kind is watched at the ops' door. What it did is kept as steps with their
-plans, by the avals of its tensors and its other arguments, so that a later call goes from the
-arguments to the kernels. Steps record on the tape as ever.
+The second call of a kind is watched at the ops' door (of many kinds there is only one call). What
+it did is kept as steps with their plans, by the avals of its tensors and its other arguments, so
+that a later call goes from the arguments to the kernels. Steps record on the tape as ever.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from .tensor import Tensor, captures, result_types
 __all__ = ["remembered"]
 
 _new = object.__new__
-_MOST_CALLS = 1024  # of one function
+_MOST_CALLS = 4096  # of one function
 
 
 class Watcher:
-    """Stands at the door while a function runs for the first time with arguments of a kind.
+    """Stands at the door while a function runs with arguments of a kind that was met before.
 
     Attributes:
         values: the tensors given, then constants and results as they come.
@@ -213,6 +213,7 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
     """
     table = Bounded(_MOST_CALLS)
     tables_of_plans.append(table)
+    met = Bounded(_MOST_CALLS)
     get, local, blocks = table.get, state, casting
 
     def meet(mode: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -237,7 +238,9 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         if found is _UNKNOWN:
             found = None
-            if "out" not in kwargs and len(set(map(id, given))) == len(given):
+            if full not in met:
+                met.keep(full, None)
+            elif "out" not in kwargs and len(set(map(id, given))) == len(given):
                 if len(given) == 1 and not kwargs and _PLAIN.issuperset(map(type, args[1:])):
                     short = (*args[1:], *map(type, args[1:]))
                     full = (given[0].aval, *short) if short else given[0].aval

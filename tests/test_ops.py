@@ -166,13 +166,13 @@ def test_second_gradients_are_torchs(row: Row, dtype: str, cases: Any) -> None:
 def test_a_row_runs_the_ops_it_names(row: Row, monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise a row could claim an op that it never reaches."""
     seen: set[str] = set()
-    evaluate = Op.evaluate
+    follow = Op.follow
 
     def spy(self: Op, *args: Any) -> Any:
         seen.add(self.name)
-        return evaluate(self, *args)
+        return follow(self, *args)
 
-    monkeypatch.setattr(Op, "evaluate", spy)
+    monkeypatch.setattr(Op, "follow", spy)
     forget_plans()  # a known plan is run without a call of the op
     case = row.cases[0]
     dtype = "float64" if "float64" in row.dtypes else row.dtypes[0]

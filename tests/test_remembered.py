@@ -31,18 +31,18 @@ def _all_of(row: Row, case: Any) -> list[Any]:
 
 
 def _differs(row: Row) -> bool:
-    """Whether the second call, where the first was remembered, does something else."""
+    """Whether the third call, where the second was remembered, does something else."""
     forget_plans()
-    for case in row.cases[:1]:
+    case, found = row.cases[0], []
+    for _ in range(3):
         mt.manual_seed(0)
-        first = _all_of(row, case)
-        mt.manual_seed(0)
-        if any(tables_of_plans) and _all_of(row, case) != first:
-            return True
-    return False
+        found.append(_all_of(row, case))
+        if len(found) == 2 and not any(tables_of_plans):
+            break
+    return any(each != found[0] for each in found)
 
 
-def test_the_second_call_is_the_first_again() -> None:
+def test_the_third_call_is_the_first_again() -> None:
     rows = [row for row in all_rows() if "float32" in row.dtypes]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -69,7 +69,7 @@ def _calls(x: Any) -> dict[str, Any]:
 def test_what_differs_is_told_apart() -> None:
     x = mt.tensor([[1.0, -2.0], [3.0, 4.0]])
     calls = _calls(x)
-    for _ in range(2):
+    for _ in range(4):
         assert calls["a number's type"]() == ([-1.0, 7.0], [[-1.0], [7.0]])
         assert calls["a zero's sign"]() == [False, True, False]
         assert calls["the same tensor twice"]()
@@ -84,7 +84,7 @@ def test_what_differs_is_told_apart() -> None:
 def test_modes_defaults_and_writes_are_seen() -> None:
     x = mt.ones(2, 3, requires_grad=True)
     y = mt.tensor([3.0, 4.0])
-    for _ in range(2):
+    for _ in range(4):
         assert x.sum(0).requires_grad
         with mt.no_grad():
             assert not x.sum(0).requires_grad

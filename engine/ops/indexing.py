@@ -8,9 +8,10 @@ from .. import dtypes
 from ..aval import Aval, Shape, aval, broadcast_shapes
 from ..core import Op
 from ..layouts import follow_indexed, preserved_strides
-from ..tensor import Tensor, constant
-from .elementwise import divide, equal, logical_and, multiply, where
-from .movement import permute, zeros_like_aval
+from ..tensor import Tensor, constant, full_flat
+from .elementwise import add, divide, equal, logical_and, multiply, where
+from .movement import cast, clone, diagonal, expand, pad, permute, reshape, zeros_like_aval
+from .reduction import sum_to
 
 # --- advanced indexing -----------------------------------------------------------------------
 
@@ -80,8 +81,6 @@ def _index_put_vjp(g: Any, inputs: Any, avals: Any, needs: Any, accumulate: bool
     if needs[1]:
         to_value = index(g, *indices)
         if to_value.aval.ndim < avals[1].ndim:
-            from .movement import reshape
-
             to_value = reshape(to_value, (1,) * (avals[1].ndim - to_value.aval.ndim)
                                + to_value.aval.shape)
     return (to_target, to_value, *[None] * len(indices))
@@ -149,13 +148,9 @@ def _cut_gather(g: Any, index: Any, described: Aval, axis: int) -> Any:
     """The gradient of a scattered source: read where it went; zero where it was not used."""
     read = gather(g, index, axis=axis)
     if not described.shape:
-        from .reduction import sum_to
-
         return sum_to(read, ())
     if read.aval.shape == described.shape:
         return read
-    from .movement import pad
-
     padding = tuple(
         (0, n - m) for n, m in zip(described.shape, read.aval.shape, strict=True)
     )
@@ -249,20 +244,14 @@ def _product_gradients(
 
 
 def _ones(index: Tensor, x: Tensor) -> Tensor:
-    from ..tensor import full_flat
-
     return full_flat(index.aval.shape, x.aval.dtype, 1, x.aval.device)
 
 
 def _as(mask: Tensor, x: Tensor) -> Any:
-    from .movement import cast
-
     return cast(mask, dtype=x.aval.dtype)
 
 
 def _add(x: Any, y: Any) -> Any:
-    from .elementwise import add
-
     return add(x, y)
 
 
@@ -324,8 +313,6 @@ index_add = Op(
 
 
 def _picked(g: Any, index: Any, described: Aval, axis: int) -> Any:
-    from .movement import expand
-
     read = index_select(g, index, axis=axis)
     return read if read.aval.ndim == described.ndim else expand(read, shape=described.shape)
 
@@ -354,8 +341,6 @@ def _index_fill_aval(x: Aval, index: Aval, value: Aval, *, axis: int) -> Aval:
 
 def _fill_value_vjp(g: Any, index: Any, axis: int) -> Any:
     """The sum over what was filled: once, however often ``index`` names it."""
-    from .reduction import sum_to
-
     filled = index_fill(zeros_like_aval(g.aval), index, constant(1), axis=axis)
     return sum_to(where(equal(filled, constant(0)), constant(0), g), ())
 
@@ -389,8 +374,6 @@ def _masked_fill_aval(x: Aval, mask: Aval, value: Aval) -> Aval:
 
 
 def _masked_value_vjp(g: Any, mask: Any) -> Any:
-    from .reduction import sum_to
-
     return sum_to(where(mask, g, constant(0)), ())
 
 
@@ -409,8 +392,6 @@ def _masked_scatter_aval(x: Aval, mask: Aval, source: Aval) -> Aval:
 
 
 def _masked_scatter_source(g: Any, mask: Any, avals: Any) -> Any:
-    from .movement import reshape
-
     return reshape(collect_masked(g, mask, size=avals[2].size), avals[2].shape)
 
 
@@ -466,8 +447,6 @@ put = Op(
 
 
 def _take_like(g: Any, index: Any, described: Aval) -> Any:
-    from .movement import reshape
-
     return reshape(take(g, index), described.shape)
 
 
@@ -499,8 +478,6 @@ def _diag_embed_aval(x: Aval, *, offset: int, first: int, second: int) -> Aval:
 
 
 def _diag_embed_vjp(g: Any, offset: int, first: int, second: int) -> Any:
-    from .movement import clone, diagonal
-
     return clone(diagonal(g, offset=offset, first=first, second=second))
 
 

@@ -11,7 +11,7 @@ from mindtorch.kernels.typed_scalar import cast_type
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval, contiguous_strides
-from ..core import Op
+from ..core import Op, state
 from ..layouts import (
     follow_all_images,
     follow_images,
@@ -20,7 +20,7 @@ from ..layouts import (
     preserved_strides,
     view_strides,
 )
-from ..tensor import Tensor, full_flat
+from ..tensor import Tensor, constant, full_flat, make
 from .families import normalize_axis
 
 
@@ -79,9 +79,7 @@ def _expand_aval(x: Aval, *, shape: Shape) -> Aval:
 
 
 def _expand_vjp(g: Any, avals: Any) -> Any:
-    from .reduction import sum_to
-
-    return sum_to(g, avals[0].shape)
+    return reduction.sum_to(g, avals[0].shape)
 
 
 expand = Op(
@@ -293,8 +291,6 @@ def in_format_of(like: Tensor, x: Tensor) -> Tensor:
 
 def clone_like(x: Tensor, layout: Aval) -> Tensor:
     """A fresh copy of ``x`` in the layout of ``layout`` where that is dense, without history."""
-    from ..core import state
-
     strides = preserved_strides(layout) or contiguous_strides(layout.shape)
     if x.aval.shape != layout.shape:
         strides = contiguous_strides(x.aval.shape)
@@ -457,8 +453,6 @@ class _ViewUpdate(Op):
     composed = True
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
-        from ..tensor import make
-
         chain = params.get("chain", ())
 
         def run(out: Any, base: Any, value: Any) -> None:
@@ -588,8 +582,6 @@ def _pad_aval(x: Aval, value: Aval, *, padding: tuple[tuple[int, int], ...]) -> 
 
 
 def _pad_vjp(g: Any, padding: Any) -> Any:
-    from ..tensor import constant
-
     return pad(g, constant(0), padding=tuple((-a, -b) for a, b in padding))
 
 
@@ -602,3 +594,5 @@ pad = Op(
     vjp=(_pad_vjp, None),
     group="movement",
 )
+
+from . import reduction  # noqa: E402 - which is made of these

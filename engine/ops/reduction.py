@@ -27,7 +27,7 @@ from .elementwise import (
     where,
 )
 from .families import Reduction, reduced_shape
-from .movement import expand, permute, reshape
+from .movement import expand, permute, reshape, unsqueeze, zeros_like_aval
 
 
 def restore_axes(g: Any, shape: Shape, axis: tuple[int, ...]) -> Any:
@@ -140,13 +140,10 @@ def _value_and_index(x: Any, *, axis: int, keepdims: bool) -> Any:
 
 def _chosen_vjp(g: Any, out1: Any, avals: Any, axis: int, keepdims: bool) -> Any:
     """The gradient goes to the one element that was chosen."""
-    from .indexing import scatter_add
-    from .movement import unsqueeze, zeros_like_aval
-
     slope, index = g[0], out1
     if not keepdims and avals[0].ndim:
         slope, index = unsqueeze(slope, axis=axis), unsqueeze(index, axis=axis)
-    return scatter_add(zeros_like_aval(avals[0]), index, slope, axis=axis)
+    return indexing.scatter_add(zeros_like_aval(avals[0]), index, slope, axis=axis)
 
 
 # (values, indices) of the first extreme along one axis
@@ -286,3 +283,5 @@ def _hashed(x: Aval, *, axis: tuple[int, ...], keepdims: bool) -> Aval:
 
 # the exclusive or of the elements' bits as float64 or int64
 xor_sum = Op("xor_sum", _hashed, "reduction.xor_sum")
+
+from . import indexing  # noqa: E402 - which is made of these

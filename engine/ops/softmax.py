@@ -6,6 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval
+from ..tensor import constant
 from .convolution import NetworkOp
 from .elementwise import exp, multiply, subtract
 from .reduction import sum_
@@ -77,8 +78,6 @@ def _log_gradient_in_y(g: Any, result: Any, axis: int) -> Any:
 
 
 def _minus_one() -> Any:
-    from ..tensor import constant
-
     return constant(-1)
 
 

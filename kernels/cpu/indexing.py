@@ -140,6 +140,24 @@ def gather(out: Any, x: Any, index: Any, *, axis: int) -> None:
     out[...] = x[_open(index, axis)]
 
 
+def _gather_plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Any:
+    """For few elements that lie in order: the loop, without a look at shapes at each call."""
+    loop = slices.small_gather(out_layouts[0], *in_layouts, axis)
+    if loop is None:
+        return None
+    size = in_layouts[0].shape[axis]
+
+    def run(out: Any, x: Any, index: Any) -> None:
+        if not slices.all_in_range(index, 0, size):
+            _counted(index, size, axis)
+        loop(out, x, index)
+
+    return run
+
+
+gather.plan = _gather_plan
+
+
 def _source(source: Any, index: Any, dtype: Any) -> Any:
     if source.ndim == 0 or source.shape == index.shape:
         return source.astype(dtype, copy=False)

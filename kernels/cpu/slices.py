@@ -5,6 +5,7 @@ Places must lie in range. Sources that meet in a place are added in the order of
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy as np
 from mindtorch.kernels.compile import kernel
 
 from .half import flat
-from .movement import picture
+from .movement import dense, picture
 from .threads import parallel_for
 
 _WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
@@ -198,6 +199,22 @@ def gather(out: Any, x: Any, index: Any, axis: int) -> bool:
 
     parallel_for(outer, part, smallest=1 + _SMALLEST // (m * inner + 1))
     return True
+
+
+def small_gather(out: Any, x: Any, index: Any, axis: int) -> Any:
+    """``run(out, x, index)`` on flat arrays of these layouts; None for strided or large ones."""
+    word = _WORDS.get(out.dtype.itemsize)
+    shape = index.shape
+    if word is None or not shape or not _corresponds(x, index, axis):
+        return None
+    if math.prod(shape) > _SMALLEST or not all(map(dense, (out, x, index))):
+        return None
+    (outer, n, inner), m = picture(x.shape, axis), shape[axis]
+
+    def run(target: Any, source: Any, places: Any) -> None:
+        _gather(target.view(word), source.view(word), places, True, n, m, inner, 0, outer)
+
+    return run
 
 
 def scatter(out: Any, index: Any, source: Any, axis: int, adding: bool) -> bool:

@@ -50,8 +50,8 @@ def _choose(outs: Any, x: Any, axis: int, find: Any) -> None:
     places = find(_comparable(x), axis)
     indices[...] = places.reshape(indices.shape)
     if axis == x.ndim - 1 and x.flags.c_contiguous:
-        rows = x.reshape(-1, x.shape[-1])
-        found = rows[np.arange(len(rows)), places.reshape(-1)]
+        n = x.shape[-1]
+        found = x.reshape(-1)[places.reshape(-1) + np.arange(0, x.size, n)]
     else:
         found = np.take_along_axis(x, np.expand_dims(places, axis), axis)
     values[...] = found.reshape(values.shape)

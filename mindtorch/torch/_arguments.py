@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.core import state
 from mindtorch.engine.device import Device, cpu
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops.families import normalize_axes, normalize_axis
@@ -91,9 +92,7 @@ def infer_shape(shape: tuple[int, ...], size: int) -> tuple[int, ...]:
 def as_device(device: Any) -> Device:
     """A device from None, a string, an index or a device."""
     if device is None:
-        from ._defaults import default_device
-
-        return default_device()
+        return state.device
     found = device if isinstance(device, Device) else Device(device)
     if found.type == "cpu":
         return cpu

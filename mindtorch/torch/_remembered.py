@@ -1,4 +1,7 @@
-"""Which functions' calls are remembered: what follows from descriptions and arguments alone."""
+"""Which functions' calls are remembered: those that follow from descriptions and arguments alone.
+
+Short ones are not: to look a call up would take as long.
+"""
 
 from __future__ import annotations
 

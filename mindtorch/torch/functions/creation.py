@@ -105,11 +105,13 @@ def _define_filled(name: str, value: Any) -> None:
         memory_format: Any = contiguous_format,
         **kwargs: Any,
     ) -> Any:
-        size = _sizes(size, kwargs)
-        if kwargs.get("names") is None:
-            kwargs.pop("names", None)
         if kwargs:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+            size = _sizes(size, kwargs)
+            if kwargs.get("names") is None:
+                kwargs.pop("names", None)
+            if kwargs:
+                unknown = next(iter(kwargs))
+                raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
         if out is not None:
             asked = None if dtype is None else as_dtype(dtype)
             prepare_out(out, name, as_shape(size, name), asked)

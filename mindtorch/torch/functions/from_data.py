@@ -78,9 +78,9 @@ def infer_array(data: Any, dtype: Any) -> Any:
     given = dtype
     if dtype is None:
         dtype = _common_type(data)
-    if isinstance(data, (list, tuple)) and _contains_tensor(data):
-        data = _plain(data)
-    if isinstance(data, (list, tuple)):
+    if isinstance(data, (list, tuple)) and not _PYTHON_NUMBERS.issuperset(map(type, data)):
+        if _contains_tensor(data):
+            data = _plain(data)
         _check_nesting(data)
     try:
         array = np.array(data)

@@ -260,7 +260,7 @@ def masked_fill(input: Any, mask: Any, value: Any) -> Any:  # noqa: A002
 
 def _check_filling(x: Any, value: Any) -> None:
     if isinstance(value, EngineTensor) and not value.aval.shape and value.aval.dtype.is_complex:
-        value = complex(value.flat[0])
+        value = complex(value.item())
     if type(value) in (int, float, complex):
         check_value(value, x.aval.dtype, filling=False)
 

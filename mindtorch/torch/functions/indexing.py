@@ -9,6 +9,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes, inplace, tape, vmap
 from mindtorch.engine.core import state
+from mindtorch.engine.ops import indexing
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
@@ -32,8 +33,6 @@ def get_item(x: Any, item: Any) -> Any:
     view, indices = _basic(x, item)
     if indices is None:
         return view
-    from mindtorch.engine.ops import indexing
-
     return indexing.index(view, *indices)
 
 
@@ -263,8 +262,6 @@ def set_item(x: Any, item: Any, value: Any) -> None:
                 value.expand(view.aval.shape)  # raises torch's error
         inplace.copy_(view, value)
         return
-    from mindtorch.engine.ops import indexing
-
     index_put_(view, indices, _drop_leading(value), indexing)
 
 
