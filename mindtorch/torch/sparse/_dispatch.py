@@ -19,7 +19,6 @@ from .._arguments import normalize_axis
 from .._registry import FUNCTIONS, answered_by, first_given
 from .._tensor import Tensor
 from .._types import sparse_coo, strided
-from ..nn import functional
 from . import _inplace
 from ._products import matmul, title_of
 from ._tensor import UNARY, SparseTensor, compress, missing
@@ -155,6 +154,7 @@ def install() -> None:
     made["zeros_like"] = _zeros_like(FUNCTIONS["zeros_like"])
     made["cat"] = _to_join(FUNCTIONS["cat"], False)
     made["stack"] = _to_join(FUNCTIONS["stack"], True)
+    functional: Any = sys.modules[f"{namespace['__name__']}.nn.functional"]
     functional.relu = answered_by(SparseTensor, "relu", functional.relu)
     for name, wrapped in made.items():
         FUNCTIONS[name] = wrapped
