@@ -426,6 +426,8 @@ def constant(number: Any) -> Tensor:
     if dtype is None:
         if isinstance(number, float):  # a subclass: what it refers to is not to be kept
             return constant(float(number))
+        if isinstance(number, Tensor) and not (number.aval.ndim or number.requires_grad):
+            return constant(number.array().item())
         dtype = _number_dtype(number)
     if dtype is dtypes.int64 and not -(2**63) <= number < 2**63:
         if not 0 <= number < 2**64:

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as ours
+from mindtorch.engine.ops import normalization
 
 torch = pytest.importorskip("torch")
 
@@ -144,6 +145,31 @@ T.nn.functional.hardtanh("a", 2, 1)
 T.nn.functional.grid_sample("a", x, align_corners=True)
 T.nn.functional.poisson_nll_loss(x, x, "a")
 T.nn.functional.adaptive_avg_pool2d("a", 2)
+x.sum(True)
+m.softmax(True)
+T.permute(m, (1, 0), foo=1)
+T.broadcast_to(x, (2, 3), foo=1)
+T.flip(x, (0,), foo=1)
+T.rot90(m, 1.0, (0, 1))
+T.addcmul(x, x, x, value=1j)
+T.addmm(m.double(), m, m)
+T.addmm(m[None], m, m)
+T.addmv(x.double(), m, x)
+T.baddbmm(m[None].double(), m[None], m[None])
+T.cdist(m, m.double())
+T.cross(x, x.double(), dim=0)
+T.cartesian_prod(m)
+n.cauchy_()
+n.exponential_()
+n.log_normal_()
+T.nn.functional.layer_norm(m.double(), (3,), x)
+T.nn.functional.group_norm(m, 3, x.double())
+T.nn.functional.group_norm(m, 3.0)
+T.nn.functional.batch_norm(m, x, x, x, x.double())
+T.nn.functional.batch_norm(m, x.double(), x, training=True)
+T.nn.functional.conv1d(m, T.ones(3, 3, 1), groups=1.0)
+T.nn.functional.soft_margin_loss(x, m)
+T.nn.functional.rrelu(x, 0.0, float("inf"), True)
 """.strip().splitlines()
 
 
@@ -188,3 +214,28 @@ def test_numbers_in_the_old_order_are_a_factor_and_a_summand(name: str) -> None:
     """``x.add_(0.2, 0.7)`` is ``x + 0.2 * 0.7``, with torch's warning."""
     found = [getattr(library.ones(3), name)(0.2, 0.7).tolist() for library in (torch, ours)]
     assert found[0] == pytest.approx(found[1])
+
+
+def test_a_wrong_call_leaves_no_trace() -> None:
+    """2.0 equals 2: what was planned for the one would be run for the other."""
+    x, weight, bias = ours.ones(1, 6, 3), ours.ones(6), ours.zeros(6)
+    with pytest.raises(TypeError):
+        normalization.group_norm(x, weight, bias, groups=2.0, eps=1e-5)
+    assert normalization.group_norm(x, weight, bias, groups=2, eps=1e-5)[0].shape == x.shape
+
+
+@pytest.mark.parametrize("call", [
+    "m.max(T.tensor(1), True)", "T.addmm(m, m, m, alpha=T.tensor(2.0))",
+    "T.nn.functional.hardtanh(m, min_val=T.tensor(0.5))", "T.sym_not(5)",
+    "T.nn.functional.multilabel_soft_margin_loss(x, m[:1])",
+    "T.nn.functional.cosine_similarity(m, n, dim=0)", "T.broadcast_shapes(None, 2)",
+])  # fmt: skip
+def test_calls_that_look_wrong_and_are_not(call: str) -> None:
+    """Numbers as tensors, axes as tensors, more axes than are meant."""
+    found = []
+    for library in (ours, torch):
+        place = {"T": library, "x": library.tensor([0.5, 1.0, 2.0]), "m": library.ones(3, 3),
+                 "n": library.tensor([0, 1, 2])}  # fmt: skip
+        result = eval(call, place)
+        found.append(str(result))
+    assert found[0] == found[1]

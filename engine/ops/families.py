@@ -175,6 +175,8 @@ def normalize_axis(axis: int, ndim: int) -> int:
     """``axis`` counted from the front; IndexError with torch's text when out of range."""
     limit = max(ndim, 1)
     if axis.__class__ is not int:
+        if axis.__class__ is bool:
+            raise TypeError("an axis must be int, not bool")
         axis = index(axis)
     if not -limit <= axis < limit:
         raise IndexError(

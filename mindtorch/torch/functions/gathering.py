@@ -16,7 +16,7 @@ from mindtorch.engine.ops.elementwise import equal
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, full_flat
 
-from .._arguments import check_value, normalize_axis, require_tensor
+from .._arguments import as_int, check_value, normalize_axis, require_tensor
 from .._registry import FUNCTIONS, function, operand
 from .._signatures import as_method
 from .._warnings import warn_caller
@@ -443,7 +443,7 @@ def diag_embed(input: Any, offset: int = 0, dim1: int = -2, dim2: int = -1) -> A
     first, second = normalize_axis(dim1, ndim), normalize_axis(dim2, ndim)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    return ops.diag_embed(input, offset=offset, first=first, second=second)
+    return ops.diag_embed(input, offset=as_int(offset), first=first, second=second)
 
 
 @function()

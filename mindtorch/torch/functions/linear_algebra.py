@@ -32,7 +32,6 @@ from .._registry import FUNCTIONS, function
 from .._warnings import warn_caller
 from ._old_forms import old_sum
 from .einsum import einsum as _einsum
-from .shape import expand
 
 matrix_norm = linalg.matrix_norm
 
@@ -220,6 +219,13 @@ def _rounded_once(body: Callable[..., Any]) -> Callable[..., Any]:
     return wide
 
 
+def _require_one_type(first: Any, second: Any) -> None:
+    """torch's error where a kernel of one type meets another."""
+    kinds = [scalar_type_name(x.aval.dtype) for x in (first, second)]
+    if kinds[0] != kinds[1]:
+        raise RuntimeError(f"expected scalar type {kinds[0]} but found {kinds[1]}")
+
+
 def _require_same(start: str, *tensors: Any) -> None:
     """torch's error where the types of tensors differ."""
     if any(x.aval.dtype is not tensors[0].aval.dtype for x in tensors):
@@ -234,7 +240,7 @@ def _combined(base: Any, product: Any, beta: Any, alpha: Any) -> Any:
     Beside whole numbers, ``beta`` and ``alpha`` are cut to whole numbers, as torch does.
     """
     if base.aval.shape != product.aval.shape:
-        base = expand(base, product.aval.shape)
+        base = base.expand(product.aval.shape)
     beta, alpha = (x.item() if isinstance(x, EngineTensor) else x for x in (beta, alpha))
     for factor in (beta, alpha):
         if isinstance(factor, complex):
@@ -421,6 +427,7 @@ def cross(input: Any, other: Any, dim: int | None = None) -> Any:  # noqa: A002
         dim = next((i for i, n in enumerate(input.aval.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
+    _require_one_type(input, other)
     return linalg.cross(input, other, dim=dim)
 
 
@@ -472,6 +479,7 @@ def cdist(
     if compute_mode not in _MODES:
         raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
     _check_rows(x1.aval, x2.aval, p)
+    _require_one_type(x1, x2)
     many = x1.aval.shape[-2] > _PRODUCTS_FROM or x2.aval.shape[-2] > _PRODUCTS_FROM
     by_products = _MODES[compute_mode]
     if p == 2 and (many if by_products is None else by_products):

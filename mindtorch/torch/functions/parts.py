@@ -29,7 +29,7 @@ def narrow(input: Any, dim: int, start: Any, length: int) -> Any:  # noqa: A002
     if not input.aval.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     size = input.aval.shape[axis]
-    start = as_int(start)
+    start, length = as_int(start), as_int(length)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -size <= start <= size:

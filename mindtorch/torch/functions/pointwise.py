@@ -16,7 +16,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
 from .. import return_types
-from .._arguments import as_int, check_form, require_power, require_tensor
+from .._arguments import as_int, check_form, check_value, require_power, require_tensor
 from .._registry import (
     FUNCTIONS,
     METHODS,
@@ -345,6 +345,7 @@ def frexp(input: Any, *, out: Any = None) -> Any:  # noqa: A002
 def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
     """To the nearest number with ``decimals`` places, halves to the even one."""
     require_tensor(input, "round", "input", 1)
+    decimals = as_int(decimals)
     if decimals == 0:
         return ops.round_(input)
     if input.aval.dtype.category < dtypes.FLOAT:
@@ -427,7 +428,14 @@ def nan_to_num(
 def lerp(input: Any, end: Any, weight: Any) -> Any:  # noqa: A002
     """``input + weight * (end - input)``."""
     _same_dtype(input, end, "end")
+    _require_fitting(weight, input)
     return ops.lerp(input, end, operand(weight, "lerp", "weight"))
+
+
+def _require_fitting(factor: Any, *tensors: Any) -> None:
+    """torch's error for a complex factor of tensors none of which is."""
+    if isinstance(factor, complex) and not any(x.aval.dtype.is_complex for x in tensors):
+        check_value(factor, tensors[0].aval.dtype, filling=False)
 
 
 def _same_dtype(first: Any, second: Any, argument: str) -> None:
@@ -454,6 +462,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -
     """``input + value * tensor1 * tensor2``."""
     if old:
         value, (tensor1, tensor2) = tensor1, _old_pair("addcmul", input, tensor1, tensor2, old)
+    _require_fitting(value, input, tensor1, tensor2)
     return ops.addcmul(input, tensor1, tensor2, operand(value, "addcmul", "value"))
 
 
@@ -471,6 +480,7 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -
             "future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
             "tensor2), for all dtypes."
         )
+    _require_fitting(value, input, tensor1, tensor2)
     return ops.addcdiv(input, tensor1, tensor2, operand(value, "addcdiv", "value"))
 
 
@@ -552,6 +562,7 @@ def polygamma(n: Any, input: Any) -> Any:  # noqa: A002
     """The ``n``-th derivative of digamma."""
     if isinstance(n, EngineTensor):
         n, input = input, n  # noqa: A001
+    n = as_int(n)
     if n == 0:
         return special.digamma(input)
     if n == 1:

@@ -14,7 +14,14 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 
 from .. import return_types
-from .._arguments import as_dtype, check_form, normalize_axes, normalize_axis, require_tensor
+from .._arguments import (
+    as_dtype,
+    as_int,
+    check_form,
+    normalize_axes,
+    normalize_axis,
+    require_tensor,
+)
 from .._registry import function, store_out
 from .._warnings import warn_caller
 
@@ -24,7 +31,7 @@ def _axes(x: Any, dim: Any) -> tuple[int, ...]:
         raise RuntimeError("only tensors with up to 64 dims are supported")
     if dim is None:
         return tuple(range(x.aval.ndim))
-    if isinstance(dim, (float, str)):
+    if isinstance(dim, (float, str, bool)):
         raise TypeError(f"argument 'dim' must be tuple of ints, not {type(dim).__name__}")
     if type(dim) is not int and not isinstance(dim, (tuple, list)):
         dim = int(dim)
@@ -176,7 +183,10 @@ def _extreme(name: str, whole: Any, indexed: Any, pairwise: Any, result: Any) ->
         if isinstance(dim, EngineTensor):
             if isinstance(keepdim, EngineTensor):
                 raise TypeError(f"{name}() takes two tensors at most")
-            dim, other = None, dim
+            if keepdim:  # so it is an axis
+                dim = as_int(dim)
+            else:
+                dim, other = None, dim
         if other is not None:
             found = pairwise(input, other)
         elif dim is None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any
 
 from mindtorch.engine import dtypes, tape, vmap
@@ -59,12 +60,18 @@ def view_as_dtype(x: Any, dtype: dtypes.DType) -> Any:
     return result
 
 
+def _named(kwargs: dict[str, Any], name: str, function: str) -> tuple[Any]:
+    """The list that ``function`` was given by name, and by no other one."""
+    for given in kwargs:
+        if given != name:
+            raise TypeError(f"{function}() got an unexpected keyword argument '{given}'")
+    return (kwargs[name],)
+
+
 @function()
 def reshape(input: Any, *shape: Any, **kwargs: Any) -> Any:  # noqa: A002
     """The same elements with another shape; a view where the layout allows it."""
-    sizes = (kwargs.pop("shape"),) if "shape" in kwargs else shape
-    if kwargs:
-        raise TypeError(f"reshape() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    sizes = _named(kwargs, "shape", "reshape") if kwargs else shape
     return ops.reshape(input, infer_shape(as_shape(sizes, "reshape", "shape"), input.aval.size))
 
 
@@ -83,7 +90,7 @@ def reshape_as(self: Any, other: Any) -> Any:
 @function()
 def permute(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     """``input`` with its axes in the order ``dims``."""
-    given = as_shape((kwargs["dims"],) if "dims" in kwargs else dims, "permute", "dims")
+    given = as_shape(_named(kwargs, "dims", "permute") if kwargs else dims, "permute", "dims")
     ndim = input.aval.ndim
     if len(given) != ndim:
         raise RuntimeError(
@@ -213,7 +220,7 @@ def _legacy(x: Any) -> str:
 @function()
 def broadcast_to(input: Any, *size: Any, **kwargs: Any) -> Any:  # noqa: A002
     """``input`` with axes of length 1, and new ones in front, repeated to ``size``; a view."""
-    return expand(input, *(size or (kwargs["size"],)))
+    return expand(input, *(_named(kwargs, "size", "broadcast_to") if kwargs else size))
 
 
 @function(namespace=False)
@@ -259,7 +266,7 @@ def tile(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     Args:
         dims: counts for the last axes.
     """
-    counts = as_shape((kwargs["dims"],) if "dims" in kwargs else dims, "tile", "dims")
+    counts = as_shape(_named(kwargs, "dims", "tile") if kwargs else dims, "tile", "dims")
     return repeat(input, (1,) * (input.aval.ndim - len(counts)) + counts)
 
 
@@ -315,7 +322,7 @@ def unflatten(input: Any, dim: int, sizes: Any) -> Any:  # noqa: A002
 @function()
 def flip(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
     """``input`` backwards along ``dims``."""
-    given = as_shape((kwargs["dims"],) if "dims" in kwargs else dims, "flip", "dims")
+    given = as_shape(_named(kwargs, "dims", "flip") if kwargs else dims, "flip", "dims")
     axes = tuple(normalize_axis(d, input.aval.ndim) for d in given)
     for a in axes:
         if axes.count(a) > 1:
@@ -389,7 +396,7 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:  # noqa: A002
             f"expected rotation dims to be different, but got dim0 = {dims[0]} and dim1 = {dims[1]}"
         )
     first, second = (normalize_axis(d, ndim) for d in dims)
-    k %= 4
+    k = operator.index(k) % 4
     if k == 0:
         return ops.clone(input)
     if k == 2:

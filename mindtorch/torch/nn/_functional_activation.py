@@ -7,6 +7,7 @@ They are functions of each element x of ``input``, of any shape, unless they tak
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
@@ -278,10 +279,16 @@ def rrelu(
         training: draw a slope for each element.
         inplace: write into ``input``.
     """
+    for which, bound in (("lower", lower), ("upper", upper)):
+        if not math.isfinite(bound):
+            raise RuntimeError(f"rrelu: {which} bound must be finite, got {bound:g}")
     if lower > upper:
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
+
+    if input.aval.dtype.category != dtypes.FLOAT:
+        kernel_types.refuse("rrelu_with_noise_out_cpu", input.aval.dtype)
 
     def fill(array: Any, values: Any) -> None:
         default_generator.rrelu_noise(array, values, lower, upper)

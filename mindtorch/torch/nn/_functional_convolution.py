@@ -12,7 +12,7 @@ from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
 
-from .._arguments import require_tensor
+from .._arguments import as_int, require_tensor
 
 __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
@@ -81,6 +81,7 @@ def _convolve(
             f"{list(x.aval.shape)} instead"
         )
     stride = as_ints(stride, spatial, "stride")
+    groups = as_int(groups)
     dilation = as_ints(dilation, spatial, "dilation")
     if isinstance(padding, str):
         if padding == "same":
@@ -198,6 +199,7 @@ def _convolve_transposed(
             f"{list(x.aval.shape)} instead"
         )
     stride = as_ints(stride, spatial, "stride")
+    groups = as_int(groups)
     padding = as_ints(padding, spatial, "padding")
     output_padding = as_ints(output_padding, spatial, "output_padding")
     dilation = as_ints(dilation, spatial, "dilation")

@@ -330,6 +330,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
             "expected common dtype to be floating point, yet common dtype is "
             f"{dtypes.scalar_type_name(common)}"
         )
+    x1, x2 = (movement.cast(x, dtype=common) for x in (x1, x2))
     first = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)
     second = x2 / x2.norm(2, dim, keepdim=True).clamp_min(eps)
     return (first * second).sum(dim)

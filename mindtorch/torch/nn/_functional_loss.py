@@ -11,6 +11,7 @@ import math
 from typing import Any
 
 from mindtorch.engine import dtypes, tape, vmap
+from mindtorch.engine.aval import broadcast_shapes
 from mindtorch.engine.core import state
 from mindtorch.engine.kernel_types import require_floats
 from mindtorch.engine.ops import elementwise as pointwise
@@ -481,6 +482,18 @@ def soft_margin_loss(
             "'target'. This input cannot have requires_grad True."
         )
     reduction = chosen_reduction(size_average, reduce, reduction)
+    kind = dtypes.promote(input.aval.dtype, target.aval.dtype)
+    kind = kind if kind.category >= dtypes.FLOAT else dtypes.default
+    if kind.category > input.aval.dtype.category:
+        names = dtypes.scalar_type_name(kind), dtypes.scalar_type_name(input.aval.dtype)
+        raise RuntimeError("result type {} can't be cast to the desired output type {}".format(
+            *names))  # fmt: skip
+    shape = tuple(broadcast_shapes(input.aval.shape, target.aval.shape))
+    if shape != input.aval.shape:
+        raise RuntimeError(
+            f"output with shape {list(input.aval.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
     return reduced((input * -target.to(input.dtype)).exp().log1p(), reduction)
 
 
@@ -499,4 +512,5 @@ def multilabel_soft_margin_loss(
     loss = -(target * logsigmoid(input) + (1 - target) * logsigmoid(-input))
     if weight is not None:
         loss = loss * weight
-    return reduced(loss.mean(-1) if input.dim() else loss, reduction)
+    classes = input.size(-1)
+    return reduced(loss.sum(input.dim() - 1) / classes, reduction)
