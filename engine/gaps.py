@@ -125,6 +125,8 @@ GAPS: tuple[Gap, ...] = (
         "torch says that they require gradients; here they do not"),
     Gap("feature", "strides of results of LAPACK (inv, svd, solve, ...) and of Fourier transforms",
         "all", "rows lie together; torch's are the libraries' own: only stride() shows it"),
+    Gap("feature", "speed of networks in channels_last", "all",
+        "results lie so, but kernels compute in C order and copy: twice the time of C order"),
     Gap("feature", "strides of gradients before they reach a parameter", "all",
         "decided by our formulas, torch's by its own; a parameter's .grad lies as in torch"),
     Gap("feature", "select_scatter, slice_scatter, diagonal_scatter of a tensor with gaps", "all",

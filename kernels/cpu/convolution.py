@@ -20,6 +20,7 @@ import numpy as np
 from . import convolution_depthwise as depthwise
 from . import convolution_geometry as geometry
 from .convolution_loops import STRIP_ROWS, WEIGHT_PIXELS, loops, pad_images, strips, sum_channels
+from .copies import ordered
 from .threads import get_num_threads, parallel_for
 from .vectors import lanes
 
@@ -45,7 +46,7 @@ def _work_dtype(dtype: Any) -> Any:
 
 
 def _flat(array: Any, dtype: Any) -> Any:
-    return np.ascontiguousarray(array, dtype).reshape(-1)
+    return ordered(array, dtype).reshape(-1)
 
 
 def _padded(plan: geometry.Geometry, x: Any, first: int, count: int) -> Any:

@@ -468,10 +468,9 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
     need = offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     if storage_offset is not None:
         note_looked_at(input, "storage_offset()")
-    room = room_in(input._shared, input.aval.dtype)
     if vmap.is_mapped(input):
         _within_example(input, shape, strides, offset, need)
-    elif 0 not in shape and need > room:
+    elif 0 not in shape and need > (room := room_in(input._shared, input.aval.dtype)):
         raise RuntimeError(
             f"setStorage: sizes {list(shape)}, strides {list(strides)}, storage offset {offset}, "
             f"and itemsize {input.aval.dtype.itemsize} requiring a storage size of "
