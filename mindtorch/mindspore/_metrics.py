@@ -6,76 +6,41 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine.tensor import Tensor as EngineTensor
+from ._metric import Mean, Metric, two
+from ._metrics_of_classes import (
+    ROC,
+    BleuScore,
+    ConfusionMatrix,
+    CosineSimilarity,
+    Dice,
+    Fbeta,
+    auc,
+)
 
 __all__ = [
-    "F1", "MAE", "MSE", "Accuracy", "Loss", "Metric", "Perplexity", "Precision", "Recall",
-    "Top1CategoricalAccuracy", "Top5CategoricalAccuracy", "TopKCategoricalAccuracy",
-    "get_metric_fn", "get_metrics", "names",
+    "F1",
+    "MAE",
+    "MSE",
+    "ROC",
+    "Accuracy",
+    "BleuScore",
+    "ConfusionMatrix",
+    "CosineSimilarity",
+    "Dice",
+    "Fbeta",
+    "Loss",
+    "Metric",
+    "Perplexity",
+    "Precision",
+    "Recall",
+    "Top1CategoricalAccuracy",
+    "Top5CategoricalAccuracy",
+    "TopKCategoricalAccuracy",
+    "auc",
+    "get_metric_fn",
+    "get_metrics",
+    "names",
 ]  # fmt: skip
-
-
-class Metric:
-    """Base of metrics: ``clear()``, then ``update(...)`` for each batch, then ``eval()``."""
-
-    def __init__(self) -> None:
-        self._indexes: list[int] | None = None
-
-    @property
-    def indexes(self) -> list[int] | None:
-        """Which of the network's outputs ``update`` gets; None for all."""
-        return self._indexes
-
-    def set_indexes(self, indexes: list[int]) -> Metric:
-        """Choose the outputs that ``update`` gets."""
-        self._indexes = list(indexes)
-        return self
-
-    def _convert_data(self, data: Any) -> Any:
-        """The array of a tensor, a list or an array."""
-        return data.asnumpy() if isinstance(data, EngineTensor) else np.asarray(data)
-
-    def clear(self) -> None:
-        """Begin anew."""
-        raise NotImplementedError
-
-    def update(self, *inputs: Any) -> None:
-        """Take a batch in."""
-        raise NotImplementedError
-
-    def eval(self) -> Any:
-        """The figure of all batches since ``clear``."""
-        raise NotImplementedError
-
-
-def _two(name: str, inputs: tuple[Any, ...]) -> Any:
-    if len(inputs) != 2:
-        raise ValueError(
-            f"For '{name}.update', it needs 2 inputs (predicted value, true value), but got "
-            f"{len(inputs)}"
-        )
-    return inputs
-
-
-class _Mean(Metric):
-    """A sum over all batches, by a count."""
-
-    _called = ""  # its name in errors, where that is not the class's
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.clear()
-
-    def clear(self) -> None:
-        self._sum, self._total = 0.0, 0
-
-    def eval(self) -> float:
-        if self._total == 0:
-            raise RuntimeError(
-                f"'{self._called or type(self).__name__}' can not be calculated, because the "
-                "number of samples is 0."
-            )
-        return float(self._sum / self._total)
 
 
 def _classes(labels: Any, predicted: Any) -> Any:
@@ -83,7 +48,7 @@ def _classes(labels: Any, predicted: Any) -> Any:
     return labels.argmax(1) if labels.ndim == predicted.ndim else labels
 
 
-class Accuracy(_Mean):
+class Accuracy(Mean):
     """The share of right answers.
 
     Args:
@@ -98,7 +63,7 @@ class Accuracy(_Mean):
         self._type = eval_type
 
     def update(self, *inputs: Any) -> None:
-        predicted, labels = map(self._convert_data, _two("Accuracy", inputs))
+        predicted, labels = map(self._convert_data, two("Accuracy", inputs))
         if self._type == "classification":
             right = predicted.argmax(1) == _classes(labels, predicted)
         else:
@@ -110,7 +75,7 @@ class Accuracy(_Mean):
         self._total += right.size
 
 
-class Loss(_Mean):
+class Loss(Mean):
     """The mean of the losses of the batches."""
 
     def update(self, *inputs: Any) -> None:
@@ -125,14 +90,14 @@ class Loss(_Mean):
         self._total += 1
 
 
-class MAE(_Mean):
+class MAE(Mean):
     """The mean over examples of sum |predicted - true|."""
 
     def _of(self, difference: Any) -> Any:
         return np.abs(difference)
 
     def update(self, *inputs: Any) -> None:
-        predicted, labels = map(self._convert_data, _two(type(self).__name__, inputs))
+        predicted, labels = map(self._convert_data, two(type(self).__name__, inputs))
         self._sum += float(self._of(labels.reshape(predicted.shape) - predicted).sum())
         self._total += labels.shape[0]
 
@@ -158,7 +123,7 @@ class _ByClass(Metric):
         self._right = self._answers = self._labels = 0
 
     def update(self, *inputs: Any) -> None:
-        predicted, labels = map(self._convert_data, _two(type(self).__name__, inputs))
+        predicted, labels = map(self._convert_data, two(type(self).__name__, inputs))
         if self._type == "classification":
             classes = predicted.shape[1]
             rows = np.eye(classes, dtype=np.int64)
@@ -203,7 +168,7 @@ class F1(_ByClass):
         return float(found.mean()) if average else found
 
 
-class TopKCategoricalAccuracy(_Mean):
+class TopKCategoricalAccuracy(Mean):
     """The share of labels among the ``k`` most probable classes."""
 
     _called = "TopKCategoricalAccuracy"
@@ -215,7 +180,7 @@ class TopKCategoricalAccuracy(_Mean):
         self.k = k
 
     def update(self, *inputs: Any) -> None:
-        predicted, labels = map(self._convert_data, _two("TopKCategoricalAccuracy", inputs))
+        predicted, labels = map(self._convert_data, two("TopKCategoricalAccuracy", inputs))
         labels = _classes(labels, predicted)
         best = np.argsort(-predicted, axis=1, kind="stable")[:, : self.k]
         self._sum += int((best == labels[:, None]).any(1).sum())
@@ -236,7 +201,7 @@ class Top5CategoricalAccuracy(TopKCategoricalAccuracy):
         super().__init__(5)
 
 
-class Perplexity(_Mean):
+class Perplexity(Mean):
     """exp of the mean of -log of the labels' probabilities."""
 
     def __init__(self, ignore_label: int | None = None) -> None:
@@ -244,7 +209,7 @@ class Perplexity(_Mean):
         self.ignore_label = ignore_label
 
     def update(self, *inputs: Any) -> None:
-        predicted, labels = map(self._convert_data, _two("Perplexity", inputs))
+        predicted, labels = map(self._convert_data, two("Perplexity", inputs))
         labels = labels.reshape(-1).astype(np.int64)
         rows = predicted.reshape(-1, predicted.shape[-1])
         probabilities = rows[np.arange(len(labels)), labels]
@@ -261,7 +226,8 @@ _NAMES: dict[str, Any] = {
     "accuracy": Accuracy, "acc": Accuracy, "loss": Loss, "mae": MAE, "mse": MSE,
     "precision": Precision, "recall": Recall, "F1": F1, "topk": TopKCategoricalAccuracy,
     "top_1_accuracy": Top1CategoricalAccuracy, "top_5_accuracy": Top5CategoricalAccuracy,
-    "perplexity": Perplexity,
+    "perplexity": Perplexity, "dice": Dice, "roc_curve": ROC, "auc": auc, "bleu_score": BleuScore,
+    "cosine_similarity": CosineSimilarity, "confusion_matrix": ConfusionMatrix, "fbeta": Fbeta,
 }  # fmt: skip
 
 
