@@ -154,12 +154,12 @@ class StepComparison:
                 self.drift[name] = self.distance(a, b)
 
     def _drift_behind(self, name: str) -> float:
-        """How far what a value was made from between two steps was apart: of another model's value
-        (`Label#1.module.` before the name that the first one has) both, else everything."""
+        """How far what a value was made from between two steps was apart: of another model's copy
+        of a parameter (`Label#1.module.` before its name) both, else everything."""
         assert self.previous is not None
         ends = [previous.after for previous in self.previous]
         both = ends[0].keys() & ends[1].keys()
-        copied = {each for each in both if name.endswith(f".{each}")}
+        copied = {each for each in both & self.a.gradients.keys() if name.endswith(f".{each}")}
         used = copied | {name} if copied else both
         return max(self.distance(ends[0][each], ends[1][each]) for each in used)
 
