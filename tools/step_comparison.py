@@ -73,8 +73,9 @@ class StepComparison:
         self.number = self.a.number
         self.strict = tolerance_at(self.number, result.tolerance)
         self.replayed = any(event.replays for event in self.b.events)
-        recorded = (x for event in self.a.events for x in (*event.inputs, *event.outputs))
-        distance.rough = max((SIXTEEN_BITS.get(x.dtype, 0.0) for x in recorded), default=0.0)
+        recorded = [x for event in self.a.events for x in (*event.inputs, *event.outputs)]
+        if recorded:  # else a second optimizer's step, after the same backward pass
+            distance.rough = max(SIXTEEN_BITS.get(x.dtype, 0.0) for x in recorded)
         self.outputs: dict[int, float] = {}
         self.inputs: dict[int, float] = {}
         self.blamed: set[int] = set()
@@ -461,6 +462,12 @@ class StepComparison:
                 note = f"{self.names[0] if a else self.names[1]} only"
                 self.differs("backward", "gradient", name, path, note=note, cause=EXACT)
                 continue
+            before = self.previous or ()
+            if before and all(
+                name in step.gradients and step.gradients[name].digest == now.digest
+                for step, now in zip(before, (a, b), strict=True)
+            ):
+                continue  # judged in the step that made it
             value = self.gradient_distance(name, a, b, scales)
             own = self.distance(a, b) if value else 0.0
             self.noise[name] = max(self.noise.get(name, 0.0), own)
