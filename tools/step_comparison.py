@@ -73,8 +73,9 @@ class StepComparison:
         self.number = self.a.number
         self.strict = tolerance_at(self.number, result.tolerance)
         self.replayed = any(event.replays for event in self.b.events)
-        recorded = (x for event in self.a.events for x in (*event.inputs, *event.outputs))
-        distance.rough = max((SIXTEEN_BITS.get(x.dtype, 0.0) for x in recorded), default=0.0)
+        recorded = [x for event in self.a.events for x in (*event.inputs, *event.outputs)]
+        if recorded:  # else a second optimizer's step, after the same backward pass
+            distance.rough = max(SIXTEEN_BITS.get(x.dtype, 0.0) for x in recorded)
         self.outputs: dict[int, float] = {}
         self.inputs: dict[int, float] = {}
         self.blamed: set[int] = set()
@@ -154,12 +155,12 @@ class StepComparison:
                 self.drift[name] = self.distance(a, b)
 
     def _drift_behind(self, name: str) -> float:
-        """How far what a value was made from between two steps was apart: of another model's value
-        (`Label#1.module.` before the name that the first one has) both, else everything."""
+        """How far what a value was made from between two steps was apart: of another model's copy
+        of a parameter (`Label#1.module.` before its name) both, else everything."""
         assert self.previous is not None
         ends = [previous.after for previous in self.previous]
         both = ends[0].keys() & ends[1].keys()
-        copied = {each for each in both if name.endswith(f".{each}")}
+        copied = {each for each in both & self.a.gradients.keys() if name.endswith(f".{each}")}
         used = copied | {name} if copied else both
         return max(self.distance(ends[0][each], ends[1][each]) for each in used)
 
@@ -204,7 +205,7 @@ class StepComparison:
             near = NEAR * max(self.drift.get(whole, 0.0), FLOOR)
             if whole in self.a.gradients and apart > max(near, self.strict):
                 self.drift[whole] = apart
-                late = self.number or a.call  # L-BFGS calls the model again within its step
+                late = self.number or len(self.a.losses) > 1  # L-BFGS: several calls in a step
                 path, phase = owner(whole, self.model), "update" if late else "start"
                 note = f"before the call of {a.label}, not when the step began"
                 self.differs(phase, "value", whole, path, apart, note, EXACT, (a, b))
@@ -461,6 +462,12 @@ class StepComparison:
                 note = f"{self.names[0] if a else self.names[1]} only"
                 self.differs("backward", "gradient", name, path, note=note, cause=EXACT)
                 continue
+            before = self.previous or ()
+            if before and all(
+                name in step.gradients and step.gradients[name].digest == now.digest
+                for step, now in zip(before, (a, b), strict=True)
+            ):
+                continue  # judged in the step that made it
             value = self.gradient_distance(name, a, b, scales)
             own = self.distance(a, b) if value else 0.0
             self.noise[name] = max(self.noise.get(name, 0.0), own)

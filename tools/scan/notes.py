@@ -56,8 +56,7 @@ NOTES: tuple[Note, ...] = (
          "scale_grad_by_freq", True),
     Note("torch.nn.LSTM", "different", "gap:a kernel for LSTM(proj_size=...)", "proj_size"),
     # names that raise when they are used
-    Note("torch.autograd.forward_ad", "different", "gap:torch.autograd.forward_ad"),
-    Note("torch.autograd.forward_ad.*", "missing", "gap:torch.autograd.forward_ad", called=True),
+    Note("torch.autograd.forward_ad.*", "different", "gap:torch.autograd.forward_ad"),
     Note("torch.nn.quantized*", "missing", _QUANTIZED, called=True),
     Note("torch.ao.nn.quantized*", "missing", _QUANTIZED),
     Note("torch.quantiz*", "missing", _QUANTIZED),
