@@ -65,8 +65,10 @@ def handler_of(kind: type) -> Any:
 
 def _of_real_torch(found: Any) -> bool:
     """Whether a handler is that of real PyTorch's own tensors, which knows their functions only."""
-    code = getattr(getattr(found, "__func__", None), "__code__", None)
-    return code is not None and code.co_filename.endswith(f"torch{os.sep}_tensor.py")
+    function = getattr(found, "__func__", None)
+    code = getattr(function, "__code__", None)
+    own = function is vars(Tensor)["__torch_function__"].__func__
+    return code is not None and not own and code.co_filename.endswith(f"torch{os.sep}_tensor.py")
 
 
 def _relevant(args: Any, kwargs: Any) -> list[Any]:
