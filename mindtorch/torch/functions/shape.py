@@ -459,8 +459,9 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
     need = offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     if storage_offset is not None:
         note_looked_at(input, "storage_offset()")
-    room = room_in(input._shared, input.aval.dtype)
-    if vmap.is_mapped(input):
+    mapped = vmap.is_mapped(input)
+    room = 0 if mapped else room_in(input._shared, input.aval.dtype)
+    if mapped:
         _within_example(input, shape, strides, offset, need)
     elif 0 not in shape and need > room:
         raise RuntimeError(
