@@ -7,6 +7,7 @@ in programs without sparse ones.
 from __future__ import annotations
 
 import functools
+import importlib
 import sys
 from typing import Any
 
@@ -154,7 +155,7 @@ def install() -> None:
     made["zeros_like"] = _zeros_like(FUNCTIONS["zeros_like"])
     made["cat"] = _to_join(FUNCTIONS["cat"], False)
     made["stack"] = _to_join(FUNCTIONS["stack"], True)
-    functional: Any = sys.modules[f"{namespace['__name__']}.nn.functional"]
+    functional: Any = importlib.import_module(f"{namespace['__name__']}.nn.functional")
     functional.relu = answered_by(SparseTensor, "relu", functional.relu)
     for name, wrapped in made.items():
         FUNCTIONS[name] = wrapped
