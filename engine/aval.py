@@ -8,6 +8,7 @@ import threading
 import weakref
 from functools import reduce
 from math import prod
+from operator import index
 from typing import Any
 
 from . import device as devices
@@ -90,6 +91,7 @@ def aval(
     found = _interned.get(key)
     if found is not None:
         return found
+    shape = tuple([index(n) for n in shape])  # 2.0 is refused: it would stand for 2 from now on
     natural = contiguous_strides(shape)
     full_key = (shape, dtype, natural if strides is None else strides, device, weak)
     with _making:
