@@ -285,6 +285,8 @@ def _saved_value(node: Node, name: str) -> Any:
 def named(result: Any, name: str) -> Any:
     """``result``, whose node has the name of the one op that computes it in torch."""
     node = getattr(result, "_node", None)
+    if type(node) is ViewHistory:
+        node = node.node
     if type(node) is Node:
         node.label = name
     _tell_watcher("named", result, name)

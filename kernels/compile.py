@@ -119,6 +119,8 @@ def digest(function: Callable[..., Any], extra: str = "") -> str:
 
 
 def _digest_into(state: Any, value: Any, seen: set[int]) -> None:
+    if isinstance(value, Kernel) and value._options:
+        state.update(_settled(value._options).encode())
     value = getattr(value, "py_func", value)
     value = getattr(value, "_defn", value)
     if id(value) in seen:

@@ -49,6 +49,20 @@ def test_errors_that_the_function_catches_are_raised_where_it_waits_for_them() -
         assert call(torch.eye(3) * sign) is (sign > 0)
 
 
+def test_memory_seen_as_another_type_is_written_op_by_op() -> None:
+    """What a trace cannot follow ends it once, also where the write is refused after the op was."""
+    words = torch.ones(2).view(torch.int32)
+
+    def count(x: Any) -> Any:
+        words.add_(1)
+        return x * 2
+
+    call, first = torch.compile(count), words.clone()
+    for n in range(1, 4):
+        assert call(torch.ones(2)).tolist() == [2, 2]
+        assert (words - first).tolist() == [n, n]
+
+
 @pytest.mark.parametrize("place", range(1, 5))
 def test_an_error_leaves_what_eager_code_leaves(place: int) -> None:
     """At any place, in the first call and in later ones: parameters, gradients, statistics, and

@@ -26,6 +26,18 @@ NAMES = {
     "HuberLossBackward0": lambda: F.huber_loss(X, X.detach()),
     "NllLossBackward0": lambda: F.nll_loss(X, torch.tensor([0, 1])),
     "BinaryCrossEntropyBackward0": lambda: F.binary_cross_entropy(X.sigmoid(), X.detach()),
+    "TBackward0": lambda: X.t(),
+    "TransposeBackward0": lambda: X.mT,
+    "PermuteBackward0": lambda: X.T,
+    "SqueezeBackward1": lambda: X.squeeze(0),
+    "SqueezeBackward2": lambda: X.squeeze((0, 1)),
+    "RepeatBackward0": lambda: X.tile(2),
+    "RollBackward0": lambda: X.roll(1),
+    "Rot90Backward0": lambda: X.rot90(),
+    "ClampMinBackward0": lambda: X.clamp_min(0),
+    "ClampMaxBackward1": lambda: X.clamp_max(X.detach()),
+    "TraceBackward0": lambda: X.trace(),
+    "DistBackward0": lambda: X.dist(X.detach()),
     "BinaryCrossEntropyWithLogitsBackward0":
         lambda: F.binary_cross_entropy_with_logits(X, X.detach()),
 }  # fmt: skip

@@ -214,21 +214,21 @@ class Capture(Trace):
         try:
             return super().apply_in_place(op, target, inputs, params)
         except TracingError as error:
-            self.leave(str(error))
+            self.needed(str(error))
             return inplace.apply_in_place(op, target, *inputs, **params)
 
     def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
         try:
             return super().copy_into(target, source)
         except TracingError as error:
-            self.leave(str(error))
+            self.needed(str(error))
             return inplace.copy_(target, source)
 
     def redraw(self, target: Tensor, fill: Any, inputs: Any) -> None:
         try:
             super().redraw(target, fill, inputs)
         except TracingError as error:
-            self.leave(str(error))
+            self.needed(str(error))
             redraw(target, fill, *inputs)
             target._shared.version -= 1
 

@@ -227,7 +227,7 @@ class Description(EngineTensor):
                 "tensor.mT is only supported on matrices or batches of matrices. Got "
                 f"{self.aval.ndim}-D tensor."
             )
-        return movement.transpose(self, -2, -1)
+        return tape.named(movement.transpose(self, -2, -1), "TransposeBackward0")
 
     @property
     def H(self) -> Any:  # noqa: N802

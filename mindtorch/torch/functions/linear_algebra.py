@@ -439,7 +439,7 @@ def trace(input: Any) -> Any:  # noqa: A002
             input.aval.ndim
         ))
     main = movement.diagonal(input, offset=0, first=0, second=1)
-    return sum_(main, axis=(0,), keepdims=False)
+    return named(sum_(main, axis=(0,), keepdims=False), "TraceBackward0")
 
 
 @function(out=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace
+from mindtorch.engine import dtypes, inplace, tape
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
@@ -392,14 +392,18 @@ for _name in ("clamp_", "clip_"):
 def clamp_min(input: Any, min: Any) -> Any:  # noqa: A002
     """``input`` not below ``min``."""
     check_numbers("clamp_min", "other", input, min)
-    return ops.clamp_min(input, operand(min, "clamp_min", "min"))
+    form = int(isinstance(min, EngineTensor))
+    bounded = ops.clamp_min(input, operand(min, "clamp_min", "min"))
+    return tape.named(bounded, f"ClampMinBackward{form}")
 
 
 @function(out=True, in_place=True)
 def clamp_max(input: Any, max: Any) -> Any:  # noqa: A002
     """``input`` not above ``max``."""
     check_numbers("clamp_max", "other", input, max)
-    return ops.clamp_max(input, operand(max, "clamp_max", "max"))
+    form = int(isinstance(max, EngineTensor))
+    bounded = ops.clamp_max(input, operand(max, "clamp_max", "max"))
+    return tape.named(bounded, f"ClampMaxBackward{form}")
 
 
 @function(out=True, in_place=True)

@@ -416,7 +416,7 @@ def norm(
 @function(out=True)
 def dist(input: Any, other: Any, p: float = 2) -> Any:  # noqa: A002
     """The norm of ``input - other``."""
-    return vector_norm(el.subtract(input, other), p)
+    return tape.named(vector_norm(el.subtract(input, other), p), "DistBackward0")
 
 
 @function(out=True)

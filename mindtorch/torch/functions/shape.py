@@ -107,7 +107,7 @@ def permute(input: Any, *dims: Any, **kwargs: Any) -> Any:  # noqa: A002
 @function(aliases=("swapaxes", "swapdims"))
 def transpose(input: Any, dim0: int, dim1: int) -> Any:  # noqa: A002
     """``input`` with two axes exchanged."""
-    return ops.transpose(input, as_int(dim0), as_int(dim1))
+    return tape.named(ops.transpose(input, as_int(dim0), as_int(dim1)), "TransposeBackward0")
 
 
 @function()
@@ -117,7 +117,8 @@ def t(input: Any) -> Any:  # noqa: A002
         raise RuntimeError(
             f"t() expects a tensor with <= 2 dimensions, but self is {input.aval.ndim}D"
         )
-    return ops.transpose(input, 0, 1) if input.aval.ndim == 2 else ops.alias_view(input)
+    turned = ops.transpose(input, 0, 1) if input.aval.ndim == 2 else ops.alias_view(input)
+    return tape.named(turned, "TBackward0")
 
 
 @function()
@@ -127,7 +128,7 @@ def adjoint(input: Any) -> Any:  # noqa: A002
         raise RuntimeError(
             "tensor.adjoint() is only supported on matrices or batches of matrices. Got 1-D tensor."
         )
-    swapped = ops.transpose(input, -2, -1)
+    swapped = transpose(input, -2, -1)
     return swapped.conj() if input.aval.dtype.is_complex else swapped
 
 
@@ -173,7 +174,8 @@ def squeeze(input: Any, *axes: int, dim: Any = None) -> Any:  # noqa: A002
         axes = normalize_axes(dim, ndim) if dim else ()
     else:
         axes = (normalize_axis(as_int(dim), ndim),)
-    return ops.squeeze(input, axes=axes)
+    form = 0 if dim is None else 2 if isinstance(dim, (tuple, list)) else 1
+    return tape.named(ops.squeeze(input, axes=axes), f"SqueezeBackward{form}")
 
 
 @function()
@@ -254,9 +256,8 @@ def repeat(self: Any, *sizes: Any, repeats: Any = None) -> Any:
             raise RuntimeError(f"Trying to create tensor with negative dimension {n}: {full}")
     x = ops.reshape(self, tuple(v for n in shape for v in (1, n)))
     x = ops.expand(x, shape=tuple(v for c, n in zip(counts, shape, strict=True) for v in (c, n)))
-    return ops.reshape(
-        ops.clone(x), tuple(c * n for c, n in zip(counts, shape, strict=True))
-    )
+    laid = ops.reshape(ops.clone(x), tuple(c * n for c, n in zip(counts, shape, strict=True)))
+    return tape.named(laid, "RepeatBackward0")
 
 
 @function()
@@ -370,7 +371,7 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:  # noqa: A002
                 f"shifts and dimensions must align. shifts: {len(counts)}, dims:0"
             )
         flat = ops.roll(ops.reshape(input, (input.aval.size,)), shifts=counts, axes=(0,))
-        return ops.reshape(flat, input.aval.shape)
+        return tape.named(ops.reshape(flat, input.aval.shape), "RollBackward0")
     axes = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(axes) != len(counts):
         raise RuntimeError(
@@ -398,11 +399,11 @@ def rot90(input: Any, k: int = 1, dims: Any = (0, 1)) -> Any:  # noqa: A002
     first, second = (normalize_axis(d, ndim) for d in dims)
     k = operator.index(k) % 4
     if k == 0:
-        return ops.clone(input)
+        return tape.named(ops.clone(input), "Rot90Backward0")
     if k == 2:
-        return ops.flip(input, axes=(first, second))
+        return tape.named(ops.flip(input, axes=(first, second)), "Rot90Backward0")
     turned = ops.flip(input, axes=((second if k == 1 else first),))
-    return ops.transpose(turned, first, second)
+    return tape.named(ops.transpose(turned, first, second), "Rot90Backward0")
 
 
 @function()
