@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import warnings
 from typing import Any
 
@@ -111,3 +112,8 @@ def test_the_default_type_is_asked_for_again() -> None:
         assert x.softmax(0, dtype=None if dtype is None else dtype).dtype is dtype
         assert mt.logsumexp(x, 0).dtype is dtype
     mt.set_default_dtype(mt.float32)
+
+
+def test_remembered_functions_are_pickled_by_name() -> None:
+    for function in (mt.sum, mt.argmax, mt.swapaxes, mt.nn.functional.relu, mt.Tensor.sum):
+        assert pickle.loads(pickle.dumps(function)) is function

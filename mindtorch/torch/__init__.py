@@ -86,8 +86,8 @@ legacy_contiguous_format = contiguous_format
 _load_functions()
 _cast_whole(FUNCTIONS, _AUTOCAST_POLICIES)
 _cast_whole(METHODS, _AUTOCAST_POLICIES)
-_remember(FUNCTIONS, _REMEMBERED)
-_remember(METHODS, _REMEMBERED)
+_remember(FUNCTIONS, _REMEMBERED, __name__)
+_remember(METHODS, _REMEMBERED, __name__, "Tensor.")
 _attach_methods(METHODS | _REMOVED)
 _TEXTS.add_to({*FUNCTIONS.values(), *METHODS.values()})
 for _part in Tensor.__mro__:

@@ -27,12 +27,19 @@ relu relu6 rms_norm selu silu smooth_l1_loss softmax softplus tanh sigmoid
 """.split()
 
 
-def remember(table: dict[str, Any], names: list[str]) -> None:
-    """Let the functions of a registry, or of a module (its globals), remember their calls."""
-    made: dict[Any, Any] = {}
+def remember(table: dict[str, Any], names: list[str], module: str, inside: str = "") -> None:
+    """Let the functions of a registry, or of a module (its globals), remember their calls.
+
+    Pickle finds them by name in ``module``, or ``inside`` something there (``Tensor.``).
+    """
     for name in names:
         function = table.get(name)
-        if function is not None:
-            if function not in made:
-                made[function] = remembered(function)
-            table[name] = made[function]
+        if function is None:
+            continue
+        if function not in _made and function not in _made.values():
+            made = _made[function] = remembered(function)
+            made.__module__, made.__qualname__ = module, inside + name
+        table[name] = _made.get(function, function)
+
+
+_made: dict[Any, Any] = {}

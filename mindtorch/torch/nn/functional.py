@@ -37,6 +37,6 @@ for _name in (
     globals()[_name] = _as_function(globals()[_name], _name, __name__)
 _explain_kernel_calls(globals())
 _cast_whole(globals(), _AUTOCAST_POLICIES)
-_remember(globals(), _REMEMBERED)
+_remember(globals(), _REMEMBERED, __name__)
 pad = _cast_pad(pad)  # noqa: F405
 _TEXTS.add_to(globals().values())
