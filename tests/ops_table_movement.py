@@ -17,6 +17,7 @@ ROWS: list[Row] = [
     call("as_strided as_strided_backward", lambda t, x: x.as_strided((3, 3), (2, 1), 1), CUBE),
     call("unfold", lambda t, x: x.unfold(2, 2, 1), CUBE),
     call("cat", lambda t, x: t.cat([x, x * 2], 1), CUBE),
+    call("stack", lambda t, x: t.stack([x, x * 2], 1), CUBE),
     call("flip", lambda t, x: t.flip(x, (0, 2)), CUBE),
     call("roll", lambda t, x: t.roll(x, (1, -1), (0, 2)), CUBE),
     call("constant_pad_nd", lambda t, x: t.nn.functional.pad(x, (1, 2, -1, 1)), CUBE),

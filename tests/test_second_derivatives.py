@@ -17,7 +17,7 @@ torch = pytest.importorskip("torch")
 NORMS: dict[str, Callable[..., Any]] = {
     "batch": lambda t, x, w, b: t.nn.functional.batch_norm(x, None, None, w, b, True, 0.1, 1e-3),
     "batch_eval": lambda t, x, w, b: t.nn.functional.batch_norm(
-        x, t.arange(4).double(), t.arange(4).double() + 0.5, w, b, False
+        x, t.arange(4).to(x.dtype), t.arange(4).to(x.dtype) + 0.5, w, b, False
     ),
     "instance": lambda t, x, w, b: t.nn.functional.instance_norm(x, None, None, w, b),
     "group": lambda t, x, w, b: t.nn.functional.group_norm(x, 2, w, b, 1e-3),

@@ -96,13 +96,13 @@ NOTES: tuple[Note, ...] = (
     Note("torch.masked.MaskedTensor", "different",
          "gap:MaskedTensor: sparse data, products of matrices, writes in place"),
     Note("torch.sparse_coo_tensor", "different",
-         "gap:sparse tensors: slices, BSR and BSC, most other functions"),
+         "gap:sparse tensors: slices, BSR, BSC"),
     Note("torch.sparse_csr_tensor", "different",
-         "gap:sparse tensors: slices, BSR and BSC, most other functions"),
+         "gap:sparse tensors: slices, BSR, BSC"),
     Note("torch.sparse.*", "different",
-         "gap:sparse tensors: slices, BSR and BSC, most other functions"),
+         "gap:sparse tensors: slices, BSR, BSC"),
     Note("torch.Tensor.to_sparse", "different",
-         "gap:sparse tensors: slices, BSR and BSC, most other functions"),
+         "gap:sparse tensors: slices, BSR, BSC"),
     Note("torch.overrides.*", "different",
          "gap:__torch_function__ of objects that are no tensors"),
     Note("torch.profiler.profile", "different",
@@ -114,7 +114,7 @@ NOTES: tuple[Note, ...] = (
     Note("torchvision.io.write_*", "missing", _VISION_IO, called=True),
     Note("torchvision.models.quantization.*", "missing", _QUANTIZED, called=True),
     # what missing names are replaced by
-    *(Note(f"torch.{name}", "", "gap:sparse tensors: slices, BSR and BSC, most other functions")
+    *(Note(f"torch.{name}", "", "gap:sparse tensors: slices, BSR, BSC")
       for name in ("sparse.*", "Tensor.sparse_*")),
     Note("torch.nested.*", "", "gap:torch.nested: the jagged layout, views and most functions"),
     Note("torch.func.functionalize", "",
@@ -131,7 +131,7 @@ NOTES: tuple[Note, ...] = (
     Note("torch.Tensor.int_repr", "", _QUANTIZED),
     Note("torch.Tensor.dequantize", "", _QUANTIZED),
     Note("torch.Tensor.to_sparse_bs?", "",
-         "gap:sparse tensors: slices, BSR and BSC, most other functions"),
+         "gap:sparse tensors: slices, BSR, BSC"),
     # names that PyTorch has given up
     Note("torch._six*", "", _NONE + "strings are str, integers int, inf is math.inf"),
     Note("torch.symeig", "missing", _NONE + "use torch.linalg.eigh"),
