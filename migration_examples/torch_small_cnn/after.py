@@ -13,7 +13,7 @@ from torch.utils.data import DataLoader, TensorDataset
 
 device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
 images, labels = load_digits(return_X_y=True)
-images = np.kron((images / 16).reshape(-1, 1, 8, 8), np.ones((1, 1, 3, 3)))
+images = np.kron(((images - 4.9) / 6.0).reshape(-1, 1, 8, 8), np.ones((1, 1, 3, 3)))
 images = torch.tensor(np.pad(images, ((0, 0), (0, 0), (2, 2), (2, 2))), dtype=torch.float32)
 labels = torch.tensor(labels.astype(np.int64))
 
@@ -49,9 +49,9 @@ train = DataLoader(TensorDataset(images[:768], labels[:768]), batch_size=64, shu
 test = DataLoader(TensorDataset(images[1437:], labels[1437:]), batch_size=180)
 net = LeNet().to(device)
 criterion = nn.CrossEntropyLoss()
-optimizer = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, weight_decay=5e-4)
+optimizer = torch.optim.SGD(net.parameters(), lr=0.02, momentum=0.9, weight_decay=5e-4)
 
-for epoch in range(2):
+for epoch in range(3):
     net.train()
     total = 0.0
     for data, target in train:
