@@ -21,7 +21,8 @@ from mindtorch.tools.compare import add_arguments, diagnose
 from mindtorch.tools.distance import Side
 from mindtorch.tools.outcome import Outcome
 from mindtorch.tools.placement import watching
-from mindtorch.tools.recorder import Options, Recorder, StopRecordingError
+from mindtorch.tools.recorder import Recorder
+from mindtorch.tools.recorder_options import Options, StopRecordingError
 from mindtorch.tools.recording import ModelCalls, changed_modes, converter
 from mindtorch.tools.records import ARRAYS, ArrayReader, ArrayWriter, Record, load_record
 from mindtorch.tools.sides import Look, labels

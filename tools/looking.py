@@ -1,6 +1,7 @@
 """Looking at tensors of either library without touching them."""
 
 import inspect
+import random
 import re
 import time
 import weakref
@@ -15,6 +16,7 @@ from mindtorch.engine.bounded import Bounded
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import version_of
 
+from .figures import digest_of
 from .records import ArrayWriter, OptimizerSettings, Recorded
 
 __all__ = [
@@ -224,3 +226,13 @@ class Looker:
     def generator(self) -> np.ndarray:
         """The state of the default generator."""
         return np.array(self.torch.get_rng_state().numpy())
+
+    def generators(self) -> dict[str, str]:
+        """Digests of the states of the generators that scripts use."""
+        words = np.array(random.getstate()[1], np.uint64)
+        numpy_state: Any = np.random.get_state()  # noqa: NPY002 (the one that scripts use)
+        return {
+            "torch": digest_of(self.generator(), "generator"),
+            "numpy": digest_of(np.append(numpy_state[1], np.uint32(numpy_state[2])), "generator"),
+            "random": digest_of(words, "generator"),
+        }

@@ -9,11 +9,9 @@ itself is left out of the times it reports. What it sees of a step is written wh
 import fnmatch
 import functools
 import json
-import random
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -22,11 +20,12 @@ import numpy as np
 from .distance import STRAY
 from .figures import digest_of
 from .looking import UNINITIALIZED, Looker, plain, settings_of, template, tensors_in
+from .recorder_options import Options, StopRecordingError
 from .records import ArrayWriter, Event, Record, Recorded, RecordNotWrittenError, Step
 from .replay import Held, Player, modes_of
 from .sources import LIBRARY, attributes_of, describe, is_library, source_of
 
-__all__ = ["Options", "Recorder", "StopRecordingError"]
+__all__ = ["Recorder"]
 
 MOST_EVENTS = 20_000
 MOST_ASIDES = 8  # in a step
@@ -37,33 +36,6 @@ FILLING = frozenset(
     "bernoulli_ cauchy_ copy_ exponential_ fill_ geometric_ log_normal_ normal_ random_ uniform_ "
     "zero_".split()
 )
-
-
-class StopRecordingError(SystemExit):
-    """All that was asked for has been recorded. A `SystemExit`, so that scripts let it through."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """What is watched.
-
-    `last_step`: how many optimizer steps (None for all). `full_step`: the step whose arrays are
-    kept; with `replay`, its events are run again at its end. `window`: the events of that step
-    whose arrays are kept, `None` for all. `against`: the first side's folder, on the second side.
-    `stop`: end the script after `full_step`. `only`: a pattern for module paths.
-    `shallow`: nothing within a model's call, for runs one of which is compiled. `changed`: what is
-    done to outermost calls of modules (autocast, dtype, compiled), as in `Event.modes`.
-    """
-
-    last_step: int | None = None
-    full_step: int = 0
-    replay: bool = False
-    window: tuple[int, int] | None = None
-    against: Path | None = None
-    stop: bool = False
-    only: str | None = None
-    shallow: bool = False
-    changed: dict[str, Any] = field(default_factory=dict)
 
 
 class Recorder:
@@ -546,7 +518,7 @@ class Recorder:
             step.seconds = seconds
         with self.looker.looking():
             step.after = dict(self._state(self.full))
-            step.generators = self._generators()
+            step.generators = self.looker.generators()
             step.epoch = self.epochs.setdefault(self.loader_passes, len(self.epochs))
             self._write()
         self.record.steps += 1
@@ -572,16 +544,6 @@ class Recorder:
         except OSError as error:
             raise RecordNotWrittenError(error) from None
         self.player.forget()
-
-    def _generators(self) -> dict[str, str]:
-        """The states of the generators that scripts use."""
-        words = np.array(random.getstate()[1], np.uint64)
-        numpy_state: Any = np.random.get_state()  # noqa: NPY002 (the one that scripts use)
-        return {
-            "torch": digest_of(self.looker.generator(), "generator"),
-            "numpy": digest_of(np.append(numpy_state[1], np.uint32(numpy_state[2])), "generator"),
-            "random": digest_of(words, "generator"),
-        }
 
     def _state(self, store: bool) -> Iterator[tuple[str, Recorded]]:
         for name, each in (*self._parameters(), *self._buffers()):
@@ -613,7 +575,7 @@ class Recorder:
                     self.step.events = self.rehearsal or self.step.events
                 if self.full:
                     self._replay()
-                self.step.generators = self._generators()
+                self.step.generators = self.looker.generators()
                 self._write()
             for name, parameter in self._parameters():
                 self.record.final[name] = self.looker.look_afresh(parameter, False)

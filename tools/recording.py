@@ -21,7 +21,8 @@ from mindtorch.module_hooker import torch_disable, torch_enable
 
 from .looking import filled, template
 from .placement import watching
-from .recorder import Options, Recorder, StopRecordingError
+from .recorder import Recorder
+from .recorder_options import Options, StopRecordingError
 from .records import ARRAYS, UNWRITTEN, ArrayWriter, Record, RecordNotWrittenError
 from .script import (
     ScriptNotFoundError,
