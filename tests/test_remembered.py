@@ -115,6 +115,11 @@ def test_the_default_type_is_asked_for_again() -> None:
 
 
 def test_remembered_functions_are_pickled_by_name() -> None:
+    """Also where what knows sparse tensors is put over them later: modules hold functions."""
     methods: Any = mt.Tensor
-    for function in (mt.sum, mt.argmax, mt.swapaxes, mt.nn.functional.relu, methods.sum):
+    layer = mt.nn.TransformerEncoderLayer(4, 2, 8)
+    for function in (mt.argmax, mt.swapaxes, mt.nn.functional.gelu, methods.sum):
+        assert pickle.loads(pickle.dumps(function)) is function
+    mt.ones(2).to_sparse()
+    for function in (layer.activation, mt.nn.functional.relu):
         assert pickle.loads(pickle.dumps(function)) is function

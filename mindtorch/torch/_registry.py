@@ -95,6 +95,12 @@ def first_given(args: tuple[Any, ...], kwargs: dict[str, Any], name: str) -> Any
     return args[0] if args else kwargs.get(name)
 
 
+def put_over(namespace: dict[str, Any], name: str, function: Any) -> None:
+    """Put a function into a module's ``namespace`` in place of another, where pickle finds it."""
+    function.__module__, function.__qualname__ = namespace["__name__"], name
+    namespace[name] = function
+
+
 def answered_by(kind: type, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """``function`` that leaves calls on tensors of the class ``kind`` to their method ``name``."""
 

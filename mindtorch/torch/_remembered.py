@@ -5,6 +5,7 @@ Short ones are not: to look a call up would take as long.
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 from mindtorch.engine.remembered import remembered
@@ -30,15 +31,21 @@ relu relu6 rms_norm selu silu smooth_l1_loss softmax softplus tanh sigmoid
 def remember(table: dict[str, Any], names: list[str], module: str, inside: str = "") -> None:
     """Let the functions of a registry, or of a module (its globals), remember their calls.
 
-    Pickle finds them by name in ``module``, or ``inside`` something there (``Tensor.``).
+    Pickle finds each where it was defined, whatever is put over it later; those that were made
+    there, in ``module`` or ``inside`` something of it (``Tensor.``).
     """
     for name in names:
-        function = table.get(name)
-        if function is None:
+        if name not in table:
             continue
+        function = table[name]
         if function not in _made and function not in _made.values():
-            made = _made[function] = remembered(function)
-            made.__module__, made.__qualname__ = module, inside + name
+            made: Any = remembered(function)
+            _made[function] = made
+            home = vars(sys.modules[function.__module__])
+            if home.get(function.__qualname__) is function:
+                home[made.__qualname__] = made
+            else:
+                made.__module__, made.__qualname__ = module, inside + name
         table[name] = _made.get(function, function)
 
 

@@ -16,6 +16,7 @@ from mindtorch.engine.graph.modes import intercepting
 
 from ._function_switch import DisableTorchFunctionSubclass as Disabled
 from ._function_switch import _disabled_torch_function_impl
+from ._registry import put_over
 from ._tensor import Tensor
 from ._tensor_conversion import Conversions
 from ._tensor_operators import Operators
@@ -129,24 +130,27 @@ def _asking(function: Any, name: str, public: Any = None) -> Callable[..., Any]:
 def _wrap_namespaces() -> None:
     torch: Any = importlib.import_module(__package__)
     places = ("nn.functional", "linalg", "special", "fft")
-    modules = [importlib.import_module(f"{__package__}.{place}") for place in places]
+    modules = [torch, *(importlib.import_module(f"{__package__}.{place}") for place in places)]
     wrapped: dict[Any, Any] = {}
 
-    def asking(name: str, function: Any) -> Any:
-        if function not in wrapped:
-            wrapped[function] = _asking(function, name)
-        return wrapped[function]
+    def ask_first(module: Any, name: str, function: Any) -> None:
+        made = wrapped.get(function)
+        if made is None:
+            made = wrapped[function] = _asking(function, name)
+            if module in modules[:2]:
+                put_over(vars(module), name, made)
+        setattr(module, name, made)
 
     names = [*torch.FUNCTIONS, *torch._LAZY_NAMES]
     every = {name: getattr(torch, name) for name in names}  # imports what wraps functions itself
     for name in every:
         found = getattr(torch, name)
         if callable(found) and not isinstance(found, type) and name not in _LEFT_ALONE:
-            setattr(torch, name, asking(name, found))
-    for module in modules:
+            ask_first(torch, name, found)
+    for module in modules[1:]:
         for name, found in list(vars(module).items()):
             if callable(found) and not isinstance(found, type) and not name.startswith("_"):
-                setattr(module, name, asking(name, found))
+                ask_first(module, name, found)
 
 
 def _wrap_methods() -> None:

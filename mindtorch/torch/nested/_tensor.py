@@ -16,7 +16,7 @@ from mindtorch.engine.device import cpu
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._arguments import as_dtype
-from .._registry import FUNCTIONS, answered_by, first_given
+from .._registry import FUNCTIONS, answered_by, first_given, put_over
 from .._tensor import Tensor
 from .._tensor_str import with_suffixes
 from .._types import strided
@@ -341,11 +341,13 @@ def install() -> None:
     functional = vars(importlib.import_module("mindtorch.torch.nn.functional"))
     for name in ("relu", "neg", "abs", "sin", "cos", "bmm", "matmul", "add", "sub", "mul", "div",
                  "transpose", "tanh", "clone", "softmax"):  # fmt: skip
-        FUNCTIONS[name] = namespace[name] = answered_by(NestedTensor, name, FUNCTIONS[name])
-    FUNCTIONS["cat"] = namespace["cat"] = _joined(FUNCTIONS["cat"])
+        FUNCTIONS[name] = answered_by(NestedTensor, name, FUNCTIONS[name])
+        put_over(namespace, name, FUNCTIONS[name])
+    FUNCTIONS["cat"] = _joined(FUNCTIONS["cat"])
+    put_over(namespace, "cat", FUNCTIONS["cat"])
     for name in ("relu", "tanh", "gelu", "silu", "dropout", "linear", "layer_norm"):
-        functional[name] = _part_by_part(functional[name])
-    functional["softmax"] = _nested_softmax(functional["softmax"])
+        put_over(functional, name, _part_by_part(functional[name]))
+    put_over(functional, "softmax", _nested_softmax(functional["softmax"]))
 
 
 def _nested_softmax(function: Any) -> Any:

@@ -16,7 +16,7 @@ from mindtorch.engine.ops.embedding import sparse_makers
 from mindtorch.engine.tensor import from_array
 
 from .._arguments import normalize_axis
-from .._registry import FUNCTIONS, answered_by, first_given
+from .._registry import FUNCTIONS, answered_by, first_given, put_over
 from .._tensor import Tensor
 from .._types import sparse_coo, strided
 from . import _inplace
@@ -156,7 +156,7 @@ def install() -> None:
     made["stack"] = _to_join(FUNCTIONS["stack"], True)
     from ..nn import functional
 
-    functional.relu = answered_by(SparseTensor, "relu", functional.relu)
+    put_over(vars(functional), "relu", answered_by(SparseTensor, "relu", functional.relu))
     for name, wrapped in made.items():
         FUNCTIONS[name] = wrapped
-        namespace[name] = wrapped
+        put_over(namespace, name, wrapped)
