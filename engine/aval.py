@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import threading
 import weakref
+from collections.abc import Iterable
 from functools import reduce
 from math import prod
 from operator import index
@@ -150,14 +151,18 @@ def is_channels_last(shape: Shape, strides: Shape) -> bool:
     return _follows(shape, strides, [1, *range(len(shape) - 1, 1, -1), 0])
 
 
-def channels_last_strides(shape: Shape) -> Shape:
-    order = [1, *range(len(shape) - 1, 1, -1), 0]
+def dense_strides(shape: Shape, order: Iterable[int]) -> Shape:
+    """Strides without room between the elements; ``order`` names the axes, innermost first."""
     strides = [1] * len(shape)
     expected = 1
-    for i in order:
-        strides[i] = expected
-        expected *= max(shape[i], 1)
+    for axis in order:
+        strides[axis] = expected
+        expected *= max(shape[axis], 1)
     return tuple(strides)
+
+
+def channels_last_strides(shape: Shape) -> Shape:
+    return dense_strides(shape, [1, *range(len(shape) - 1, 1, -1), 0])
 
 
 def broadcast_two(a: Shape, b: Shape) -> Shape:

@@ -251,12 +251,10 @@ class Op:
         self, key: Any, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]
     ) -> Any:
         """Make the plan and run it; one that fails is not kept, since 2.0 would stand for 2."""
-        self._plans.keep(key, self.plan(inputs, params))
-        try:
-            return self.evaluate(mode, inputs, params)
-        except Exception:
-            self._plans.pop(key, None)
-            raise
+        plan = self.plan(inputs, params)
+        result = self.follow(plan, mode, inputs, params)
+        self._plans.keep(key, plan)
+        return result
 
     def plan_for(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
         """The plan for these inputs, made if it is not known yet."""

@@ -10,7 +10,15 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from .aval import Aval, Shape, aval, channels_last_strides, contiguous_strides, is_channels_last
+from .aval import (
+    Aval,
+    Shape,
+    aval,
+    channels_last_strides,
+    contiguous_strides,
+    dense_strides,
+    is_channels_last,
+)
 
 Rule = Callable[..., Shape | None]
 
@@ -63,12 +71,7 @@ def _ordered_strides(shape: Shape, operands: list[Shape]) -> Shape | None:
                 at = j
             elif decided < 0:
                 break
-    strides = [0] * len(shape)
-    expected = 1
-    for axis in order:
-        strides[axis] = expected
-        expected *= max(shape[axis], 1)
-    return tuple(strides)
+    return dense_strides(shape, order)
 
 
 def _compare_axes(shape: Shape, operands: list[Shape], inner: int, outer: int) -> int:

@@ -197,7 +197,7 @@ def _scatter_reduce_vjp(
     if reduce == "sum":
         return multiply(g, keep), None, gather(g, index, axis=axis)
     if reduce == "mean":
-        count = _add(ones, constant(1)) if include_self else where(untouched, constant(1), ones)
+        count = add(ones, constant(1)) if include_self else where(untouched, constant(1), ones)
         share = divide(g, count)
         return multiply(share, keep), None, gather(share, index, axis=axis)
     if reduce == "prod":
@@ -206,7 +206,7 @@ def _scatter_reduce_vjp(
     theirs = equal(source, gather(out, index, axis=axis))
     hits = scatter_add(zeros_like_aval(x.aval), index, _as(theirs, x), axis=axis)
     own_hits = multiply(_as(mine, x), keep) if not include_self else _as(mine, x)
-    share = divide(g, _at_least_one(_add(hits, own_hits)))
+    share = divide(g, _at_least_one(add(hits, own_hits)))
     return (
         multiply(share, own_hits),
         None,
@@ -249,10 +249,6 @@ def _ones(index: Tensor, x: Tensor) -> Tensor:
 
 def _as(mask: Tensor, x: Tensor) -> Any:
     return cast(mask, dtype=x.aval.dtype)
-
-
-def _add(x: Any, y: Any) -> Any:
-    return add(x, y)
 
 
 def _at_least_one(x: Any) -> Any:

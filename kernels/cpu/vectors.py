@@ -60,6 +60,13 @@ def _real(dtype: Any) -> Any:
     return ir.FloatType() if dtype == types.float32 else ir.DoubleType()
 
 
+def _spread(builder: Any, vector: Any, value: Any) -> Any:
+    """``value`` in every lane of a vector of this type."""
+    first = builder.insert_element(ir.Constant(vector, ir.Undefined), value, _word(0))
+    zeros = ir.Constant(ir.VectorType(_WORD, vector.count), [0] * vector.count)
+    return builder.shuffle_vector(first, first, zeros)
+
+
 class Vectors:
     """Instructions on vectors of ``width`` elements, at any address an element may have."""
 
@@ -94,11 +101,7 @@ class Vectors:
 
     def spread(self, value: Any) -> Any:
         """``value`` in every lane."""
-        first = self.builder.insert_element(
-            ir.Constant(self._vector, ir.Undefined), value, _word(0)
-        )
-        zeros = ir.Constant(ir.VectorType(_WORD, self._width), [0] * self._width)
-        return self.builder.shuffle_vector(first, first, zeros)
+        return _spread(self.builder, self._vector, value)
 
     def fma(self, a: Any, b: Any, c: Any) -> Any:
         return self.builder.call(self._fma, [a, b, c])
@@ -439,9 +442,7 @@ def keep_largest(
         row = builder.mul(builder.sub(tap, first), pitch)
         value = builder.load(place(2, vector, builder.add(at, row)), align=align)
         take = larger(value, held)
-        number = builder.insert_element(ir.Constant(marks, ir.Undefined), tap, _word(0))
-        zeros = ir.Constant(ir.VectorType(_WORD, BLOCK), [0] * BLOCK)
-        number = builder.shuffle_vector(number, number, zeros)
+        number = _spread(builder, marks, tap)
         new, new_taps = builder.select(take, value, held), builder.select(take, number, held_taps)
         following = builder.add(tap, long_of(1))
         for phi, before, after in (
@@ -479,17 +480,13 @@ def largest_of_four(width: int) -> Any:
             marks = ir.VectorType(_LONG, width)
             data = data_of(context, builder, kinds[3], arguments[3], arguments[4])
 
-            def spread(value: Any) -> Any:
-                one = builder.insert_element(ir.Constant(marks, ir.Undefined), value, _word(0))
-                zeros = ir.Constant(ir.VectorType(_WORD, width), [0] * width)
-                return builder.shuffle_vector(one, one, zeros)
-
             apart = ir.Constant(marks, [*range(0, 2 * width, 2)])
             steps = [long_of(0), long_of(1), arguments[5], builder.add(arguments[5], long_of(1))]
             held = held_places = None
             for step in steps:
                 value = form.load_every_second(builder.gep(data, [step]))
-                place = builder.add(spread(builder.add(arguments[6], step)), apart)
+                first = builder.add(arguments[6], step)
+                place = builder.add(_spread(builder, marks, first), apart)
                 if held is None:
                     held, held_places = value, place
                     continue

@@ -38,15 +38,15 @@ def remember(table: dict[str, Any], names: list[str], module: str, inside: str =
         if name not in table:
             continue
         function = table[name]
-        if function not in _made and function not in _made.values():
+        if function not in _made:
             made: Any = remembered(function)
-            _made[function] = made
+            _made[function] = _made[made] = made
             home = vars(sys.modules[function.__module__])
             if home.get(function.__qualname__) is function:
                 home[made.__qualname__] = made
             else:
                 made.__module__, made.__qualname__ = module, inside + name
-        table[name] = _made.get(function, function)
+        table[name] = _made[function]
 
 
-_made: dict[Any, Any] = {}
+_made: dict[Any, Any] = {}  # of a function and of itself
