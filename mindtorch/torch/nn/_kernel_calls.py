@@ -82,7 +82,6 @@ def called_wrongly(name: str, error: Exception, **given: Any) -> Exception:
 
 def as_kernel_call(body: Callable[..., Any], name: str) -> Callable[..., Any]:
     """``body`` as the function ``name``, which explains a wrong call by its kernel's signature."""
-    signature = inspect.signature(body)
 
     @functools.wraps(body)
     def explained(*args: Any, **kwargs: Any) -> Any:
@@ -90,7 +89,7 @@ def as_kernel_call(body: Callable[..., Any], name: str) -> Callable[..., Any]:
             return body(*args, **kwargs)
         except Exception as error:
             try:
-                bound = signature.bind(*args, **kwargs)
+                bound = inspect.signature(body).bind(*args, **kwargs)
             except TypeError:
                 raise error from None
             bound.apply_defaults()
