@@ -127,6 +127,8 @@ GAPS: tuple[Gap, ...] = (
         "all", "rows lie together; torch's are the libraries' own: only stride() shows it"),
     Gap("feature", "Tensor.__rsub__, __rmod__, __rpow__ called with a number as self", "all",
         "AttributeError: methods of tensors; the operators call them on tensors alone"),
+    Gap("argument", "mindspore.train.ROC(class_num > 1)", "all",
+        "NotImplementedError: one curve for each class, called for each by itself"),
     Gap("feature", "huber_loss of two floating types", "all",
         "computed; torch's kernel takes one type only"),
     Gap("feature", "speed of networks in channels_last", "all",

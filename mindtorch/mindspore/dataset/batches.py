@@ -149,15 +149,15 @@ class Bucketed(_Over):
     def _filled(self, rows: list[Row], bucket: int) -> Row:
         columns: list[Any] = [list(column) for column in zip_lists(*rows)]
         for name, (shape, value) in self.padding.items():
+            place = self.columns.index(name)
             if self.to_bound:
                 if bucket == len(self.bounds):
                     raise RuntimeError(
                         "pad_to_bucket_boundary: a row is at least as long as the last bound"
                     )
-                axes = np.ndim(columns[self.columns.index(name)][0])
+                axes = np.ndim(columns[place][0])
                 known = (None,) * axes if shape is None else shape
                 shape = [self.bounds[bucket] - 1 if n is None else n for n in known]
-            place = self.columns.index(name)
             columns[place] = Padding(shape, value)(columns[place])
         return tuple(_stack(name, c) for name, c in zip_lists(self.columns, columns))
 
