@@ -59,6 +59,10 @@ class Bundle:
 
     Args:
         passing: the memory may be freed between two calls, as that of gradients is: it is not held.
+
+    Attributes:
+        rows: the addresses, a row for each list.
+        sizes: elements of the first list's tensors, ``total`` together.
     """
 
     def __init__(self, passing: bool = False) -> None:
@@ -68,33 +72,32 @@ class Bundle:
         self.sizes = np.empty(0, np.int64)
         self.total = 0
 
-    def of(self, *lists: Sequence[Tensor]) -> Any:
-        """A row of addresses for each list, made anew when a tensor's memory is another than last
-        time."""
-        flats = [t.flat for many in lists for t in many]
+    def of(self, tensors: Sequence[Tensor], count: int) -> Any:
+        """:attr:`rows` for lists of ``count`` tensors, one after another; made anew when a
+        tensor's memory is another than last time."""
+        flats = [t.flat for t in tensors]
         held: Any = self._held
         if len(flats) == len(held):
             if self._passing:
                 held = [reference() for reference in held]
             if all(map(operator.is_, flats, held)):
                 return self.rows
-        address = _kernels().address(flats[0].dtype)
-        addresses = np.array([address(flat) for flat in flats], np.int64)
-        self.rows = list(addresses.reshape(len(lists), -1))
-        self.sizes = np.array([flat.size for flat in flats[: len(lists[0])]], np.int64)
+        kernels = _kernels()
+        addresses = [kernels.address(flat.dtype)(flat) for flat in flats]
+        self.rows = np.array(addresses, np.int64).reshape(-1, count)
+        self.sizes = np.array([flat.size for flat in flats[:count]], np.int64)
         self.total = int(self.sizes.sum())
         self._held = [weakref.ref(flat) for flat in flats] if self._passing else flats
         return self.rows
 
 
-def written(*lists: Sequence[Tensor]) -> None:
+def written(tensors: Sequence[Tensor]) -> None:
     """Count a write to each tensor."""
-    for tensors in lists:
-        for tensor in tensors:
-            storage = tensor._storage
-            if storage is None:
-                storage = tensor._shared
-            storage.version += 1
+    for tensor in tensors:
+        storage = tensor._storage
+        if storage is None:
+            storage = tensor._shared
+        storage.version += 1
 
 
 def _kernels() -> Any:
@@ -124,39 +127,36 @@ class Fused:
     """Fused updates of one parameter group; keeps the addresses between steps."""
 
     def __init__(self) -> None:
-        self._own, self._gradients, self._steps = Bundle(), Bundle(passing=True), Bundle()
+        self._own, self._gradients = Bundle(), Bundle(passing=True)
         self._avals: list[Any] = []
-        self._fits = False
+        self._fits = self._counts_itself = False
+        self._update: Any = None
 
-    def _rows(self, gradients: Sequence[Tensor], *own: Sequence[Tensor]) -> Any:
-        """Addresses of the gradients and of each list; None where no kernel can take them all."""
+    def _rows(
+        self, name: str, gradients: Sequence[Tensor], own: Sequence[Tensor], counters: int = 0
+    ) -> bool:
+        """Whether the kernel ``name`` can take them all; then both bundles have their addresses.
+
+        ``own`` are lists laid out as the gradients, and step counters for the last ``counters``.
+        """
         count = len(gradients)
-        avals = [t.aval for many in own for t in many]
+        avals = [t.aval for t in own]
         if avals != self._avals:
             self._avals = avals
-            self._fits = fits(own[0]) and avals == avals[:count] * len(own)
+            alike, counts = avals[: len(avals) - counters], avals[len(avals) - counters :]
+            self._fits = fits(own[:count]) and alike == avals[:count] * (len(alike) // count)
+            self._counts_itself = bool(counters) and all(map(_is_counter, counts))
+            if self._fits:
+                self._update = _kernels().group_update(name, avals[0].dtype.np)
         if not self._fits or [g.aval for g in gradients] != avals[:count]:
-            return None
-        return *self._gradients.of(gradients), *self._own.of(*own)
+            return False
+        self._gradients.of(gradients, count)
+        self._own.of(own, count)
+        return True
 
-    def count(self, steps: Any) -> Any:
-        """Add one to each step counter, a tensor; what they are now, as float64. Numbers are what
-        they are to be already."""
-        if not isinstance(steps[0], Tensor):
-            return np.asarray(steps, np.float64)
-        avals = [s.aval for s in steps]
-        first = avals[0]
-        if first.dtype is not dtypes.float32 or first.device is not cpu or (
-            avals.count(first) != len(avals)
-        ):
-            counts = np.array([float(s.flat[0]) + 1 for s in steps])
-            for step, now in zip(steps, counts, strict=True):
-                copy_data(step, constant(float(now)))
-        else:
-            counts = np.empty(len(steps), np.float64)
-            _kernels().count(self._steps.of(steps)[0], counts)
-        written(steps)
-        return counts
+    def _run(self, more: Any, *numbers: Any) -> None:
+        own = self._own
+        self._update(own.total, own.rows, self._gradients.rows[0], more, own.sizes, *numbers)
 
     def sgd(
         self, parameters: Sequence[Tensor], gradients: Sequence[Tensor],
@@ -169,19 +169,20 @@ class Fused:
 
         if graph_under_way() is not None:
             return None
-        pairs = list(zip(buffers, gradients, strict=True)) if buffers else []
-        held: list[Tensor] = [g if b is None else b for b, g in pairs]
+        missing = any(b is None for b in buffers)
+        held: list[Any] = list(buffers)
+        if missing:  # their gradients are laid out as they will be
+            held = [g if b is None else b for b, g in zip(buffers, gradients, strict=True)]
         on_device = _same_on_device(parameters, gradients, held or parameters)
-        rows: Any = None
-        if not on_device:
-            rows = self._rows(gradients, parameters, held or parameters)
-            if rows is None:
-                return None
+        if not on_device and not self._rows("sgd", gradients, [*parameters, *held]):
+            return None
         fresh = np.zeros(len(parameters), np.int64)
-        if momentum != 0 and any(b is None for b in buffers):
+        if missing:
             fresh[:] = [b is None for b in buffers]
-            held = [clone.evaluate(0, (g,), {}) if b is None else b for b, g in pairs]
-            rows = None if on_device else self._rows(gradients, parameters, held)
+            held = [
+                clone.evaluate(0, (g,), {}) if b is None else b
+                for b, g in zip(buffers, gradients, strict=True)
+            ]
         if on_device:
             _cuda_kernels().sgd(
                 *[[t.flat for t in many] for many in (parameters, gradients, held or parameters)],
@@ -189,13 +190,13 @@ class Fused:
                 nesterov=nesterov, maximize=maximize,
             )  # fmt: skip
         else:
-            g, p, m = rows
-            _kernels().update_all(
-                "sgd", self._avals[0].dtype.np, self._own.total,
-                (p, g, m, self._own.sizes, fresh), float(lr), float(momentum), float(dampening),
-                float(weight_decay), int(nesterov), int(maximize),
+            if missing:
+                self._rows("sgd", gradients, [*parameters, *held])
+            self._run(
+                fresh, float(lr), float(momentum), float(dampening), float(weight_decay),
+                int(nesterov), int(maximize),
             )  # fmt: skip
-        written(parameters, held)
+        written([*parameters, *held])
         return held
 
     def adam(
@@ -209,41 +210,67 @@ class Fused:
         then nothing was done."""
         if graph_under_way() is not None:
             return False
-        lists = (parameters, first, second, *([largest] if largest else []))
-        if _same_on_device(gradients, *lists):
+        counters = steps if isinstance(steps[0], Tensor) else []
+        own = [*parameters, *first, *second, *largest, *counters]
+        if parameters[0].aval.device is not cpu:
+            if not _same_on_device(
+                gradients, parameters, first, second, *([largest] if largest else [])
+            ):
+                return False
             _cuda_kernels().adam(
                 *[[t.flat for t in many] for many in (parameters, gradients, first, second)],
-                [t.flat for t in largest], self.count(steps), lr=lr, beta1=beta1,
+                [t.flat for t in largest], _counted(steps), lr=lr, beta1=beta1,
                 beta2=beta2, eps=eps, weight_decay=weight_decay, decoupled=decoupled,
                 maximize=maximize,
             )  # fmt: skip
         else:
-            rows = self._rows(gradients, *lists)
-            if rows is None:
+            if not self._rows("adam", gradients, own, len(counters)):
                 return False
-            g, p, m, v = rows[:4]
-            _kernels().update_all(
-                "adam", self._avals[0].dtype.np, self._own.total,
-                (p, g, m, v, rows[-1], self._own.sizes, self.count(steps)), float(lr),
-                float(beta1), float(beta2), float(eps), float(weight_decay), int(decoupled),
-                int(bool(largest)), int(maximize),
+            self._run(
+                _NO_COUNTS if self._counts_itself else _counted(steps), float(lr), float(beta1),
+                float(beta2), float(eps), float(weight_decay), int(decoupled), int(bool(largest)),
+                int(maximize),
             )  # fmt: skip
-        written(*lists)
+        written(own)
         return True
+
+
+_NO_COUNTS = np.empty(0, np.float64)
+
+
+def _is_counter(described: Any) -> bool:
+    """Whether Adam's kernel counts up a step counter of this type itself."""
+    return described.dtype is dtypes.float32 and described.device is cpu
+
+
+def _counted(steps: Any) -> Any:
+    """Add one to each step counter, a tensor; what they are now, as float64. Numbers are what they
+    are to be already."""
+    if not isinstance(steps[0], Tensor):
+        return np.asarray(steps, np.float64)
+    counts = np.array([float(s.flat[0]) + 1 for s in steps])
+    for step, now in zip(steps, counts, strict=True):
+        if _is_counter(step.aval):
+            step.flat[0] = now
+        else:
+            copy_data(step, constant(float(now)))
+    return counts
 
 
 def norms(tensors: Sequence[Tensor]) -> Any:
     """The Euclidean norm of each tensor, float64."""
     bundle = Bundle()
     result = np.empty(len(tensors), np.float64)
-    _kernel("squares", tensors[0].aval.dtype)(bundle.of(tensors)[0], bundle.sizes, result)
+    addresses = bundle.of(tensors, len(tensors))[0]
+    _kernel("squares", tensors[0].aval.dtype)(addresses, bundle.sizes, result)
     return result
 
 
 def scale_all(tensors: Sequence[Tensor], factor: float) -> None:
     """Multiply all by ``factor``, in place."""
     bundle = Bundle()
-    _kernel("scale", tensors[0].aval.dtype)(bundle.of(tensors)[0], bundle.sizes, float(factor))
+    addresses = bundle.of(tensors, len(tensors))[0]
+    _kernel("scale", tensors[0].aval.dtype)(addresses, bundle.sizes, float(factor))
     written(tensors)
 
 
@@ -251,7 +278,7 @@ def all_finite(tensors: Sequence[Tensor]) -> bool:
     """Whether no element is infinite or NaN."""
     bundle = Bundle()
     kernel = _kernel("all_finite", tensors[0].aval.dtype)
-    return bool(kernel(bundle.of(tensors)[0], bundle.sizes))
+    return bool(kernel(bundle.of(tensors, len(tensors))[0], bundle.sizes))
 
 
 def zeros_like(tensor: Tensor) -> Tensor:

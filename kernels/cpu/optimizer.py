@@ -39,19 +39,27 @@ def pointer64(context: Any, address: Any) -> Any:
     return types.CPointer(types.float64)(types.int64), generate
 
 
+@kernel
+def _counted(address: int) -> float:
+    """Add one to a float32 step counter; what it is now."""
+    step = carray(pointer32(address), 1)
+    step[0] += np.float32(1.0)
+    return np.float64(step[0])
+
+
 def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
     """The updates for one element type."""
 
     @kernel(fastmath={"contract"})
     def sgd(
-        p_: Any, g_: Any, m_: Any, sizes: Any, fresh: Any, lr: float, momentum: float,
-        dampening: float, decay: float, nesterov: int, maximize: int,
+        own: Any, g_: Any, fresh: Any, sizes: Any, start: int, stop: int, lr: float,
+        momentum: float, dampening: float, decay: float, nesterov: int, maximize: int,
     ) -> None:  # fmt: skip
         rate, weight = kind(-lr), kind(decay)
         keep, take = kind(momentum), kind(1.0 - dampening)
-        for t in range(sizes.size):
+        for t in range(start, stop):
             n = sizes[t]
-            p, g = carray(pointer(p_[t]), n), carray(pointer(g_[t]), n)
+            p, g = carray(pointer(own[0, t]), n), carray(pointer(g_[t]), n)
             sign = kind(-1.0) if maximize else kind(1.0)
             if momentum == 0.0:
                 for i in range(n):
@@ -59,7 +67,7 @@ def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
                     d = d + weight * p[i] if decay != 0.0 else d
                     p[i] = p[i] + rate * d
                 continue
-            m = carray(pointer(m_[t]), n)
+            m = carray(pointer(own[1, t]), n)
             first = fresh[t] != 0
             for i in range(n):
                 d = g[i] * sign
@@ -71,24 +79,24 @@ def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
 
     @kernel
     def adam(
-        p_: Any, g_: Any, m_: Any, v_: Any, w_: Any, sizes: Any, steps: Any, lr: float,
+        own: Any, g_: Any, counts: Any, sizes: Any, start: int, stop: int, lr: float,
         beta1: float, beta2: float, eps: float, decay: float, decoupled: int, amsgrad: int,
         maximize: int,
     ) -> None:  # fmt: skip
         small = kind(eps)
         blend, keep, take = kind(1.0 - beta1), kind(beta2), kind(1.0 - beta2)
         shrink, weight = kind(1.0 - lr * decay), kind(decay)
-        for t in range(sizes.size):
+        for t in range(start, stop):
             n = sizes[t]
-            p, g = carray(pointer(p_[t]), n), carray(pointer(g_[t]), n)
-            m, v = carray(pointer(m_[t]), n), carray(pointer(v_[t]), n)
-            step = steps[t]
+            p, g = carray(pointer(own[0, t]), n), carray(pointer(g_[t]), n)
+            m, v = carray(pointer(own[1, t]), n), carray(pointer(own[2, t]), n)
+            step = counts[t] if counts.size else _counted(own[own.shape[0] - 1, t])
             correction = 1.0 - beta1**step
             rate = kind(-(lr / correction))
             root = kind((1.0 - beta2**step) ** 0.5)
             sign = kind(-1.0) if maximize else kind(1.0)
             if amsgrad:
-                w = carray(pointer(w_[t]), n)
+                w = carray(pointer(own[3, t]), n)
                 for i in range(n):
                     d = g[i] * sign
                     x = p[i]
@@ -157,15 +165,6 @@ def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
 
 
 @kernel
-def count(steps_: Any, counts: Any) -> None:
-    """Add one to each float32 step counter, and write down what it is now."""
-    for t in range(counts.size):
-        step = carray(pointer32(steps_[t]), 1)
-        step[0] += np.float32(1.0)
-        counts[t] = np.float64(step[0])
-
-
-@kernel
 def _address(flat: Any) -> int:
     return flat.ctypes.data
 
@@ -189,24 +188,46 @@ _BY_TYPE = {
 
 
 def update(name: str, dtype: Any) -> Any:
-    """The update ``name`` ("sgd", "adam", "squares", "scale", "all_finite") for an element type."""
+    """What is done to all tensors ("squares", "scale", "all_finite"), for an element type."""
     return _BY_TYPE[np.dtype(dtype)][name]
 
 
 _SERIAL = 65536  # elements that one thread updates sooner than two
+_integers, _counts = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
+_table = types.Array(types.int64, 2, "C")
+_NUMBERS = {
+    "sgd": (*[types.float64] * 4, *[types.int64] * 2),
+    "adam": (*[types.float64] * 5, *[types.int64] * 3),
+}
 
 
-def update_all(name: str, dtype: Any, total: int, arrays: Any, *numbers: Any) -> None:
-    """``update(name, dtype)`` of ``arrays`` (one entry for each tensor), shared out to the threads.
+def group_update(name: str, dtype: Any) -> Callable[..., None]:
+    """``f(total, own, gradients, more, sizes, *numbers)``: one step of "sgd" or "adam".
 
-    ``total`` is how many elements the tensors have together.
+    Args:
+        total: how many elements the tensors have together; they are shared out to the threads.
+        own: addresses, a column for each tensor: of parameters, "sgd": momentum buffers; "adam":
+            both means, with amsgrad the largest second ones, and float32 step counters.
+        gradients: addresses.
+        more: "sgd": which buffers are new (int64); "adam": the number of each tensor's step
+            (float64), empty where it is in the counters, which are counted up.
+        sizes: elements of each tensor.
+        numbers: the settings, as the loops name them.
     """
-    loop, count = _BY_TYPE[np.dtype(dtype)][name], len(arrays[0])
+    arrays = (_table, _integers, _integers if name == "sgd" else _counts, _integers)
+    signature = (*arrays, types.int64, types.int64, *_NUMBERS[name])
+    loop = entry_point(_BY_TYPE[np.dtype(dtype)][name], signature)
 
-    def part(first: int, last: int) -> None:
-        loop(*[a[first:last] for a in arrays], *numbers)
+    def update_group(
+        total: int, own: Any, gradients: Any, more: Any, sizes: Any, *numbers: Any
+    ) -> None:
+        def part(start: int, stop: int) -> None:
+            loop(own, gradients, more, sizes, start, stop, *numbers)
 
-    if total < 2 * _SERIAL or count < 2:
-        loop(*arrays, *numbers)
-    else:
-        parallel_for(count, part)
+        count = len(sizes)
+        if total < 2 * _SERIAL or count < 2:
+            loop(own, gradients, more, sizes, 0, count, *numbers)
+        else:
+            parallel_for(count, part)
+
+    return update_group

@@ -432,6 +432,11 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
     @host_call
     @functools.wraps(step)
     def wrapper(self: Optimizer, *args: Any, **kwargs: Any) -> Any:
+        if not (
+            args or kwargs or self._optimizer_step_pre_hooks or self._optimizer_step_post_hooks
+            or _global_hooks["pre"] or _global_hooks["post"] or Recorder.active
+        ):
+            return step(self)
         pre = (*_global_hooks["pre"].values(), *self._optimizer_step_pre_hooks.values())
         for hook in pre:
             changed = hook(self, args, kwargs)
