@@ -220,11 +220,45 @@ def test_a_plan_declines_what_blas_cannot_read() -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 3])
 def test_the_thread_count_rules_blas(count: int) -> None:
-    """One setting: a library that starts its own threads would oversubscribe the cores."""
+    """One setting: products are shared out to our threads, each with a BLAS of one thread; the
+    steps of a recurrent network have BLAS's threads."""
     before = threads.get_num_threads()
     threads.set_num_threads(count)
     try:
-        assert blas.library().scipy_openblas_get_num_threads() == count
+        used = blas.library().scipy_openblas_get_num_threads
+        assert used() == 1
+        with blas.together():
+            assert used() == count
+        assert used() == 1
+    finally:
+        threads.set_num_threads(before)
+
+
+LARGE = [(64, 512, 100), (3, 2000, 700), (2000, 3, 700), (1, 5000, 400), (5000, 1, 400),
+         (129, 257, 101), (17, 1000, 97), (1, 1, 2000000)]  # fmt: skip
+
+
+@pytest.mark.parametrize("m, n, k", LARGE)
+@pytest.mark.parametrize("transposed", [(0, 0), (0, 1), (1, 0), (1, 1)])
+def test_large_products_are_shared_out(m: int, n: int, k: int, transposed: Any) -> None:
+    """By columns or by rows, with a bias or without: within rounding of float64's."""
+    rng = np.random.default_rng(m * n)
+    ta, tb = transposed
+    a = rng.standard_normal((k, m) if ta else (m, k)).astype(np.float32)
+    b = rng.standard_normal((n, k) if tb else (k, n)).astype(np.float32)
+    a, b = a.T if ta else a, b.T if tb else b
+    bias = rng.standard_normal(n).astype(np.float32)
+    exact = a.astype(np.float64) @ b.astype(np.float64)
+    bound = 8 * 1.2e-7 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64) + 4)
+    before = threads.get_num_threads()
+    try:
+        for count in (1, 2, 3):
+            threads.set_num_threads(count)
+            out = np.full((m, n), np.nan, np.float32)
+            kernels.matmul(out, a, b)
+            assert (np.abs(out - exact) < bound).all()
+            kernels.linear(out, a, b.T, bias)
+            assert (np.abs(out - exact - bias) < bound).all()
     finally:
         threads.set_num_threads(before)
 

@@ -206,8 +206,7 @@ def _over_sets(
     def part(begin: int, end: int) -> None:
         loop(*arrays, heads, *lengths, float(scale), int(causal), begin, end)
 
-    with blas.alone():
-        parallel_for(sets, part, 1 + _SERIAL // max(lengths[0] * lengths[1], 1))
+    parallel_for(sets, part, 1 + _SERIAL // max(lengths[0] * lengths[1], 1))
 
 
 @in_float32

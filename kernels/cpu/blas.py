@@ -106,7 +106,7 @@ def _load() -> Any:
         function = getattr(loaded, f"scipy_cblas_{name}")
         address = ctypes.cast(function, ctypes.c_void_p).value
         llvmlite.binding.add_symbol(f"mindtorch_{name}", address)
-    loaded.scipy_openblas_set_num_threads(get_num_threads())
+    loaded.scipy_openblas_set_num_threads(1)  # our own threads share a product out
     return loaded
 
 
@@ -114,12 +114,6 @@ def core_name() -> str:
     """The kernel set in use."""
     name: bytes = library().scipy_openblas_get_corename()
     return name.decode()
-
-
-def set_threads(count: int) -> None:
-    """Let BLAS use ``count`` threads; before it is loaded the setting waits."""
-    if _library is not None:
-        _library.scipy_openblas_set_num_threads(count)
 
 
 def set_threads_of_packages(count: int) -> None:
@@ -136,16 +130,16 @@ def set_threads_of_packages(count: int) -> None:
 
 
 @contextlib.contextmanager
-def alone() -> Iterator[None]:
-    """A block in which each call of BLAS stays in the thread that makes it."""
-    count = get_num_threads()
+def together() -> Iterator[None]:
+    """A block in which a call of BLAS may use as many threads as kernels do."""
+    loaded, count = library(), get_num_threads()
     if count > 1:
-        set_threads(1)
+        loaded.scipy_openblas_set_num_threads(count)
     try:
         yield
     finally:
         if count > 1:
-            set_threads(count)
+            loaded.scipy_openblas_set_num_threads(1)
 
 
 class _Call:

@@ -19,9 +19,10 @@ from . import blas
 from .blas import gemm, gemv
 from .elementwise import Layouts, Operand, broadcast_strides, fused_plan, strided
 from .half import narrow, widened
-from .threads import parallel_for
+from .threads import get_num_threads, parallel_for
 
-_SERIAL = 4_000_000  # multiplications of a batch that one thread does sooner than two
+_SERIAL = 1_500_000  # multiplications that one thread does sooner than two
+_BLOCK = 16  # rows or columns of a product that one thread computes
 _OUTER = 16384  # elements of a product without sums that are worth an elementwise loop
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 
@@ -59,7 +60,7 @@ def _is_thin(m: int, n: int, k: int) -> bool:
 
 @kernel
 def _add_thin(
-    out: Any, a: Any, b: Any, m: int, n: int, k: int, ta: int, lda: int, tb: int, ldb: int
+    out: Any, a: Any, b: Any, m: int, n: int, k: int, ta: int, lda: int, tb: int, ldb: int, ldc: int
 ) -> None:
     """``out += a @ b`` where one of the two has few rows or columns: the other is read as it lies,
     once for each of them."""
@@ -67,12 +68,12 @@ def _add_thin(
         rows, columns = (n, k) if tb else (k, n)
         for i in range(m):
             row = a[i if ta else i * lda :]
-            gemv(1 - tb, rows, columns, b, ldb, row, lda if ta else 1, out[i * n :], 1)
+            gemv(1 - tb, rows, columns, b, ldb, row, lda if ta else 1, out[i * ldc :], 1)
     else:
         rows, columns = (k, m) if ta else (m, k)
         for j in range(n):
             column = b[j * ldb if tb else j :]
-            gemv(ta, rows, columns, a, lda, column, 1 if tb else ldb, out[j:], n)
+            gemv(ta, rows, columns, a, lda, column, 1 if tb else ldb, out[j:], ldc)
 
 
 @kernel
@@ -84,7 +85,7 @@ def _single(
     elif _is_thin(m, n, k):
         for i in range(m * n):
             out[i] = 0
-        _add_thin(out, a, b, m, n, k, ta, lda, tb, ldb)
+        _add_thin(out, a, b, m, n, k, ta, lda, tb, ldb, n)
     else:
         gemm(ta, tb, m, n, k, 1.0, a, lda, b, ldb, 0.0, out, n)
 
@@ -124,9 +125,37 @@ def _linear(
         for j in range(n):
             row[j] = bias[j]
     if _is_thin(m, n, k):
-        _add_thin(out, x, w, m, n, k, ta, lda, tb, ldb)
+        _add_thin(out, x, w, m, n, k, ta, lda, tb, ldb, n)
         return
     gemm(ta, tb, m, n, k, 1.0, x, lda, w, ldb, 1.0, out, n)
+
+
+@kernel
+def _some(
+    out: Any, a: Any, b: Any, bias: Any, m: int, n: int, k: int, ta: int, lda: int, tb: int,
+    ldb: int, first: int, last: int,
+) -> None:  # fmt: skip
+    """Blocks ``first`` to ``last`` of a product: of columns, or of rows where there are more.
+
+    The bias, where there is one, is added to each row.
+    """
+    wide = n >= m
+    start, stop = first * _BLOCK, min(last * _BLOCK, max(m, n))
+    rows, columns = (m, stop - start) if wide else (stop - start, n)
+    into = out[start:] if wide else out[start * n :]
+    left = a if wide else a[start * (1 if ta else lda) :]
+    right = b[start * (ldb if tb else 1) :] if wide else b
+    offset = bias[start:] if wide and bias.size else bias
+    thin = _is_thin(m, n, k)
+    for i in range(rows if thin or bias.size else 0):
+        row = into[i * n : i * n + columns]
+        for j in range(columns):
+            row[j] = offset[j] if bias.size else 0
+    if thin:
+        _add_thin(into, left, right, rows, columns, k, ta, lda, tb, ldb, n)
+        return
+    beta = 1.0 if bias.size else 0.0
+    gemm(ta, tb, rows, columns, k, 1.0, left, lda, right, ldb, beta, into, n)
 
 
 def _whole(
@@ -135,11 +164,42 @@ def _whole(
     """``run(out, a, b)`` for one product."""
     vector, numbers = f"{name}[::1]", ", ".join(["int64"] * 7)
     run = entry_point(_single, f"void({vector}, {vector}, {vector}, {numbers})")
+    if m * n * k >= _SERIAL and not _few_terms.py_func(m, n, k, ta, tb):
+        share, none = _shared(name, m, n, k, ta, lda, tb, ldb), np.empty(0, name)
+
+        def large(target: Any, x: Any, y: Any) -> None:
+            if get_num_threads() > 1:
+                share(target, x, y, none)
+            else:
+                run(target, x, y, m, n, k, ta, lda, tb, ldb)
+
+        return large
 
     def product(target: Any, x: Any, y: Any) -> None:
         run(target, x, y, m, n, k, ta, lda, tb, ldb)
 
     return bound(product, run, m, n, k, ta, lda, tb, ldb)
+
+
+def _shared(
+    name: str, m: int, n: int, k: int, ta: int, lda: int, tb: int, ldb: int
+) -> Callable[..., None]:
+    """``run(out, a, b, bias)`` for one product that is shared out to the threads."""
+    vector, numbers = f"{name}[::1]", ", ".join(["int64"] * 9)
+    blocks = -(-max(m, n) // _BLOCK)
+    some: Any = None
+
+    def shared(target: Any, x: Any, y: Any, bias: Any) -> None:
+        nonlocal some
+        if some is None:
+            some = entry_point(_some, f"void({', '.join([vector] * 4)}, {numbers})")
+
+        def part(first: int, last: int) -> None:
+            some(target, x, y, bias, m, n, k, ta, lda, tb, ldb, first, last)
+
+        parallel_for(blocks, part)
+
+    return shared
 
 
 def leading(shape: Any, strides: Any) -> tuple[int, int] | None:
@@ -198,8 +258,7 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
         def part(first: int, last: int) -> None:
             many(target, x, y, m, n, k, ta, lda, tb, ldb, geometry, first, last)
 
-        with blas.alone():
-            parallel_for(count, part)
+        parallel_for(count, part)
 
     return shared
 
@@ -299,6 +358,16 @@ def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., Non
     vector = f"{x.dtype.name}[::1]"
     numbers = ", ".join(["int64"] * 7)
     run = entry_point(_linear, f"void({vector}, {vector}, {vector}, {vector}, {numbers})")
+    if m * n * k >= _SERIAL and not _few_terms.py_func(m, n, k, ta, tb):
+        share = _shared(x.dtype.name, m, n, k, ta, lda, tb, ldb)
+
+        def large(target: Any, source: Any, w: Any, offset: Any) -> None:
+            if get_num_threads() > 1:
+                share(target, source, w, offset)
+            else:
+                run(target, source, w, offset, m, n, k, ta, lda, tb, ldb)
+
+        return large
 
     def affine(target: Any, source: Any, w: Any, offset: Any) -> None:
         run(target, source, w, offset, m, n, k, ta, lda, tb, ldb)

@@ -16,7 +16,7 @@ from numba.extending import intrinsic
 
 from mindtorch.kernels.compile import entry_point, kernel
 
-from .threads import parallel_for
+from .threads import get_num_threads, parallel_for
 
 
 @intrinsic
@@ -47,6 +47,13 @@ def _counted(address: int) -> float:
     return np.float64(step[0])
 
 
+@kernel
+def _count(counters: Any, counts: Any) -> None:
+    """Add one to each step counter; what they are now."""
+    for t in range(counts.size):
+        counts[t] = _counted(counters[t])
+
+
 def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
     """The updates for one element type."""
 
@@ -57,19 +64,24 @@ def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
     ) -> None:  # fmt: skip
         rate, weight = kind(-lr), kind(decay)
         keep, take = kind(momentum), kind(1.0 - dampening)
-        for t in range(start, stop):
+        sign = kind(-1.0) if maximize else kind(1.0)
+        before = 0
+        for t in range(sizes.size):
             n = sizes[t]
+            low, high = max(start - before, 0), min(stop - before, n)
+            before += n
+            if low >= high:
+                continue
             p, g = carray(pointer(own[0, t]), n), carray(pointer(g_[t]), n)
-            sign = kind(-1.0) if maximize else kind(1.0)
             if momentum == 0.0:
-                for i in range(n):
+                for i in range(low, high):
                     d = g[i] * sign
                     d = d + weight * p[i] if decay != 0.0 else d
                     p[i] = p[i] + rate * d
                 continue
             m = carray(pointer(own[1, t]), n)
             first = fresh[t] != 0
-            for i in range(n):
+            for i in range(low, high):
                 d = g[i] * sign
                 d = d + weight * p[i] if decay != 0.0 else d
                 b = d if first else m[i] * keep + d * take
@@ -86,18 +98,23 @@ def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
         small = kind(eps)
         blend, keep, take = kind(1.0 - beta1), kind(beta2), kind(1.0 - beta2)
         shrink, weight = kind(1.0 - lr * decay), kind(decay)
-        for t in range(start, stop):
+        sign = kind(-1.0) if maximize else kind(1.0)
+        before = 0
+        for t in range(sizes.size):
             n = sizes[t]
+            low, high = max(start - before, 0), min(stop - before, n)
+            before += n
+            step = counts[t] if counts.size else _counted(own[own.shape[0] - 1, t])
+            if low >= high:
+                continue
             p, g = carray(pointer(own[0, t]), n), carray(pointer(g_[t]), n)
             m, v = carray(pointer(own[1, t]), n), carray(pointer(own[2, t]), n)
-            step = counts[t] if counts.size else _counted(own[own.shape[0] - 1, t])
             correction = 1.0 - beta1**step
             rate = kind(-(lr / correction))
             root = kind((1.0 - beta2**step) ** 0.5)
-            sign = kind(-1.0) if maximize else kind(1.0)
             if amsgrad:
                 w = carray(pointer(own[3, t]), n)
-                for i in range(n):
+                for i in range(low, high):
                     d = g[i] * sign
                     x = p[i]
                     if decay != 0.0:
@@ -113,7 +130,7 @@ def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
                     w[i] = top
                     p[i] = x + rate * (a / (np.sqrt(top) / root + small))
                 continue
-            for i in range(n):
+            for i in range(low, high):
                 d = g[i] * sign
                 x = p[i]
                 if decay != 0.0:
@@ -193,6 +210,7 @@ def update(name: str, dtype: Any) -> Any:
 
 
 _SERIAL = 65536  # elements that one thread updates sooner than two
+_LINE = 4096  # threads begin at multiples of so many elements, counted over all tensors
 _integers, _counts = types.Array(types.int64, 1, "C"), types.Array(types.float64, 1, "C")
 _table = types.Array(types.int64, 2, "C")
 _NUMBERS = {
@@ -205,13 +223,13 @@ def group_update(name: str, dtype: Any) -> Callable[..., None]:
     """``f(total, own, gradients, more, sizes, *numbers)``: one step of "sgd" or "adam".
 
     Args:
-        total: how many elements the tensors have together; they are shared out to the threads.
+        total: how many elements the tensors have together.
         own: addresses, a column for each tensor: of parameters, "sgd": momentum buffers; "adam":
             both means, with amsgrad the largest second ones, and float32 step counters.
         gradients: addresses.
         more: "sgd": which buffers are new (int64); "adam": the number of each tensor's step
             (float64), empty where it is in the counters, which are counted up.
-        sizes: elements of each tensor.
+        sizes: elements of each tensor; each thread updates as many of all of them.
         numbers: the settings, as the loops name them.
     """
     arrays = (_table, _integers, _integers if name == "sgd" else _counts, _integers)
@@ -221,13 +239,16 @@ def group_update(name: str, dtype: Any) -> Callable[..., None]:
     def update_group(
         total: int, own: Any, gradients: Any, more: Any, sizes: Any, *numbers: Any
     ) -> None:
-        def part(start: int, stop: int) -> None:
-            loop(own, gradients, more, sizes, start, stop, *numbers)
+        if total < 2 * _SERIAL or get_num_threads() == 1:
+            loop(own, gradients, more, sizes, 0, total, *numbers)
+            return
+        if name == "adam" and not more.size:
+            more = np.empty(len(sizes), np.float64)
+            _count(own[-1], more)
 
-        count = len(sizes)
-        if total < 2 * _SERIAL or count < 2:
-            loop(own, gradients, more, sizes, 0, count, *numbers)
-        else:
-            parallel_for(count, part)
+        def part(start: int, stop: int) -> None:
+            loop(own, gradients, more, sizes, start * _LINE, min(stop * _LINE, total), *numbers)
+
+        parallel_for(-(-total // _LINE), part)
 
     return update_group

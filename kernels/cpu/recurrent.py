@@ -21,6 +21,12 @@ from .half import flat, in_float32
 from .math import exp32, tanh32
 from .math_double import exp64, tanh64
 from .matmul import matmul
+from .threads import get_num_threads, parallel_for
+
+# multiplications of a step, for each gate, that one thread does sooner than two
+_SERIAL = 50_000
+_SMALL = 1_000_000  # multiplications up to which BLAS does not pack
+_ROWS = 8  # sequences of a thread that are worth reading all weights for
 
 
 @kernel
@@ -79,6 +85,26 @@ def _column_sums(out: Any, rows: Any, width: int) -> None:
         _accumulate(out, rows[i * width :], width)
 
 
+@kernel
+def _laid(weight: Any, n: int, width: int, sizes: Any) -> Any:
+    """The weights of a loop's products ``h @ weight.T``, turned over where few rows are multiplied
+    again and again (BLAS has a kernel of its own for small products, without packing); and 1 where
+    they are as they were."""
+    if sizes.size < 8 or sizes.max() * n * width > _SMALL:
+        return weight, 1
+    turned = np.empty(weight.size, weight.dtype)
+    for first in range(0, n, 16):
+        for j in range(width):
+            for i in range(first, min(first + 16, n)):
+                turned[j * n + i] = weight[i * width + j]
+    return turned, 0
+
+
+@kernel
+def _add_product(out: Any, h: Any, weight: Any, rows: int, n: int, width: int, plain: int) -> None:
+    gemm(0, plain, rows, n, width, 1.0, h, width, weight, width if plain else n, 1.0, out, n)
+
+
 def _lstm(sigmoid: Any, tanh: Any) -> Any:
     @kernel
     def cell(gates: Any, c: Any, y: Any, width: int) -> None:
@@ -101,45 +127,38 @@ def _lstm(sigmoid: Any, tanh: Any) -> Any:
         sizes: Any, width: int, reverse: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
+        weight, plain = _laid(weight, 4 * width, width, sizes)
         for k in range(steps):
             t = steps - 1 - k if reverse else k
             rows, start = sizes[t], starts[t]
             block = gates[start * 4 * width :]
             _copy(block, x[start * 4 * width :], rows * 4 * width)
-            gemm(0, 1, rows, 4 * width, width, 1.0, h, width, weight, width, 1.0, block, 4 * width)
+            _add_product(block, h, weight, rows, 4 * width, width, plain)
             for i in range(rows):
                 cell(block[i * 4 * width :], c[i * width :], y[(start + i) * width :], width)
             _copy(h, y[start * width :], rows * width)
             _copy(cells[start * width :], c, rows * width)
 
-    @kernel
+    @kernel(noalias=True)
     def cell_backward(
-        gx: Any, dh: Any, dc: Any, gates: Any, cell: Any, before: Any, bent: Any, width: int
-    ) -> None:
-        one = gx.dtype.type(1)
-        i, f, g, o = gates[:width], gates[width:], gates[2 * width :], gates[3 * width :]
-        gi, gf, gg, go = gx[:width], gx[width:], gx[2 * width :], gx[3 * width :]
+        gi: Any, gf: Any, gg: Any, go: Any, dh: Any, dc: Any, i: Any, f: Any, g: Any, o: Any,
+        cell: Any, before: Any, width: int,
+    ) -> None:  # fmt: skip
+        one = gi.dtype.type(1)
         for j in range(width):
-            bent[j] = tanh(cell[j])
-        for j in range(width):
-            go[j] = dh[j] * bent[j] * o[j] * (one - o[j])
-        for j in range(width):
-            dc[j] += dh[j] * o[j] * (one - bent[j] * bent[j])
-        for j in range(width):
-            gi[j] = dc[j] * g[j] * i[j] * (one - i[j])
-        for j in range(width):
-            gg[j] = dc[j] * i[j] * (one - g[j] * g[j])
-        for j in range(width):
-            gf[j] = dc[j] * before[j] * f[j] * (one - f[j])
-        for j in range(width):
-            dc[j] *= f[j]
+            bent = tanh(cell[j])
+            go[j] = dh[j] * bent * o[j] * (one - o[j])
+            slope = dc[j] + dh[j] * o[j] * (one - bent * bent)
+            gi[j] = slope * g[j] * i[j] * (one - i[j])
+            gg[j] = slope * i[j] * (one - g[j] * g[j])
+            gf[j] = slope * before[j] * f[j] * (one - f[j])
+            dc[j] = slope * f[j]
 
     @kernel
     def backward(
         gx: Any, dh: Any, dc: Any, gy: Any, gates: Any, cells: Any, before: Any, weight: Any,
         starts: Any, sizes: Any, width: int, reverse: int,
     ) -> None:  # fmt: skip
-        bent = np.empty(width, gx.dtype)
         steps = sizes.size
         for k in range(steps):
             t = k if reverse else steps - 1 - k
@@ -147,8 +166,12 @@ def _lstm(sigmoid: Any, tanh: Any) -> Any:
             _accumulate(dh, gy[start * width :], rows * width)
             for i in range(rows):
                 at = (start + i) * width
-                cell_backward(gx[4 * at :], dh[i * width :], dc[i * width :], gates[4 * at :],
-                              cells[at:], before[at:], bent, width)  # fmt: skip
+                gate, slope = gates[4 * at :], gx[4 * at :]
+                cell_backward(
+                    slope, slope[width:], slope[2 * width :], slope[3 * width :], dh[i * width :],
+                    dc[i * width :], gate, gate[width:], gate[2 * width :], gate[3 * width :],
+                    cells[at:], before[at:], width,
+                )  # fmt: skip
             gemm(0, 0, rows, width, 4 * width, 1.0, gx[start * 4 * width :], 4 * width, weight,
                  width, 0.0, dh, width)  # fmt: skip
 
@@ -176,13 +199,14 @@ def _gru(sigmoid: Any, tanh: Any) -> Any:
         width: int, reverse: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
+        weight, plain = _laid(weight, 3 * width, width, sizes)
         hidden = np.empty(3 * h.size, y.dtype)
         nothing = x[:0]
         for k in range(steps):
             t = steps - 1 - k if reverse else k
             rows, start = sizes[t], starts[t]
             _add_rows(hidden, nothing, bias, rows, 3 * width)
-            gemm(0, 1, rows, 3 * width, width, 1.0, h, width, weight, width, 1.0, hidden, 3 * width)
+            _add_product(hidden, h, weight, rows, 3 * width, width, plain)
             for i in range(rows):
                 at = (start + i) * width
                 cell(gates[4 * at :], x[3 * at :], hidden[3 * i * width :], h[i * width :], y[at:],
@@ -238,13 +262,14 @@ def _simple(tanh: Any) -> Any:
         bend: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
+        weight, plain = _laid(weight, width, width, sizes)
         zero = y.dtype.type(0)
         for k in range(steps):
             t = steps - 1 - k if reverse else k
             rows, start = sizes[t], starts[t]
             block = y[start * width :]
             _copy(block, x[start * width :], rows * width)
-            gemm(0, 1, rows, width, width, 1.0, h, width, weight, width, 1.0, block, width)
+            _add_product(block, h, weight, rows, width, width, plain)
             if bend:
                 for j in range(rows * width):
                     block[j] = tanh(block[j])
@@ -294,8 +319,34 @@ def _loops(single: bool) -> Any:
     return {"lstm": _lstm(sigmoid, tanh), "gru": _gru(sigmoid, tanh), "simple": _simple(tanh)}
 
 
-def _loop(kind: str, array: Any, backward: bool) -> Any:
-    return _loops(array.dtype == np.float32)[kind][int(backward)]
+def _run(
+    kind: str, backward: bool, arrays: tuple[Any, ...], states: slice, steps: Any, h: Any,
+    *flags: int,
+) -> None:  # fmt: skip
+    """One of the loops; threads have sequences of their own where there are many.
+
+    Args:
+        arrays: the loop's, flat; ``states``: which of them have a row for each sequence.
+        steps: where each step begins, and how many rows it has.
+        h: the first states.
+    """
+    batch, width = h.shape
+    loop = _loops(arrays[0].dtype == np.float32)[kind][int(backward)]
+
+    def part(first: int, last: int) -> None:
+        own, (starts, counts) = list(arrays), steps
+        if last - first < batch:
+            own[states] = [each[first * width :] for each in own[states]]
+            starts, counts = starts + first, np.clip(counts - first, 0, last - first)
+        loop(*own, starts, counts, width, *flags)
+
+    if batch * width * width < _SERIAL or get_num_threads() == 1:
+        part(0, batch)
+    elif batch >= get_num_threads() * _ROWS:
+        parallel_for(batch, part)
+    else:
+        with blas.together():
+            part(0, batch)
 
 
 def _steps(sizes: Any, rows: int, batch: int) -> tuple[Any, Any]:
@@ -317,11 +368,8 @@ def lstm(outs: Any, x: Any, h: Any, c: Any, weight: Any, sizes: Any, *, reverse:
     """``outs`` = states of all rows, last h, last c, activated gates, c of all rows."""
     y, last_h, last_c, gates, cells = outs
     last_h[...], last_c[...] = h, c
-    _loop("lstm", y, False)(
-        y.reshape(-1), last_h.reshape(-1), last_c.reshape(-1), gates.reshape(-1),
-        cells.reshape(-1), flat(x), flat(weight), *_steps(sizes, len(x), len(h)), h.shape[1],
-        int(reverse),
-    )  # fmt: skip
+    arrays = (*[o.reshape(-1) for o in (y, last_h, last_c, gates, cells)], flat(x), flat(weight))
+    _run("lstm", False, arrays, slice(1, 3), _steps(sizes, len(x), len(h)), h, int(reverse))
 
 
 def _before(y: Any, first: Any, starts: Any, sizes: Any, reverse: bool) -> Any:
@@ -339,11 +387,11 @@ def lstm_gradient(
     gx, dh, dc, gw = outs
     steps = _steps(sizes, len(y), len(h))
     dh[...], dc[...] = 0 if gh is None else gh, 0 if gc is None else gc
-    _loop("lstm", gx, True)(
+    arrays = (
         gx.reshape(-1), dh.reshape(-1), dc.reshape(-1), _given(gy, y), flat(gates), flat(cells),
-        _before(cells, c, *steps, reverse).reshape(-1), flat(weight), *steps, h.shape[1],
-        int(reverse),
+        _before(cells, c, *steps, reverse).reshape(-1), flat(weight),
     )  # fmt: skip
+    _run("lstm", True, arrays, slice(1, 3), steps, h, int(reverse))
     matmul(gw, gx.T, _before(y, h, *steps, reverse))
 
 
@@ -352,11 +400,11 @@ def gru(outs: Any, x: Any, h: Any, weight: Any, bias: Any, sizes: Any, *, revers
     """``outs`` = states of all rows, last state, gates with the hidden part of the candidate."""
     y, last, gates = outs
     last[...] = h
-    _loop("gru", y, False)(
+    arrays = (
         y.reshape(-1), last.reshape(-1), gates.reshape(-1), flat(x), flat(weight),
-        np.empty(0, y.dtype) if bias is None else flat(bias), *_steps(sizes, len(x), len(h)),
-        h.shape[1], int(reverse),
-    )  # fmt: skip
+        np.empty(0, y.dtype) if bias is None else flat(bias),
+    )
+    _run("gru", False, arrays, slice(1, 2), _steps(sizes, len(x), len(h)), h, int(reverse))
 
 
 @in_float32
@@ -369,10 +417,11 @@ def gru_gradient(
     steps = _steps(sizes, len(y), len(h))
     dh[...] = 0 if gh is None else gh
     inner, before = np.empty(gx.shape, gx.dtype), _before(y, h, *steps, reverse)
-    _loop("gru", gx, True)(
+    arrays = (
         gx.reshape(-1), inner.reshape(-1), dh.reshape(-1), _given(gy, y), flat(gates),
-        before.reshape(-1), flat(weight), *steps, h.shape[1], int(reverse),
+        before.reshape(-1), flat(weight),
     )  # fmt: skip
+    _run("gru", True, arrays, slice(2, 3), steps, h, int(reverse))
     matmul(gw, inner.T, before)
     _column_sums(gb, inner.reshape(-1), gb.size)
 
@@ -384,10 +433,9 @@ def simple(
     """``outs`` = states of all rows, last state."""
     y, last = outs
     last[...] = h
-    _loop("simple", y, False)(
-        y.reshape(-1), last.reshape(-1), flat(x), flat(weight), *_steps(sizes, len(x), len(h)),
-        h.shape[1], int(reverse), int(nonlinearity == "tanh"),
-    )  # fmt: skip
+    arrays = (y.reshape(-1), last.reshape(-1), flat(x), flat(weight))
+    steps, flags = _steps(sizes, len(x), len(h)), (int(reverse), int(nonlinearity == "tanh"))
+    _run("simple", False, arrays, slice(1, 2), steps, h, *flags)
 
 
 @in_float32
@@ -399,8 +447,7 @@ def simple_gradient(
     gx, dh, gw = outs
     steps = _steps(sizes, len(y), len(h))
     dh[...] = 0 if gh is None else gh
-    _loop("simple", gx, True)(
-        gx.reshape(-1), dh.reshape(-1), _given(gy, y), flat(y), flat(weight), *steps, h.shape[1],
-        int(reverse), int(nonlinearity == "tanh"),
-    )  # fmt: skip
+    arrays = (gx.reshape(-1), dh.reshape(-1), _given(gy, y), flat(y), flat(weight))
+    flags = int(reverse), int(nonlinearity == "tanh")
+    _run("simple", True, arrays, slice(1, 2), steps, h, *flags)
     matmul(gw, gx.T, _before(y, h, *steps, reverse))

@@ -7,41 +7,89 @@ import threading
 from collections.abc import Callable
 from queue import SimpleQueue
 
-Part = Callable[[int, int], None]
-Ends = SimpleQueue[BaseException | None]
+from mindtorch.kernels import locks
 
+Part = Callable[[int, int], None]
+Bell = SimpleQueue[None]
+THERE, ASLEEP = 1, 2  # as in .rendezvous, which is imported with the first worker
+
+_MANNERS = 4000  # cycles in which a thread that gave a piece comes to its own one
 _count: int | None = None
 
 
 class _Worker:
-    """A thread that runs pieces, one after another, and reports each piece's exception or None."""
+    """A thread that runs one piece after another, for one thread that gives them."""
 
     def __init__(self, number: int) -> None:
-        self._pieces: SimpleQueue[tuple[Part, int, int, Ends] | None]
-        self._pieces = SimpleQueue()
+        from .rendezvous import Meeting
+
+        self._meeting = Meeting(_MANNERS * (number + 1))
+        self._piece: tuple[Part, int, int] | None = None
+        self._error: BaseException | None = None
+        self._at_work = False
+        self._bell: Bell = SimpleQueue()  # rings when the worker has to wake up
+        self._ended: Bell = SimpleQueue()  # rings when who waits for it has to
         thread = threading.Thread(target=self._serve, name=f"mindtorch-{number}", daemon=True)
         thread.start()
 
-    def run(self, part: Part, start: int, stop: int, ends: Ends) -> None:
-        self._pieces.put((part, start, stop, ends))
+    def run(self, part: Part, start: int, stop: int) -> None:
+        """Begin with a piece."""
+        if self._at_work:  # an interrupt has kept somebody from waiting for the last one
+            self.end()
+        self._at_work = True
+        self._give((part, start, stop))
+
+    def end(self) -> BaseException | None:
+        """Wait until the piece is done; what it raised."""
+        interrupt: BaseException | None = None
+        while self._at_work:
+            try:
+                while self._meeting.fetch():
+                    self._ended.get()
+                self._at_work = False
+            except BaseException as error:  # the piece must not be left at work
+                interrupt = error
+        found, self._error = self._error, None
+        return interrupt or found
 
     def leave(self) -> None:
-        self._pieces.put(None)
+        self._give(None)
+
+    def _give(self, piece: tuple[Part, int, int] | None) -> None:
+        self._piece = piece
+        asleep = True
+        try:
+            asleep = self._meeting.give()
+        finally:
+            if asleep:
+                self._bell.put(None)
 
     def _serve(self) -> None:
         _inside.here = True
-        while (piece := self._pieces.get()) is not None:
-            part, start, stop, ends = piece
+        self._rest(first=True)
+        while self._piece is not None:
+            part, start, stop = self._piece
             try:
                 part(start, stop)
             except BaseException as error:  # raised again in the thread that waits for it
-                ends.put(error)
+                self._error = error
+            del part
+            self._piece = None
+            self._rest()
+
+    def _rest(self, first: bool = False) -> None:
+        """Say that the last piece is done, and wait for the next one."""
+        found = self._meeting.rest(first)
+        while found != THERE:
+            if found == ASLEEP:
+                self._bell.get()
             else:
-                ends.put(None)
-            del part, piece, ends
+                self._ended.put(None)
+            found = self._meeting.rest(first=True)
 
 
 _workers: list[_Worker] = []
+_taken = locks.lock()  # by the thread whose pieces the workers run
 _inside = threading.local()
 
 
@@ -71,7 +119,6 @@ def set_num_threads(count: int) -> None:
         _workers.pop().leave()
     from . import blas
 
-    blas.set_threads(count)
     blas.set_threads_of_packages(count)
 
 
@@ -86,16 +133,22 @@ def parallel_for(size: int, part: Part, smallest: int = 1) -> None:
     if pieces <= 1 or getattr(_inside, "here", False):
         part(0, size)
         return
-    while len(_workers) < pieces - 1:
-        _workers.append(_Worker(len(_workers)))
-    ends: Ends = SimpleQueue()
-    bounds = [size * i // pieces for i in range(pieces + 1)]
-    for i in range(pieces - 1):
-        _workers[i].run(part, bounds[i], bounds[i + 1], ends)
+    if not _taken.acquire(blocking=False):  # the workers are another thread's
+        part(0, size)
+        return
     try:
-        part(bounds[-2], bounds[-1])
+        while len(_workers) < pieces - 1:
+            _workers.append(_Worker(len(_workers)))
+        workers = _workers[: pieces - 1]
+        bounds = [size * i // pieces for i in range(pieces + 1)]
+        for i, worker in enumerate(workers):
+            worker.run(part, bounds[i], bounds[i + 1])
+        try:
+            part(bounds[-2], bounds[-1])
+        finally:
+            errors = [worker.end() for worker in workers]
     finally:
-        errors = [ends.get() for _ in range(pieces - 1)]
+        _taken.release()
     for error in errors:
         if error is not None:
             raise error
