@@ -256,10 +256,65 @@ def _backward(exponential: Any) -> Any:
     return backward
 
 
-def _loops(exponential: Any, logarithm: Any) -> tuple[Any, Any, Any]:
-    """(forward, backward, all of forward) with the ``exp`` and ``log`` of an element type."""
+def _plain(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
+    """All of forward and backward for rows of classes, without weights and smoothing: as the loops
+    above, in a third of the time to compile."""
+    row_statistics, _ = _statistics(exponential, logarithm)
+
+    @kernel
+    def forward(
+        loss: Any, shifts: Any, logs: Any, count: Any, x: Any, target: Any, rows: int,
+        classes: int, ignored: int, reduction: int,
+    ) -> int:  # fmt: skip
+        """The place of a class that there is not, or -1."""
+        total, weights = 0.0, 0.0
+        for r in range(rows):
+            t = target[r]
+            if t != ignored and not 0 <= t < classes:
+                return r
+            row = x[r * classes : (r + 1) * classes]
+            shift, log = row_statistics(row)
+            shifts[r], logs[r] = shift, log
+            own = x.dtype.type(0)
+            if t != ignored:
+                own = log - (row[t] - shift)
+                weights += 1.0
+            total += own
+            if reduction == _NONE:
+                loss[r] = own
+        count[0] = weights
+        if reduction == _MEAN:
+            loss[0] = total / weights if weights != 0 else np.nan
+        elif reduction == _SUM:
+            loss[0] = total
+        return -1
+
+    @kernel
+    def backward(
+        gx: Any, g: Any, x: Any, shifts: Any, logs: Any, target: Any, rows: int, classes: int,
+        ignored: int, step: int, scale: float,
+    ) -> None:  # fmt: skip
+        kind = gx.dtype.type
+        for r in range(rows):
+            out, row = gx[r * classes : (r + 1) * classes], x[r * classes : (r + 1) * classes]
+            t, shift, log = target[r], shifts[r], logs[r]
+            slope = kind(0) if t == ignored else kind(g[r * step] * scale)
+            for k in range(classes):
+                out[k] = exponential(row[k] - shift - log) * slope
+            if t != ignored:
+                out[t] -= slope
+
+    return forward, backward
+
+
+def _loops(exponential: Any, logarithm: Any) -> dict[str, Any]:
+    """The loops with the ``exp`` and ``log`` of an element type."""
     forward, whole = _forward(exponential, logarithm)
-    return forward, _backward(exponential), whole
+    plain, plain_backward = _plain(exponential, logarithm)
+    return {
+        "forward": forward, "backward": _backward(exponential), "whole": whole, "plain": plain,
+        "plain backward": plain_backward,
+    }  # fmt: skip
 
 
 _BY_TYPE = {
@@ -286,12 +341,12 @@ def _fits(x: Any, target: Any, *others: Any) -> bool:
     )
 
 
-def _bound(place: int, dtype: Any, arrays: str, numbers: str) -> Any:
+def _bound(name: str, dtype: Any, arrays: str, numbers: str) -> Any:
     """A loop called without checks; ``arrays`` has t for the type's arrays and i for int64's."""
     kinds = {"t": f"{np.dtype(dtype).name}[::1]", "i": "int64[::1]", "n": "int64", "f": "float64"}
     signature = ", ".join(kinds[k] for k in arrays + numbers)
-    returned = "int64" if place == 2 else "void"
-    return entry_point(_BY_TYPE[dtype][place], f"{returned}({signature})")
+    returned = "int64" if name in ("whole", "plain") else "void"
+    return entry_point(_BY_TYPE[dtype][name], f"{returned}({signature})")
 
 
 @in_float32
@@ -305,7 +360,7 @@ def cross_entropy(
     factors = optional(weight, x.dtype)
     losses = loss.reshape(-1) if reduction == "none" else np.empty(wanted.size, x.dtype)
     arrays = (losses, shifts.reshape(-1), logs.reshape(-1), flat(x), wanted, factors)
-    _over_rows(_BY_TYPE[x.dtype][0], arrays, x, ignore_index, float(smoothing))
+    _over_rows(_BY_TYPE[x.dtype]["forward"], arrays, x, ignore_index, float(smoothing))
     _reduced(
         loss.reshape(-1), count.reshape(-1), losses, wanted, factors, ignore_index,
         _REDUCTIONS[reduction],
@@ -320,16 +375,20 @@ def _plan(
     if not _fits(x, target, weight):
         return None
     rows, classes, inner = _sizes(x)
-    run = _bound(2, x.dtype, "tttttit", "nnnnfn")
-    numbers = (rows, classes, inner, ignore_index, float(smoothing), _REDUCTIONS[reduction])
-    none = np.empty(0, x.dtype)
+    numbers: tuple[Any, ...] = (rows, classes, ignore_index, _REDUCTIONS[reduction])
+    more: tuple[Any, ...] = ()
+    if inner == 1 and weight is None and smoothing == 0:
+        run = _bound("plain", x.dtype, "ttttti", "nnnn")
+    else:
+        run = _bound("whole", x.dtype, "tttttit", "nnnnfn")
+        numbers = (*numbers[:2], inner, ignore_index, float(smoothing), _REDUCTIONS[reduction])
+        more = (np.empty(0, x.dtype),)
 
     def forward(
         loss: Any, shifts: Any, logs: Any, count: Any, x: Any, target: Any, weight: Any = None
     ) -> None:
-        wrong = run(
-            loss, shifts, logs, count, x, target, none if weight is None else weight, *numbers
-        )
+        factors = more if weight is None else (weight,)
+        wrong = run(loss, shifts, logs, count, x, target, *factors, *numbers)
         if wrong >= 0:
             raise IndexError(f"Target {target[wrong]} is out of bounds.")
 
@@ -351,7 +410,8 @@ def cross_entropy_gradient(
     wanted = flat(target).astype(np.int64, copy=False)
     factors = optional(weight, x.dtype)
     arrays = (out.reshape(-1), flat(g), flat(x), flat(shifts), flat(logs), wanted, factors)
-    _over_rows(_BY_TYPE[x.dtype][1], arrays, x, ignore_index, float(smoothing), step, scale)
+    loop = _BY_TYPE[x.dtype]["backward"]
+    _over_rows(loop, arrays, x, ignore_index, float(smoothing), step, scale)
 
 
 def _gradient_plan(
@@ -362,8 +422,12 @@ def _gradient_plan(
     if not _fits(x, target, g if reduction == "none" else None, shifts, logs, count, weight):
         return None
     rows, classes, inner = _sizes(x)
-    run = _bound(1, x.dtype, "tttttit", "nnnfnfnn")
     step = int(reduction == "none")
+    plain = inner == 1 and weight is None and smoothing == 0
+    if plain:
+        run = _bound("plain backward", x.dtype, "ttttti", "nnnnf")
+    else:
+        run = _bound("backward", x.dtype, "tttttit", "nnnfnfnn")
     none = np.empty(0, x.dtype)
 
     def backward(
@@ -374,6 +438,9 @@ def _gradient_plan(
         if reduction == "mean":
             whole = count.item()
             scale = 1.0 / whole if whole else np.nan
+        if plain:
+            run(gx, g, x, shifts, logs, target, rows, classes, ignore_index, step, scale)
+            return
         factors = none if weight is None else weight
         run(
             gx, g, x, shifts, logs, target, factors, classes, inner, ignore_index,
