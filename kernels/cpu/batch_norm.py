@@ -14,6 +14,7 @@ import numpy as np
 from mindtorch.kernels.compile import kernel
 
 from .bits import fma
+from .formats import channels_behind, lies_last, writes_channels_last
 from .half import flat, in_float32, optional
 from .threads import get_num_threads, parallel_for
 from .vectors import lane_sums_of, lanes
@@ -90,27 +91,31 @@ def _statistics(
 
 
 @kernel
-def _column_statistics(mean: Any, spread: Any, x: Any, n: int, c: int, share: int) -> None:
+def _column_statistics(
+    mean: Any, spread: Any, x: Any, n: int, c: int, share: int, first: int, last: int
+) -> None:
     """The same for images of one element: ``share`` rows at a time are added in their own type."""
     kind = x.dtype.type
-    totals = np.zeros(c, np.float64)
-    partial = np.zeros(c, x.dtype)
+    width = last - first
+    mean, spread = mean[first:last], spread[first:last]
+    totals = np.zeros(width, np.float64)
+    partial = np.zeros(width, x.dtype)
     for step in range(2):
         totals[:] = 0
         for start in range(0, n, share):
             partial[:] = 0
             for i in range(start, min(start + share, n)):
-                row = x[i * c : (i + 1) * c]
+                row = x[i * c + first : i * c + last]
                 if step == 0:
-                    for k in range(c):
+                    for k in range(width):
                         partial[k] += row[k]
                 else:
-                    for k in range(c):
+                    for k in range(width):
                         d = row[k] - mean[k]
                         partial[k] = fma(d, d, partial[k])
-            for k in range(c):
+            for k in range(width):
                 totals[k] += partial[k]
-        for k in range(c):
+        for k in range(width):
             if step == 0:
                 mean[k] = kind(totals[k] / n)
             else:
@@ -122,11 +127,11 @@ def _batch_training(
     y: Any, mean: Any, invstd: Any, spread: Any, x: Any, weight: Any, bias: Any, n: int, c: int,
     eps: float, share: int, first: int, last: int,
 ) -> None:  # fmt: skip
-    """Channels ``first`` to ``last``; all of them where images have one element."""
+    """Channels ``first`` to ``last``."""
     size = x.size // (n * c)
     kind = x.dtype.type
     if size == 1:
-        _column_statistics(mean, spread, x, n, c, share)
+        _column_statistics(mean, spread, x, n, c, share, first, last)
     else:
         _statistics(mean, spread, x, n, c, first, last)
     for k in range(first, last):
@@ -148,9 +153,10 @@ def _scale(
         factor[k] = invstd[k] * (weight[k] if weight.size else kind(1))
         addend[k] = fma(-mean[k], factor[k], bias[k] if bias.size else kind(0))
     if size == 1:
+        factor, addend = factor[first:last], addend[first:last]
         for i in range(n):
-            row, out = x[i * c : (i + 1) * c], y[i * c : (i + 1) * c]
-            for k in range(c):
+            row, out = x[i * c + first : i * c + last], y[i * c + first : i * c + last]
+            for k in range(row.size):
                 out[k] = fma(row[k], factor[k], addend[k])
         return
     for image in range(n):
@@ -178,12 +184,12 @@ def _batch_gradient(
     gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, invstd: Any, n: int, c: int,
     share: int, first: int, last: int,
 ) -> None:  # fmt: skip
-    """Channels ``first`` to ``last``; all of them where images have one element."""
+    """Channels ``first`` to ``last``."""
     size = x.size // (n * c)
     kind = x.dtype.type
     totals, products = np.zeros(c, np.float64), np.zeros(c, np.float64)
     if size == 1:
-        _column_gradient_sums(totals, products, g, x, mean, n, c, share)
+        _column_gradient_sums(totals, products, g, x, mean, n, c, share, first, last)
     else:
         sums = np.zeros(2 * _LANES, x.dtype)
         for i in range(n):
@@ -202,9 +208,12 @@ def _batch_gradient(
         if weight.size:
             w[k] = weight[k]
     if size == 1:
+        mean, invstd, w = mean[first:last], invstd[first:last], w[first:last]
+        offset, pull = offset[first:last], pull[first:last]
         for i in range(n):
-            slope, row, out = g[i * c : (i + 1) * c], x[i * c : (i + 1) * c], gx[i * c : i * c + c]
-            for k in range(c):
+            here = slice(i * c + first, i * c + last)
+            slope, row, out = g[here], x[here], gx[here]
+            for k in range(row.size):
                 d = row[k] - mean[k]
                 out[k] = fma(-d, pull[k], slope[k] - offset[k]) * invstd[k] * w[k]
         return
@@ -219,19 +228,22 @@ def _batch_gradient(
 
 @kernel
 def _column_gradient_sums(
-    totals: Any, products: Any, g: Any, x: Any, mean: Any, n: int, c: int, share: int
-) -> None:
+    totals: Any, products: Any, g: Any, x: Any, mean: Any, n: int, c: int, share: int, first: int,
+    last: int,
+) -> None:  # fmt: skip
     """The gradient's sums for images of one element."""
-    total, product = np.zeros(c, x.dtype), np.zeros(c, x.dtype)
+    totals, products, mean = totals[first:last], products[first:last], mean[first:last]
+    total, product = np.zeros(mean.size, x.dtype), np.zeros(mean.size, x.dtype)
     for start in range(0, n, share):
         total[:] = 0
         product[:] = 0
         for i in range(start, min(start + share, n)):
-            slope, row = g[i * c : (i + 1) * c], x[i * c : (i + 1) * c]
-            for k in range(c):
+            here = slice(i * c + first, i * c + last)
+            slope, row = g[here], x[here]
+            for k in range(row.size):
                 total[k] += slope[k]
                 product[k] = fma(row[k] - mean[k], slope[k], product[k])
-        for k in range(c):
+        for k in range(mean.size):
             totals[k] += total[k]
             products[k] += product[k]
 
@@ -247,22 +259,32 @@ def _over_channels(loop: Any, shape: Any, *arguments: Any) -> None:
     images, channels = shape[:2]
     each = math.prod(shape) // max(channels, 1)
     share = _share(images)
-    whole = each == images  # a row holds all channels
     parallel_for(
-        channels,
-        lambda first, last: loop(*arguments, share, first, last),
-        channels if whole else 1 + _SERIAL // max(each, 1),
-    )
+        channels, lambda first, last: loop(*arguments, share, first, last),
+        max(_LANES if each == images else 1, 1 + _SERIAL // max(each, 1)),
+    )  # fmt: skip
 
 
+def _in_rows(out: Any, *others: Any) -> tuple[Any, ...]:
+    """The shape ``[images, channels, ...]`` for the loops, and the arrays' flat elements: images
+    whose channels lie last are as many images of one element as they have places."""
+    if not lies_last(out):
+        return out.shape, out.reshape(-1), *[flat(x) for x in others]
+    arrays = [channels_behind(x) for x in (out, *others)]
+    shape = (math.prod(arrays[0].shape[:-1]), out.shape[1])
+    return shape, arrays[0].reshape(-1), *[flat(x) for x in arrays[1:]]
+
+
+@writes_channels_last
 @in_float32
 def batch_norm_training(outs: Any, x: Any, weight: Any, bias: Any, *, eps: float) -> None:
     """``outs`` = (normalised by the batch's own statistics, means, inverse deviations, spreads)."""
     y, *statistics = outs
+    shape, result, source = _in_rows(y, x)
     arrays = (
-        y.reshape(-1), *statistics, flat(x), optional(weight, x.dtype), optional(bias, x.dtype),
+        result, *statistics, source, optional(weight, x.dtype), optional(bias, x.dtype),
     )  # fmt: skip
-    _over_channels(_batch_training, x.shape, *arrays, x.shape[0], x.shape[1], eps)
+    _over_channels(_batch_training, shape, *arrays, shape[0], shape[1], eps)
 
 
 @in_float32
@@ -277,23 +299,26 @@ def move_average(out: Any, old: Any, new: Any, *, momentum: float, divisor: int)
         out[...] = (share if divisor > 1 else share.astype(kind)) + kind(1 - momentum) * old
 
 
+@writes_channels_last
 @in_float32
 def batch_norm_inference(
     out: Any, x: Any, weight: Any, bias: Any, mean: Any, variance: Any, *, eps: float
 ) -> None:
     """``out`` = ``x`` normalised by the statistics given."""
+    shape, result, source = _in_rows(out, x)
     _batch_inference(
-        out.reshape(-1), flat(x), optional(weight, x.dtype), optional(bias, x.dtype),
-        optional(mean, x.dtype), optional(variance, x.dtype), x.shape[0], x.shape[1], eps,
+        result, source, optional(weight, x.dtype), optional(bias, x.dtype),
+        optional(mean, x.dtype), optional(variance, x.dtype), shape[0], shape[1], eps,
     )  # fmt: skip
 
 
+@writes_channels_last
 @in_float32
 def batch_norm_gradient(outs: Any, g: Any, x: Any, weight: Any, mean: Any, invstd: Any) -> None:
     """``outs`` = gradients for (x, weight, bias) of :func:`batch_norm_training`."""
     gx, gw, gb = outs
+    shape, result, slope, source = _in_rows(gx, g, x)
     arrays = (
-        gx.reshape(-1), gw, gb, flat(g), flat(x), optional(weight, x.dtype), flat(mean),
-        flat(invstd),
+        result, gw, gb, slope, source, optional(weight, x.dtype), flat(mean), flat(invstd),
     )  # fmt: skip
-    _over_channels(_batch_gradient, x.shape, *arrays, x.shape[0], x.shape[1])
+    _over_channels(_batch_gradient, shape, *arrays, shape[0], shape[1])

@@ -154,6 +154,19 @@ def _correlate(rows: int, width: int, vectors: int) -> Any:
     block = -(-PIXELS // rows) * rows
 
     @kernel
+    def write_rows(
+        out: Any, places: Any, made: Any, image: int, image_step: int, pitch: int, count: int,
+        first: int, stop: int, valid: int,
+    ) -> None:  # fmt: skip
+        """Pixels ``first`` to ``stop`` of consecutive images, whose channels lie last, ``pitch``
+        from one pixel to the next."""
+        for at in range(first, stop):
+            to = (image + at // count) * image_step + places[at % count] * pitch
+            target, source = out[to : to + valid], made[(at - first) * width :]
+            for c in range(target.size):
+                target[c] = source[c]
+
+    @kernel
     def write_block(
         out: Any, places: Any, dense: int, made: Any, image: int, image_step: int, step: int,
         count: int, first: int, stop: int, valid: int,
@@ -191,9 +204,13 @@ def _correlate(rows: int, width: int, vectors: int) -> Any:
     def correlate(
         out: Any, source: Any, packed: Any, bias: Any, pixels: Any, taps: Any, places: Any,
         parts: Any, chained: int, dense: int, image: int, images: int, image_step: int, step: int,
-        channels: int, first_panel: int, last_panel: int, edge: Any, made: Any,
+        pitch: int, channels: int, first_panel: int, last_panel: int, edge: Any, made: Any,
     ) -> None:  # fmt: skip
-        """``images`` results from ``image`` on: panels of channels, sums over taps in parts."""
+        """``images`` results from ``image`` on: panels of channels, sums over taps in parts.
+
+        A channel of ``out`` is ``step`` from the one before; a pixel is ``pitch``, where that is
+        not 1 channels lie last.
+        """
         count, depth = places.size, taps.size
         total = images * count
         for start in range(0, total, block):
@@ -221,10 +238,13 @@ def _correlate(rows: int, width: int, vectors: int) -> Any:
                     else:
                         tile(source, edge, 0, taps, k, length, packed, right + k * width,
                              made, at, width, chained, made, at)
-                write_block(
-                    out[panel * width * step :], places, dense, made, image, image_step, step,
-                    count, start, stop, min(width, channels - panel * width),
-                )  # fmt: skip
+                valid = min(width, channels - panel * width)
+                if pitch != 1:
+                    write_rows(out[panel * width :], places, made, image, image_step, pitch, count,
+                               start, stop, valid)  # fmt: skip
+                else:
+                    write_block(out[panel * width * step :], places, dense, made, image,
+                                image_step, step, count, start, stop, valid)  # fmt: skip
 
     return correlate
 
@@ -232,6 +252,14 @@ def _correlate(rows: int, width: int, vectors: int) -> Any:
 @functools.cache
 def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
     tile = tile_of(rows, vectors, width // vectors)
+
+    @kernel
+    def read_rows(right: Any, g: Any, pitch: int, first: int, stop: int, valid: int) -> None:
+        """Pixels ``first`` to ``stop`` of images whose channels lie last."""
+        for at in range(first, stop):
+            source, target = g[at * pitch : at * pitch + valid], right[(at - first) * width :]
+            for c in range(source.size):
+                target[c] = source[c]
 
     @kernel
     def read_block(
@@ -265,18 +293,24 @@ def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
     @kernel
     def weight_gradient(
         sums: Any, source: Any, g: Any, pixels: Any, taps: Any, first_tap: int, last_tap: int,
-        image: int, images: int, image_step: int, step: int, channels: int, right: Any,
+        image: int, images: int, image_step: int, step: int, pitch: int, channels: int, right: Any,
     ) -> None:  # fmt: skip
-        """Add ``images`` images' share to ``sums``, panels of ``[tap][width]``, for some taps."""
+        """Add ``images`` images' share to ``sums``, panels of ``[tap][width]``, for some taps.
+
+        ``pitch`` as for ``correlate``.
+        """
         right[:] = 0
         total = images * step
         for start in range(0, total, WEIGHT_PIXELS):
             stop = min(start + WEIGHT_PIXELS, total)
             for panel in range((channels + width - 1) // width):
-                read_block(
-                    right, g[panel * width * step :], image, image_step, step, start, stop,
-                    min(width, channels - panel * width),
-                )  # fmt: skip
+                valid = min(width, channels - panel * width)
+                if pitch != 1:
+                    read_rows(right, g[image * image_step + panel * width :], pitch, start, stop,
+                              valid)  # fmt: skip
+                else:
+                    read_block(right, g[panel * width * step :], image, image_step, step, start,
+                               stop, valid)  # fmt: skip
                 for k in range(first_tap, last_tap, rows):
                     at = (panel * taps.size + k) * width
                     tile(source, taps, k, pixels, start, stop - start, right, 0, sums, at,
@@ -320,6 +354,17 @@ def _strips(rows: int, width: int, stride: int) -> Any:
                             result[down + places[b + p]] = made[(2 * j + 1) * width + p]
 
     return correlate_strips
+
+
+@kernel
+def sum_last(g: Any, rows: int, channels: int) -> Any:
+    """Sums of ``g[rows, channels]`` for each channel."""
+    out = np.zeros(channels, g.dtype)
+    for i in range(rows):
+        row = g[i * channels : (i + 1) * channels]
+        for c in range(channels):
+            out[c] += row[c]
+    return out
 
 
 @kernel
