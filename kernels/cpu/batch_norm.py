@@ -7,15 +7,16 @@ have the same bits. An absent weight or bias is an empty array to the loops.
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.compile import entry_point, kernel
 
 from .bits import fma
 from .formats import channels_behind, lies_last, writes_channels_last
 from .half import flat, in_float32, optional
+from .movement import dense
 from .threads import get_num_threads, parallel_for
 from .vectors import lane_sums_of, lanes
 
@@ -287,16 +288,33 @@ def batch_norm_training(outs: Any, x: Any, weight: Any, bias: Any, *, eps: float
     _over_channels(_batch_training, shape, *arrays, shape[0], shape[1], eps)
 
 
+@kernel
+def _moved(
+    out: Any, old: Any, new: Any, share: float, rest: float, divisor: int
+) -> None:
+    kind = new.dtype.type
+    for i in range(out.size):
+        part = share * np.float64(new[i] / kind(divisor))
+        kept = kind(rest) * old[i]
+        out[i] = kind(part + kept) if divisor > 1 else kind(part) + kept
+
+
 @in_float32
 def move_average(out: Any, old: Any, new: Any, *, momentum: float, divisor: int) -> None:
     """``out = momentum * new / divisor + (1 - momentum) * old``.
 
     As compiled in PyTorch: a variance's product (divisor above 1) is not rounded before the sum.
     """
-    kind = new.dtype.type
-    with np.errstate(all="ignore"):
-        share = np.float64(kind(momentum)) * (new / kind(divisor))
-        out[...] = (share if divisor > 1 else share.astype(kind)) + kind(1 - momentum) * old
+    _moved(out, flat(old), flat(new), new.dtype.type(momentum), 1 - momentum, divisor)
+
+
+def _move_plan(outs: Any, ins: Any, *, momentum: float, divisor: int) -> Any:
+    name = _one_type(outs, ins)
+    if name is None or not all(dense(x) for x in (*outs, *ins)):
+        return None
+    share, rest = float(np.dtype(name).type(momentum)), 1 - momentum
+    loop = entry_point(_moved, f"void({f'{name}[::1], ' * 3}float64, float64, int64)")
+    return lambda out, old, new: loop(out, old, new, share, rest, divisor)
 
 
 @writes_channels_last
@@ -322,3 +340,94 @@ def batch_norm_gradient(outs: Any, g: Any, x: Any, weight: Any, mean: Any, invst
         result, gw, gb, slope, source, optional(weight, x.dtype), flat(mean), flat(invstd),
     )  # fmt: skip
     _over_channels(_batch_gradient, shape, *arrays, shape[0], shape[1])
+
+
+# --- few elements: loops that are called without ado --------------------------------------------
+
+
+def _one_type(outs: Any, ins: Any) -> str | None:
+    """numba's name for the type of all operands; None where it is not one that loops take."""
+    kinds = {x.dtype for x in (*outs, *ins) if x is not None}
+    kind = kinds.pop()
+    return kind.name if not kinds and kind in (np.float32, np.float64) else None
+
+
+def _small(outs: Any, ins: Any, images: Any) -> Any:
+    """(the type's name, images, channels) for the loops, of few elements that lie in their order;
+    None for others. ``images`` are as large as the first result."""
+    name, (n, c, *places) = _one_type(outs, ins), images[0].shape
+    others = [x for x in (*outs, *ins) if x is not None and x not in images]
+    size = math.prod(images[0].shape)
+    if name is None or not 0 < size <= _SERIAL or not all(dense(x) for x in others):
+        return None
+    if all(dense(x) for x in images):
+        return name, n, c
+    behind = (0, *range(2, len(places) + 2), 1)
+    turned = [
+        _Turned([x.shape[i] for i in behind], [x.strides[i] for i in behind]) for x in images
+    ]
+    return (name, size // c, c) if all(dense(x) for x in turned) else None
+
+
+class _Turned(NamedTuple):
+    """A layout with other axes."""
+
+    shape: list[int]
+    strides: list[int]
+
+
+def _training_plan(outs: Any, ins: Any, *, eps: float) -> Any:
+    small = _small(outs, ins, (outs[0], ins[0]))
+    if small is None:
+        return None
+    name, n, c = small
+    loop = entry_point(
+        _batch_training, f"void({f'{name}[::1], ' * 7}int64, int64, float64, int64, int64, int64)"
+    )
+    none = np.empty(0, name)
+
+    def run(y: Any, mean: Any, invstd: Any, spread: Any, x: Any, weight: Any, bias: Any) -> None:
+        loop(
+            y, mean, invstd, spread, x, none if weight is None else weight,
+            none if bias is None else bias, n, c, eps, _share(n), 0, c,
+        )  # fmt: skip
+
+    return run
+
+
+def _inference_plan(outs: Any, ins: Any, *, eps: float) -> Any:
+    small = _small(outs, ins, (outs[0], ins[0]))
+    if small is None:
+        return None
+    name, n, c = small
+    loop = entry_point(_batch_inference, f"void({f'{name}[::1], ' * 6}int64, int64, float64)")
+    none = np.empty(0, name)
+
+    def run(y: Any, x: Any, weight: Any, bias: Any, mean: Any, variance: Any) -> None:
+        loop(y, x, none if weight is None else weight, none if bias is None else bias, mean,
+             variance, n, c, eps)  # fmt: skip
+
+    return run
+
+
+def _gradient_plan(outs: Any, ins: Any) -> Any:
+    small = _small(outs, ins, (outs[0], *ins[:2]))
+    if small is None:
+        return None
+    name, n, c = small
+    loop = entry_point(
+        _batch_gradient, f"void({f'{name}[::1], ' * 8}int64, int64, int64, int64, int64)"
+    )
+    none = np.empty(0, name)
+
+    def run(
+        gx: Any, gw: Any, gb: Any, g: Any, x: Any, weight: Any, mean: Any, invstd: Any
+    ) -> None:
+        loop(gx, gw, gb, g, x, none if weight is None else weight, mean, invstd, n, c, _share(n),
+             0, c)  # fmt: skip
+
+    return run
+
+
+batch_norm_training.plan, batch_norm_inference.plan = _training_plan, _inference_plan
+batch_norm_gradient.plan, move_average.plan = _gradient_plan, _move_plan

@@ -91,8 +91,13 @@ def _pack(width: int) -> Any:
             source = weight[panel * width * channel_step :]
             for k in range(count):
                 at = taps[k]
-                for c in range(valid):
-                    target[k * width + c] = source[c * channel_step + at]
+                if channel_step == 1:
+                    row = source[at : at + valid]
+                    for c in range(row.size):
+                        target[k * width + c] = row[c]
+                else:
+                    for c in range(valid):
+                        target[k * width + c] = source[c * channel_step + at]
                 for c in range(valid, width):
                     target[k * width + c] = 0
 

@@ -7,15 +7,17 @@ than three axes are filled up with length 1.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.compile import entry_point, kernel
 
 from .convolution_geometry import grid
 from .formats import channels_behind, lies_last, writes_channels_last
 from .half import flat, in_float32
+from .movement import dense
 from .threads import parallel_for
 from .vectors import BLOCK, keep_largest, largest_of_four
 
@@ -491,3 +493,94 @@ def adaptive_max_pool(outs: Any, x: Any) -> None:
     values, places = outs
     facts = _facts(x.shape[2:], values.shape[2:])
     _adaptive_max(values.reshape(-1), places.reshape(-1), flat(x), _planes(x), facts)
+
+
+# --- few elements: loops that are called without ado --------------------------------------------
+
+
+def _kind(outs: Any, ins: Any) -> str | None:
+    """numba's name for the type of the operands but places, where they are few and lie in C order;
+    else None."""
+    given = [x for x in (*outs, *ins) if x.dtype != np.int64]
+    kind = given[0].dtype if given else None
+    few = 0 < max(math.prod(x.shape) for x in (*outs, *ins)) <= _SERIAL
+    if kind not in (np.float32, np.float64) or not few:
+        return None
+    return kind.name if all(x.dtype == kind for x in given) and all(
+        dense(x) for x in (*outs, *ins)
+    ) else None  # fmt: skip
+
+
+def _max_plan(
+    outs: Any, ins: Any, *, kernel_size: Any, stride: Any, padding: Any, dilation: Any
+) -> Any:
+    name, wide, narrow = _kind(outs, ins), ins[0].shape, outs[0].shape
+    if name is None:
+        return None
+    planes, window = wide[0] * wide[1], (*kernel_size, *stride, *padding, *dilation)
+    pairs = zip(narrow[2:], wide[2:], strict=True)
+    if window == (2, 2, 2, 2, 0, 0, 1, 1) and narrow[-1] >= 4 and all(2 * n <= m for n, m in pairs):
+        halves = entry_point(
+            _max_of_four(8 if narrow[-1] >= 8 else 4),
+            f"void({name}[::1], int64[::1], {name}[::1], int64, int64, int64, int64, int64)",
+        )
+        sizes = (*wide[2:], *narrow[2:])
+        return lambda out, places, x: halves(out, places, x, planes, *sizes)
+    tables = _max_tables(
+        wide[2:], narrow[2:], tuple(kernel_size), tuple(stride), tuple(padding), tuple(dilation)
+    )
+    loop = entry_point(
+        _max, f"void({name}[::1], int64[::1], {name}[::1], int64, {name}, int64[::1], int64"
+        f"{', int64[::1]' * 5})",
+    )  # fmt: skip
+    lowest = -math.inf
+    return lambda out, places, x: loop(out, places, x, planes, lowest, *tables)
+
+
+def _scatter_plan(outs: Any, ins: Any) -> Any:
+    name, planes = _kind(outs, ins), outs[0].shape[0] * outs[0].shape[1]
+    if name is None:
+        return None
+    loop = entry_point(_scatter, f"void({name}[::1], {name}[::1], int64[::1], int64)")
+    return lambda out, g, places: loop(out, g, places, planes)
+
+
+def _average_plan(backward: int, adaptive: bool) -> Any:
+    def plan(
+        outs: Any, ins: Any, *, kernel_size: Any = (), stride: Any = (), padding: Any = (),
+        count_include_pad: bool = False, divisor_override: int | None = None,
+    ) -> Any:  # fmt: skip
+        name, (wide, narrow) = _kind(outs, ins), (ins[0].shape, outs[0].shape)
+        if name is None:
+            return None
+        wide, narrow = (narrow, wide) if backward else (wide, narrow)
+        planes = wide[0] * wide[1]
+        if adaptive and math.prod(narrow) == planes:
+            mean = entry_point(_mean_of_planes, f"void({name}[::1], {name}[::1], int64, int64)")
+            if backward:
+                return lambda out, g: mean(out, g, planes, 1)
+            return lambda out, x: mean(x, out, planes, 0)
+        window = (tuple(kernel_size), tuple(stride), tuple(padding), count_include_pad)
+        lengths, bounds = _windows(wide[2:], narrow[2:], *(() if adaptive else window))
+        loop = entry_point(
+            _average, f"void({name}[::1], {name}[::1], int64, int64[::1], int64[:,::1], int64, "
+            "int64)",
+        )  # fmt: skip
+        divisor = divisor_override or 0
+        if not backward:
+            return lambda out, x: loop(x, out, planes, lengths, bounds, divisor, 0)
+
+        def spread(out: Any, g: Any) -> None:
+            out[:] = 0
+            loop(out, g, planes, lengths, bounds, divisor, 1)
+
+        return spread
+
+    return plan
+
+
+max_pool.plan, max_pool_gradient.plan = _max_plan, _scatter_plan
+avg_pool.plan, avg_pool_gradient.plan = _average_plan(0, False), _average_plan(1, False)
+adaptive_avg_pool.plan, adaptive_avg_pool_gradient.plan = (
+    _average_plan(0, True), _average_plan(1, True),
+)  # fmt: skip
