@@ -7,14 +7,14 @@ have the same bits. An absent weight or bias is an empty array to the loops.
 from __future__ import annotations
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mindtorch.kernels.compile import entry_point, kernel
 
 from .bits import fma
-from .formats import channels_behind, lies_last, writes_channels_last
+from .formats import channels_behind, channels_lie_last, lies_last, writes_channels_last
 from .half import flat, in_float32, optional
 from .movement import dense
 from .threads import get_num_threads, parallel_for
@@ -355,25 +355,15 @@ def _one_type(outs: Any, ins: Any) -> str | None:
 def _small(outs: Any, ins: Any, images: Any) -> Any:
     """(the type's name, images, channels) for the loops, of few elements that lie in their order;
     None for others. ``images`` are as large as the first result."""
-    name, (n, c, *places) = _one_type(outs, ins), images[0].shape
+    name, (n, c) = _one_type(outs, ins), images[0].shape[:2]
     others = [x for x in (*outs, *ins) if x is not None and x not in images]
     size = math.prod(images[0].shape)
     if name is None or not 0 < size <= _SERIAL or not all(dense(x) for x in others):
         return None
-    if all(dense(x) for x in images):
+    orders = {channels_lie_last(x) for x in images}
+    if orders == {False}:
         return name, n, c
-    behind = (0, *range(2, len(places) + 2), 1)
-    turned = [
-        _Turned([x.shape[i] for i in behind], [x.strides[i] for i in behind]) for x in images
-    ]
-    return (name, size // c, c) if all(dense(x) for x in turned) else None
-
-
-class _Turned(NamedTuple):
-    """A layout with other axes."""
-
-    shape: list[int]
-    strides: list[int]
+    return (name, size // c, c) if orders == {True} else None
 
 
 def _training_plan(outs: Any, ins: Any, *, eps: float) -> Any:

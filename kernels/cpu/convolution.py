@@ -12,6 +12,7 @@ Depthwise convolutions have loops of their own.
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Any
 
@@ -29,7 +30,7 @@ from .convolution_loops import (
     sum_last,
 )
 from .copies import assign, ordered
-from .formats import channels_behind, lies_last, writes_channels_last
+from .formats import channels_behind, channels_lie_last, lies_last, writes_channels_last
 from .threads import get_num_threads, parallel_for
 from .vectors import lanes
 
@@ -379,3 +380,72 @@ def _complex(function: Any, out: Any, a: Any, b: Any, params: dict[str, Any]) ->
         function(part, u, v, **params)
     out.real = parts[0] - parts[1]
     out.imag = parts[2] + parts[3]
+
+
+# --- operands of one type that lie in order: what follows from their shapes is found out once -----
+
+
+def _orders(outs: Any, ins: Any) -> Any:
+    """Whether channels lie last in each operand; None where some lie in neither order, or where
+    they are not of one fast type."""
+    given = [x for x in (*outs, *ins) if x is not None]
+    found = [channels_lie_last(x) for x in given]
+    kind = given[0].dtype
+    if kind not in _FAST or None in found or any(x.dtype != kind for x in given):
+        return None
+    return found if all(math.prod(x.shape) for x in given) else None
+
+
+def _case(image: Any, window: Any, result: Any, params: Any) -> Any:
+    steps = [tuple(params[name]) for name in ("stride", "padding", "dilation")]
+    return image.shape, window.shape, result.shape, *steps, params["groups"]
+
+
+def _plan(outs: Any, ins: Any, **params: Any) -> Any:
+    (out,), (x, weight, *_), orders = outs, ins, _orders(outs, ins)
+    if orders is None or orders[0] != orders[1]:
+        return None
+    case, last = _case(x, weight, out, params), orders[0]
+    if depthwise.suits(weight.shape, params["groups"]):
+        return lambda out, x, weight, bias=None: depthwise.convolution(
+            out, x, weight, bias, case, last
+        )
+    return _sums(geometry.forward(*case, last, orders[2]), out.dtype)
+
+
+def _input_plan(outs: Any, ins: Any, **params: Any) -> Any:
+    (out,), (g, weight), orders = outs, ins, _orders(outs, ins)
+    if orders is None or orders[0] != orders[1]:
+        return None
+    case, last = _case(out, weight, g, params), orders[0]
+    if depthwise.suits(weight.shape, params["groups"]):
+        return lambda out, g, weight: depthwise.input_gradient(out, g, weight, case, last)
+    return _sums(geometry.backward(*case, last, orders[2]), out.dtype)
+
+
+def _sums(plan: geometry.Geometry, dtype: Any) -> Any:
+    width = 0 if plan.last else _strip_width(plan, dtype)
+    if width:
+        return lambda out, source, weight, bias=None: _correlate_strips(
+            out, source, weight, bias, plan, width
+        )
+    return lambda out, source, weight, bias=None: _correlate(out, source, weight, bias, plan)
+
+
+def _weight_plan(outs: Any, ins: Any, **params: Any) -> Any:
+    (out,), (g, x), orders = outs, ins, _orders(outs, ins)
+    if orders is None or orders[1] != orders[2]:
+        return None
+    case = _case(x, out, g, params)
+    if depthwise.suits(out.shape, params["groups"]):
+        return lambda out, g, x: depthwise.weight_gradient(out, g, x, case, orders[1])
+    plan = geometry.forward(*case, orders[1], orders[0])
+    return lambda out, g, x: _sum_weights(out, g, x, plan)
+
+
+made: Any
+for made, how in (
+    (convolution, _plan), (convolution_input_gradient, _input_plan),
+    (convolution_weight_gradient, _weight_plan),
+):  # fmt: skip
+    made.plan = how

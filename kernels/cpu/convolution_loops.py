@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.compile import entry_point, kernel
 
 from .vectors import lanes, strip_of, tile_of, tile_rows, transpose_block, transpose_part
 
@@ -48,17 +48,40 @@ def pad_images(padded: Any, x: Any, sizes: Any, first: int, count: int) -> None:
 
 
 class Loops:
-    """The compiled loops for one element type and tile."""
+    """The compiled loops for one element type and tile, called without checks of types."""
 
     def __init__(self, dtype: Any, vectors: int) -> None:
         self.rows = tile_rows() if vectors == 2 else 2 * tile_rows() - 2
         self.width = vectors * lanes(dtype)
         self.block = -(-PIXELS // self.rows) * self.rows
-        self.pack = _pack(self.width)
-        self.pack_channels = _pack_channels(self.width)
-        self.correlate = _correlate(self.rows, self.width, vectors)
-        self.weight_gradient = _weight_gradient(self.rows, self.width, vectors)
-        self.unpack = _unpack(self.width)
+        self._name, self._vectors = np.dtype(dtype).name, vectors
+
+    def _entry(self, loop: Any, kinds: str) -> Any:
+        """``kinds``: of each argument, v: elements, p: places, i: a number."""
+        names = {"v": f"{self._name}[::1]", "p": "int64[::1]", "i": "int64"}
+        return entry_point(loop, f"void({', '.join([names[k] for k in kinds])})")
+
+    @functools.cached_property
+    def pack(self) -> Any:
+        return self._entry(_pack(self.width), "vvpii")
+
+    @functools.cached_property
+    def pack_channels(self) -> Any:
+        return self._entry(_pack_channels(self.width), "vvpi")
+
+    @functools.cached_property
+    def correlate(self) -> Any:
+        loop = _correlate(self.rows, self.width, self._vectors)
+        return self._entry(loop, "vvvvpppp" + "i" * 10 + "pv")
+
+    @functools.cached_property
+    def weight_gradient(self) -> Any:
+        loop = _weight_gradient(self.rows, self.width, self._vectors)
+        return self._entry(loop, "vvvpp" + "i" * 8 + "v")
+
+    @functools.cached_property
+    def unpack(self) -> Any:
+        return self._entry(_unpack(self.width), "vviii")
 
 
 @functools.cache
