@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from . import dtypes, gaps, kernel_types, memory, tape
-from .aval import Aval, dense_like
+from .aval import Aval, dense_like, is_channels_last
 from .bounded import Bounded
 from .device import Device, cpu, empty_on, meta
 from .layouts import Rule, with_layout
@@ -288,13 +288,22 @@ class Op:
     def bound(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         """The callable on flat arrays, on whatever devices these lie."""
         if self.layout is not None and not all(a.contiguous for a in avals):
-            return self._moved(avals, in_avals, params)
+            if not self._writes_as_they_lie(avals, in_avals):
+                return self._moved(avals, in_avals, params)
+            return self.bind(avals, in_avals, params)
         if any(a is not None and a.device is not cpu for a in (*avals, *in_avals)):
             from . import cuda
 
             if cuda.concerns(avals, in_avals):
                 return cuda.bind(self, avals, in_avals, params)
         return self.bind(avals, in_avals, params)
+
+    def _writes_as_they_lie(self, avals: Any, in_avals: Any) -> bool:
+        """Whether the kernel itself writes results whose channels lie last."""
+        if any(a is not None and a.device is not cpu for a in (*avals, *in_avals)):
+            return False
+        marked = getattr(find_kernel(self, "cpu"), "writes_channels_last", False)
+        return marked and all(a.contiguous or is_channels_last(a.shape, a.strides) for a in avals)
 
     def _moved(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         """The same for results that do not lie in C order: computed so, then copied."""

@@ -169,3 +169,68 @@ def test_training_in_channels_last(compiled: bool) -> None:
     theirs, mine = trained(torch, False), trained(ours, compiled)
     assert mine[:4] == pytest.approx(theirs[:4], rel=1e-5)
     assert mine[4:] == theirs[4:]
+
+
+def bits(library: Any, call: Any, x: Any, last: bool) -> list[bytes]:
+    """A result and the gradient for ``x``, of images whose channels lie last or not."""
+    kind = library.channels_last if last else library.contiguous_format
+    given = library.from_numpy(x.copy()).to(memory_format=kind).requires_grad_()
+    y = call(library, given)
+    slope = numbers(library, tuple(y.shape), 1).to(memory_format=kind)
+    y.backward(slope)
+    return [np.ascontiguousarray(v.detach().numpy()).tobytes() for v in (y, given.grad)]
+
+
+def convolved(library: Any, x: Any, stride: int, groups: int) -> Any:
+    weight = numbers(library, (20 if groups == 1 else 2 * x.shape[1], x.shape[1] // groups, 3, 3))
+    return library.nn.functional.conv2d(x, weight.to(memory_format=library.channels_last), None,
+                                        stride, 1, 1, groups)  # fmt: skip
+
+
+SAME_SUMS: dict[str, Any] = {
+    "convolution": lambda t, x: convolved(t, x, 1, 1),
+    "with a stride, in groups": lambda t, x: convolved(t, x, 2, 2),
+    "depthwise": lambda t, x: convolved(t, x, 2, x.shape[1]),
+    "largest": lambda t, x: t.nn.functional.max_pool2d(x, 3, 2, 1, ceil_mode=True),
+    "means": lambda t, x: t.nn.functional.avg_pool2d(x, 3, 2, 1, count_include_pad=False),
+    "adaptive means": lambda t, x: t.nn.functional.adaptive_avg_pool2d(x, 3),
+}
+
+
+@pytest.mark.parametrize("name", SAME_SUMS)
+def test_sums_are_the_same_with_channels_last(name: str) -> None:
+    """Kernels walk either order, and add in one: the same bits."""
+    x = np.random.RandomState(2).randn(2, 22, 9, 7).astype(np.float32)
+    x[0, 1, 2, 3] = np.nan if name == "largest" else x[0, 1, 2, 3]
+    assert bits(ours, SAME_SUMS[name], x, True) == bits(ours, SAME_SUMS[name], x, False)
+
+
+@pytest.mark.parametrize("last", [False, True])
+def test_depthwise_convolution_has_torchs_bits(last: bool) -> None:
+    """One result for each channel; of one thread, as all sums of convolutions."""
+    x = np.random.RandomState(3).randn(2, 20, 9, 7).astype(np.float32)
+
+    def call(library: Any, x: Any) -> Any:
+        return library.nn.functional.conv2d(x, numbers(library, (20, 1, 3, 3)), groups=20)
+
+    found, expected = bits(ours, call, x, last), bits(torch, call, x, last)
+    assert found[1] == expected[1]
+    if not last:
+        assert found[0] == expected[0]
+
+
+def test_batch_norm_with_channels_last_has_torchs_sums() -> None:
+    """torch adds rows there, one by one in their own type."""
+    x = np.random.RandomState(4).randn(2, 6, 9, 7).astype(np.float32)
+
+    def call(library: Any, x: Any) -> Any:
+        return library.nn.functional.batch_norm(x, None, None, training=True)
+
+    threads = torch.get_num_threads(), ours.get_num_threads()
+    torch.set_num_threads(1)
+    ours.set_num_threads(1)
+    try:
+        assert bits(ours, call, x, True)[0] == bits(torch, call, x, True)[0]
+    finally:
+        torch.set_num_threads(threads[0])
+        ours.set_num_threads(threads[1])

@@ -145,6 +145,7 @@ move_average = NetworkOp(
     lambda old, new, *, momentum, divisor: old,
     "normalization.move_average",
     group="network",
+    in_place_safe=True,
 )
 
 # --- over the last axes ----------------------------------------------------------------------

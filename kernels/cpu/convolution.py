@@ -12,6 +12,7 @@ Depthwise convolutions have loops of their own.
 
 from __future__ import annotations
 
+import math
 import threading
 from typing import Any
 
@@ -19,8 +20,17 @@ import numpy as np
 
 from . import convolution_depthwise as depthwise
 from . import convolution_geometry as geometry
-from .convolution_loops import STRIP_ROWS, WEIGHT_PIXELS, loops, pad_images, strips, sum_channels
-from .copies import ordered
+from .convolution_loops import (
+    STRIP_ROWS,
+    WEIGHT_PIXELS,
+    loops,
+    pad_images,
+    strips,
+    sum_channels,
+    sum_last,
+)
+from .copies import assign, ordered
+from .formats import channels_behind, channels_lie_last, lies_last, writes_channels_last
 from .threads import get_num_threads, parallel_for
 from .vectors import lanes
 
@@ -45,8 +55,9 @@ def _work_dtype(dtype: Any) -> Any:
     return np.dtype(np.float64 if dtype.kind in "iu" else np.float32)
 
 
-def _flat(array: Any, dtype: Any) -> Any:
-    return ordered(array, dtype).reshape(-1)
+def _flat(array: Any, dtype: Any, last: bool = False) -> Any:
+    """An array's elements in C order, or in that of channels last."""
+    return ordered(channels_behind(array) if last else array, dtype).reshape(-1)
 
 
 def _padded(plan: geometry.Geometry, x: Any, first: int, count: int) -> Any:
@@ -70,7 +81,8 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
     channels, groups, images = plan.channels, plan.groups, plan.images
     code = loops(out.dtype, channels)
     width, panels = code.width, -(-channels // code.width)
-    step = out.size // (images * groups * channels)
+    size = out.size // (images * groups * channels)
+    step, pitch = (1, groups * channels) if plan.last else (size, 1)
     if not plan.complete:
         out[:] = 0
     share = weight.size // groups
@@ -98,11 +110,11 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
                 code.correlate(
                     out[g * channels * step :], padded[g * plan.group_pitch :], held, offsets[g],
                     phase.pixels, phase.taps, phase.places, phase.parts, plan.chained, phase.dense,
-                    start, count, groups * channels * step, step, channels, first_panel,
+                    start, count, groups * channels * size, step, pitch, channels, first_panel,
                     last_panel, edge, made,
                 )  # fmt: skip
 
-    work = out.size * sum(p.taps.size * p.places.size for p in plan.phases) // max(step, 1)
+    work = out.size * sum(p.taps.size * p.places.size for p in plan.phases) // max(size, 1)
     if images >= get_num_threads() or panels == 1:
         _pieces(images, work, lambda first, last: run(first, last, 0, panels))
     else:
@@ -170,7 +182,8 @@ def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
     pitch = -(-count // code.rows) * code.rows
     taps = np.full(pitch, plan.window[-1], np.int64)
     taps[:count] = plan.window
-    step, size = phase.places.size, panels * width * pitch
+    places, size = phase.places.size, panels * width * pitch
+    step, apart = (1, groups * channels) if plan.last else (places, 1)
 
     def sum_images(sums: Any, first: int, last: int, first_tap: int, last_tap: int) -> None:
         right = workspace(WEIGHT_PIXELS * width, out.dtype, "made")
@@ -181,11 +194,11 @@ def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
                 code.weight_gradient(
                     sums[g * size :], padded[g * plan.group_pitch :],
                     g_[g * channels * step :], phase.pixels, taps, first_tap, last_tap, start,
-                    number, groups * channels * step, step, channels, right,
+                    number, groups * channels * places, places, apart, channels, right,
                 )  # fmt: skip
 
     work = g_.size * count
-    share = _share(images, groups, channels, plan.sizes[0] // groups)
+    share = _share(images, groups, channels, plan.inner)
     if share < images:
         sums = np.zeros((-(-images // share), groups * size), out.dtype)
 
@@ -219,6 +232,23 @@ def _share(images: int, groups: int, channels: int, inner: int) -> int:
     return images if blocks >= get_num_threads() else max(-(-images // get_num_threads()), 1)
 
 
+def _memory(out: Any, dtype: Any) -> tuple[Any, bool]:
+    """Flat memory for results of type ``dtype``, that of ``out`` where this can be, and whether
+    channels lie last in it."""
+    if out.flags.c_contiguous and out.dtype == dtype:
+        return out.reshape(-1), False
+    if out.dtype == dtype and lies_last(out):
+        return channels_behind(out).reshape(-1), True
+    return np.empty(out.size, dtype), False
+
+
+def _finish(out: Any, target: Any) -> None:
+    """Results into ``out``, where they are not there already."""
+    if not np.may_share_memory(out, target):
+        assign(out, target.reshape(out.shape))
+
+
+@writes_channels_last
 def convolution(
     out: Any, x: Any, weight: Any, bias: Any = None, *, stride: Any, padding: Any, dilation: Any,
     groups: int,
@@ -236,22 +266,26 @@ def convolution(
         out[...] = 0 if bias is None else bias.reshape(-1, *[1] * (out.ndim - 2))
         return
     dtype = _work_dtype(out.dtype)
-    plan = geometry.forward(
-        x.shape, weight.shape, out.shape, tuple(stride), tuple(padding), tuple(dilation), groups
-    )
-    target = out.reshape(-1) if dtype == out.dtype else np.empty(out.size, dtype)
+    case = (
+        x.shape, weight.shape, out.shape, tuple(stride), tuple(padding), tuple(dilation), groups,
+    )  # fmt: skip
+    target, last = _memory(out, dtype)
     offset = None if bias is None else _flat(bias, dtype)
-    width = _strip_width(plan, dtype)
-    if width:
-        _correlate_strips(target, _flat(x, dtype), _flat(weight, dtype), offset, plan, width)
-    elif depthwise.suits(weight.shape, groups):
-        depthwise.convolution(target, _flat(x, dtype), _flat(weight, dtype), offset, plan)
+    source = _flat(x, dtype, last)
+    if depthwise.suits(weight.shape, groups):
+        depthwise.convolution(target, source, _flat(weight, dtype), offset, case, last)
     else:
-        _correlate(target, _flat(x, dtype), _flat(weight, dtype), offset, plan)
-    if dtype != out.dtype:
-        out[...] = target.reshape(out.shape)
+        plan = geometry.forward(*case, last, lies_last(weight))
+        factors = _flat(weight, dtype, plan.weight_last)
+        width = 0 if last else _strip_width(plan, dtype)
+        if width:
+            _correlate_strips(target, source, factors, offset, plan, width)
+        else:
+            _correlate(target, source, factors, offset, plan)
+    _finish(out, target)
 
 
+@writes_channels_last
 def convolution_input_gradient(
     out: Any, g: Any, weight: Any, *, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> None:
@@ -266,23 +300,25 @@ def convolution_input_gradient(
         out[...] = 0
         return
     dtype = _work_dtype(out.dtype)
-    target = out.reshape(-1) if dtype == out.dtype else np.empty(out.size, dtype)
     case = (
         out.shape, weight.shape, g.shape, tuple(stride), tuple(padding), tuple(dilation), groups,
     )  # fmt: skip
-    plan = geometry.backward(*case)
-    width = _strip_width(plan, dtype)
-    if width:
-        _correlate_strips(target, _flat(g, dtype), _flat(weight, dtype), None, plan, width)
-    elif depthwise.suits(weight.shape, groups):
-        plan = geometry.forward(*case)
-        depthwise.input_gradient(target, _flat(g, dtype), _flat(weight, dtype), plan)
+    target, last = _memory(out, dtype)
+    source = _flat(g, dtype, last)
+    if depthwise.suits(weight.shape, groups):
+        depthwise.input_gradient(target, source, _flat(weight, dtype), case, last)
     else:
-        _correlate(target, _flat(g, dtype), _flat(weight, dtype), None, plan)
-    if dtype != out.dtype:
-        out[...] = target.reshape(out.shape)
+        plan = geometry.backward(*case, last, lies_last(weight))
+        factors = _flat(weight, dtype, plan.weight_last)
+        width = 0 if last else _strip_width(plan, dtype)
+        if width:
+            _correlate_strips(target, source, factors, None, plan, width)
+        else:
+            _correlate(target, source, factors, None, plan)
+    _finish(out, target)
 
 
+@writes_channels_last
 def convolution_weight_gradient(
     out: Any, g: Any, x: Any, *, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> None:
@@ -297,16 +333,17 @@ def convolution_weight_gradient(
         out[...] = 0
         return
     dtype = _work_dtype(out.dtype)
-    target = out.reshape(-1) if dtype == out.dtype else np.empty(out.size, dtype)
-    plan = geometry.forward(
-        x.shape, out.shape, g.shape, tuple(stride), tuple(padding), tuple(dilation), groups
-    )
+    case = (
+        x.shape, out.shape, g.shape, tuple(stride), tuple(padding), tuple(dilation), groups,
+    )  # fmt: skip
+    last = lies_last(x) or lies_last(g)
+    target, weight_last = _memory(out, dtype)
+    slope, source = _flat(g, dtype, last), _flat(x, dtype, last)
     if depthwise.suits(out.shape, groups):
-        depthwise.weight_gradient(target, _flat(g, dtype), _flat(x, dtype), plan)
+        depthwise.weight_gradient(target, slope, source, case, last)
     else:
-        _sum_weights(target, _flat(g, dtype), _flat(x, dtype), plan)
-    if dtype != out.dtype:
-        out[...] = target.reshape(out.shape)
+        _sum_weights(target, slope, source, geometry.forward(*case, last, weight_last))
+    _finish(out, target)
 
 
 def channel_sum(out: Any, g: Any, *, inner: int, groups: int) -> None:
@@ -319,12 +356,16 @@ def channel_sum(out: Any, g: Any, *, inner: int, groups: int) -> None:
         return
     dtype = _work_dtype(out.dtype)
     images, channels = g.shape[:2]
-    flat, pitch = _flat(g, dtype), g.size // images
+    last, pitch = lies_last(g), g.size // images
+    flat = _flat(g, dtype, last)
     share = _share(images, groups, channels // groups, inner)
     total = np.zeros(channels, dtype)
     for first in range(0, images, share):
-        number = min(share, images - first)
-        total += sum_channels(flat[first * pitch :], number, channels, pitch // channels)
+        number, rest = min(share, images - first), flat[first * pitch :]
+        if last:
+            total += sum_last(rest, number * pitch // channels, channels)
+        else:
+            total += sum_channels(rest, number, channels, pitch // channels)
     out[...] = total
 
 
@@ -339,3 +380,72 @@ def _complex(function: Any, out: Any, a: Any, b: Any, params: dict[str, Any]) ->
         function(part, u, v, **params)
     out.real = parts[0] - parts[1]
     out.imag = parts[2] + parts[3]
+
+
+# --- operands of one type that lie in order: what follows from their shapes is found out once -----
+
+
+def _orders(outs: Any, ins: Any) -> Any:
+    """Whether channels lie last in each operand; None where some lie in neither order, or where
+    they are not of one fast type."""
+    given = [x for x in (*outs, *ins) if x is not None]
+    found = [channels_lie_last(x) for x in given]
+    kind = given[0].dtype
+    if kind not in _FAST or None in found or any(x.dtype != kind for x in given):
+        return None
+    return found if all(math.prod(x.shape) for x in given) else None
+
+
+def _case(image: Any, window: Any, result: Any, params: Any) -> Any:
+    steps = [tuple(params[name]) for name in ("stride", "padding", "dilation")]
+    return image.shape, window.shape, result.shape, *steps, params["groups"]
+
+
+def _plan(outs: Any, ins: Any, **params: Any) -> Any:
+    (out,), (x, weight, *_), orders = outs, ins, _orders(outs, ins)
+    if orders is None or orders[0] != orders[1]:
+        return None
+    case, last = _case(x, weight, out, params), orders[0]
+    if depthwise.suits(weight.shape, params["groups"]):
+        return lambda out, x, weight, bias=None: depthwise.convolution(
+            out, x, weight, bias, case, last
+        )
+    return _sums(geometry.forward(*case, last, orders[2]), out.dtype)
+
+
+def _input_plan(outs: Any, ins: Any, **params: Any) -> Any:
+    (out,), (g, weight), orders = outs, ins, _orders(outs, ins)
+    if orders is None or orders[0] != orders[1]:
+        return None
+    case, last = _case(out, weight, g, params), orders[0]
+    if depthwise.suits(weight.shape, params["groups"]):
+        return lambda out, g, weight: depthwise.input_gradient(out, g, weight, case, last)
+    return _sums(geometry.backward(*case, last, orders[2]), out.dtype)
+
+
+def _sums(plan: geometry.Geometry, dtype: Any) -> Any:
+    width = 0 if plan.last else _strip_width(plan, dtype)
+    if width:
+        return lambda out, source, weight, bias=None: _correlate_strips(
+            out, source, weight, bias, plan, width
+        )
+    return lambda out, source, weight, bias=None: _correlate(out, source, weight, bias, plan)
+
+
+def _weight_plan(outs: Any, ins: Any, **params: Any) -> Any:
+    (out,), (g, x), orders = outs, ins, _orders(outs, ins)
+    if orders is None or orders[1] != orders[2]:
+        return None
+    case = _case(x, out, g, params)
+    if depthwise.suits(out.shape, params["groups"]):
+        return lambda out, g, x: depthwise.weight_gradient(out, g, x, case, orders[1])
+    plan = geometry.forward(*case, orders[1], orders[0])
+    return lambda out, g, x: _sum_weights(out, g, x, plan)
+
+
+made: Any
+for made, how in (
+    (convolution, _plan), (convolution_input_gradient, _input_plan),
+    (convolution_weight_gradient, _weight_plan),
+):  # fmt: skip
+    made.plan = how

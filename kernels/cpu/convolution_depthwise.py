@@ -1,19 +1,26 @@
-"""Convolutions with one input channel for each group: a row of the image at a time.
+"""Convolutions with one input channel for each group, some channels at a time.
 
-Rows of results are multiples of rows of the padded image, one tap after another, so the innermost
-loop runs along a row.
+As many channels as a vector holds go together: their planes are brought side by side, ``[place]
+[channel]``, with zeros around them, so that each tap is a vector wherever it lies. To the loops of
+:mod:`convolution_geometry` they are small images with channels last.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
 
 from mindtorch.kernels.compile import kernel
 
-from .convolution_geometry import Geometry
+from . import convolution_geometry as geometry
+from .convolution_loops import pad_images
 from .threads import parallel_for
+from .vectors import lanes, tile_of, transpose_block, transpose_part
+
+_ROWS = 9  # of a tile: pixels, or taps of the window
+_SERIAL = 500_000  # elements of images that one thread reads sooner than two
 
 
 def suits(window: Any, groups: int) -> bool:
@@ -22,145 +29,275 @@ def suits(window: Any, groups: int) -> bool:
 
 
 @kernel
-def _pad(padded: Any, x: Any, sizes: Any, inward: int) -> None:
-    """One plane into the middle of zeros, or the middle back into the plane."""
-    depth, height, width = sizes[1], sizes[2], sizes[3]
-    bz, by, bx = sizes[4], sizes[5], sizes[6]
-    planes, rows, columns = sizes[7], sizes[8], sizes[9]
-    if inward:
-        padded[: planes * rows * columns] = 0
-    else:
-        x[: depth * height * width] = 0
-    for z in range(max(0, -bz), min(depth, planes - bz)):
-        for y in range(max(0, -by), min(height, rows - by)):
-            line = padded[((z + bz) * rows + y + by) * columns + bx :]
-            row = x[(z * height + y) * width :]
-            for i in range(min(width, columns - bx)):
-                if inward:
-                    line[i] = row[i]
-                else:
-                    row[i] = line[i]
+def _side_by_side(
+    block: Any, width: int, x: Any, first: int, step: int, pitch: int, count: int, valid: int
+) -> None:
+    """``block[place * width + c] = x[first + c * step + place * pitch]`` for ``c < valid``."""
+    even, full = 0, 0
+    if pitch == 1:
+        even, full = count // 8 * 8, valid // 8 * 8
+        for c in range(0, full, 8):
+            for p in range(0, even, 8):
+                transpose_block(block, p * width + c, width, x, first + c * step + p, step)
+        if full < valid and full + 8 <= width:
+            for p in range(0, even, 8):
+                transpose_part(block, p * width + full, width, x, first + full * step + p, step, 8,
+                               valid - full)  # fmt: skip
+            full = valid
+    if step == 1:
+        for p in range(count):
+            source, target = x[first + p * pitch : first + p * pitch + valid], block[p * width :]
+            for c in range(source.size):
+                target[c] = source[c]
+        return
+    for c in range(valid):
+        for p in range(even if c < full else 0, count):
+            block[p * width + c] = x[first + c * step + p * pitch]
 
 
 @kernel
-def _multiply_add(target: Any, source: Any, factor: Any, count: int, to_step: int, step: int
-                  ) -> None:  # fmt: skip
-    """``target[i * to_step] += factor * source[i * step]``."""
-    if to_step == 1 and step == 1:
-        a, b = target[:count], source[:count]
-        for i in range(a.size):
-            a[i] += factor * b[i]
-    else:
-        for i in range(count):
-            target[i * to_step] += factor * source[i * step]
+def _apart(
+    out: Any, first: int, step: int, pitch: int, block: Any, width: int, count: int, valid: int
+) -> None:
+    """The inverse: ``out[first + c * step + place * pitch] = block[place * width + c]``."""
+    even, full = 0, 0
+    if pitch == 1:
+        even, full = count // 8 * 8, valid // 8 * 8
+        for c in range(0, full, 8):
+            for p in range(0, even, 8):
+                transpose_block(out, first + c * step + p, step, block, p * width + c, width)
+        if full < valid and full + 8 <= width:
+            for p in range(0, even, 8):
+                transpose_part(out, first + full * step + p, step, block, p * width + full, width,
+                               valid - full, 8)  # fmt: skip
+            full = valid
+    if step == 1:
+        for p in range(count):
+            target, source = out[first + p * pitch : first + p * pitch + valid], block[p * width :]
+            for c in range(target.size):
+                target[c] = source[c]
+        return
+    for c in range(valid):
+        for p in range(even if c < full else 0, count):
+            out[first + c * step + p * pitch] = block[p * width + c]
 
 
-@kernel
-def _forward(
-    out: Any, x: Any, weight: Any, bias: Any, padded: Any, sizes: Any, taps: Any, starts: Any,
-    row: int, step: int, features: int, first: int, last: int,
-) -> None:  # fmt: skip
-    plane = sizes[1] * sizes[2] * sizes[3]
-    count, places = taps.size, starts.size * row
-    for channel in range(first, last):
-        _pad(padded, x[channel * plane :], sizes, 1)
-        for f in range(features):
-            feature = channel % sizes[0] * features + f
-            result = out[(channel * features + f) * places :]
-            for r in range(starts.size):
-                target = result[r * row : (r + 1) * row]
-                for i in range(row):
-                    target[i] = bias[feature]
-                for k in range(count):
-                    _multiply_add(
-                        target, padded[starts[r] + taps[k] :], weight[feature * count + k], row,
-                        1, step,
-                    )  # fmt: skip
+class _Loops:
+    """The compiled loops for vectors of ``width``."""
+
+    def __init__(self, width: int) -> None:
+        self.width = width
+        self.correlate = _correlate(width)
+        self.weight_gradient = _weight_gradient(width)
 
 
-@kernel
-def _input_gradient(
-    out: Any, g: Any, weight: Any, padded: Any, sizes: Any, taps: Any, starts: Any, row: int,
-    step: int, features: int, first: int, last: int,
-) -> None:  # fmt: skip
-    plane = sizes[1] * sizes[2] * sizes[3]
-    count, places = taps.size, starts.size * row
-    for channel in range(first, last):
-        padded[:] = 0
-        for f in range(features):
-            feature = channel % sizes[0] * features + f
-            given = g[(channel * features + f) * places :]
-            for r in range(starts.size):
-                for k in range(count):
-                    _multiply_add(
-                        padded[starts[r] + taps[k] :], given[r * row :],
-                        weight[feature * count + k], row, step, 1,
-                    )  # fmt: skip
-        _pad(padded, out[channel * plane :], sizes, 0)
+@functools.cache
+def _loops(dtype: Any) -> _Loops:
+    return _Loops(lanes(dtype))
 
 
-@kernel
-def _weight_gradient(
-    out: Any, g: Any, x: Any, padded: Any, sums: Any, sizes: Any, taps: Any, starts: Any, row: int,
-    step: int, features: int, images: int, first: int, last: int,
-) -> None:  # fmt: skip
-    plane = sizes[1] * sizes[2] * sizes[3]
-    channels, count, places = sizes[0], taps.size, starts.size * row
-    for channel in range(first, last):
-        sums[: features * count * row] = 0
-        for image in range(images):
-            at = image * channels + channel
-            _pad(padded, x[at * plane :], sizes, 1)
+@functools.cache
+def _correlate(width: int) -> Any:
+    tile = tile_of(_ROWS, 1, width, each=True)
+
+    @kernel
+    def correlate(
+        out: Any, to: Any, source: Any, at: Any, packed: Any, bias: Any, sizes: Any, direct: int,
+        pixels: Any, taps: Any, places: Any, phases: Any, features: int, inward: int,
+        first: int, last: int,
+    ) -> None:  # fmt: skip
+        """Units ``first`` to ``last``, each as many channels of an image as a vector holds.
+
+        ``to`` and ``at`` have steps of ``out`` and ``source``: images, channels, places, and their
+        number of places. ``phases`` has, of each and behind the last, where its pixels begin,
+        filled up to whole tiles, where its taps do, and how many pixels there are.
+        ``inward``: to the images from their ``features`` results for each channel.
+        """
+        channels = bias.size // (1 if inward else features)
+        blocks = (channels + width - 1) // width
+        read = np.zeros(at[3] * width, out.dtype)
+        padded = read if direct else np.empty(sizes[10], out.dtype)
+        made = np.zeros(places.size * width, out.dtype)
+        laid = np.zeros(to[3] * width, out.dtype)
+        start = np.zeros(width, out.dtype)
+        factors, count = phases.shape[0] - 1, taps.size
+        for unit in range(first, last):
+            image, channel = unit // blocks, unit % blocks * width
+            valid = min(width, channels - channel)
             for f in range(features):
-                given = g[(at * features + f) * places :]
-                for r in range(starts.size):
-                    weights = given[r * row : (r + 1) * row]
-                    for k in range(count):
-                        total = sums[(f * count + k) * row : (f * count + k + 1) * row]
-                        source = padded[starts[r] + taps[k] :]
-                        if step == 1:
-                            for i in range(total.size):
-                                total[i] += weights[i] * source[i]
+                if inward or f == 0:
+                    m, skip = (features, f) if inward else (1, 0)
+                    begin = image * at[0] + (channel * m + skip) * at[1]
+                    _side_by_side(read, width, source, begin, m * at[1], at[2], at[3], valid)
+                    if not direct:
+                        pad_images(padded, read, sizes, 0, 1)
+                if not inward:
+                    for c in range(valid):
+                        start[c] = bias[(channel + c) * features + f]
+                weights = (unit % blocks * features + f) * count * width
+                for phase in range(factors):
+                    k, length = phases[phase, 1], phases[phase + 1, 1] - phases[phase, 1]
+                    for p in range(phases[phase, 0], phases[phase + 1, 0], _ROWS):
+                        if inward and f:
+                            tile(padded, pixels, p, taps, k, length, packed, weights + k * width,
+                                 made, p * width, width, 1, made, p * width)
                         else:
-                            for i in range(row):
-                                total[i] += weights[i] * source[i * step]
-        for k in range(features * count):
-            total = out.dtype.type(0)
-            for i in range(row):
-                total += sums[k * row + i]
-            out[channel * features * count + k] = total
+                            tile(padded, pixels, p, taps, k, length, packed, weights + k * width,
+                                 start, 0, 0, 1, made, p * width)
+                if inward and f < features - 1:
+                    continue
+                m, skip = (1, 0) if inward else (features, f)
+                begin = image * to[0] + (channel * m + skip) * to[1]
+                if factors > 1 or phases[0, 2] != to[3]:
+                    for phase in range(factors):
+                        for p in range(phases[phase, 0], phases[phase, 0] + phases[phase, 2]):
+                            for c in range(width):
+                                laid[places[p] * width + c] = made[p * width + c]
+                    _apart(out, begin, m * to[1], to[2], laid, width, to[3], valid)
+                else:
+                    _apart(out, begin, m * to[1], to[2], made, width, to[3], valid)
+
+    return correlate
 
 
-def convolution(out: Any, x: Any, weight: Any, bias: Any, plan: Geometry) -> None:
-    rows, channels = plan.phases[0], plan.groups
-    offset = np.zeros(channels * plan.channels, out.dtype) if bias is None else bias
+@functools.cache
+def _weight_gradient(width: int) -> Any:
+    tile = tile_of(_ROWS, 1, width, each=True)
+
+    @kernel
+    def weight_gradient(
+        out: Any, g: Any, to: Any, x: Any, at: Any, images: int, sizes: Any, direct: int,
+        pixels: Any, taps: Any, count: int, features: int, first: int, last: int,
+    ) -> None:  # fmt: skip
+        """Blocks ``first`` to ``last`` of channels; ``taps`` are filled up to whole tiles."""
+        channels, pitch = out.size // (count * features), taps.size * width
+        read, slopes = np.zeros(at[3] * width, out.dtype), np.zeros(to[3] * width, out.dtype)
+        padded = read if direct else np.empty(sizes[10], out.dtype)
+        sums = np.empty(features * pitch, out.dtype)
+        for block in range(first, last):
+            channel = block * width
+            valid = min(width, channels - channel)
+            sums[:] = 0
+            for image in range(images):
+                begin = image * at[0] + channel * at[1]
+                _side_by_side(read, width, x, begin, at[1], at[2], at[3], valid)
+                if not direct:
+                    pad_images(padded, read, sizes, 0, 1)
+                for f in range(features):
+                    begin = image * to[0] + (channel * features + f) * to[1]
+                    _side_by_side(slopes, width, g, begin, features * to[1], to[2], to[3], valid)
+                    for k in range(0, taps.size, _ROWS):
+                        here = f * pitch + k * width
+                        tile(padded, taps, k, pixels, 0, to[3], slopes, 0, sums, here, width, 1,
+                             sums, here)
+            for c in range(valid):
+                for f in range(features):
+                    for k in range(count):
+                        out[((channel + c) * features + f) * count + k] = (
+                            sums[f * pitch + k * width + c]
+                        )
+
+    return weight_gradient
+
+
+@functools.lru_cache(maxsize=256)
+def _forward(width: int, image: Any, window: Any, result: Any, *params: Any) -> Any:
+    """The tables of a block of channels, each with one result."""
+    made = geometry.forward(
+        (1, width, *image[2:]), (width, 1, *window[2:]), (1, width, *result[2:]), *params, width,
+        True,
+    )  # fmt: skip
+    return made, _whole_tiles(made.window)
+
+
+@functools.lru_cache(maxsize=256)
+def _tables(inward: bool, width: int, image: Any, window: Any, result: Any, *params: Any) -> Any:
+    """What ``correlate`` is told: how sources are padded, pixels, taps, places and phases; and the
+    taps' places in the window."""
+    case = (1, width, *image[2:]), (width, 1, *window[2:]), (1, width, *result[2:])
+    make = geometry.backward if inward else geometry.forward
+    made = make(*case, *params, width, True)
+    orders = [np.argsort(p.weights) for p in made.phases]
+    bounds = np.zeros((len(made.phases) + 1, 3), np.int64)
+    for i, phase in enumerate(made.phases):
+        count = phase.places.size
+        bounds[i, 2] = count
+        bounds[i + 1, :2] = bounds[i, :2] + (-(-count // _ROWS) * _ROWS, phase.taps.size)
+
+    def joined(arrays: list[Any]) -> Any:
+        return np.concatenate([np.empty(0, np.int64), *arrays])
+
+    return (
+        made.sizes, int(made.direct), joined([_whole_tiles(p.pixels) for p in made.phases]),
+        joined([p.taps[o] for p, o in zip(made.phases, orders, strict=True)]),
+        joined([_whole_tiles(p.places) for p in made.phases]), bounds,
+    ), joined([p.weights[o] for p, o in zip(made.phases, orders, strict=True)])  # fmt: skip
+
+
+def _whole_tiles(table: Any) -> Any:
+    """The table, its last entry repeated as often as tiles need it."""
+    return np.pad(table, (0, -table.size % _ROWS), "edge")
+
+
+def _steps(shape: Any, last: bool) -> Any:
+    """From one image to the next, one channel, one place; and how many places there are."""
+    channels, places = shape[1], int(np.prod(shape[2:]))
+    order = (1, channels) if last else (places, 1)
+    return np.array([channels * places, *order, places], np.int64)
+
+
+def _packed(weight: Any, order: Any, window: Any, groups: int, width: int) -> Any:
+    """``[block][feature][tap][width]``, filled up with zeros."""
+    features, blocks = window[0] // groups, -(-groups // width)
+    count = weight.size // window[0]
+    made = np.zeros((blocks * width, features, order.size), weight.dtype)
+    made[:groups] = weight.reshape(groups, features, count)[:, :, order]
+    return np.ascontiguousarray(
+        made.reshape(blocks, width, features, order.size).transpose(0, 2, 3, 1)
+    ).reshape(-1)
+
+
+def _run(
+    out: Any, source: Any, weight: Any, bias: Any, case: Any, last: bool, inward: bool
+) -> None:
+    image, window, result, *params, groups = case
+    loops = _loops(out.dtype)
+    tables, order = _tables(inward, loops.width, image, window, result, *params)
+    packed = _packed(weight, order, window, groups, loops.width)
+    to, at = _steps(result, last), _steps(image, last)
+    if inward:
+        to, at = at, to
+    features, units = window[0] // groups, image[0] * -(-groups // loops.width)
 
     def part(first: int, last: int) -> None:
-        padded = np.empty(plan.pitch, out.dtype)
-        _forward(out, x, weight, offset, padded, plan.sizes, plan.window, rows.starts, rows.row,
-                 rows.step, plan.channels, first, last)  # fmt: skip
+        loops.correlate(out, to, source, at, packed, bias, *tables, features, int(inward), first,
+                        last)  # fmt: skip
 
-    parallel_for(plan.images * channels, part, 1 + 500_000 // plan.pitch)
+    parallel_for(units, part, 1 + _SERIAL // (int(to[3] + at[3]) * loops.width))
 
 
-def input_gradient(out: Any, g: Any, weight: Any, plan: Geometry) -> None:
-    rows = plan.phases[0]
+def convolution(out: Any, x: Any, weight: Any, bias: Any, case: Any, last: bool) -> None:
+    """``case``: the shapes of the images, the window and the results, then stride, padding,
+    dilation and groups; ``last``: channels lie last."""
+    offset = np.zeros(case[1][0], out.dtype) if bias is None else bias
+    _run(out, x, weight, offset, case, last, False)
+
+
+def input_gradient(out: Any, g: Any, weight: Any, case: Any, last: bool) -> None:
+    _run(out, g, weight, np.zeros(case[0][1], out.dtype), case, last, True)
+
+
+def weight_gradient(out: Any, g: Any, x: Any, case: Any, last: bool) -> None:
+    image, window, result, *params, groups = case
+    loops = _loops(out.dtype)
+    made, taps = _forward(loops.width, image, window, result, *params)
+    features, blocks = window[0] // groups, -(-groups // loops.width)
+    to, at = _steps(result, last), _steps(image, last)
 
     def part(first: int, last: int) -> None:
-        padded = np.empty(plan.pitch, out.dtype)
-        _input_gradient(out, g, weight, padded, plan.sizes, plan.window, rows.starts, rows.row,
-                        rows.step, plan.channels, first, last)  # fmt: skip
+        loops.weight_gradient(
+            out, g, to, x, at, image[0], made.sizes, int(made.direct), made.phases[0].pixels, taps,
+            made.window.size, features, first, last,
+        )  # fmt: skip
 
-    parallel_for(plan.images * plan.groups, part, 1 + 500_000 // plan.pitch)
-
-
-def weight_gradient(out: Any, g: Any, x: Any, plan: Geometry) -> None:
-    rows = plan.phases[0]
-
-    def part(first: int, last: int) -> None:
-        padded = np.empty(plan.pitch, out.dtype)
-        sums = np.empty(plan.channels * plan.window.size * rows.row, out.dtype)
-        _weight_gradient(out, g, x, padded, sums, plan.sizes, plan.window, rows.starts, rows.row,
-                         rows.step, plan.channels, plan.images, first, last)  # fmt: skip
-
-    parallel_for(plan.groups, part, 1 + 500_000 // (plan.pitch * max(plan.images, 1)))
+    parallel_for(blocks, part, 1 + _SERIAL // (image[0] * int(to[3] + at[3]) * loops.width))

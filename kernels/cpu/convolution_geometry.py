@@ -55,17 +55,21 @@ class Geometry:
 
     Attributes:
         sizes: channels, three lengths, three paddings before, three padded lengths, and the pitch
-            of a padded channel, as :func:`pad_images` takes them.
+            of a padded channel, as :func:`pad_images` takes them. Of images with channels last the
+            channels are one plane, whose rows are as many times longer.
+        last, weight_last: images, the weight, have their channels last.
+        place_pitch, pitch: from one place of a padded image to the next, from one channel.
         direct: no padding is needed: images can be read where they are.
         together: how many images go through the loops at once.
-        channel_step: from one channel of the result to the next in the weight.
+        channel_step, tap_step: from one channel of the result to the next in the weight, and from
+            one place of the window.
         chained: a part's terms are added one by one to the sum of those before; else their sum is.
         window: the offsets of taps in the order in which a channel of the weight has them.
         places: for a weight that holds each channel's taps side by side, their places in a sum.
     """
 
     def __init__(
-        self, source: Ints, channels: int, before: Ints, padded: Ints, groups: int
+        self, source: Ints, channels: int, before: Ints, padded: Ints, groups: int, last: bool
     ) -> None:
         self.groups, self.channels = groups, channels
         self.images = source[0]
@@ -77,15 +81,21 @@ class Geometry:
         self.direct = tuple(padded) == lengths and not any(before) and size % 128 != 0
         if self.direct:
             self.pitch = size
-        self.before, self.padded = before, padded
-        self.sizes = np.array(
-            [source[1], *lengths, *before, *padded, self.pitch], np.int64
-        )
-        self.image_pitch = source[1] * self.pitch
-        self.group_pitch = source[1] // groups * self.pitch
+        self.before, self.padded, self.last = before, padded, last
+        self.place_pitch, self.image_pitch = 1, source[1] * self.pitch
+        self.inner = source[1] // groups
+        sizes = [source[1], *lengths, *before, *padded, self.pitch]
+        if last:
+            self.direct = tuple(padded) == lengths and not any(before)
+            self.place_pitch, self.pitch, self.image_pitch = source[1], 1, source[1] * size
+            sizes[0], sizes[10] = 1, self.image_pitch
+            for row in (3, 6, 9):
+                sizes[row] *= source[1]
+        self.sizes = np.array(sizes, np.int64)
+        self.group_pitch = self.inner * self.pitch
         self.phases: list[Phase] = []
         self.complete = True
-        self.channel_step = 0
+        self.channel_step, self.tap_step, self.weight_last = 0, 1, False
         self.chained = 1
         self.window: Any = None
         self.places: Any = None
@@ -94,11 +104,11 @@ class Geometry:
     def over_images(self, pixels: Any) -> Any:
         """Bases for the images that go together."""
         starts = np.arange(self.together, dtype=np.int64) * self.image_pitch
-        return np.ascontiguousarray((starts[:, None] + pixels).reshape(-1))
+        return np.ascontiguousarray((starts[:, None] + pixels * self.place_pitch).reshape(-1))
 
     def over_channels(self, count: int, taps: Any) -> Any:
         starts = np.arange(count, dtype=np.int64) * self.pitch
-        return np.ascontiguousarray((starts[:, None] + taps).reshape(-1))
+        return np.ascontiguousarray((starts[:, None] + taps * self.place_pitch).reshape(-1))
 
 
 def grid(coordinates: Any, lengths: Any) -> Any:
@@ -132,9 +142,12 @@ def _together(made: Geometry, places: int) -> int:
 @functools.lru_cache(maxsize=1024)
 def forward(
     image: Ints, window: Ints, result: Ints, stride: Ints, padding: Ints, dilation: Ints,
-    groups: int,
+    groups: int, last: bool = False, weight_last: bool = False,
 ) -> Geometry:  # fmt: skip
-    """For ``convolution`` and, with the roles of pixels and taps exchanged, its weight gradient."""
+    """For ``convolution`` and, with the roles of pixels and taps exchanged, its weight gradient.
+
+    ``last``: images have their channels last in memory; ``weight_last``: the weight has.
+    """
     taps, places = _three(window[2:], 1), _three(result[2:], 1)
     steps, before = _three(stride, 1), _three(padding, 0)
     spread = _three(dilation, 1)
@@ -145,17 +158,22 @@ def forward(
     ]
     if not any(before):
         reach = list(lengths)
-    made = Geometry(image, window[0] // groups, before, tuple(reach), groups)
+    made = Geometry(image, window[0] // groups, before, tuple(reach), groups, last)
     made.together = _together(made, int(np.prod(places)))
     pixels = grid([np.arange(o) * s for o, s in zip(places, steps, strict=True)], made.padded)
     offsets = grid([np.arange(k) * d for k, d in zip(taps, spread, strict=True)], made.padded)
     inner = image[1] // groups
     order = _blocked(inner, offsets.size)
     made.window = made.over_channels(inner, offsets)
+    summed = made.window[order]
+    made.weight_last = weight_last
+    if weight_last:
+        made.window = np.ascontiguousarray(made.window.reshape(inner, -1).T.reshape(-1))
+        order = order % offsets.size * inner + order // offsets.size
     made.phases.append(
         Phase(
-            made.over_images(pixels), np.arange(pixels.size), made.window[order], order,
-            _parts(order.size), True,
+            made.over_images(pixels), np.arange(pixels.size), summed, order, _parts(order.size),
+            True,
         )
     )  # fmt: skip
     made.channel_step, made.places = order.size, np.argsort(order)
@@ -165,7 +183,7 @@ def forward(
 @functools.lru_cache(maxsize=1024)
 def backward(
     image: Ints, window: Ints, result: Ints, stride: Ints, padding: Ints, dilation: Ints,
-    groups: int,
+    groups: int, last: bool = False, weight_last: bool = False,
 ) -> Geometry:  # fmt: skip
     """For the gradient for the input: one phase for each residue of the stride along each axis."""
     lengths, taps = _three(image[2:], 1), _three(window[2:], 1)
@@ -179,10 +197,12 @@ def backward(
         b + max(o, high + 1) for b, o, high in zip(before, places, highest, strict=True)
     )
     inner, features = image[1] // groups, window[0] // groups
-    made = Geometry(result, inner, before, padded, groups)
+    made = Geometry(result, inner, before, padded, groups, last)
     made.together = _together(made, int(np.prod(lengths)) // int(np.prod(steps)))
-    made.channel_step = int(np.prod(taps))
-    made.chained = int(made.channel_step == 1)
+    count = int(np.prod(taps))
+    made.chained = int(count == 1)
+    made.weight_last = weight_last
+    made.channel_step, made.tap_step = (1, inner) if weight_last else (count, 1)
     for residues in itertools.product(*[range(min(s, n)) for n, k, o, s, p, d in axes]):
         phase = _residue(made, axes, residues, features)
         if phase is None:
@@ -207,8 +227,9 @@ def _residue(made: Geometry, axes: list[Ints], residues: Ints, features: int) ->
         taps.append(valid)
         offsets.append([(residue + p - r * d) // s for r in valid])
     inside = grid(taps, [k for n, k, o, s, p, d in axes])
-    step = made.channels * made.channel_step
-    weights = (np.arange(features, dtype=np.int64)[:, None] * step + inside).reshape(-1)
+    step = made.channels * int(np.prod([k for n, k, o, s, p, d in axes]))
+    starts = np.arange(features, dtype=np.int64)[:, None] * step
+    weights = (starts + inside * made.tap_step).reshape(-1)
     order = _blocked(features, inside.size)
     return Phase(
         made.over_images(grid(bases, made.padded)),

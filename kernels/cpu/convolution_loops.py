@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.compile import entry_point, kernel
 
 from .vectors import lanes, strip_of, tile_of, tile_rows, transpose_block, transpose_part
 
@@ -48,17 +48,40 @@ def pad_images(padded: Any, x: Any, sizes: Any, first: int, count: int) -> None:
 
 
 class Loops:
-    """The compiled loops for one element type and tile."""
+    """The compiled loops for one element type and tile, called without checks of types."""
 
     def __init__(self, dtype: Any, vectors: int) -> None:
         self.rows = tile_rows() if vectors == 2 else 2 * tile_rows() - 2
         self.width = vectors * lanes(dtype)
         self.block = -(-PIXELS // self.rows) * self.rows
-        self.pack = _pack(self.width)
-        self.pack_channels = _pack_channels(self.width)
-        self.correlate = _correlate(self.rows, self.width, vectors)
-        self.weight_gradient = _weight_gradient(self.rows, self.width, vectors)
-        self.unpack = _unpack(self.width)
+        self._name, self._vectors = np.dtype(dtype).name, vectors
+
+    def _entry(self, loop: Any, kinds: str) -> Any:
+        """``kinds``: of each argument, v: elements, p: places, i: a number."""
+        names = {"v": f"{self._name}[::1]", "p": "int64[::1]", "i": "int64"}
+        return entry_point(loop, f"void({', '.join([names[k] for k in kinds])})")
+
+    @functools.cached_property
+    def pack(self) -> Any:
+        return self._entry(_pack(self.width), "vvpii")
+
+    @functools.cached_property
+    def pack_channels(self) -> Any:
+        return self._entry(_pack_channels(self.width), "vvpi")
+
+    @functools.cached_property
+    def correlate(self) -> Any:
+        loop = _correlate(self.rows, self.width, self._vectors)
+        return self._entry(loop, "vvvvpppp" + "i" * 10 + "pv")
+
+    @functools.cached_property
+    def weight_gradient(self) -> Any:
+        loop = _weight_gradient(self.rows, self.width, self._vectors)
+        return self._entry(loop, "vvvpp" + "i" * 8 + "v")
+
+    @functools.cached_property
+    def unpack(self) -> Any:
+        return self._entry(_unpack(self.width), "vviii")
 
 
 @functools.cache
@@ -91,8 +114,13 @@ def _pack(width: int) -> Any:
             source = weight[panel * width * channel_step :]
             for k in range(count):
                 at = taps[k]
-                for c in range(valid):
-                    target[k * width + c] = source[c * channel_step + at]
+                if channel_step == 1:
+                    row = source[at : at + valid]
+                    for c in range(row.size):
+                        target[k * width + c] = row[c]
+                else:
+                    for c in range(valid):
+                        target[k * width + c] = source[c * channel_step + at]
                 for c in range(valid, width):
                     target[k * width + c] = 0
 
@@ -154,6 +182,19 @@ def _correlate(rows: int, width: int, vectors: int) -> Any:
     block = -(-PIXELS // rows) * rows
 
     @kernel
+    def write_rows(
+        out: Any, places: Any, made: Any, image: int, image_step: int, pitch: int, count: int,
+        first: int, stop: int, valid: int,
+    ) -> None:  # fmt: skip
+        """Pixels ``first`` to ``stop`` of consecutive images, whose channels lie last, ``pitch``
+        from one pixel to the next."""
+        for at in range(first, stop):
+            to = (image + at // count) * image_step + places[at % count] * pitch
+            target, source = out[to : to + valid], made[(at - first) * width :]
+            for c in range(target.size):
+                target[c] = source[c]
+
+    @kernel
     def write_block(
         out: Any, places: Any, dense: int, made: Any, image: int, image_step: int, step: int,
         count: int, first: int, stop: int, valid: int,
@@ -191,9 +232,13 @@ def _correlate(rows: int, width: int, vectors: int) -> Any:
     def correlate(
         out: Any, source: Any, packed: Any, bias: Any, pixels: Any, taps: Any, places: Any,
         parts: Any, chained: int, dense: int, image: int, images: int, image_step: int, step: int,
-        channels: int, first_panel: int, last_panel: int, edge: Any, made: Any,
+        pitch: int, channels: int, first_panel: int, last_panel: int, edge: Any, made: Any,
     ) -> None:  # fmt: skip
-        """``images`` results from ``image`` on: panels of channels, sums over taps in parts."""
+        """``images`` results from ``image`` on: panels of channels, sums over taps in parts.
+
+        A channel of ``out`` is ``step`` from the one before; a pixel is ``pitch``, where that is
+        not 1 channels lie last.
+        """
         count, depth = places.size, taps.size
         total = images * count
         for start in range(0, total, block):
@@ -221,10 +266,13 @@ def _correlate(rows: int, width: int, vectors: int) -> Any:
                     else:
                         tile(source, edge, 0, taps, k, length, packed, right + k * width,
                              made, at, width, chained, made, at)
-                write_block(
-                    out[panel * width * step :], places, dense, made, image, image_step, step,
-                    count, start, stop, min(width, channels - panel * width),
-                )  # fmt: skip
+                valid = min(width, channels - panel * width)
+                if pitch != 1:
+                    write_rows(out[panel * width :], places, made, image, image_step, pitch, count,
+                               start, stop, valid)  # fmt: skip
+                else:
+                    write_block(out[panel * width * step :], places, dense, made, image,
+                                image_step, step, count, start, stop, valid)  # fmt: skip
 
     return correlate
 
@@ -232,6 +280,14 @@ def _correlate(rows: int, width: int, vectors: int) -> Any:
 @functools.cache
 def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
     tile = tile_of(rows, vectors, width // vectors)
+
+    @kernel
+    def read_rows(right: Any, g: Any, pitch: int, first: int, stop: int, valid: int) -> None:
+        """Pixels ``first`` to ``stop`` of images whose channels lie last."""
+        for at in range(first, stop):
+            source, target = g[at * pitch : at * pitch + valid], right[(at - first) * width :]
+            for c in range(source.size):
+                target[c] = source[c]
 
     @kernel
     def read_block(
@@ -265,18 +321,24 @@ def _weight_gradient(rows: int, width: int, vectors: int) -> Any:
     @kernel
     def weight_gradient(
         sums: Any, source: Any, g: Any, pixels: Any, taps: Any, first_tap: int, last_tap: int,
-        image: int, images: int, image_step: int, step: int, channels: int, right: Any,
+        image: int, images: int, image_step: int, step: int, pitch: int, channels: int, right: Any,
     ) -> None:  # fmt: skip
-        """Add ``images`` images' share to ``sums``, panels of ``[tap][width]``, for some taps."""
+        """Add ``images`` images' share to ``sums``, panels of ``[tap][width]``, for some taps.
+
+        ``pitch`` as for ``correlate``.
+        """
         right[:] = 0
         total = images * step
         for start in range(0, total, WEIGHT_PIXELS):
             stop = min(start + WEIGHT_PIXELS, total)
             for panel in range((channels + width - 1) // width):
-                read_block(
-                    right, g[panel * width * step :], image, image_step, step, start, stop,
-                    min(width, channels - panel * width),
-                )  # fmt: skip
+                valid = min(width, channels - panel * width)
+                if pitch != 1:
+                    read_rows(right, g[image * image_step + panel * width :], pitch, start, stop,
+                              valid)  # fmt: skip
+                else:
+                    read_block(right, g[panel * width * step :], image, image_step, step, start,
+                               stop, valid)  # fmt: skip
                 for k in range(first_tap, last_tap, rows):
                     at = (panel * taps.size + k) * width
                     tile(source, taps, k, pixels, start, stop - start, right, 0, sums, at,
@@ -320,6 +382,17 @@ def _strips(rows: int, width: int, stride: int) -> Any:
                             result[down + places[b + p]] = made[(2 * j + 1) * width + p]
 
     return correlate_strips
+
+
+@kernel
+def sum_last(g: Any, rows: int, channels: int) -> Any:
+    """Sums of ``g[rows, channels]`` for each channel."""
+    out = np.zeros(channels, g.dtype)
+    for i in range(rows):
+        row = g[i * channels : (i + 1) * channels]
+        for c in range(channels):
+            out[c] += row[c]
+    return out
 
 
 @kernel

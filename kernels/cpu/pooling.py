@@ -7,14 +7,17 @@ than three axes are filled up with length 1.
 from __future__ import annotations
 
 import functools
+import math
 from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.compile import entry_point, kernel
 
 from .convolution_geometry import grid
+from .formats import channels_behind, lies_last, writes_channels_last
 from .half import flat, in_float32
+from .movement import dense
 from .threads import parallel_for
 from .vectors import BLOCK, keep_largest, largest_of_four
 
@@ -106,75 +109,73 @@ def _scatter(out: Any, g: Any, places: Any, planes: int) -> None:
 
 @kernel
 def _average(
-    wide: Any, narrow: Any, planes: int, facts: Any, include: int, divisor: int, backward: int
+    wide: Any, narrow: Any, planes: int, lengths: Any, bounds: Any, divisor: int, backward: int
 ) -> None:
-    """Means of windows of ``wide`` into ``narrow``, or ``narrow`` spread back over ``wide``."""
-    depth, height, width = facts[0], facts[1], facts[2]
-    od, oh, ow = facts[3], facts[4], facts[5]
-    kd, kh, kw = facts[6], facts[7], facts[8]
-    sd, sh, sw = facts[9], facts[10], facts[11]
-    pd, ph, pw = facts[12], facts[13], facts[14]
+    """Means of windows of ``wide`` into ``narrow``, or ``narrow`` spread back over ``wide``.
+
+    ``lengths``: three of ``wide``, three of ``narrow``; ``bounds``: of each window along each of
+    the three axes, one axis behind the other, where it begins and ends and how long it counts.
+    """
+    depth, height, width = lengths[0], lengths[1], lengths[2]
+    od, oh, ow = lengths[3], lengths[4], lengths[5]
     for plane in range(planes):
         for i in range(od):
-            z0 = i * sd - pd
-            z1 = min(z0 + kd, depth + pd)
             for j in range(oh):
-                y0 = j * sh - ph
-                y1 = min(y0 + kh, height + ph)
                 for k in range(ow):
-                    x0 = k * sw - pw
-                    x1 = min(x0 + kw, width + pw)
-                    count = (z1 - z0) * (y1 - y0) * (x1 - x0)
-                    za, zb = max(z0, 0), min(z1, depth)
-                    ya, yb = max(y0, 0), min(y1, height)
-                    xa, xb = max(x0, 0), min(x1, width)
-                    if not include:
-                        count = (zb - za) * (yb - ya) * (xb - xa)
+                    count = bounds[2, i] * bounds[2, od + j] * bounds[2, od + oh + k]
                     if divisor:
                         count = divisor
-                    at = ((plane * od + i) * oh + j) * ow + k
-                    if backward:
-                        share = narrow[at] / wide.dtype.type(count)
-                        for z in range(za, zb):
-                            for y in range(ya, yb):
-                                row = ((plane * depth + z) * height + y) * width
-                                for q in range(xa, xb):
-                                    wide[row + q] += share
-                    else:
-                        total = wide.dtype.type(0)
-                        for z in range(za, zb):
-                            for y in range(ya, yb):
-                                row = ((plane * depth + z) * height + y) * width
-                                for q in range(xa, xb):
-                                    total += wide[row + q]
-                        narrow[at] = total / wide.dtype.type(count)
-
-
-@kernel
-def _adaptive_average(wide: Any, narrow: Any, planes: int, facts: Any, backward: int) -> None:
-    depth, height, width = facts[0], facts[1], facts[2]
-    od, oh, ow = facts[3], facts[4], facts[5]
-    for plane in range(planes):
-        for i in range(od):
-            z0, z1 = i * depth // od, ((i + 1) * depth + od - 1) // od
-            for j in range(oh):
-                y0, y1 = j * height // oh, ((j + 1) * height + oh - 1) // oh
-                for k in range(ow):
-                    x0, x1 = k * width // ow, ((k + 1) * width + ow - 1) // ow
-                    count = wide.dtype.type((z1 - z0) * (y1 - y0) * (x1 - x0))
+                    first, last = bounds[0, od + oh + k], bounds[1, od + oh + k]
                     at = ((plane * od + i) * oh + j) * ow + k
                     total = wide.dtype.type(0)
-                    share = narrow[at] / count if backward else total
-                    for z in range(z0, z1):
-                        for y in range(y0, y1):
+                    share = narrow[at] / wide.dtype.type(count) if backward else total
+                    for z in range(bounds[0, i], bounds[1, i]):
+                        for y in range(bounds[0, od + j], bounds[1, od + j]):
                             row = ((plane * depth + z) * height + y) * width
-                            for q in range(x0, x1):
+                            for q in range(first, last):
                                 if backward:
                                     wide[row + q] += share
                                 else:
                                     total += wide[row + q]
                     if not backward:
-                        narrow[at] = total / count
+                        narrow[at] = total / wide.dtype.type(count)
+
+
+@kernel
+def _average_last(
+    wide: Any, narrow: Any, images: int, lengths: Any, bounds: Any, divisor: int, backward: int
+) -> None:
+    """The same of images whose channels lie last."""
+    depth, height, width = lengths[0], lengths[1], lengths[2]
+    od, oh, ow = lengths[3], lengths[4], lengths[5]
+    channels = wide.size // (images * depth * height * width)
+    held = np.empty(channels, wide.dtype)
+    for image in range(images):
+        for i in range(od):
+            for j in range(oh):
+                for k in range(ow):
+                    count = bounds[2, i] * bounds[2, od + j] * bounds[2, od + oh + k]
+                    if divisor:
+                        count = divisor
+                    first, last = bounds[0, od + oh + k], bounds[1, od + oh + k]
+                    at = (((image * od + i) * oh + j) * ow + k) * channels
+                    row = narrow[at : at + channels]
+                    for c in range(channels):
+                        held[c] = row[c] / wide.dtype.type(count) if backward else 0
+                    for z in range(bounds[0, i], bounds[1, i]):
+                        for y in range(bounds[0, od + j], bounds[1, od + j]):
+                            line = ((image * depth + z) * height + y) * width
+                            for q in range(line + first, line + last):
+                                other = wide[q * channels : (q + 1) * channels]
+                                if backward:
+                                    for c in range(held.size):
+                                        other[c] += held[c]
+                                else:
+                                    for c in range(held.size):
+                                        held[c] += other[c]
+                    if not backward:
+                        for c in range(channels):
+                            row[c] = held[c] / wide.dtype.type(count)
 
 
 @kernel(fastmath={"reassoc"})
@@ -191,6 +192,69 @@ def _mean_of_planes(wide: Any, narrow: Any, planes: int, backward: int) -> None:
         for i in range(image.size):
             total += image[i]
         narrow[plane] = total / count
+
+
+@kernel
+def _max_last(
+    out: Any, places: Any, x: Any, images: int, lowest: Any, facts: Any, offsets: Any
+) -> None:
+    """The largest element of each window of images whose channels lie last."""
+    depth, height, width = facts[0], facts[1], facts[2]
+    od, oh, ow = facts[3], facts[4], facts[5]
+    kd, kh, kw = facts[6], facts[7], facts[8]
+    channels = x.size // (images * depth * height * width)
+    whole = channels // BLOCK * BLOCK
+    best, taps = np.empty(channels, x.dtype), np.empty(channels, np.int64)
+    for window in range(images * od * oh * ow):
+        image, place = window // (od * oh * ow), window % (od * oh * ow)
+        z0 = place // (oh * ow) * facts[9] - facts[12]
+        y0 = place // ow % oh * facts[10] - facts[13]
+        x0 = place % ow * facts[11] - facts[14]
+        a, b = 0, kw  # the taps inside
+        while x0 + a * facts[17] < 0:
+            a += 1
+        while x0 + (b - 1) * facts[17] >= width:
+            b -= 1
+        best[:] = lowest
+        taps[:] = -1
+        for k in range(kd):
+            for j in range(kh):
+                z, y = z0 + k * facts[15], y0 + j * facts[16]
+                if z < 0 or z >= depth or y < 0 or y >= height or b <= a:
+                    continue
+                line = ((image * depth + z) * height + y) * width + x0
+                values = x[(line + a * facts[17]) * channels :]
+                first = (k * kh + j) * kw + a
+                if taps[0] < 0:
+                    taps[:] = first
+                last = first + b - a
+                pitch = facts[17] * channels
+                for c in range(0, whole, BLOCK):
+                    keep_largest(best, taps, values, c, pitch, first, last)
+                for tap in range(first, last):
+                    for c in range(whole, channels):
+                        value = values[(tap - first) * pitch + c]
+                        if (value > best[c]) | (value != value):
+                            best[c] = value
+                            taps[c] = tap
+        result = out[window * channels : (window + 1) * channels]
+        where = places[window * channels : (window + 1) * channels]
+        base = (z0 * height + y0) * width + x0
+        for c in range(channels):
+            result[c] = best[c]
+            where[c] = base + offsets[taps[c]]
+
+
+@kernel
+def _scatter_last(out: Any, g: Any, places: Any, images: int, channels: int) -> None:
+    size, count = out.size // images, g.size // images // channels
+    for i in range(out.size):
+        out[i] = 0
+    for image in range(images):
+        target = out[image * size : (image + 1) * size]
+        for i in range(image * count, (image + 1) * count):
+            for c in range(channels):
+                target[places[i * channels + c] * channels + c] += g[i * channels + c]
 
 
 @kernel
@@ -237,6 +301,43 @@ def _planes(x: Any) -> int:
 
 
 @functools.lru_cache(maxsize=256)
+def _windows(wide: Any, narrow: Any, *window: Any) -> tuple[Any, Any]:
+    """The lengths and bounds of windows that are averaged; ``window``: their size, stride and
+    padding, and whether padding counts; without it they are those of adaptive pooling."""
+    lengths, bounds = _facts(wide, narrow)[:6], []
+    include = bool(window) and window[3]
+    sizes = _facts(wide, narrow, *window[:3]).reshape(6, 3).T
+    for n, m, size, stride, padding, _ in sizes:
+        steps = np.arange(m)
+        if window:
+            starts = steps * stride - padding
+            stops = np.minimum(starts + size, n + padding)
+        else:
+            starts, stops = steps * n // m, ((steps + 1) * n + m - 1) // m
+        inside = np.maximum(starts, 0), np.minimum(stops, n)
+        count = stops - starts if include else inside[1] - inside[0]
+        bounds.append(np.stack([*inside, count]))
+    return lengths, np.ascontiguousarray(np.concatenate(bounds, 1))
+
+
+def _averages(wide: Any, narrow: Any, window: Any, divisor: int, backward: int) -> None:
+    """``_average`` in the order of the array that is written."""
+    if not wide.size:
+        return
+    written = wide if backward else narrow
+    shapes = wide.shape[2:], narrow.shape[2:]
+    tables = _windows(*shapes, *window)
+    if backward:
+        wide[...] = 0
+    points = channels_behind(written).flags.c_contiguous and lies_last(wide)
+    if points or lies_last(written):
+        a, b = flat(channels_behind(wide)), flat(channels_behind(narrow))
+        _average_last(a, b, wide.shape[0], *tables, divisor, backward)
+    else:
+        _average(flat(wide), flat(narrow), _planes(wide), *tables, divisor, backward)
+
+
+@functools.lru_cache(maxsize=256)
 def _max_tables(wide: Any, narrow: Any, *window: Any) -> tuple[Any, ...]:
     """What the loop is told of a case: from ``sizes`` on, its arguments."""
     facts = _facts(wide, narrow, *window)
@@ -270,6 +371,29 @@ def _halved(values: Any, places: Any, source: Any, shape: Any) -> None:
     parallel_for(shape[0] * shape[1], part, 1 + _SERIAL // max(size, 1))
 
 
+def _lowest(kind: Any) -> Any:
+    return kind.type(-np.inf) if kind.kind == "f" else kind.type(np.iinfo(kind).min)
+
+
+def _largest_last(values: Any, places: Any, x: Any, *window: Any) -> None:
+    """``max_pool`` of images whose channels lie last."""
+    facts = _facts(x.shape[2:], values.shape[2:], *window)
+    offsets = grid([np.arange(k) * d for k, d in zip(facts[6:9], facts[15:], strict=True)],
+                   facts[:3])  # fmt: skip
+    out, where = channels_behind(values).reshape(-1), channels_behind(places).reshape(-1)
+    source, lowest = flat(channels_behind(x)), _lowest(x.dtype)
+    size, count = x[0].size, values[0].size
+
+    def part(first: int, last: int) -> None:
+        _max_last(
+            out[first * count : last * count], where[first * count :],
+            source[first * size : last * size], last - first, lowest, facts, offsets,
+        )  # fmt: skip
+
+    parallel_for(x.shape[0], part, 1 + _SERIAL // max(size, 1))
+
+
+@writes_channels_last
 @in_float32
 def max_pool(
     outs: Any, x: Any, *, kernel_size: Any, stride: Any, padding: Any, dilation: Any
@@ -277,6 +401,9 @@ def max_pool(
     """The largest element of each window (NaN wins), and its place within the spatial axes."""
     values, places = outs
     window = (*kernel_size, *stride, *padding, *dilation)
+    if lies_last(values):
+        _largest_last(values, places, x, kernel_size, stride, padding, dilation)
+        return
     halved = window == (2, 2, 2, 2, 0, 0, 1, 1) and values.shape[-1] >= 4
     inside = all(2 * n <= m for n, m in zip(values.shape[2:], x.shape[2:], strict=True))
     if halved and inside and x.dtype.kind == "f":
@@ -286,8 +413,7 @@ def max_pool(
         x.shape[2:], values.shape[2:], tuple(kernel_size), tuple(stride), tuple(padding),
         tuple(dilation),
     )  # fmt: skip
-    kind = x.dtype
-    lowest = kind.type(-np.inf) if kind.kind == "f" else kind.type(np.iinfo(kind).min)
+    lowest = _lowest(x.dtype)
     out, where, source = values.reshape(-1), places.reshape(-1), flat(x)
     size, count = int(np.prod(x.shape[2:])), int(np.prod(values.shape[2:]))
 
@@ -300,9 +426,14 @@ def max_pool(
     parallel_for(_planes(x), part, 1 + _SERIAL // max(size, 1))
 
 
+@writes_channels_last
 @in_float32
 def max_pool_gradient(out: Any, g: Any, indices: Any) -> None:
     """``g`` added at ``indices`` of zeros, channel by channel."""
+    if lies_last(out):
+        result, given, where = [channels_behind(a) for a in (out, g, indices)]
+        _scatter_last(result.reshape(-1), flat(given), flat(where), *out.shape[:2])
+        return
     target, slope, places = out.reshape(-1), flat(g), flat(indices)
     planes = max(_planes(out), 1)
     size, count = target.size // planes, slope.size // planes
@@ -314,52 +445,46 @@ def max_pool_gradient(out: Any, g: Any, indices: Any) -> None:
     parallel_for(planes, part, 1 + _SERIAL // max(size, 1))
 
 
+@writes_channels_last
 @in_float32
 def avg_pool(
     out: Any, x: Any, *, kernel_size: Any, stride: Any, padding: Any, count_include_pad: bool,
     divisor_override: int | None,
 ) -> None:  # fmt: skip
     """The mean of each window."""
-    facts = _facts(x.shape[2:], out.shape[2:], kernel_size, stride, padding)
-    _average(
-        flat(x), out.reshape(-1), _planes(x), facts, int(count_include_pad),
-        divisor_override or 0, 0,
-    )  # fmt: skip
+    window = (tuple(kernel_size), tuple(stride), tuple(padding), count_include_pad)
+    _averages(x, out, window, divisor_override or 0, 0)
 
 
+@writes_channels_last
 @in_float32
 def avg_pool_gradient(
     out: Any, g: Any, *, kernel_size: Any, stride: Any, padding: Any, count_include_pad: bool,
     divisor_override: int | None,
 ) -> None:  # fmt: skip
     """``g`` spread evenly over each window of ``out``."""
-    out[...] = 0
-    facts = _facts(out.shape[2:], g.shape[2:], kernel_size, stride, padding)
-    _average(
-        out.reshape(-1), flat(g), _planes(out), facts, int(count_include_pad),
-        divisor_override or 0, 1,
-    )  # fmt: skip
+    window = (tuple(kernel_size), tuple(stride), tuple(padding), count_include_pad)
+    _averages(out, g, window, divisor_override or 0, 1)
 
 
+@writes_channels_last
 @in_float32
 def adaptive_avg_pool(out: Any, x: Any) -> None:
     """Means over windows from ``floor(i n / m)`` up to ``ceil((i + 1) n / m)``."""
-    if out.size == _planes(out):
+    if out.size == _planes(out) and x.flags.c_contiguous and out.flags.c_contiguous:
         _mean_of_planes(flat(x), out.reshape(-1), _planes(x), 0)
-        return
-    facts = _facts(x.shape[2:], out.shape[2:])
-    _adaptive_average(flat(x), out.reshape(-1), _planes(x), facts, 0)
+    else:
+        _averages(x, out, (), 0, 0)
 
 
+@writes_channels_last
 @in_float32
 def adaptive_avg_pool_gradient(out: Any, g: Any) -> None:
     """``g`` spread evenly over those windows of ``out``."""
-    if g.size == _planes(g):
+    if g.size == _planes(g) and out.flags.c_contiguous:
         _mean_of_planes(out.reshape(-1), flat(g), _planes(out), 1)
-        return
-    out[...] = 0
-    facts = _facts(out.shape[2:], g.shape[2:])
-    _adaptive_average(out.reshape(-1), flat(g), _planes(out), facts, 1)
+    else:
+        _averages(out, g, (), 0, 1)
 
 
 @in_float32
@@ -368,3 +493,94 @@ def adaptive_max_pool(outs: Any, x: Any) -> None:
     values, places = outs
     facts = _facts(x.shape[2:], values.shape[2:])
     _adaptive_max(values.reshape(-1), places.reshape(-1), flat(x), _planes(x), facts)
+
+
+# --- few elements: loops that are called without ado --------------------------------------------
+
+
+def _kind(outs: Any, ins: Any) -> str | None:
+    """numba's name for the type of the operands but places, where they are few and lie in C order;
+    else None."""
+    given = [x for x in (*outs, *ins) if x.dtype != np.int64]
+    kind = given[0].dtype if given else None
+    few = 0 < max(math.prod(x.shape) for x in (*outs, *ins)) <= _SERIAL
+    if kind not in (np.float32, np.float64) or not few:
+        return None
+    return kind.name if all(x.dtype == kind for x in given) and all(
+        dense(x) for x in (*outs, *ins)
+    ) else None  # fmt: skip
+
+
+def _max_plan(
+    outs: Any, ins: Any, *, kernel_size: Any, stride: Any, padding: Any, dilation: Any
+) -> Any:
+    name, wide, narrow = _kind(outs, ins), ins[0].shape, outs[0].shape
+    if name is None:
+        return None
+    planes, window = wide[0] * wide[1], (*kernel_size, *stride, *padding, *dilation)
+    pairs = zip(narrow[2:], wide[2:], strict=True)
+    if window == (2, 2, 2, 2, 0, 0, 1, 1) and narrow[-1] >= 4 and all(2 * n <= m for n, m in pairs):
+        halves = entry_point(
+            _max_of_four(8 if narrow[-1] >= 8 else 4),
+            f"void({name}[::1], int64[::1], {name}[::1], int64, int64, int64, int64, int64)",
+        )
+        sizes = (*wide[2:], *narrow[2:])
+        return lambda out, places, x: halves(out, places, x, planes, *sizes)
+    tables = _max_tables(
+        wide[2:], narrow[2:], tuple(kernel_size), tuple(stride), tuple(padding), tuple(dilation)
+    )
+    loop = entry_point(
+        _max, f"void({name}[::1], int64[::1], {name}[::1], int64, {name}, int64[::1], int64"
+        f"{', int64[::1]' * 5})",
+    )  # fmt: skip
+    lowest = -math.inf
+    return lambda out, places, x: loop(out, places, x, planes, lowest, *tables)
+
+
+def _scatter_plan(outs: Any, ins: Any) -> Any:
+    name, planes = _kind(outs, ins), outs[0].shape[0] * outs[0].shape[1]
+    if name is None:
+        return None
+    loop = entry_point(_scatter, f"void({name}[::1], {name}[::1], int64[::1], int64)")
+    return lambda out, g, places: loop(out, g, places, planes)
+
+
+def _average_plan(backward: int, adaptive: bool) -> Any:
+    def plan(
+        outs: Any, ins: Any, *, kernel_size: Any = (), stride: Any = (), padding: Any = (),
+        count_include_pad: bool = False, divisor_override: int | None = None,
+    ) -> Any:  # fmt: skip
+        name, (wide, narrow) = _kind(outs, ins), (ins[0].shape, outs[0].shape)
+        if name is None:
+            return None
+        wide, narrow = (narrow, wide) if backward else (wide, narrow)
+        planes = wide[0] * wide[1]
+        if adaptive and math.prod(narrow) == planes:
+            mean = entry_point(_mean_of_planes, f"void({name}[::1], {name}[::1], int64, int64)")
+            if backward:
+                return lambda out, g: mean(out, g, planes, 1)
+            return lambda out, x: mean(x, out, planes, 0)
+        window = (tuple(kernel_size), tuple(stride), tuple(padding), count_include_pad)
+        lengths, bounds = _windows(wide[2:], narrow[2:], *(() if adaptive else window))
+        loop = entry_point(
+            _average, f"void({name}[::1], {name}[::1], int64, int64[::1], int64[:,::1], int64, "
+            "int64)",
+        )  # fmt: skip
+        divisor = divisor_override or 0
+        if not backward:
+            return lambda out, x: loop(x, out, planes, lengths, bounds, divisor, 0)
+
+        def spread(out: Any, g: Any) -> None:
+            out[:] = 0
+            loop(out, g, planes, lengths, bounds, divisor, 1)
+
+        return spread
+
+    return plan
+
+
+max_pool.plan, max_pool_gradient.plan = _max_plan, _scatter_plan
+avg_pool.plan, avg_pool_gradient.plan = _average_plan(0, False), _average_plan(1, False)
+adaptive_avg_pool.plan, adaptive_avg_pool_gradient.plan = (
+    _average_plan(0, True), _average_plan(1, True),
+)  # fmt: skip

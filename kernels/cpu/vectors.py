@@ -143,7 +143,7 @@ class Vectors:
 
 
 @functools.cache
-def tile_of(rows: int, vectors: int, width: int) -> Any:
+def tile_of(rows: int, vectors: int, width: int, each: bool = False) -> Any:
     """The kernel of a tile of ``rows`` by ``vectors`` vectors of ``width`` elements.
 
     ``tile(source, bases, base_at, offsets, offset_at, count, right, right_at, start, start_at,
@@ -153,7 +153,8 @@ def tile_of(rows: int, vectors: int, width: int) -> Any:
             + sum over i < count of source[bases[row] + offsets[i]] * right[i, column]
 
     ``right`` and ``out`` have ``vectors * width`` columns, one row after another. If ``chained``,
-    terms are added to ``start`` one by one; if not, their sum is.
+    terms are added to ``start`` one by one; if not, their sum is. If ``each``, a column has
+    sources of its own, side by side: ``source[bases[row] + offsets[i] + column]``.
     """
 
     @intrinsic
@@ -172,6 +173,7 @@ def tile_of(rows: int, vectors: int, width: int) -> Any:
                 )
             }  # fmt: skip
             form = Vectors(builder, kinds[0].dtype, width)
+            over = range(vectors)
             lines = [
                 builder.gep(data[0], [builder.load(builder.gep(data[1], [long_of(j)]))])
                 for j in range(rows)
@@ -182,12 +184,16 @@ def tile_of(rows: int, vectors: int, width: int) -> Any:
                 at = builder.mul(i, long_of(vectors * width))
                 columns = [
                     form.load(builder.gep(data[6], [builder.add(at, long_of(v * width))]))
-                    for v in range(vectors)
+                    for v in over
                 ]
                 new = []
                 for line, row in zip(lines, sums, strict=True):
-                    spread = form.spread(builder.load(builder.gep(line, [offset])))
-                    new.append([form.fma(spread, c, s) for c, s in zip(columns, row, strict=True)])
+                    at = builder.gep(line, [offset])
+                    if each:
+                        lefts = [form.load(builder.gep(at, [long_of(v * width)])) for v in over]
+                    else:
+                        lefts = [form.spread(builder.load(at))] * vectors
+                    new.append([form.fma(*abc) for abc in zip(lefts, columns, row, strict=True)])
                 return new
 
             chained = builder.icmp_signed("!=", arguments[11], long_of(0))

@@ -7,6 +7,7 @@ import operator
 from typing import Any
 
 from mindtorch.engine import dtypes, kernel_types
+from mindtorch.engine.inplace import apply_in_place
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import normalization as ops
@@ -55,20 +56,19 @@ def batch_norm(
         known = [None if x is None else x.aval for x in (weight, bias, *statistics)]
         kernel_types.check("batch_norm_inference", (input.aval, *known))
     result, mean, _, spread = ops.batch_norm_training(input, weight, bias, eps=float(eps))
-    if count > 0:
-        _move(running_mean, mean, momentum, 1)
-        _move(running_var, spread, momentum, count - 1)
+    if count > 0 and (running_mean is not None or running_var is not None):
+        with no_grad():
+            _move(running_mean, mean, momentum, 1)
+            _move(running_var, spread, momentum, count - 1)
     return result
 
 
 def _move(running: Any, new: Any, momentum: float, divisor: int) -> None:
     """Move a running statistic towards ``new / divisor``."""
     if running is not None:
-        with no_grad():
-            moved = ops.move_average(
-                running, new.detach(), momentum=float(momentum), divisor=divisor
-            )
-            running.copy_(moved)
+        apply_in_place(
+            ops.move_average, running, running, new, momentum=float(momentum), divisor=divisor
+        )
 
 
 def _check_batch_norm(
@@ -131,7 +131,8 @@ def instance_norm(
     ):  # fmt: skip
         if running is not None:
             repeated = running.detach().repeat(n)
-            _move(repeated, new, momentum, divisor)
+            with no_grad():
+                _move(repeated, new, momentum, divisor)
             running.copy_(repeated.view(n, channels).mean(0))
     return movement.reshape(result, input.aval.shape)
 
