@@ -297,12 +297,40 @@ def lay(target: Any, described: Any, flat: Any, given: Any) -> None:
         as_array(target, described)[...] = as_array(flat, given)
 
 
+class Prepared:
+    """A graph after the passes, before it is bound to memory.
+
+    Attributes:
+        given: what :class:`Segment` takes.
+        exact: to the bits that the same ops give one by one.
+    """
+
+    def __init__(self, given: Any, exact: bool) -> None:
+        self.given = given
+        self.exact = exact
+
+    def bound(self) -> Segment:
+        graph, *others, refused = self.given
+        if not refused and not self.exact:
+            exchange(graph)
+        return Segment(graph, *others, refused)
+
+
 def compiled(
     graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
     writes: list[tuple[Source, Value]], gradients: list[Any], refused: str = "",
     exact: bool = False,
 ) -> Segment:  # fmt: skip
-    """Run the passes, give each result memory of its own, and bind the graph.
+    """Run the passes, give each result memory of its own, and bind the graph."""
+    return prepared(graph, sources, outputs, writes, gradients, refused, exact).bound()
+
+
+def prepared(
+    graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
+    writes: list[tuple[Source, Value]], gradients: list[Any], refused: str = "",
+    exact: bool = False,
+) -> Prepared:  # fmt: skip
+    """Run the passes, and give each result memory of its own.
 
     ``exact``: to the bits that the same ops give one by one."""
     from ..ops.movement import clone
@@ -331,12 +359,11 @@ def compiled(
     dead_code(graph)
     if not refused:
         fuse(graph)
-        if not exact:
-            exchange(graph)
     needed = {v.number for n in graph.nodes for v in n.inputs if v is not None}
     used = [(v, s) for v, s in sources if v.number in needed]
     count = len(outputs)
-    return Segment(
+    given = (
         graph, used, [(n, v) for (n, _), v in zip(outputs, results, strict=False)],
         [(s, v) for (s, _), v in zip(writes, results[count:], strict=True)], gradients, refused,
     )  # fmt: skip
+    return Prepared(given, exact)
