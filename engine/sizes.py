@@ -249,6 +249,7 @@ class Sizes:
         self._conditions: set[str] = set()
         self._fixed: set[int] = set()
         self._avals: dict[Any, Any] = {}
+        self.described: set[int] = set()  # the ids of these
         self._derive: Callable[..., Any] | None = None
         self.sizes = [self._new(n, f"s{i}", None) for i, n in enumerate(sizes)]
 
@@ -403,6 +404,7 @@ class Sizes:
         found = self._avals.get(key)
         if found is None:
             found = self._avals[key] = avals._new(shape, dtype, tuple(strides), device, weak)
+            self.described.add(id(found))
         return found
 
     # --- other sizes ------------------------------------------------------------------------------

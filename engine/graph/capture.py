@@ -160,7 +160,7 @@ class Capture(Trace):
             if sizes.mode == NOTES:
                 self._describe(PLAIN)
             self.sizes = None
-            at = At(sizes.values)
+            at = At(sizes)
             at.settle_graph(self.graph, self.sources, list(self.storages.values()))
             self.steps = [at.step(s) if type(s) is HostCall else s for s in self.steps]
             for reference in self.described:
@@ -495,7 +495,7 @@ class Capture(Trace):
             blueprint = Blueprint(self.sizes, *given)
             blueprint.versions = versions
             self.blueprints.append(blueprint)
-            segment = blueprint.at(At(self.sizes.values))
+            segment = blueprint.at(At(self.sizes))
         segment.versions = versions
         return segment
 

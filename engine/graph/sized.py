@@ -7,16 +7,19 @@ from typing import Any
 
 from .. import tape
 from ..aval import Aval, aval
-from ..sizes import FORMAL, KINDS, Sizes, has_amounts, open_sizes
+from ..sizes import FORMAL, KINDS, Sizes, open_sizes
 from .ir import Graph, Node, Value
+from .program import Pool
 from .segment import HostCall, Place, Prepared, Segment, Source, prepared
 
 
 class At:
-    """What stands for things of a capture when its numbers have these values."""
+    """What stands for things of a capture when its numbers have these values; ``None``: those of
+    the call that was captured."""
 
-    def __init__(self, values: Any) -> None:
-        self.values = values
+    def __init__(self, sizes: Sizes, values: Any = None) -> None:
+        self.sizes = sizes
+        self.values = sizes.values if values is None else values
         self._avals: dict[int, Aval] = {}
         self._values: dict[int, Value] = {}
         self._sources: dict[int, Source] = {}
@@ -33,7 +36,8 @@ class At:
             made = [self.thing(each) for each in x]
             return x if all(a is b for a, b in zip(made, x, strict=True)) else kind(made)
         if kind is dict:
-            return {name: self.thing(each) for name, each in x.items()}
+            made = {name: self.thing(each) for name, each in x.items()}
+            return x if all(made[name] is each for name, each in x.items()) else made
         if kind is Place:
             return self.place(x)
         return x
@@ -42,7 +46,7 @@ class At:
         found = self._avals.get(id(x))
         if found is None:
             found = x
-            if has_amounts(x.shape, x.strides):
+            if id(x) in self.sizes.described:
                 values = self.values
                 shape, strides = (
                     tuple([values[n.place] if type(n) in KINDS else n for n in each])
@@ -83,8 +87,14 @@ class At:
     def node(self, x: Node) -> Node:
         value = self.value
         inputs = tuple([None if v is None else value(v) for v in x.inputs])
-        params = {name: self.thing(each) for name, each in x.params.items()}
-        return Node(x.op, inputs, params, tuple([value(v) for v in x.outputs]), x.line)
+        outputs = tuple([value(v) for v in x.outputs])
+        params = x.params
+        for name, each in x.params.items():
+            now = self.thing(each)
+            if now is not each:
+                params = params if params is not x.params else dict(params)
+                params[name] = now
+        return Node(x.op, inputs, params, outputs, x.line)
 
     def graph(self, x: Graph) -> Graph:
         made = Graph()
@@ -94,7 +104,7 @@ class At:
         made.captured = x.captured
         return made
 
-    def prepared(self, x: Prepared) -> Segment:
+    def prepared(self, x: Prepared, pool: Pool) -> Segment:
         graph, used, outputs, writes, gradients, refused = x.given
         given = (
             self.graph(graph), [(self.value(v), self.source(s)) for v, s in used],
@@ -102,7 +112,7 @@ class At:
             [(self.source(s), self.value(v)) for s, v in writes],
             [(s, None if p is None else self.place(p)) for s, p in gradients], refused,
         )  # fmt: skip
-        return Prepared(given, x.exact).bound()
+        return Prepared(given, x.exact).bound(pool)
 
     # --- a capture that goes on with plain numbers ------------------------------------------------
 
@@ -178,13 +188,15 @@ class Blueprint:
         self._given = given
         self._prepared: Prepared | None = None
         self.versions: Any = []
-        self._read: Any = None
+        self._pool = Pool()
+        self._latest: Segment | None = None
 
     def at(self, at: At) -> Segment:
         if self._prepared is None:
             with Formal(self._sizes):
                 self._prepared = prepared(*self._given)
             self._given = ()
-        made = at.prepared(self._prepared)
+        made = at.prepared(self._prepared, self._pool)
         made.versions = self.versions
+        made.read_as, self._latest = self._latest, made
         return made

@@ -27,7 +27,7 @@ def sized_part(part: Part, sizes: Sizes, at: At) -> Part:
     blueprint = part.blueprint
     made = copy.copy(part)
     values = at.values
-    made.renew(lambda: blueprint.at(At(values)))
+    made.renew(lambda: blueprint.at(At(sizes, values)))
     return made
 
 
@@ -70,7 +70,7 @@ class Template:
 
     def own(self) -> tuple[list[Any], Backward | None]:
         """The results and the backward pass for the sizes that were captured."""
-        at = At(self.sizes.values)
+        at = At(self.sizes)
         return [at.thing(r) for r in self.results], sized_backward(self.backward, self.sizes, at)
 
     def bound(self, shapes: Any) -> Compiled | None:
@@ -89,7 +89,7 @@ class Template:
         if values is None:
             return None
         self.used += 1
-        at = At(values)
+        at = At(self.sizes, values)
         made = copy.copy(self.first)
         made.steps = [s.at(at) if type(s) is Blueprint else at.step(s) for s in self.steps]
         made.set_results([at.thing(r) for r in self.results])

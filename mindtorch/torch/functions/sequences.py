@@ -9,7 +9,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
-from mindtorch.engine.sizes import as_whole, made_anew, open_sizes
+from mindtorch.engine.sizes import Count, as_whole, made_anew, open_sizes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
@@ -49,7 +49,7 @@ def arange(
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{kind}'")
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
+    if not all(type(x) is Count or math.isfinite(x) for x in (start, end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if chosen is dtypes.int64:  # other whole numbers count their elements in float64
         start, end, step = as_whole(start), as_whole(end), as_whole(step)
