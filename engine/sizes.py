@@ -15,6 +15,7 @@ import builtins
 import functools
 import math
 import operator
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +36,15 @@ class Amount:
     __slots__ = ("place", "sizes", "terms", "value")
     __array_ufunc__ = None
     value: Any
+    # operators, which the class is given below
+    __add__: Any
+    __mul__: Any
+    __rmul__: Any
+    __floordiv__: Any
+    __rfloordiv__: Any
+    __mod__: Any
+    __rmod__: Any
+    __ge__: Any
 
     def __init__(self, sizes: Sizes, place: int, value: Any, terms: Any = None) -> None:
         self.sizes = sizes
@@ -49,7 +59,19 @@ class Amount:
         return self.value
 
     def __bool__(self) -> bool:
-        return self != 0
+        return bool(operator.ne(self, 0))
+
+    def __divmod__(self, other: Any) -> Any:
+        return (self // other, self % other)
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return (other // self, other % self)
+
+    def __neg__(self) -> Any:
+        return self * -1 if type(self) is Count else -1.0 * self
+
+    def __abs__(self) -> Any:
+        return self if self >= 0 else -self
 
     def __hash__(self) -> int:
         if self.sizes.mode == FORMAL:
@@ -61,14 +83,18 @@ class Amount:
 
         return np.array(self.fixed(), dtype)
 
+    def _shown(self) -> Any:
+        """The number for a text, which fixes it unless it is a text of ours, such as an error's."""
+        return self.value if self.sizes.ours(sys._getframe(2)) else self.fixed()
+
     def __repr__(self) -> str:
-        return repr(self.fixed())
+        return repr(self._shown())
 
     def __str__(self) -> str:
-        return str(self.fixed())
+        return str(self._shown())
 
     def __format__(self, text: str) -> str:
-        return format(self.fixed(), text)
+        return format(self._shown(), text)
 
     def __int__(self) -> int:
         return int(self.fixed())
@@ -101,7 +127,7 @@ class Count(Amount):
     """A whole number."""
 
     __slots__ = ()
-    __class__ = property(lambda self: int)  # type: ignore[assignment]
+    __class__ = property(lambda self: int)
 
     def __index__(self) -> int:
         return int(self.fixed())
@@ -116,7 +142,17 @@ class Ratio(Amount):
     """A float."""
 
     __slots__ = ()
-    __class__ = property(lambda self: float)  # type: ignore[assignment]
+    __class__ = property(lambda self: float)
+
+    def __floor__(self) -> Any:
+        if self.sizes.mode == PLAIN:
+            return math.floor(self.value)
+        return self.sizes.rounded("floor", math.floor, self)
+
+    def __ceil__(self) -> Any:
+        if self.sizes.mode == PLAIN:
+            return math.ceil(self.value)
+        return self.sizes.rounded("ceil", math.ceil, self)
 
     def __trunc__(self) -> int:
         return int(self.fixed())
@@ -157,7 +193,12 @@ def as_index(value: Any) -> Any:
 
 def as_whole(value: Any) -> Any:
     """``int``, which lets a Count be what it is."""
-    return value if type(value) is Count else int(value)
+    return as_index(value) if type(value) is Count else int(value)
+
+
+def as_float(value: Any) -> Any:
+    """``float``, which lets a Ratio be what it is."""
+    return value if type(value) is Ratio else float(value)
 
 
 def _arithmetic(name: str, text: str, function: Callable[[Any, Any], Any], swapped: bool) -> Any:
@@ -194,34 +235,19 @@ _OPERATORS = {
     "add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**",
     "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>",
 }  # fmt: skip
-for _name, _text in _OPERATORS.items():
-    _function = getattr(operator, f"{_name}_" if _name in ("and", "or") else _name)
-    setattr(Amount, f"__{_name}__", _arithmetic(_name, _text, _function, False))
-    setattr(Amount, f"__r{_name}__", _arithmetic(_name, _text, _function, True))
-for _name, _text in {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}.items():
-    setattr(Amount, f"__{_name}__", _comparison(_name, _text, getattr(operator, _name)))
+_COMPARISONS = {"eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">="}
 
 
-def _divmod(self: Amount, other: Any) -> Any:
-    return (self // other, self % other)
+def _give_operators() -> None:
+    for name, text in _OPERATORS.items():
+        function = getattr(operator, f"{name}_" if name in ("and", "or") else name)
+        setattr(Amount, f"__{name}__", _arithmetic(name, text, function, False))
+        setattr(Amount, f"__r{name}__", _arithmetic(name, text, function, True))
+    for name, text in _COMPARISONS.items():
+        setattr(Amount, f"__{name}__", _comparison(name, text, getattr(operator, name)))
 
 
-def _rdivmod(self: Amount, other: Any) -> Any:
-    return (other // self, other % self)
-
-
-def _negative(self: Amount) -> Any:
-    return self * -1 if type(self) is Count else -1.0 * self
-
-
-def _absolute(self: Amount) -> Any:
-    return self if self >= 0 else -self  # type: ignore[operator]
-
-
-for _name, _method in (
-    ("divmod", _divmod), ("rdivmod", _rdivmod), ("neg", _negative), ("abs", _absolute)
-):  # fmt: skip
-    setattr(Amount, f"__{_name}__", _method)
+_give_operators()
 
 
 class Sizes:
@@ -232,17 +258,21 @@ class Sizes:
         values: of all numbers, in this call.
         names: what each of the first numbers, the sizes themselves, is.
         reasons: where a number was fixed.
-        place: says which line of the user's runs.
+        place: says which line of the user's runs; ours: whether a frame is the library's.
         make: given by the capture, ``make(described, function, arguments)``: a tensor that is made
             anew for other sizes.
     """
 
-    def __init__(self, sizes: list[int], names: list[str], place: Callable[[], str]) -> None:
+    def __init__(
+        self, sizes: list[int], names: list[str], place: Callable[[], str],
+        ours: Callable[[types.FrameType], bool],
+    ) -> None:  # fmt: skip
         self.mode = PLAIN
         self.values: list[Any] = []
         self.names = names
         self.reasons: list[str] = []
         self.place = place
+        self.ours = ours
         self.make: Callable[..., Any] | None = None
         self._known: dict[Any, Any] = {}
         self._lines: list[str] = []
@@ -331,6 +361,15 @@ class Sizes:
                 return 0 if text == "%" else self._polynomial(quotient)
         return None
 
+    def rounded(self, name: str, function: Callable[[Any], int], number: Amount) -> Any:
+        """The whole number next to a float."""
+        key = (name, number.place)
+        found = self._known.get(key)
+        if found is None:
+            text = f"{name}(v{number.place})"
+            found = self._known[key] = self._new(function(number.value), text, None)
+        return found
+
     # --- conditions -------------------------------------------------------------------------------
 
     def compare(self, text: str, function: Callable[[Any, Any], bool], a: Any, b: Any) -> bool:
@@ -417,7 +456,7 @@ class Sizes:
             lines = [f"if {n} < 2: return None" for n in names] + self._lines
             lines.append(f"return ({', '.join(f'v{i}' for i in range(count))},)")
             text = f"def derive({', '.join(names)}):\n    " + "\n    ".join(lines)
-            scope: dict[str, Any] = {}
+            scope: dict[str, Any] = {"floor": math.floor, "ceil": math.ceil}
             exec(builtins.compile(text, "<sizes>", "exec"), scope)
             self._derive = scope["derive"]
         try:

@@ -420,8 +420,7 @@ def constant(number: Any) -> Tensor:
     """The 0-d tensor of a Python number, weak in promotion. Numbers met often are kept."""
     kind = type(number)
     if kind in KINDS:
-        dtype = _number_dtype(number)
-        made = made_anew(aval((), dtype, weak=True), np.array, number)
+        made = made_anew(aval((), _number_dtype(number), weak=True), np.array, number)
         return constant(number.fixed()) if made is None else made
     key = (kind, number)
     found = _constants.get(key)

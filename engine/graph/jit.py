@@ -27,12 +27,13 @@ from .capture import Capture
 from .compiled import Compiled, close, repeatable
 from .guards import Watch
 from .op_by_op import OpByOp
-from .purity import is_own, of_library
+from .purity import of_library
 from .replay import replayed
 from .retyped import is_retyped
 from .segment import ARGUMENT, Segment
+from .sized import At
 from .template import Families, Template
-from .trace import TracingError
+from .trace import TracingError, ours
 from .tree import Tree
 
 logger = logging.getLogger("mindtorch.graph")
@@ -279,7 +280,7 @@ class Jitted:
         if _entangled(flattened.leaves) or sys.getprofile() is not None:
             return self.function(*args, **kwargs)
         began = time.perf_counter()
-        if self._waits(key):
+        if self._waits(key, flattened.leaves):
             result = self.function(*args, **kwargs)
             self._spent[key] = self._spent.get(key, 0.0) + time.perf_counter() - began
             return result
@@ -309,11 +310,13 @@ class Jitted:
                 raise
         return self.function(*args, **kwargs)  # raises where eager code does
 
-    def _waits(self, key: Any) -> bool:
+    def _waits(self, key: Any, leaves: list[Tensor]) -> bool:
         """Whether arguments of further sizes run op by op until that took as long as a capture.
 
         With many sizes, each rarely met, captures would take more time than they save.
         """
+        if leaves and self.families.hopeful(key, leaves):
+            return False
         others = sum(1 for _, each in self.compiled if each == key[1])
         return others >= 2 and key not in self.compiled and (
             self._spent.get(key, 0.0) < self._price
@@ -442,6 +445,8 @@ class Jitted:
         if again:  # something of ours cannot work with sizes that stand for many
             return self._capture(key, flattened, found, args, kwargs, sized=False)
         if refused:
+            if plan is not None:
+                result = At(plan[0]).thing(result)
             if capture.left or refused == watch.impure or self._spared:
                 self._refuse(refused)
             self._spared = True
@@ -466,7 +471,7 @@ class Jitted:
             self.compiled[key] = found
             if template is not None:
                 template.first = compiled
-                self.families.family(key, flattened.leaves).templates.append(template)
+                self.families.note(key, flattened.leaves, template)
         return made
 
 
@@ -477,7 +482,7 @@ def _by_library(error: BaseException) -> bool:
         trace = trace.tb_next
     frame = None if trace is None else trace.tb_frame
     return frame is not None and isinstance(error, Exception) and (
-        is_own(frame.f_code, frame.f_globals)
+        ours(frame)
     )
 
 

@@ -326,10 +326,9 @@ class Prepared:
 
     def bound(self, pool: Pool | None = None) -> Segment:
         """The segment; ``pool``: shared with those for other sizes."""
-        graph, *others, refused = self.given
-        if not refused and not self.exact:
-            exchange(graph)
-        return Segment(graph, *others, refused, pool)
+        if not self.given[-1] and not self.exact:
+            exchange(self.given[0])
+        return Segment(*self.given, pool)  # type: ignore[call-arg]
 
 
 def compiled(

@@ -32,9 +32,11 @@ class At:
             return self.values[x.place]
         if kind is Aval:
             return self.aval(x)
-        if kind is tuple or kind is list:
-            made = [self.thing(each) for each in x]
-            return x if all(a is b for a, b in zip(made, x, strict=True)) else kind(made)
+        if kind is list or isinstance(x, tuple):
+            things = [self.thing(each) for each in x]
+            if all(a is b for a, b in zip(things, x, strict=True)):
+                return x
+            return kind(*things) if hasattr(kind, "_fields") else kind(things)
         if kind is dict:
             made = {name: self.thing(each) for name, each in x.items()}
             return x if all(made[name] is each for name, each in x.items()) else made
@@ -47,11 +49,9 @@ class At:
         if found is None:
             found = x
             if id(x) in self.sizes.described:
-                values = self.values
-                shape, strides = (
-                    tuple([values[n.place] if type(n) in KINDS else n for n in each])
-                    for each in (x.shape, x.strides)
-                )
+                numbers: list[Any] = [*x.shape, *x.strides]
+                numbers = [self.values[n.place] if type(n) in KINDS else n for n in numbers]
+                shape, strides = tuple(numbers[: x.ndim]), tuple(numbers[x.ndim :])
                 found = aval(shape, x.dtype, strides, x.device, x.weak)
             self._avals[id(x)] = found
         return found

@@ -6,18 +6,21 @@ import copy
 from typing import Any
 
 from ..aval import aval, contiguous_strides
+from ..bounded import Bounded
 from ..sizes import NOTES, PLAIN, Sizes, open_sizes
 from ..tensor import Tensor, fields_of
 from .capture import Capture
 from .compiled import Backward, Compiled, Part
 from .segment import Segment
 from .sized import At, Blueprint
-from .trace import user_line
+from .trace import ours, user_line
 
 # so many calls, and bytes of memory that they hold, are kept bound for sizes of one function
 MOST_BOUND, MOST_BYTES = 64, 1 << 29
 # so many captures for many sizes of one kind of arguments, and so many of them that fit no others
 MOST_TEMPLATES, MOST_MISSES = 8, 2
+# so many kinds of arguments are known
+MOST_FAMILIES = 64
 
 
 def sized_part(part: Part, sizes: Sizes, at: At) -> Part:
@@ -139,7 +142,6 @@ class Family:
     Attributes:
         met: the shapes with which they were captured.
         templates: the captures for many sizes.
-        missed: how many captures for many sizes fit no others.
     """
 
     def __init__(self) -> None:
@@ -147,30 +149,34 @@ class Family:
         self.templates: list[Template] = []
 
     @property
-    def missed(self) -> int:
-        return sum(not template.used for template in self.templates)
+    def hopeful(self) -> bool:
+        """Whether a further capture for many sizes is likely to fit others."""
+        missed = sum(not template.used for template in self.templates)
+        return missed < MOST_MISSES and len(self.templates) < MOST_TEMPLATES
 
 
 class Families:
     """What a compiled function knows of sizes.
 
     Attributes:
-        dynamic: True lets all sizes be other ones from the first call on, False none ever; None
-            those that were seen to change.
+        dynamic: True lets all sizes be other ones when the first of them changes, False none ever;
+            None those that were seen to change.
     """
 
     def __init__(self, dynamic: bool | None) -> None:
         self.dynamic = dynamic
-        self.families: dict[Any, Family] = {}
+        self.families = Bounded(MOST_FAMILIES)
         self.bound: dict[Any, tuple[Compiled, int]] = {}
 
     def clear(self) -> None:
         self.families.clear()
         self.bound.clear()
 
-    def family(self, key: Any, leaves: list[Tensor]) -> Family:
+    def family(self, key: Any, leaves: list[Tensor], new: bool = False) -> Family | None:
+        """The calls that differ from this one in lengths of axes alone."""
         loose = (loosened(key[0], iter([_is_plain(x) for x in leaves])), key[1])
-        return self.families.setdefault(loose, Family())
+        found: Family | None = self.families.get(loose)
+        return self.families.keep(loose, Family()) if found is None and new else found
 
     def fitting(self, key: Any, leaves: list[Tensor]) -> Compiled | None:
         """A capture for many sizes, bound for these arguments."""
@@ -178,21 +184,26 @@ class Families:
             return None
         family = self.family(key, leaves)
         shapes = [x.aval.shape for x in leaves]
-        for template in family.templates:
+        for template in () if family is None else family.templates:
             found = template.bound(shapes)
             if found is not None and not found.broken(leaves):
                 return found
         return None
 
+    def hopeful(self, key: Any, leaves: list[Tensor]) -> bool:
+        """Whether a capture for many sizes is likely to fit others."""
+        family = None if self.dynamic is False else self.family(key, leaves)
+        return family is not None and family.hopeful
+
     def begin(self, key: Any, leaves: list[Tensor]) -> Any:
         """(sizes, axes, descriptions) of a capture for many sizes; None for one of these alone."""
         if not leaves or self.dynamic is False:
             return None
-        family = self.family(key, leaves)
+        family: Any = self.family(key, leaves, new=True)
         shapes = tuple([x.aval.shape for x in leaves])
         if len(family.met) < 2 * MOST_TEMPLATES and shapes not in family.met:
             family.met.append(shapes)
-        if family.missed >= MOST_MISSES or len(family.templates) >= MOST_TEMPLATES:
+        if len(family.met) < 2 or not family.hopeful:  # the first call tells what it does
             return None
         places: dict[Any, int] = {}
         axes = [
@@ -208,7 +219,7 @@ class Families:
                 if type(axis) is Axis:
                     numbers[axis.place] = n
                     names[axis.place] = names[axis.place] or f"axis {j} of tensor {i}"
-        sizes = Sizes(numbers, names, user_line)
+        sizes = Sizes(numbers, names, user_line, ours)
         sizes.mode = NOTES
         open_sizes.append(sizes)
         try:
@@ -228,6 +239,11 @@ class Families:
         if not (mark or self.dynamic or len(set(seen)) > 1):
             return n
         return Axis(places.setdefault(seen, len(places)))
+
+    def note(self, key: Any, leaves: list[Tensor], template: Template) -> None:
+        """Keep a capture for many sizes."""
+        family: Any = self.family(key, leaves, new=True)
+        family.templates.append(template)
 
     def keep(self, key: Any, made: Compiled, table: dict[Any, list[Compiled]]) -> None:
         """Keep what was bound; what was not used lately goes."""

@@ -35,12 +35,15 @@ class TracingError(RuntimeError):
     """
 
 
+def ours(frame: types.FrameType) -> bool:
+    """Whether a frame runs code of the library."""
+    return id(frame.f_code) in own_code or is_own(frame.f_code, frame.f_globals)
+
+
 def user_line() -> str:
     """The innermost line outside of the library."""
     frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and (
-        id(frame.f_code) in own_code or is_own(frame.f_code, frame.f_globals)
-    ):
+    while frame is not None and ours(frame):
         frame = frame.f_back
     if frame is None:
         return "an unknown line"

@@ -12,7 +12,7 @@ from mindtorch.engine.core import state
 from mindtorch.engine.device import Device, cpu
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops.families import normalize_axes, normalize_axis
-from mindtorch.engine.sizes import as_index
+from mindtorch.engine.sizes import Count, as_index
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 __all__ = [
@@ -161,7 +161,8 @@ def check_value(value: Any, dtype: DType, filling: bool = True) -> None:
     if dtype.category == dtypes.INTEGER:
         limits = np.iinfo(dtype.np)
         low = int(limits.min) or -int(limits.max)  # the negative ones wrap around
-        fits = fits and math.isfinite(value) and low <= value <= int(limits.max)
+        fits = fits and (type(value) is Count or math.isfinite(value))
+        fits = fits and low <= value <= int(limits.max)
     elif dtype.itemsize > 2 or not filling:
         limit = _LARGEST.get(dtype.name, math.inf)
         parts = (value.real, value.imag) if isinstance(value, complex) else (value,)

@@ -160,7 +160,7 @@ def _basic(x: Any, item: Any) -> tuple[Any, list[Any] | None]:
             axis += 1
             changed = True
         elif _is_integer(each):
-            view = _select(view, axis, operator.index(each), place)
+            view = _select(view, axis, as_index(each), place)
             changed = True
         else:
             axis = _take_tensor(axis, each, indices, masks)
