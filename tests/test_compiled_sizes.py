@@ -262,3 +262,36 @@ def test_an_error_at_another_size_is_the_eager_one() -> None:
     with pytest.raises(RuntimeError, match=r"shape '\[-1, 6\]' is invalid for input of size 13"):
         compiled(torch.ones(13))
     assert compiled(torch.ones(24)).shape == (4, 2)
+
+
+def test_a_cache_that_grows_and_the_place_in_it() -> None:
+    """Ints among the arguments that change are sizes, too."""
+    torch.manual_seed(0)
+    projection = nn.Linear(4, 12)
+    table = torch.randn(64, 4)
+
+    def attend(x: Any, keys: Any, values: Any, place: int) -> Any:
+        q, k, v = projection(x + table[place : place + x.size(1)]).chunk(3, -1)
+        keys, values = torch.cat([keys, k], 1), torch.cat([values, v], 1)
+        return torch.softmax(q @ keys.mT / place, -1) @ values, keys, values
+
+    compiled: Any = torch.compile(attend)
+    found = []
+    for call in (attend, compiled):
+        x, keys, values = torch.ones(2, 1, 4), torch.ones(2, 3, 4), torch.ones(2, 3, 4)
+        for place in range(3, 20):
+            x, keys, values = call(x, keys, values, place)
+        found.append((x, keys))
+    assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
+    assert compiled.traces == 2
+
+
+def test_second_derivatives_use_the_numbers_of_their_call() -> None:
+    """A call that is made again for its history is made with its own arguments."""
+    compiled: Any = torch.compile(lambda x, n: (x**3).sum() * n / x.size(0))
+    for size, n in ((2, 3), (4, 5), (6, 7), (8, 9)):
+        x = torch.full((size,), 2.0, requires_grad=True)
+        (slope,) = torch.autograd.grad(compiled(x, n), x, create_graph=True)
+        (bend,) = torch.autograd.grad(slope.sum(), x)
+        assert bend.tolist() == pytest.approx([12.0 * n / size] * size)
+    assert compiled.traces == 2

@@ -32,7 +32,7 @@ from .replay import replayed
 from .retyped import is_retyped
 from .segment import ARGUMENT, Segment
 from .sized import At
-from .template import Families, Template
+from .template import Families, Template, with_numbers
 from .trace import TracingError, ours
 from .tree import Tree
 
@@ -263,6 +263,8 @@ class Jitted:
         fitting = self.families.fitting(key, flattened.leaves)
         if fitting is not None:
             self.families.keep(key, fitting, self.compiled)
+            if fitting.backward is not None and repeatable(fitting.steps):
+                fitting.backward.again = self._again(fitting, key)
             return self._run(fitting, flattened, args, kwargs)
         if self._running:  # recursion, or another thread that traces
             return self.function(*args, **kwargs)
@@ -404,13 +406,14 @@ class Jitted:
             capture.take(each)
         if plan is not None:
             capture.take_sizes(plan[0], plan[2])
+        given = (args, kwargs) if plan is None else with_numbers(args, kwargs, plan[3])
         for each in (self.function, *flattened.objects):
             watch.inside("an argument", each)
         capture.enter()
         captures.append(capture)
         again = False
         try:
-            result = self.function(*args, **kwargs)
+            result = self.function(*given[0], **given[1])
             sys.setprofile(None)
             capture.open_fences()
             outputs = _Flattened()

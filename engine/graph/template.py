@@ -19,8 +19,8 @@ from .trace import ours, user_line
 MOST_BOUND, MOST_BYTES = 64, 1 << 29
 # so many captures for many sizes of one kind of arguments, and so many of them that fit no others
 MOST_TEMPLATES, MOST_MISSES = 8, 2
-# so many kinds of arguments are known
-MOST_FAMILIES = 64
+# so many kinds of arguments are known, and so many sets of sizes of one kind
+MOST_FAMILIES, MOST_MET = 64, 16
 
 
 def sized_part(part: Part, sizes: Sizes, at: At) -> Part:
@@ -97,8 +97,6 @@ class Template:
         made.steps = [s.at(at) if type(s) is Blueprint else at.step(s) for s in self.steps]
         made.set_results([at.thing(r) for r in self.results])
         made.backward = sized_backward(self.backward, self.sizes, at)
-        if made.backward is not None:
-            made.backward.again = self.first.backward.again  # type: ignore[union-attr]
         made.runs = made.at = 0
         return made
 
@@ -136,11 +134,35 @@ def loosened(described: Any, plain: Any) -> Any:
     return (kind, tuple([loosened(v, plain) for v in described[1]]))
 
 
+def _direct(key: Any) -> tuple[Any, Any]:
+    """The descriptions of a call's arguments: those without and those with a name."""
+    (_, (named_not, named)), _ = key
+    return named_not[1], named[1]
+
+
+def _is_number(described: Any) -> bool:
+    return described[0] == "value" and described[1] is int
+
+
+def numbers_of(key: Any) -> tuple[int, ...]:
+    """The ints among the arguments of a call."""
+    plain, named = _direct(key)
+    given = (*plain, *[d for _, d in named])
+    return tuple([d[2] for d in given if _is_number(d)])
+
+
+def with_numbers(args: Any, kwargs: Any, numbers: list[Any]) -> tuple[Any, Any]:
+    """The arguments with these in place of their ints."""
+    following = iter(numbers)
+    args = tuple([next(following) if type(x) is int else x for x in args])
+    return args, {k: next(following) if type(x) is int else x for k, x in kwargs.items()}
+
+
 class Family:
-    """Calls whose arguments differ in lengths of axes alone.
+    """Calls whose arguments differ in lengths of axes, and in ints, alone.
 
     Attributes:
-        met: the shapes with which they were captured.
+        met: the shapes, and the ints, with which they were captured.
         templates: the captures for many sizes.
     """
 
@@ -173,8 +195,14 @@ class Families:
         self.bound.clear()
 
     def family(self, key: Any, leaves: list[Tensor], new: bool = False) -> Family | None:
-        """The calls that differ from this one in lengths of axes alone."""
-        loose = (loosened(key[0], iter([_is_plain(x) for x in leaves])), key[1])
+        """The calls that differ from this one in lengths of axes, and in ints, alone."""
+        natural = iter([_is_plain(x) for x in leaves])
+        direct, named = _direct(key)
+        loose = (
+            tuple([_is_number(d) or loosened(d, natural) for d in direct]),
+            tuple([(k, _is_number(d) or loosened(d, natural)) for k, d in named]),
+            key[1],
+        )
         found: Family | None = self.families.get(loose)
         return self.families.keep(loose, Family()) if found is None and new else found
 
@@ -183,7 +211,7 @@ class Families:
         if self.dynamic is False or not leaves or not self.families:
             return None
         family = self.family(key, leaves)
-        shapes = [x.aval.shape for x in leaves]
+        shapes = [*[x.aval.shape for x in leaves], numbers_of(key)]
         for template in () if family is None else family.templates:
             found = template.bound(shapes)
             if found is not None and not found.broken(leaves):
@@ -196,19 +224,19 @@ class Families:
         return family is not None and family.hopeful
 
     def begin(self, key: Any, leaves: list[Tensor]) -> Any:
-        """(sizes, axes, descriptions) of a capture for many sizes; None for one of these alone."""
+        """(sizes, axes, descriptions, ints) of a capture for many sizes; None for one of these
+        alone."""
         if not leaves or self.dynamic is False:
             return None
         family: Any = self.family(key, leaves, new=True)
-        shapes = tuple([x.aval.shape for x in leaves])
-        if len(family.met) < 2 * MOST_TEMPLATES and shapes not in family.met:
-            family.met.append(shapes)
+        shapes = (*[x.aval.shape for x in leaves], numbers_of(key))
+        family.met = [*[s for s in family.met if s != shapes], shapes][-MOST_MET:]
         if len(family.met) < 2 or not family.hopeful:  # the first call tells what it does
             return None
         places: dict[Any, int] = {}
         axes = [
-            [self._axis(family, i, j, x, places) for j in range(x.aval.ndim)]
-            for i, x in enumerate(leaves)
+            [self._axis(family, i, j, x, places) for j in range(len(shapes[i]))]
+            for i, x in enumerate((*leaves, None))
         ]
         if not places:
             return None
@@ -218,25 +246,29 @@ class Families:
             for j, (n, axis) in enumerate(zip(shape, found, strict=True)):
                 if type(axis) is Axis:
                     numbers[axis.place] = n
-                    names[axis.place] = names[axis.place] or f"axis {j} of tensor {i}"
+                    name = f"axis {j} of tensor {i}" if i < len(leaves) else f"int {j}"
+                    names[axis.place] = names[axis.place] or name
         sizes = Sizes(numbers, names, user_line, ours)
         sizes.mode = NOTES
         open_sizes.append(sizes)
         try:
-            avals = [_described(x, found, sizes) for x, found in zip(leaves, axes, strict=True)]
+            avals = [_described(x, found, sizes) for x, found in zip(leaves, axes, strict=False)]
         finally:
             open_sizes.remove(sizes)
             sizes.mode = PLAIN
-        return sizes, axes, avals
+        numbers = [sizes.sizes[a.place] if type(a) is Axis else a for a in axes[-1]]
+        return sizes, axes, avals, numbers
 
-    def _axis(self, family: Family, i: int, j: int, x: Tensor, places: dict[Any, int]) -> Any:
-        """The length of an axis, or what says that it may be another one."""
-        n = x.aval.shape[j]
-        mark = fields_of(x).get("_dynamic_axes", {}).get(j)
+    def _axis(
+        self, family: Family, i: int, j: int, x: Tensor | None, places: dict[Any, int]
+    ) -> Any:
+        """The length of an axis (or an int), or what says that it may be another one."""
         seen = tuple([shapes[i][j] for shapes in family.met])
-        if n < 2 or mark is False or not _is_plain(x):
+        n = seen[-1]
+        mark = None if x is None else fields_of(x).get("_dynamic_axes", {}).get(j)
+        if n < 2 or mark is False or not (x is None or _is_plain(x)):
             return n
-        if not (mark or self.dynamic or len(set(seen)) > 1):
+        if not (mark or (self.dynamic and x is not None) or len(set(seen)) > 1):
             return n
         return Axis(places.setdefault(seen, len(places)))
 
