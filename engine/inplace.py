@@ -7,9 +7,10 @@ from typing import Any
 from . import dtypes, tape
 from .aval import aval
 from .bounded import Bounded
-from .core import GRAD, INFERENCE, INTERPRETED, NO_GRAD, WATCHED, Op, state
+from .core import GRAD, INFERENCE, INTERPRETED, NO_GRAD, WATCHED, Op, Plan, state
 from .ops.elementwise import add
 from .ops.movement import _expand_aval, cast, clone, expand, overwrite, view_update
+from .sizes import open_sizes
 from .tensor import (
     Storage,
     Tensor,
@@ -299,7 +300,11 @@ def rebase(target: Tensor, value: Tensor) -> None:
     if any(op.rules is None for op, _ in chain):
         return  # seen as another type, which is not differentiable
     params = {"chain": chain}
-    plan = view_update.plan_for((base, value), params)
+    if open_sizes:  # a plan with a kernel is for one size
+        made = view_update.aval(base.aval, value.aval, **params)
+        plan = Plan((made,), (base.aval, value.aval))
+    else:
+        plan = view_update.plan_for((base, value), params)
     stand_in = tape._detached(base)
     tape.record(view_update, plan, (base, value), params, (stand_in,))
     base._node = stand_in._node

@@ -14,6 +14,7 @@ from . import dtypes
 from .aval import Aval, Shape, aval
 from .bounded import Bounded
 from .device import Device, cpu, empty_on, meta
+from .sizes import KINDS, made_anew, open_sizes
 
 if TYPE_CHECKING:
     from .tape import AccumulateGrad, Node, ViewHistory
@@ -29,7 +30,7 @@ captures: list[Any] = []
 # what the engine keeps in a tensor's dictionary
 _FIELDS = frozenset({
     "_storage", "_offset", "_output_index", "_grad", "_hooks", "_interpreter", "_retains_grad",
-    "_trace_stamp",
+    "_trace_stamp", "_dynamic_axes",
 })  # fmt: skip
 
 
@@ -418,6 +419,9 @@ _NUMBER_TYPES: dict[type, dtypes.DType] = {
 def constant(number: Any) -> Tensor:
     """The 0-d tensor of a Python number, weak in promotion. Numbers met often are kept."""
     kind = type(number)
+    if kind in KINDS:
+        made = made_anew(aval((), _number_dtype(number), weak=True), np.array, number)
+        return constant(number.fixed()) if made is None else made
     key = (kind, number)
     found = _constants.get(key)
     if found is not None and (number or kind is not float):
@@ -458,6 +462,10 @@ def _number_dtype(number: Any) -> dtypes.DType:
 def full_flat(shape: Shape, dtype: dtypes.DType, value: Any, device: Device = cpu) -> Tensor:
     """A new dense tensor with every element ``value``."""
     described = aval(shape, dtype, None, device)
+    if open_sizes:
+        made = made_anew(described, np.array, value)
+        if made is not None:
+            return made
     if device.type == "meta":
         return make(empty_on(device)(described.size, dtype.np), described)
     if device.type == "cuda":

@@ -13,20 +13,23 @@ the body runs op by op: nothing is done twice, and the call is not compiled.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from .. import inplace, tape
 from ..core import Op, graph_under_way, state
+from ..sizes import NOTES, PLAIN, Sizes, fixed, has_amounts, open_sizes
 from ..tensor import Storage, Tensor, captures, capturing, fields_of, typed_buffer
 from ..vmap import redraw
-from .ir import Graph, Value
+from .ir import MAKE, Graph, Node, Value
 from .segment import ARGUMENT, CAPTURED, CONSTANT, MADE, HostCall, Place, Segment, Source, compiled
+from .sized import At, Blueprint
 from .threads import watch_starts
 from .trace import (
     Trace,
@@ -78,18 +81,90 @@ class Capture(Trace):
         self.handed: list[weakref.ref[Tensor]] = []
         self.crossed = False
         self.found_argument = False
+        # of a capture for more sizes than those of its arguments
+        self.sizes: Sizes | None = None
+        self.avals: list[Any] = []
+        self.blueprints: list[Any] = []
+        self.rooms: dict[int, Any] = {}
+        self.described: list[weakref.ref[Tensor]] = []
         # a tensor over each storage that is written to, and the storage's version before
         self.versions: dict[int, tuple[Tensor, int]] = {}
 
     # --- the call -------------------------------------------------------------------------------
 
     def enter(self) -> None:
+        if self.sizes is not None:
+            self._describe(NOTES)
         state.update(interpreters=(*self.outer, self))
         sys.setprofile(self.profile)
 
     def exit(self) -> None:
         sys.setprofile(None)
         state.update(interpreters=self.outer)
+        if self.sizes is not None:
+            self._describe(PLAIN)
+
+    # --- sizes ----------------------------------------------------------------------------------
+
+    def take_sizes(self, sizes: Sizes, avals: list[Any]) -> None:
+        """Capture the call for all sizes for which what it does with them holds.
+
+        ``avals``: the arguments' descriptions, with the sizes in them."""
+        sizes.make = self._make
+        self.sizes = sizes
+        self.avals = avals
+
+    def _describe(self, mode: int) -> None:
+        """Let the arguments have their own shapes (``PLAIN``), or those with sizes in them."""
+        sizes: Any = self.sizes
+        if mode != sizes.mode:
+            sizes.mode = mode
+            for i, x in enumerate(self.arguments):
+                x.aval, self.avals[i] = self.avals[i], x.aval
+            if mode == PLAIN:
+                open_sizes.remove(sizes)
+            else:
+                open_sizes.append(sizes)
+
+    def _make(self, described: Any, function: Any, arguments: Any) -> Tensor | None:
+        """A tensor that is made anew for other sizes."""
+        if state.interpreters[-1] is not self:
+            return None
+        value = self.graph.value(described)
+        params = {"described": described, "function": function, "arguments": arguments}
+        self.graph.nodes.append(Node(MAKE, (), params, (value,), user_line()))
+        return self._tensor(value)
+
+    @contextlib.contextmanager
+    def as_they_are(self) -> Iterator[None]:
+        """A block in which the arguments have their own shapes."""
+        watches = self.sizes is not None and self.sizes.mode == NOTES
+        if watches:
+            self._describe(PLAIN)
+        yield
+        if watches:
+            self._describe(NOTES)
+
+    def discard(self) -> bool:
+        """Drop what was traced, where it has not reached anything that is older than the call."""
+        if self.sizes is None or self.steps or self.versions or self.left:
+            return False
+        for leaf, before, _ in self.first_uses.values():
+            leaf._grad = before
+        return True
+
+    def forgo(self) -> None:
+        """Go on with plain numbers: what was captured is for the sizes of this call only."""
+        sizes = self.sizes
+        if sizes is not None:
+            if sizes.mode == NOTES:
+                self._describe(PLAIN)
+            self.sizes = None
+            at = At(sizes)
+            at.settle_graph(self.graph, self.sources, list(self.storages.values()))
+            self.steps = [at.step(s) if type(s) is HostCall else s for s in self.steps]
+            for reference in self.described:
+                at.settle_tensor(reference(), self.started)
 
     def take(self, tensor: Tensor) -> None:
         """Note an argument of the call."""
@@ -111,6 +186,11 @@ class Capture(Trace):
     def open_fences(self) -> None:
         while self.fences:
             self.fences.pop().remove()
+
+    def draw(self, described: Any, fill: Any, inputs: Any) -> Tensor:
+        if self.sizes is not None:
+            self.sizes.fix_hidden(fill)
+        return super().draw(described, fill, inputs)
 
     def value_of(self, tensor: Tensor) -> Value:
         if id(tensor) in self.existing and tensor._storage is not None:
@@ -154,6 +234,11 @@ class Capture(Trace):
         """A tensor was made over the memory of another one."""
         if isinstance(tensor.flat, Value):
             self.alive.append(weakref.ref(tensor))
+            if self.sizes is not None:
+                self.described.append(self.alive[-1])
+
+    def _room(self, storage: Storage) -> Any:
+        return self.rooms.get(id(storage)) or super()._room(storage)
 
     def settle(self, tensor: Tensor) -> None:
         if id(tensor) in self.existing:
@@ -265,6 +350,9 @@ class Capture(Trace):
         """The elements of a value that somebody takes for a tensor's data, or its storage's."""
         if self not in state.interpreters:
             refuse_data("elements")
+        for node in self.graph.nodes if value.aval.weak else ():
+            if node.op is MAKE and node.outputs[0] is value:  # a number that follows from sizes
+                return node.params["function"](*map(fixed, node.params["arguments"])).reshape(1)
         return elements_of(value, self.alive, lambda: self.leave("the memory of a tensor"))
 
     def needed(self, what: str) -> None:
@@ -282,6 +370,7 @@ class Capture(Trace):
             refuse_data(reason)
         if not self.left:
             self.left = f"{user_line()} needs {reason}"
+            self.forgo()
             self.materialise()
         self.exit()
 
@@ -295,6 +384,8 @@ class Capture(Trace):
         if any(isinstance(v, _CALLED) for v in (*args, *kwargs.values())):
             # what it calls belongs to this call of the user's function alone
             return self.outside(function, *args, **kwargs)
+        if self.sizes is not None and self._sized(args, kwargs):
+            self.forgo()
         self.materialise()
         given = self._placed(args), {k: self._placed(v) for k, v in kwargs.items()}
         self.exit()
@@ -313,6 +404,12 @@ class Capture(Trace):
             self.leave("what a host call returns")
         self.steps.append(step)
         return result
+
+    def _sized(self, args: Any, kwargs: Any) -> bool:
+        """Whether sizes are in what a host call is about to work on."""
+        gradients = (leaf._grad for leaf, _ in self.leaves.values())
+        tensors = (x for x in (*args, *kwargs.values(), *gradients) if isinstance(x, Tensor))
+        return has_amounts(args, tuple(kwargs.values()), *[x.aval for x in tensors])
 
     def _placed(self, value: Any) -> Any:
         """``value`` with places for the tensors that belong to this call."""
@@ -334,14 +431,22 @@ class Capture(Trace):
                 self.makes.add(key)
         outputs += self.saved
         self.saved = []
+        given = self._traced(outputs)
         self.exit()
         try:
-            segment = self._segment(outputs)
+            segment = None if given is None else self._segment(*given)
             if segment is not None:
                 segment.run(self.made, self.arguments, traced=True)
                 self.steps.append(segment)
+            self._hand_out(live)
         finally:
             self.enter()
+        following = Graph()
+        following._count = self.graph._count
+        self.graph = following
+
+    def _hand_out(self, live: dict[int, list[Tensor]]) -> None:
+        """Give tensors the data that was computed."""
         for key, storage in self.refilled.items():
             storage.buffer[...] = self.made[key]
         for key, tensors in live.items():
@@ -351,9 +456,6 @@ class Capture(Trace):
         self.storages.clear()
         self.written.clear()
         self.sources = []
-        following = Graph()
-        following._count = self.graph._count
-        self.graph = following
 
     def _give_data(self, key: int, tensors: list[Tensor]) -> None:
         storage = tensors[0]._shared.memory
@@ -364,8 +466,8 @@ class Capture(Trace):
             tensor.flat = flat[tensor._offset : tensor._offset + tensor.aval.extent]
             fields_of(tensor).pop("_trace_stamp", None)
 
-    def _segment(self, outputs: list[tuple[Any, Value]]) -> Segment | None:
-        """The compiled graph with these outputs; None when nothing was done."""
+    def _traced(self, outputs: list[tuple[Any, Value]]) -> Any:
+        """What was traced, with these outputs; None when nothing was done."""
         graph = self.graph
         writes = [(r.owner, r.value) for r in self.written if r.owner.kind != CONSTANT]
         self.changed += [owner for owner, _ in writes]
@@ -380,8 +482,21 @@ class Capture(Trace):
         gradients = self._gradients()
         if not graph.nodes and not outputs and not writes and not gradients:
             return None
-        segment = compiled(graph, self.sources, outputs, writes, gradients)
-        segment.versions = self._counted()
+        if self.sizes is not None:
+            self.rooms.update((key, value.aval.extent) for key, value in outputs)
+        return graph, self.sources, outputs, writes, gradients
+
+    def _segment(self, *given: Any) -> Segment:
+        """What was traced, bound to memory."""
+        versions = self._counted()
+        if self.sizes is None:
+            segment = compiled(*given)
+        else:
+            blueprint = Blueprint(self.sizes, *given)
+            blueprint.versions = versions
+            self.blueprints.append(blueprint)
+            segment = blueprint.at(At(self.sizes))
+        segment.versions = versions
         return segment
 
     def _counted(self) -> list[tuple[Source, int]]:

@@ -35,10 +35,16 @@ class Part:
         self, graph: Graph, sources: list[tuple[Value, Source]], gradients: list[Value | None]
     ) -> None:
         self.saved = [s.key for _, s in sources if s.kind == MADE]
+        self._keys = [None if v is None else ("gradient", i) for i, v in enumerate(gradients)]
+        outputs = [(k, v) for k, v in zip(self._keys, gradients, strict=True) if k]
+        self.given: Any = (graph, sources, outputs, [], [])
+        self.blueprint: Any = None  # of a capture for many sizes
+        self.renew(lambda: compiled(*self.given))
+
+    def renew(self, bind: Callable[[], Segment]) -> None:
+        """Let ``bind`` make the segment."""
         self._lock = lock()
-        self._graph = graph
-        self._sources = sources
-        self._gradients = gradients
+        self._bind = bind
         self._segment: Segment | None = None
         self._results: list[Any] = []
 
@@ -47,12 +53,9 @@ class Part:
         """The graph bound to memory, which happens when it is first asked for."""
         with self._lock:
             if self._segment is None:
-                keys = [None if v is None else ("gradient", i)
-                        for i, v in enumerate(self._gradients)]  # fmt: skip
-                outputs = [(k, v) for k, v in zip(keys, self._gradients, strict=True) if k]
-                made = compiled(self._graph, self._sources, outputs, [], [])  # type: ignore[arg-type]
+                made = self._bind()
                 avals = dict(zip(made.numbers, made.avals, strict=True))
-                self._results = [(k, avals.get(k)) for k in keys]
+                self._results = [(k, avals.get(k)) for k in self._keys]
                 self._segment = made
         return self._segment
 
@@ -223,14 +226,7 @@ class Compiled:
         backward: Backward | None,
     ) -> None:  # fmt: skip
         self.steps = capture.steps
-        self.results = results
-        keys = [r.memory.key for r in results if type(r) is Place and r.is_whole()]
-        # memory of its own: the tensor needs no storage object yet
-        self.own = [
-            type(r) is Place and r.is_whole() and keys.count(r.memory.key) == 1
-            and r.base is None and not r.version
-            for r in results
-        ]
+        self.set_results(results)
         self.rebuild = rebuild
         self.backward = backward
         self.watch = watch
@@ -247,6 +243,17 @@ class Compiled:
         self.grads = capture.grads()
         self.runs = 0
         self.at = 0
+
+    def set_results(self, results: list[Any]) -> None:
+        """Note where the results will be."""
+        self.results = results
+        keys = [r.memory.key for r in results if type(r) is Place and r.is_whole()]
+        # memory of its own: the tensor needs no storage object yet
+        self.own = [
+            type(r) is Place and r.is_whole() and keys.count(r.memory.key) == 1
+            and r.base is None and not r.version
+            for r in results
+        ]
 
     def broken(self, arguments: list[Tensor]) -> str:
         """Which guard does not hold; "" when all do."""

@@ -121,6 +121,7 @@ def explanation(jitted: Jitted, seconds: float) -> Explanation:
         [s.graph for s in segments], [s.program.names for s in segments],
         [[_bytes(n) for n in s.program.nodes] for s in segments],
         [s.program.seconds for s in segments],
-        [s.program.arena_bytes for s in segments], hosts, guards, reasons + jitted.misses,
+        [s.program.arena_bytes for s in segments], hosts, guards,
+        reasons + jitted.misses + jitted.families.notes(),
         jitted.traces, seconds,
     )  # fmt: skip

@@ -113,6 +113,27 @@ class Draw(GraphOp):
 DRAW = Draw()
 
 
+class Make(GraphOp):
+    """Fills memory with the array that ``function(*arguments)`` gives: numbers, filled tensors and
+    sequences that hang on sizes."""
+
+    name = "make"
+
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
+        made, function, arguments = params["described"], params["function"], params["arguments"]
+
+        def run(out: Any) -> None:
+            as_array(out, made)[...] = function(*arguments)
+
+        return GraphPlan((made,), run)
+
+    def aval(self, *, described: Aval, function: Any, arguments: Any) -> Aval:
+        return described
+
+
+MAKE = Make()
+
+
 class Node:
     """One application of an op: ``outputs = op(*inputs, **params)``, asked for by ``line``."""
 

@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import backward_pass, tape
 from ..core import state
+from ..sizes import KINDS
 from ..tensor import Tensor, captures, own_attributes
 from . import cuda_graph, modes
 from .alive import alive
@@ -30,7 +31,9 @@ from .purity import of_library
 from .replay import replayed
 from .retyped import is_retyped
 from .segment import ARGUMENT, Segment
-from .trace import TracingError
+from .sized import At
+from .template import Families, Template, with_numbers
+from .trace import TracingError, ours
 from .tree import Tree
 
 logger = logging.getLogger("mindtorch.graph")
@@ -67,6 +70,8 @@ class _Flattened:
         self.containers: list[Any] = []
 
     def describe(self, value: Any) -> Any:
+        if type(value) in KINDS:
+            value = value.fixed()
         if isinstance(value, Tensor):
             if type(value).flat is not Tensor.flat:
                 raise TypeError(f"a {type(value).__name__} consists of several tensors")
@@ -180,17 +185,19 @@ class Jitted:
         recorded: whether what runs on CUDA is recorded as CUDA graphs.
         limit: how often it may be traced for one structure of arguments; None leaves it to
             :data:`policy`.
+        families: what it knows of sizes; ``dynamic`` is of :class:`.template.Families`.
     """
 
     def __init__(
         self, function: Callable[..., Any], whole: type[Exception] | None = None,
-        recorded: bool = False, limit: int | None = None,
+        recorded: bool = False, limit: int | None = None, dynamic: bool | None = None,
     ) -> None:  # fmt: skip
         functools.update_wrapper(self, function, updated=())
         self.function = function
         self.whole = whole
         self.recorded = recorded
         self.limit = limit
+        self.families = Families(dynamic)
         every.add(self)
         self.compiled: dict[Any, list[Compiled]] = {}
         self.eager = ""
@@ -208,6 +215,7 @@ class Jitted:
     def forget(self) -> None:
         """Drop what was captured."""
         self.compiled.clear()
+        self.families.clear()
         self._spent.clear()
         self._raising.clear()
         self.eager = ""
@@ -216,10 +224,12 @@ class Jitted:
 
     def __deepcopy__(self, memo: Any) -> Jitted:
         function = copy.deepcopy(self.function, memo)
-        return type(self)(function, self.whole, self.recorded, self.limit)
+        return type(self)(function, self.whole, self.recorded, self.limit, self.families.dynamic)
 
     def __reduce__(self) -> Any:
-        return type(self), (self.function, self.whole, self.recorded, self.limit)
+        return type(self), (
+            self.function, self.whole, self.recorded, self.limit, self.families.dynamic
+        )
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -248,13 +258,14 @@ class Jitted:
             if not reason:
                 if place:
                     found.insert(0, found.pop(place))
-                try:
-                    return compiled.run(flattened.leaves)
-                except Exception:
-                    if not compiled.untouched():
-                        raise
-                return self.function(*args, **kwargs)  # raises where eager code does
+                return self._run(compiled, flattened, args, kwargs)
             self._note(reason)
+        fitting = self.families.fitting(key, flattened.leaves)
+        if fitting is not None:
+            self.families.keep(key, fitting, self.compiled)
+            if fitting.backward is not None and repeatable(fitting.steps):
+                fitting.backward.again = self._again(fitting, key)
+            return self._run(fitting, flattened, args, kwargs)
         if self._running:  # recursion, or another thread that traces
             return self.function(*args, **kwargs)
         if policy.stance != "default" and self._stands_back():
@@ -263,6 +274,7 @@ class Jitted:
             raise policy.recompiled(f"{self._place()} was compiled for {self.misses or 'other'}")
         limit = policy.limit if self.limit is None else self.limit
         met = sum(map(len, self.compiled.values())) + len(self._spent.keys() - {key})
+        met -= len(self.families.bound)
         if len(found) >= limit or met > 4 * limit:
             causes = [each for each in self.misses if not each.startswith(_TOO_OFTEN)]
             self._complain(_TOO_OFTEN + (causes[-1] if causes else "its arguments"))
@@ -270,7 +282,7 @@ class Jitted:
         if _entangled(flattened.leaves) or sys.getprofile() is not None:
             return self.function(*args, **kwargs)
         began = time.perf_counter()
-        if self._waits(key):
+        if self._waits(key, flattened.leaves):
             result = self.function(*args, **kwargs)
             self._spent[key] = self._spent.get(key, 0.0) + time.perf_counter() - began
             return result
@@ -292,11 +304,21 @@ class Jitted:
             self._running = False
             self._price = min(self._price, time.perf_counter() - began)
 
-    def _waits(self, key: Any) -> bool:
+    def _run(self, compiled: Compiled, flattened: _Flattened, args: Any, kwargs: Any) -> Any:
+        try:
+            return compiled.run(flattened.leaves)
+        except Exception:
+            if not compiled.untouched():
+                raise
+        return self.function(*args, **kwargs)  # raises where eager code does
+
+    def _waits(self, key: Any, leaves: list[Tensor]) -> bool:
         """Whether arguments of further sizes run op by op until that took as long as a capture.
 
         With many sizes, each rarely met, captures would take more time than they save.
         """
+        if leaves and self.families.hopeful(key, leaves):
+            return False
         others = sum(1 for _, each in self.compiled if each == key[1])
         return others >= 2 and key not in self.compiled and (
             self._spent.get(key, 0.0) < self._price
@@ -371,24 +393,32 @@ class Jitted:
             self._refuse(reason)
 
     def _capture(
-        self, key: Any, flattened: _Flattened, found: list[Compiled], args: Any, kwargs: Any
-    ) -> Any:
-        """Trace the call, run it, and keep how."""
+        self, key: Any, flattened: _Flattened, found: list[Compiled], args: Any, kwargs: Any,
+        sized: bool = True,
+    ) -> Any:  # fmt: skip
+        """Trace the call, run it, and keep how; ``sized``: for more sizes, where they change."""
         self.traces += 1
         before = modes.current()
+        plan = self.families.begin(key, flattened.leaves) if sized else None
+        template: Template | None = None
         capture, watch = _prepared()
         for each in flattened.leaves:
             capture.take(each)
+        if plan is not None:
+            capture.take_sizes(plan[0], plan[2])
+        given = (args, kwargs) if plan is None else with_numbers(args, kwargs, plan[3])
         for each in (self.function, *flattened.objects):
             watch.inside("an argument", each)
         capture.enter()
         captures.append(capture)
+        again = False
         try:
-            result = self.function(*args, **kwargs)
+            result = self.function(*given[0], **given[1])
             sys.setprofile(None)
             capture.open_fences()
             outputs = _Flattened()
-            refused = capture.left or _changed(key, flattened, args, kwargs)
+            with capture.as_they_are():
+                refused = capture.left or _changed(key, flattened, args, kwargs)
             refused = refused or _impure(capture, watch, before)
             if not refused:
                 try:
@@ -396,19 +426,30 @@ class Jitted:
                     refused = _known_result(outputs, flattened, watch, capture)
                     if not refused:
                         results, backward = close(capture, outputs.leaves)
+                        if plan is not None and capture.sizes is not None:
+                            template = Template(capture, plan[1], results, backward)
+                            results, backward = template.own()
                 except (TypeError, RecursionError, TracingError) as error:
                     refused = str(error)
             if refused and not capture.left:
+                capture.forgo()
                 capture.materialise()
-        except BaseException:
-            if not capture.left:
+        except BaseException as error:
+            again = plan is not None and _by_library(error) and capture.discard()
+            if not again and not capture.left:
+                capture.forgo()
                 capture.materialise()
-            raise
+            if not again:
+                raise
         finally:
             capture.open_fences()
             captures.remove(capture)
             capture.exit()
+        if again:  # something of ours cannot work with sizes that stand for many
+            return self._capture(key, flattened, found, args, kwargs, sized=False)
         if refused:
+            if plan is not None:
+                result = At(plan[0]).thing(result)
             if capture.left or refused == watch.impure or self._spared:
                 self._refuse(refused)
             self._spared = True
@@ -431,7 +472,21 @@ class Jitted:
         else:
             found.append(compiled)
             self.compiled[key] = found
+            if template is not None:
+                template.first = compiled
+                self.families.note(key, flattened.leaves, template)
         return made
+
+
+def _by_library(error: BaseException) -> bool:
+    """Whether an error was raised in code of ours."""
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    frame = None if trace is None else trace.tb_frame
+    return frame is not None and isinstance(error, Exception) and (
+        ours(frame)
+    )
 
 
 def _prepared() -> tuple[Capture, Watch]:
@@ -534,7 +589,7 @@ def _entangled(leaves: list[Tensor]) -> bool:
 
 def jit(
     function: Callable[..., Any], whole: type[Exception] | None = None, recorded: bool = False,
-    limit: int | None = None,
+    limit: int | None = None, dynamic: bool | None = None,
 ) -> Jitted:  # fmt: skip
     """``function``, captured once for each structure of arguments and then run as kernels.
 
@@ -543,4 +598,4 @@ def jit(
     is captured again. A function that asks for data (``item()``, ``print``) or changes Python
     objects is replayed; ``jitted.eager`` says why. The arguments are :class:`Jitted`'s attributes.
     """
-    return Jitted(function, whole, recorded, limit)
+    return Jitted(function, whole, recorded, limit, dynamic)

@@ -11,7 +11,9 @@ that of the last run is held by nobody any more.
 
 from __future__ import annotations
 
+import bisect
 import itertools
+import operator
 import time
 from collections.abc import Callable, Sequence
 from sys import getrefcount
@@ -43,6 +45,9 @@ class Timing:
 timing = Timing()
 
 
+_first = operator.itemgetter(0)
+
+
 def timed(steps: Sequence[tuple[Callable[..., None], list[Any]]]) -> list[float]:
     """Run the steps; how many seconds each took (on CUDA: to launch)."""
     ends = [time.perf_counter()]
@@ -50,6 +55,33 @@ def timed(steps: Sequence[tuple[Callable[..., None], list[Any]]]) -> list[float]
         step(*given)
         ends.append(time.perf_counter())
     return [end - begin for begin, end in itertools.pairwise(ends)]
+
+
+class Pool:
+    """What the programs of one segment for several sizes share: they run one after another.
+
+    Attributes:
+        turn: the segment that ran last, which holds its results until another one runs.
+    """
+
+    def __init__(self) -> None:
+        self.lock = lock()
+        self.turn: Any = None
+        self._memory: Any = None
+
+    def memory(self, size: int) -> Any:
+        """So many bytes; a program that had fewer before keeps those."""
+        if self._memory is None or self._memory.size < size:
+            before = 0 if self._memory is None else self._memory.size
+            made = empty_on(cpu)(max(size, before + before // 2) + _ALIGNMENT, np.uint8)
+            self._memory = made[-made.ctypes.data % _ALIGNMENT :]
+        return self._memory
+
+    def give_turn(self, segment: Any) -> None:
+        """Let the segment that ran before let go of its memory."""
+        before, self.turn = self.turn, segment
+        if before is not None:
+            before.let_go()
 
 
 class Slot:
@@ -106,13 +138,15 @@ class Program:
         outputs: values whose memory is new at each run. Each must have memory of its own: the
             result of a node that is no view, named once.
         constants: values that never change, with their arrays.
+        pool: shared with programs of the same graph for other sizes.
     """
 
     def __init__(
         self, graph: Graph, inputs: Sequence[Value], outputs: Sequence[Value],
-        constants: Sequence[tuple[Value, Any]],
+        constants: Sequence[tuple[Value, Any]], pool: Pool | None = None,
     ) -> None:  # fmt: skip
-        self.lock = lock()
+        self.lock = lock() if pool is None else pool.lock
+        self._pool = pool
         self.slots: dict[int, Slot] = {}
         self.steps: list[tuple[Callable[..., None], list[Any]]] = []
         self.names: list[str] = []
@@ -200,17 +234,24 @@ class Program:
                 if start - at >= need:
                     break
                 at = max(at, stop)
-            placed.append((at, at + need, root))
-            placed.sort(key=lambda entry: entry[0])
+            bisect.insort(placed, (at, at + need, root), key=_first)
             total = max(total, at + need)
         self.arena_bytes += total
         make_room(total)
-        memory = empty_on(device)(total + _ALIGNMENT, np.uint8)
         if device is cpu:
-            memory = memory[-memory.ctypes.data % _ALIGNMENT :]
+            memory = (self._pool or Pool()).memory(total)
+        else:
+            memory = empty_on(device)(total + _ALIGNMENT, np.uint8)
         for start, _, root in placed:
             stop = start + root.size * root.dtype.itemsize
             root.flat = memory[start:stop].view(root.dtype)
+
+    def let_go(self) -> None:
+        """Hold neither what was given nor what was handed out."""
+        for root in (*self.inputs, *self.outputs):
+            root.flat = None
+            for arguments, place, _, _ in root.sites:
+                arguments[place] = None
 
     def run(
         self, flats: Sequence[Any], again: Sequence[Any] = (), arguments: Any = ()

@@ -19,7 +19,7 @@ from .ir import Graph, Node, Value
 from .lines import name_line
 from .op_by_op import OpByOp
 from .passes import dead_code, identities
-from .program import Program, Unsupported
+from .program import Pool, Program, Unsupported
 from .trace import _strong
 
 ARGUMENT, CAPTURED, MADE, CONSTANT = "argument", "captured", "made", "constant"
@@ -62,8 +62,10 @@ class Segment:
     def __init__(
         self, graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
         writes: list[tuple[Source, Value]], gradients: list[tuple[Source, Any]], refused: str = "",
+        pool: Pool | None = None,
     ) -> None:  # fmt: skip
         self.graph = graph
+        self.pool = pool
         moving = [(v, s) for v, s in sources if s.kind != CONSTANT]
         constants = [(v, s.key) for v, s in sources if s.kind == CONSTANT]
         self.sources = [s for _, s in moving]
@@ -78,7 +80,7 @@ class Segment:
         try:
             if refused:
                 raise Unsupported(refused)
-            self.program = Program(graph, inputs, results, constants)
+            self.program = Program(graph, inputs, results, constants, pool)
         except Unsupported as error:
             self.program = OpByOp(graph, inputs, results, constants, str(error))
         except BaseException:
@@ -90,10 +92,13 @@ class Segment:
         self._again: list[Again | None] = []
         self._places: list[tuple[Source, Place | None]] = gradients
         self._read: Callable[..., list[Any]] | None = None
+        self.read_as: Segment | None = None  # the same for other sizes, which reads the same
 
     def _settle(self) -> None:
         """Before the second run: find the gradients that have an output to themselves."""
-        self._read = reader(self.sources)
+        known = None if self.read_as is None else self.read_as._read
+        self._read = known or reader(self.sources)
+        self.read_as = None
         if isinstance(self.program, OpByOp):
             return
         keys = [p.memory.key for _, p in self.gradients if p is not None and p.is_whole()]
@@ -122,6 +127,8 @@ class Segment:
             flats = self._read(made, arguments)  # type: ignore[misc]
         try:
             with self.program.lock:
+                if self.pool is not None and self.pool.turn is not self:
+                    self.pool.give_turn(self)
                 results = self.program.run(flats, self._again, arguments)
         except Exception as error:
             name_line(error, self.program)
@@ -141,6 +148,14 @@ class Segment:
         for source, place in self._places:
             leaf: Any = source.tensor(arguments)
             leaf._grad = None if place is None else place.tensor(made, arguments, {})
+
+    def let_go(self) -> None:
+        """Hold no memory but what programs for other sizes share."""
+        for again in self._again:
+            if again is not None:
+                again.tensor = None
+        if isinstance(self.program, Program):
+            self.program.let_go()
 
     def _write(self, made: Any, arguments: Any, results: list[Any], traced: bool) -> None:
         for (source, value), flat in zip(self.writes, results, strict=True):
@@ -297,12 +312,40 @@ def lay(target: Any, described: Any, flat: Any, given: Any) -> None:
         as_array(target, described)[...] = as_array(flat, given)
 
 
+class Prepared:
+    """A graph after the passes, before it is bound to memory.
+
+    Attributes:
+        given: what :class:`Segment` takes.
+        exact: to the bits that the same ops give one by one.
+    """
+
+    def __init__(self, given: Any, exact: bool) -> None:
+        self.given = given
+        self.exact = exact
+
+    def bound(self, pool: Pool | None = None) -> Segment:
+        """The segment; ``pool``: shared with those for other sizes."""
+        if not self.given[-1] and not self.exact:
+            exchange(self.given[0])
+        return Segment(*self.given, pool)  # type: ignore[call-arg]
+
+
 def compiled(
     graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
     writes: list[tuple[Source, Value]], gradients: list[Any], refused: str = "",
     exact: bool = False,
 ) -> Segment:  # fmt: skip
-    """Run the passes, give each result memory of its own, and bind the graph.
+    """Run the passes, give each result memory of its own, and bind the graph."""
+    return prepared(graph, sources, outputs, writes, gradients, refused, exact).bound()
+
+
+def prepared(
+    graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
+    writes: list[tuple[Source, Value]], gradients: list[Any], refused: str = "",
+    exact: bool = False,
+) -> Prepared:  # fmt: skip
+    """Run the passes, and give each result memory of its own.
 
     ``exact``: to the bits that the same ops give one by one."""
     from ..ops.movement import clone
@@ -331,12 +374,11 @@ def compiled(
     dead_code(graph)
     if not refused:
         fuse(graph)
-        if not exact:
-            exchange(graph)
     needed = {v.number for n in graph.nodes for v in n.inputs if v is not None}
     used = [(v, s) for v, s in sources if v.number in needed]
     count = len(outputs)
-    return Segment(
+    given = (
         graph, used, [(n, v) for (n, _), v in zip(outputs, results, strict=False)],
         [(s, v) for (s, _), v in zip(writes, results[count:], strict=True)], gradients, refused,
     )  # fmt: skip
+    return Prepared(given, exact)

@@ -35,12 +35,15 @@ class TracingError(RuntimeError):
     """
 
 
+def ours(frame: types.FrameType) -> bool:
+    """Whether a frame runs code of the library."""
+    return id(frame.f_code) in own_code or is_own(frame.f_code, frame.f_globals)
+
+
 def user_line() -> str:
     """The innermost line outside of the library."""
     frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and (
-        id(frame.f_code) in own_code or is_own(frame.f_code, frame.f_globals)
-    ):
+    while frame is not None and ours(frame):
         frame = frame.f_back
     if frame is None:
         return "an unknown line"
@@ -161,9 +164,10 @@ class Trace:
         """Make a tensor that the function found by itself an input of the graph."""
         storage = tensor._shared.memory
         check_type(tensor)
-        whole = tensor.aval.dense and tensor.aval.size == storage.buffer.size
+        room = self._room(storage)
+        whole = tensor.aval.dense and tensor.aval.size == room
         described = _strong(tensor.aval) if whole else aval(
-            (storage.buffer.size,), tensor.aval.dtype, None, tensor.aval.device
+            (room,), tensor.aval.dtype, None, tensor.aval.device
         )
         if tensor.aval.weak:
             described = tensor.aval
@@ -172,6 +176,10 @@ class Trace:
         record = Written(value, described, self._owner(tensor, value))
         self.storages[id(storage)] = record
         return record
+
+    def _room(self, storage: Storage) -> Any:
+        """How many elements a storage holds."""
+        return storage.buffer.size
 
     def _owner(self, tensor: Tensor, value: Value) -> Any:
         """What is written to at the end of a run when the captured memory is written to."""

@@ -6,6 +6,7 @@ Layout: input ``[batch, channels, *spatial]``, weight ``[out channels, in channe
 
 from __future__ import annotations
 
+import functools
 import inspect
 from collections.abc import Callable
 from typing import Any
@@ -22,10 +23,17 @@ class NetworkOp(Op):
     """An op whose kernel takes only those params that say more than the results' shapes do."""
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
-        known = inspect.signature(find_kernel(self, avals[0].device.type)).parameters
-        if not any(p.kind is p.VAR_KEYWORD for p in known.values()):
+        known = _named(find_kernel(self, avals[0].device.type))
+        if known is not None:
             params = {name: value for name, value in params.items() if name in known}
         return super().bind(avals, in_avals, params)
+
+
+@functools.cache
+def _named(kernel: Any) -> frozenset[str] | None:
+    """The names that a kernel takes; None for one that takes any."""
+    known = inspect.signature(kernel).parameters
+    return None if any(p.kind is p.VAR_KEYWORD for p in known.values()) else frozenset(known)
 
 
 def require_same_dtype(x: Aval, weight: Aval, bias: Aval | None) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import operator
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from mindtorch.engine.core import state
 from mindtorch.engine.device import Device, cpu
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops.families import normalize_axes, normalize_axis
+from mindtorch.engine.sizes import Count, as_index
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 __all__ = [
@@ -24,7 +24,7 @@ __all__ = [
 
 def as_int(value: Any) -> int:
     """A Python int from an int, a numpy int or a 0-d integer tensor."""
-    return operator.index(value)
+    return as_index(value)
 
 
 def as_shape(sizes: Any, function: str = "size", argument: str = "size") -> tuple[int, ...]:
@@ -40,7 +40,7 @@ def as_shape(sizes: Any, function: str = "size", argument: str = "size") -> tupl
         elif hasattr(only, "__iter__") and not isinstance(only, (EngineTensor, str, dict)):
             sizes, alone = tuple(only), False
     try:
-        return tuple([operator.index(n) for n in sizes])
+        return tuple([as_index(n) for n in sizes])
     except TypeError:
         raise TypeError(_wrong_size(sizes, alone, f"{function}(): argument '{argument}'")) from None
 
@@ -161,7 +161,8 @@ def check_value(value: Any, dtype: DType, filling: bool = True) -> None:
     if dtype.category == dtypes.INTEGER:
         limits = np.iinfo(dtype.np)
         low = int(limits.min) or -int(limits.max)  # the negative ones wrap around
-        fits = fits and math.isfinite(value) and low <= value <= int(limits.max)
+        fits = fits and (type(value) is Count or math.isfinite(value))
+        fits = fits and low <= value <= int(limits.max)
     elif dtype.itemsize > 2 or not filling:
         limit = _LARGEST.get(dtype.name, math.inf)
         parts = (value.real, value.imag) if isinstance(value, complex) else (value,)

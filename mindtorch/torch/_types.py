@@ -11,6 +11,7 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.bounded import Bounded
 from mindtorch.engine.dtypes import DType
+from mindtorch.engine.sizes import as_whole, has_amounts, open_sizes
 
 
 class Size(tuple[int, ...]):
@@ -19,7 +20,7 @@ class Size(tuple[int, ...]):
     __slots__ = ()
 
     def __new__(cls, values: Any = ()) -> Size:
-        return super().__new__(cls, [int(v) for v in values])
+        return super().__new__(cls, [as_whole(v) for v in values])
 
     def numel(self) -> int:
         """The product of the lengths."""
@@ -52,6 +53,8 @@ _sizes = Bounded(4096)
 
 def size_of(shape: tuple[int, ...]) -> Size:
     """The Size object for a shape, made once."""
+    if open_sizes and has_amounts(shape):
+        return Size(shape)
     found: Size | None = _sizes.get(shape)
     if found is None:
         found = _sizes.keep(shape, Size(shape))

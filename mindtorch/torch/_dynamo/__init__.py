@@ -8,6 +8,8 @@ from typing import Any
 from mindtorch.engine.core import graph_under_way
 from mindtorch.engine.graph.explain import explain as explain
 from mindtorch.engine.graph.jit import every
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import fields_of
 
 from .. import _absent
 from . import config as config
@@ -52,10 +54,27 @@ def graph_break(msg: str = "") -> None:
 
 
 def mark_dynamic(t: Any, index: Any, *, min: int | None = None, max: int | None = None) -> None:  # noqa: A002
-    """Say that a length will change; every length that comes is captured by itself anyway."""
+    """Let the length of an axis stand for all others (from ``min`` to ``max``, which is not
+    checked) when a call with this tensor is captured.
+
+    Args:
+        index: an axis, or a list of axes.
+    """
+    _mark(t, index, True)
 
 
-maybe_mark_dynamic = mark_static = mark_dynamic
+maybe_mark_dynamic = mark_dynamic
+
+
+def mark_static(t: Any, index: Any = None) -> None:
+    """Capture a call with this tensor for the length that the axis (the axes, all of them) has."""
+    if isinstance(t, EngineTensor):
+        _mark(t, range(t.aval.ndim) if index is None else index, False)
+
+
+def _mark(tensor: Any, index: Any, changes: bool) -> None:
+    axes = [index] if isinstance(index, int) else index
+    fields_of(tensor).setdefault("_dynamic_axes", {}).update(dict.fromkeys(axes, changes))
 
 
 def mark_static_address(t: Any, guard: bool = True) -> None:

@@ -82,7 +82,8 @@ _compiled: weakref.WeakKeyDictionary[OptimizedModule, Jitted] = weakref.WeakKeyD
 
 
 def compiled_module(
-    module: Module, whole: bool, recorded: bool = False, limit: int | None = None
+    module: Module, whole: bool, recorded: bool = False, limit: int | None = None,
+    dynamic: bool | None = None,
 ) -> OptimizedModule:
     """``module`` with calls that are captured once and then run as kernels."""
     result = OptimizedModule(module)
@@ -90,15 +91,16 @@ def compiled_module(
     def call(*args: Any, **kwargs: Any) -> Any:
         return module(*args, **kwargs)
 
-    _compiled[result] = jit(call, Unsupported if whole else None, recorded, limit)
+    _compiled[result] = jit(call, Unsupported if whole else None, recorded, limit, dynamic)
     return result
 
 
 def compiled_function(
-    function: Callable[..., Any], whole: bool, recorded: bool = False, limit: int | None = None
+    function: Callable[..., Any], whole: bool, recorded: bool = False, limit: int | None = None,
+    dynamic: bool | None = None,
 ) -> Callable[..., Any]:
     """``function``, captured once and then run as kernels."""
-    compiled = jit(function, Unsupported if whole else None, recorded, limit)
+    compiled = jit(function, Unsupported if whole else None, recorded, limit, dynamic)
     compiled._torchdynamo_orig_callable = function  # type: ignore[attr-defined]
     return compiled
 

@@ -33,13 +33,19 @@ def compile(  # noqa: A001
     call that needs a tensor's data (``item()``, ``print``) runs op by op, as does a model with
     hooks. Results are bit-equal to eager ones. See :func:`mindtorch.engine.graph.jit.jit`.
 
-    ``dynamic``, ``mode`` and ``options`` are checked and change nothing on the CPU: each shape is
-    captured, and there is one way to compile. On CUDA the modes "reduce-overhead" and
-    "max-autotune", the option "triton.cudagraphs" and the backend "cudagraphs" record what runs
-    between two host calls as a CUDA graph.
+    A length that changed once stands for all others from then on: the call is captured a second
+    time, with numbers that remember how they follow from the arguments' sizes, and bound to memory
+    for each size that comes. A size that is used as a number (``range(x.size(0))``) is captured by
+    itself, and so is one for which a comparison comes out otherwise.
+
+    ``mode`` and ``options`` are checked and change nothing on the CPU. On CUDA the modes
+    "reduce-overhead" and "max-autotune", the option "triton.cudagraphs" and the backend
+    "cudagraphs" record what runs between two host calls as a CUDA graph.
 
     Args:
         model: a module or a function; None returns a decorator.
+        dynamic: True lets all lengths stand for others as soon as one of them changes, False none
+            ever.
         fullgraph: raise ``torch._dynamo.exc.Unsupported`` where a call cannot be captured whole.
         backend: a name of :func:`torch.compiler.list_backends`; "inductor" when None. Those for
             debugging ("eager", "aot_eager") run op by op.
@@ -82,7 +88,9 @@ def compile(  # noqa: A001
         return model
     graphs = mode in _GRAPHED or bool((options or {}).get("triton.cudagraphs"))
     recorded = graphs or chosen == "cudagraphs"
-    return _wrapped(model, chosen, fullgraph, recorded, recompile_limit)
+    if dynamic is None and not _dynamo.config.automatic_dynamic_shapes:
+        dynamic = False
+    return _wrapped(model, chosen, fullgraph, recorded, recompile_limit, dynamic)
 
 
 def _dynamo_default() -> Any:
@@ -92,7 +100,7 @@ def _dynamo_default() -> Any:
 
 
 def _wrapped(
-    model: Any, backend: Any, whole: bool, recorded: bool, limit: int | None
+    model: Any, backend: Any, whole: bool, recorded: bool, limit: int | None, dynamic: bool | None
 ) -> Any:
     from .. import _dynamo
     from .._dynamo import eval_frame
@@ -103,9 +111,9 @@ def _wrapped(
     eager = backend in _dynamo._DEBUGGING
     if isinstance(model, Module):
         return eval_frame.OptimizedModule(model) if eager else (
-            eval_frame.compiled_module(model, whole, recorded, limit)
+            eval_frame.compiled_module(model, whole, recorded, limit, dynamic)
         )
     assert callable(model), f"A callable function is expected, but {type(model)} is provided."
     return eval_frame.eager_function(model) if eager else (
-        eval_frame.compiled_function(model, whole, recorded, limit)
+        eval_frame.compiled_function(model, whole, recorded, limit, dynamic)
     )

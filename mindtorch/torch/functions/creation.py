@@ -12,6 +12,7 @@ from mindtorch.engine.aval import Aval, aval, channels_last_strides
 from mindtorch.engine.device import cpu, empty_on
 from mindtorch.engine.layouts import preserved_strides
 from mindtorch.engine.memory import refusal
+from mindtorch.engine.sizes import made_anew, open_sizes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
 from mindtorch.engine.vmap import for_each_example
@@ -42,6 +43,10 @@ def finish(
 
 def new_empty(described: Aval) -> Any:
     """A tensor with uninitialised elements."""
+    if open_sizes:
+        made = made_anew(described, np.array, 0)
+        if made is not None:
+            return made
     return make(empty_on(described.device)(described.extent, described.dtype.np), described)
 
 
@@ -51,6 +56,10 @@ def filled(described: Aval, value: Any) -> Any:
         check_value(value, described.dtype)
         if described.dtype.category == dtypes.INTEGER and value < 0:
             value = np.array(int(value)).astype(described.dtype.np)
+    if open_sizes:
+        anew = made_anew(described, np.array, value)
+        if anew is not None:
+            return anew
     if described.device.type == "meta":
         return new_empty(described)
     if described.device is not cpu:
@@ -348,7 +357,12 @@ def eye(
     if m is not None and m < 0:
         raise RuntimeError(f"m must be greater or equal to 0, got {m}")
     chosen = type_for(dtype, out)
-    made = from_array(np.eye(n, m, dtype=chosen.np), as_device(device))
+    made = None
+    if out is None and open_sizes:
+        described = aval((n, n if m is None else m), chosen, None, as_device(device))
+        made = made_anew(described, np.eye, n, m)
+    if made is None:
+        made = from_array(np.eye(n, m, dtype=chosen.np), as_device(device))
     if out is not None:
         return store_out(made, out, "eye")
     return finish(made, requires_grad, layout)

@@ -11,6 +11,7 @@ from mindtorch.engine import dtypes, inplace, tape, vmap
 from mindtorch.engine.core import state
 from mindtorch.engine.ops import indexing
 from mindtorch.engine.ops import movement as ops
+from mindtorch.engine.sizes import as_index, has_amounts, open_sizes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
@@ -54,6 +55,20 @@ def _at(x: Any, axis: int, index: int) -> Any:
     return ops.select.view_at(x, axis, index * x.aval.strides[axis], params)
 
 
+def _bounds(item: slice, step: int, size: int) -> tuple[int, int]:
+    """Where a slice begins and ends in an axis, whose length may stand for many."""
+    if not open_sizes or not has_amounts((size, item.start, item.stop)):
+        start, stop, _ = item.indices(size)
+        return start, stop
+    ends = []
+    for end, default in ((item.start, 0), (item.stop, size)):
+        place = default if end is None else as_index(end)
+        if end is not None and place < 0:
+            place = place + size
+        ends.append(0 if place < 0 else size if place > size else place)
+    return ends[0], ends[1]
+
+
 def _slice(x: Any, axis: int, item: slice, alias: bool = False) -> Any:
     size = x.aval.shape[axis]
     step = 1 if item.step is None else operator.index(item.step)
@@ -61,7 +76,7 @@ def _slice(x: Any, axis: int, item: slice, alias: bool = False) -> Any:
         raise ValueError(
             "step must be greater than zero" if step else "slice step cannot be zero"
         )
-    start, stop, step = item.indices(size)
+    start, stop = _bounds(item, step, size)
     length = max(0, -(-(stop - start) // step))
     if length == size and step == 1 and not alias:
         return x
@@ -145,7 +160,7 @@ def _basic(x: Any, item: Any) -> tuple[Any, list[Any] | None]:
             axis += 1
             changed = True
         elif _is_integer(each):
-            view = _select(view, axis, operator.index(each), place)
+            view = _select(view, axis, as_index(each), place)
             changed = True
         else:
             axis = _take_tensor(axis, each, indices, masks)

@@ -199,9 +199,10 @@ def randperm(
     check_value(n, as_dtype(dtype))
 
     def fill(array: Any) -> None:
-        order = np.empty(n, np.int64)
-        for row in array.reshape(-1, n) if n else ():
-            generator_of(generator).permutation(order, n)
+        count = array.shape[-1]  # which is another one where a compiled call is for many sizes
+        order = np.empty(count, np.int64)
+        for row in array.reshape(-1, count) if count else ():
+            generator_of(generator).permutation(order, count)
             row[:] = order
 
     made = draw(aval((n,), as_dtype(dtype), None, as_device(device)), fill)

@@ -8,6 +8,8 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.aval import aval
+from mindtorch.engine.sizes import Count, as_whole, made_anew, open_sizes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
@@ -47,10 +49,10 @@ def arange(
         raise NotImplementedError(f"\"arange_cpu\" not implemented for '{kind}'")
     if step == 0:
         raise RuntimeError("step must be nonzero")
-    if not (math.isfinite(start) and math.isfinite(end)):
+    if not all(type(x) is Count or math.isfinite(x) for x in (start, end)):
         raise RuntimeError(f"unsupported range: {start} -> {end}")
     if chosen is dtypes.int64:  # other whole numbers count their elements in float64
-        start, end, step = int(start), int(end), int(step)
+        start, end, step = as_whole(start), as_whole(end), as_whole(step)
         if step == 0:
             raise ValueError("step must be nonzero")
     if (end - start) * step < 0:
@@ -58,6 +60,11 @@ def arange(
     if chosen.category < dtypes.FLOAT:
         exact = chosen is dtypes.int64
         count = -((start - end) // step) if exact else math.ceil((end - start) / step)
+        if exact and open_sizes and out is None:
+            described = aval((count,), chosen, None, as_device(device))
+            made = made_anew(described, _whole_numbers, start, step, count)
+            if made is not None:
+                return finish(made, requires_grad, layout, pin_memory)
         values = _whole_numbers(int(start), int(step), count)
     else:
         count = math.ceil((end - start) / step)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
@@ -11,6 +10,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.indexing import index_select
 from mindtorch.engine.ops.movement import in_format_of
+from mindtorch.engine.sizes import as_index
 from mindtorch.engine.tensor import constant, from_array
 
 __all__ = ["pad"]
@@ -30,7 +30,7 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
             the axis has, nothing left of an axis.
         NotImplementedError: an unknown mode, or a number of axes that the mode cannot pad.
     """
-    pad = tuple(operator.index(p) for p in pad)
+    pad = tuple(as_index(p) for p in pad)
     ndim = input.dim()
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import pooling as ops
+from mindtorch.engine.sizes import as_index
 from mindtorch.engine.tensor import constant as c
 
 from .._arguments import require_tensor
@@ -25,7 +25,7 @@ __all__ = [
 
 def _ints(value: Any, count: int, name: str, function: str) -> tuple[int, ...]:
     if isinstance(value, (tuple, list)):
-        listed = tuple(operator.index(v) for v in value)
+        listed = tuple(as_index(v) for v in value)
         if len(listed) == 1:
             return listed * count
         if len(listed) != count:
@@ -36,7 +36,7 @@ def _ints(value: Any, count: int, name: str, function: str) -> tuple[int, ...]:
             )
             raise RuntimeError(f"{function}: {name} must either be {what}")
         return listed
-    return (operator.index(value),) * count
+    return (as_index(value),) * count
 
 
 _WORDS = {2: "two", 3: "three"}
@@ -282,7 +282,7 @@ def _adaptive(op: Any, name: str, spatial: int, x: Any, output_size: Any) -> tup
             )
     x, batched = _batched(x, spatial, message)
     lengths = zip(wanted, x.aval.shape[2:], strict=True)
-    size = tuple(n if w is None else operator.index(w) for w, n in lengths)
+    size = tuple(n if w is None else as_index(w) for w, n in lengths)
     if any(n < 0 for n in size):
         if "max" in name:
             more = (1,) if spatial == 1 else ()

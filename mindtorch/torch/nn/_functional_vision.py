@@ -7,6 +7,7 @@ from typing import Any
 
 from mindtorch.engine import dtypes, kernel_types
 from mindtorch.engine.ops import movement, resizing
+from mindtorch.engine.sizes import as_float, as_whole
 
 from .._warnings import warn_caller
 from ._functional_antialias import resize_smoothly
@@ -171,9 +172,9 @@ def _sizes(size: Any, scale_factor: Any, old: Any, recompute: Any) -> tuple[Any,
                 "recompute_scale_factor is not meaningful with an explicit size."
             )
         new = (
-            tuple(int(s) for s in size)
+            tuple(as_whole(s) for s in size)
             if isinstance(size, (list, tuple))
-            else (int(size),) * spatial
+            else (as_whole(size),) * spatial
         )
         if len(new) != spatial:
             raise ValueError(
@@ -247,7 +248,7 @@ def _resize(x: Any, old: Any, new: Any, scales: Any, mode: str, align: bool) -> 
     if dtype in (dtypes.float16, dtypes.bfloat16):  # rounded once, at the end
         x = movement.cast(x, dtype=dtypes.float32)
     steps = tuple(
-        float(was / now if scale is None else 1.0 / scale)
+        as_float(was / now if scale is None else 1.0 / scale)
         for was, now, scale in zip(old, new, scales, strict=True)
     )
     x = resizing.resize(x, size=new, steps=steps, mode=mode, align=align)
