@@ -20,6 +20,13 @@ from .device import Device, cpu
 # storages of the CPU whose memory a device can copy by itself
 pinned: weakref.WeakSet[Any] = weakref.WeakSet()
 _SIMULATOR = "NUMBA_ENABLE_CUDASIM"
+# kernels that take complex numbers, or say by None that they do not
+_COMPLEX = (
+    "elementwise.", "special.", "reduction.plan", "matmul.", "movement.", "fft.", "factorization.",
+    "linear_algebra.", "indexing.index", "indexing.gather", "indexing.scatter_add",
+    "indexing.masked", "indexing.collect", "indexing.take", "indexing.put", "indexing.tri",
+    "indexing.diag",
+)  # fmt: skip
 _DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl")
 
 
@@ -76,7 +83,8 @@ def bind(op: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable
     if not composed and avals[0].device.type == "cuda" and op.on_device is None:
         if any(a is not None and a.device is cpu and a.shape for a in in_avals):
             raise NotImplementedError(f"{op.name} with tensors of the CPU beside those of CUDA")
-    if not composed and op.kernel is not None and complex_numbers(avals, in_avals):
+    of_complex = not composed and complex_numbers(avals, in_avals)
+    if of_complex and op.kernel is not None and not op.kernel.startswith(_COMPLEX):
         return through_host(op, avals, in_avals, params)
     try:
         run = op.bind(avals, in_avals, params)

@@ -14,6 +14,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -49,6 +50,13 @@ def kernel(function: Callable[..., Any]) -> Any:
 def device(function: Callable[..., Any]) -> Any:
     """A function that kernels call."""
     return cuda.jit(device=True)(function)
+
+
+def twin(of_cpu: Any, **names: Any) -> Any:
+    """The device function of the source of a CPU kernel, with ``names`` in the place of its own."""
+    function = of_cpu.py_func
+    space = {**function.__globals__, **names}
+    return device(types.FunctionType(function.__code__, space, function.__name__))
 
 
 def from_source(source: str, name: str, space: dict[str, Any]) -> Any:
