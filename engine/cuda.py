@@ -182,14 +182,18 @@ def _copy_through_host(arrays: Any, target: Any, out: Aval, source: Any, x: Aval
 
 
 def drawing(made: Aval, fill: Callable[..., Any], given: list[Aval]) -> Callable[..., None]:
-    """``run(out, *ins)``: what ``fill`` draws on the host, with the CPU's numbers, copied."""
+    """``run(out, *ins)``: what ``fill`` draws on the host, with the CPU's numbers, copied; or on
+    the device, where the program has chosen CUDA's own stream."""
     from .tensor import as_array
 
     host = aval(made.shape, made.dtype, None, cpu)
     write = copy(made, host)
 
     def run(out: Any, *flats: Any) -> None:
-        kernels("graphs").on_host(lambda: draw(out, flats))
+        from . import philox
+
+        if flats or not philox.chosen or not philox.draw(made, out, fill):
+            kernels("graphs").on_host(lambda: draw(out, flats))
 
     def draw(out: Any, flats: Any) -> None:
         arrays = [

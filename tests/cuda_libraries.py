@@ -164,6 +164,69 @@ def images_are_sampled_in_all_modes() -> None:
                 assert torch.allclose(mine, expected, 1e-10, 1e-12), (mode, padding)
 
 
+def philox_is_philox() -> None:
+    """The published vectors of Philox4x32-10, and what is made of its words."""
+    from mindtorch.kernels.cuda import philox
+
+    vectors = (
+        ((0,) * 4, (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        ((2**32 - 1,) * 4, (2**32 - 1,) * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+        ((0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0),
+         "d16cfe09 94fdcceb 5001e420 24126ea1"),
+    )  # fmt: skip
+    for counter, key, expected in vectors:
+        found = philox.stirred.fn(*map(np.uint64, (*counter, *key)))
+        assert " ".join(f"{int(w):08x}" for w in found) == expected
+    zero = philox.words(1, 0, 0).flat[:4].to_host()
+    assert [f"{int(w):08x}" for w in zero] == vectors[0][2].split()
+
+
+def numbers_of_cudas_own_stream() -> None:
+    """Distributions, seeds, state, compiled calls; the CPU's numbers stay the default's."""
+    torch.manual_seed(0)
+    plain = torch.rand(4, device="cuda").tolist()
+    torch.cuda.random.use_philox()
+    try:
+        torch.manual_seed(0)
+        state, like = torch.cuda.get_rng_state(), {"device": "cuda"}
+        assert state.numel() == 16 and torch.cuda.initial_seed() == 0
+        first = torch.rand(400, **like)
+        assert first.tolist()[:4] != plain and torch.rand(4, **like).tolist() != plain
+        assert torch.cuda.get_rng_state().tolist()[8] == 8
+        torch.cuda.set_rng_state(state)
+        assert torch.rand(400, **like).equal(first)
+        assert first.min() >= 0 and first.max() < 1 and abs(first.mean() - 0.5) < 0.05
+        for kind in (torch.float32, torch.float64, torch.bfloat16):
+            x = torch.randn(401, dtype=kind, **like).double()
+            assert abs(x.mean()) < 0.15 and abs(x.std() - 1) < 0.15, kind
+        whole = torch.randint(-3, 5, (400,), **like)
+        assert sorted(set(whole.tolist())) == list(range(-3, 5)) and whole.dtype is torch.int64
+        assert sorted(torch.randperm(50, **like).tolist()) == list(range(50))
+        assert torch.randperm(50, **like).tolist() != list(range(50))
+        kept = torch.nn.functional.dropout(torch.ones(400, **like), 0.25)
+        assert set(kept.tolist()) == {0.0, np.float32(1 / 0.75)}
+        assert 260 < kept.count_nonzero() < 340
+        coins = torch.empty(400, dtype=torch.bool, **like).bernoulli_(0.25)
+        assert 60 < coins.sum() < 140
+        waits = torch.empty(400, **like).exponential_(2.0)
+        assert waits.min() > 0 and abs(waits.mean() - 0.5) < 0.1
+        cauchy = torch.empty(3, **like).cauchy_()  # drawn on the host
+        assert cauchy.is_cuda
+        run = torch.compile(lambda x: x + torch.rand_like(x))
+        zero = torch.zeros(3, **like)
+        torch.cuda.manual_seed(7)
+        found = [run(zero).tolist() for _ in range(2)]
+        torch.cuda.manual_seed(7)
+        assert found == [torch.rand(3, **like).tolist() for _ in range(2)]
+        host = torch.rand(2)
+        raises(RuntimeError, "RNG state is wrong size", lambda: torch.cuda.set_rng_state(
+            torch.zeros(5, dtype=torch.uint8)))  # fmt: skip
+    finally:
+        torch.cuda.random.use_philox(False)
+    torch.manual_seed(0)
+    assert torch.rand(4, device="cuda").tolist() == plain and host.numel() == 2
+
+
 CHECKS = [f for f in list(globals().values())
           if getattr(f, "__module__", "") == __name__ and hasattr(f, "__code__")
           and not f.__name__.startswith("_") and f.__code__.co_argcount == 0]  # fmt: skip

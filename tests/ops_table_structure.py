@@ -178,7 +178,7 @@ ROWS: list[Row] = [
          (numbers(3, 4), numbers(3, 4, seed=1))),
     call("conj angle", lambda t, x, y: t.angle(t.complex(x, y).conj()),
          (numbers(3, 4), numbers(3, 4, seed=1)), tolerance=64),
-    call("exp log multiply divide power", lambda t, x, y: [
+    call("exp log sqrt", lambda t, x, y: [
              t.view_as_real(getattr(t.complex(x, y), name)()) for name in (
                  "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
                  "cosh", "tanh", "asinh", "acosh", "atanh", "log1p", "log2", "expm1", "reciprocal",

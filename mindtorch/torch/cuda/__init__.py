@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from mindtorch.engine import cuda as engine
+from mindtorch.engine import philox
 from mindtorch.engine.device import Device
 from mindtorch.engine.generator import default_generator
 from mindtorch.kernels.errors import AcceleratorError as AcceleratorError
@@ -421,7 +422,11 @@ def _choose(device: Any) -> None:
 def manual_seed(seed: int) -> None:
     """Start the stream of ``seed``: that of the CPU, whose numbers are drawn on the device, too.
     Nothing to seed without devices, as in torch."""
-    if device_count():
+    if not device_count():
+        return
+    if philox.chosen:
+        philox.stream.manual_seed(int(seed))
+    else:
         default_generator.manual_seed(int(seed))
 
 

@@ -199,6 +199,9 @@ def randperm(
     check_value(n, as_dtype(dtype))
 
     def fill(array: Any) -> None:
+        if not isinstance(array, np.ndarray):  # memory of a device
+            generator_of(generator).permutation(array, n)
+            return
         order = np.empty(n, np.int64)
         for row in array.reshape(-1, n) if n else ():
             generator_of(generator).permutation(order, n)
