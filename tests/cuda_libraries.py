@@ -10,6 +10,8 @@ import contextlib
 import ctypes
 import json
 import sys
+import tempfile
+import threading
 import traceback
 import types
 import warnings
@@ -225,6 +227,206 @@ def numbers_of_cudas_own_stream() -> None:
         torch.cuda.random.use_philox(False)
     torch.manual_seed(0)
     assert torch.rand(4, device="cuda").tolist() == plain and host.numel() == 2
+
+
+class _Nccl:
+    """NCCL for two threads of this process: arrays at addresses, combined when both have come."""
+
+    def __init__(self) -> None:
+        self.meeting, self.given, self.calls = threading.Barrier(2, timeout=60), {}, []  # type: ignore[var-annotated]
+        self.waiting = threading.local()
+
+    def get_unique_id(self) -> tuple[int, ...]:
+        return (1, 2, 3)
+
+    def groupStart(self) -> None:  # noqa: N802
+        self.waiting.receives = []
+
+    def groupEnd(self) -> None:  # noqa: N802
+        self.meeting.wait()
+        for receive in self.waiting.receives:
+            receive()
+        self.meeting.wait()
+
+    def NcclCommunicator(self, size: int, identity: Any, rank: int) -> Any:  # noqa: N802
+        assert size == 2 and tuple(identity) == (1, 2, 3)
+        return _End(self, rank)
+
+
+class _End:
+    """One thread's end of it, with the methods of cupy's NcclCommunicator."""
+
+    types: Any = (np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.float16,
+                  np.float32, np.float64)  # fmt: skip
+    ways: Any = (np.add, np.multiply, np.maximum, np.minimum)
+
+    def __init__(self, nccl: _Nccl, rank: int) -> None:
+        self.nccl, self.rank = nccl, rank
+
+    def _together(self, name: str, address: int, count: int, kind: int) -> Any:
+        """The arrays of both."""
+        dtype = np.dtype(self.types[kind])
+        mine = np.ndarray(count, dtype, (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(
+            address))  # fmt: skip
+        self.nccl.calls.append((self.rank, name))
+        self.nccl.given[self.rank] = mine.copy()
+        self.nccl.meeting.wait()
+        both = [self.nccl.given[r] for r in range(2)]
+        self.nccl.meeting.wait()
+        return both
+
+    def _put(self, address: int, values: Any) -> None:
+        ctypes.memmove(address, np.ascontiguousarray(values).ctypes.data, values.nbytes)
+
+    def allReduce(self, at: int, to: int, count: int, kind: int, how: int, stream: int) -> None:  # noqa: N802
+        self._put(to, self.ways[how](*self._together("allReduce", at, count, kind)))
+
+    def reduce(self, at: int, to: int, count: int, kind: int, how: int, root: int, s: int) -> None:
+        both = self._together("reduce", at, count, kind)
+        if root == self.rank:
+            self._put(to, self.ways[how](*both))
+
+    def broadcast(self, at: int, to: int, count: int, kind: int, root: int, s: int) -> None:
+        self._put(to, self._together("broadcast", at, count, kind)[root])
+
+    def allGather(self, at: int, to: int, count: int, kind: int, stream: int) -> None:  # noqa: N802
+        self._put(to, np.concatenate(self._together("allGather", at, count, kind)))
+
+    def reduceScatter(self, at: int, to: int, count: int, kind: int, how: int, s: int) -> None:  # noqa: N802
+        both = self._together("reduceScatter", at, 2 * count, kind)
+        self._put(to, self.ways[how](*both)[self.rank * count : (self.rank + 1) * count])
+
+    def send(self, at: int, count: int, kind: int, peer: int, stream: int) -> None:
+        held = (ctypes.c_uint8 * count).from_address(at)
+        self.nccl.given["sent", self.rank, peer] = bytes(held)
+
+    def recv(self, to: int, count: int, kind: int, peer: int, stream: int) -> None:
+        key = ("sent", peer, self.rank)
+        self.nccl.waiting.receives.append(
+            lambda: self._put(to, np.frombuffer(self.nccl.given[key], np.uint8))
+        )
+
+    def destroy(self) -> None:
+        self.nccl.calls.append((self.rank, "destroy"))
+
+
+class _Meeting:
+    """What a group's connections do for two threads: give all what the first one has."""
+
+    backend = "nccl"
+
+    def __init__(self, rank: int, shared: dict[str, Any], barrier: threading.Barrier) -> None:
+        self.own, self.shared, self.barrier = rank, shared, barrier
+        self.ranks, self.group_name = [0, 1], ""
+        self.device: Any = None
+
+    def rank(self) -> int:
+        return self.own
+
+    def size(self) -> int:
+        return 2
+
+    def pending(self) -> bool:
+        return False
+
+    def broadcast_bytes(self, data: Any, root: int) -> Any:
+        if self.own == root:
+            self.shared["data"] = data
+        self.barrier.wait()
+        return self.shared["data"]
+
+
+def two_ranks_meet_in_nccl() -> None:
+    """Each collective of torch.distributed on tensors of CUDA, and a bucket of DDP, by two threads
+    that stand for two processes: results, and NCCL's calls in the same order in both."""
+    from mindtorch.kernels.cuda import nccl as own
+    from mindtorch.torch.distributed import _device
+    from mindtorch.torch.nn.parallel._reducer import Reducer
+
+    dist: Any = torch.distributed
+    fake, binding, shared = _Nccl(), own, dict[str, Any]()
+    changed: Any = binding
+    before, changed.library = changed.library, lambda: fake
+    results: list[Any] = [None, None]
+
+    def work(rank: int) -> None:
+        group: Any = _Meeting(rank, shared, fake.meeting)
+        group.device = _device.NcclCollectives(group)
+        like = {"device": "cuda"}
+        x = torch.arange(4.0, **like) + rank
+        dist.all_reduce(x, group=group)
+        top = torch.tensor([rank, 5 - rank], **like)
+        dist.all_reduce(top, dist.ReduceOp.MAX, group, async_op=True).wait()
+        root = torch.full((2,), float(rank), **like)
+        dist.broadcast(root, group_src=1, group=group)
+        both = [torch.empty(1, **like) for _ in range(2)]
+        dist.all_gather(both, torch.tensor([rank + 1.0], **like), group)
+        part = torch.empty(2, **like)
+        dist.reduce_scatter_tensor(part, torch.arange(4.0, **like), group=group)
+        traded = torch.empty(2, **like)
+        dist.all_to_all_single(traded, torch.tensor([10.0 * rank, 10.0 * rank + 1], **like),
+                               group=group)  # fmt: skip
+        weight = torch.nn.Parameter(torch.ones(2, **like))
+        reducer = Reducer([weight], group, 1 << 20, False, False)
+        weight.grad = torch.full((2,), 2.0 + 2 * rank, **like)
+        reducer.prepare(set())
+        reducer.take(weight)
+        raises(RuntimeError, "No backend type associated with device type cpu",
+               lambda: dist.all_reduce(torch.ones(1), group=group))  # fmt: skip
+        raises(RuntimeError, "Cannot use ReduceOp.BAND with NCCL",
+               lambda: dist.all_reduce(top, dist.ReduceOp.BAND, group))  # fmt: skip
+        group.device.close()
+        found = (x, top, root, *both, part, traded, weight.grad)
+        results[rank] = [t.tolist() for t in found]
+
+    failed: list[Any] = []
+
+    def guarded(rank: int) -> None:
+        try:
+            work(rank)
+        except Exception:
+            failed.append(traceback.format_exc())
+            fake.meeting.abort()
+
+    try:
+        threads = [threading.Thread(target=guarded, args=(k,)) for k in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        changed.library = before
+    assert not failed, failed[0]
+    same = [[1.0, 3.0, 5.0, 7.0], [1, 5], [1.0, 1.0], [1.0], [2.0]]
+    assert results[0] == [*same, [0.0, 2.0], [0.0, 10.0], [3.0, 3.0]], results[0]
+    assert results[1] == [*same, [4.0, 6.0], [1.0, 11.0], [3.0, 3.0]], results[1]
+    names = [[name for rank, name in fake.calls if rank == k] for k in range(2)]
+    assert names[0] == names[1] == [
+        "allReduce", "allReduce", "broadcast", "allGather", "reduceScatter", "allReduce", "destroy",
+    ]  # fmt: skip
+
+
+def one_process_trains_in_parallel_on_the_device() -> None:
+    """DDP and collectives of tensors on CUDA without NCCL, over copies on the host."""
+    dist: Any = torch.distributed
+    with tempfile.TemporaryDirectory() as folder:
+        store = dist.FileStore(folder + "/store", 1)
+        alone = {"store": store, "rank": 0, "world_size": 1}
+        raises(RuntimeError, "Distributed package doesn't have NCCL built in",
+               lambda: dist.init_process_group("nccl", **alone))  # fmt: skip
+        dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+        try:
+            x = torch.arange(3.0, device="cuda")
+            dist.all_reduce(x)
+            dist.broadcast(x, 0)
+            rows = [torch.empty(3, device="cuda")]
+            dist.all_gather(rows, x)
+            assert rows[0].tolist() == [0.0, 1.0, 2.0] == x.tolist()
+            net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2).cuda())
+            net(x).sum().backward()
+            assert net.module.weight.grad.tolist() == [[0.0, 1.0, 2.0]] * 2
+        finally:
+            dist.destroy_process_group()
 
 
 CHECKS = [f for f in list(globals().values())
