@@ -40,10 +40,16 @@ GAPS: tuple[Gap, ...] = (
         "annotations of graphs raise, memory of graphs is not shared"),
     Gap("feature", "tensor cores and cuDNN", "cuda",
         "float16, bfloat16 and tf32 products go through cuBLAS (cupy) alone; convolution is an "
-        "implicit product of our own, or cuBLAS's over written windows: cupy has no cuDNN"),
-    Gap("feature", "several CUDA devices and NCCL", "cuda", "one device is used; others raise"),
-    Gap("feature", "random numbers of its own (Philox) and sparse tensors", "cuda",
-        "masks and initial weights are the CPU's numbers"),
+        "implicit product of our own, or cuBLAS's over written windows: cupy has no cuDNN, and "
+        "nvidia-cudnn-frontend could not be proven without a GPU"),
+    Gap("feature", "several CUDA devices in one process", "cuda",
+        "one device is used, others raise: give each process its own by CUDA_VISIBLE_DEVICES; "
+        "NCCL (cupy's) is under torch.distributed and DDP, send and recv go through the host"),
+    Gap("feature", "random numbers of torch's CUDA generator", "cuda",
+        "masks and initial weights are the CPU's numbers; torch.cuda.random.use_philox() draws "
+        "them on the device, in another order than torch, whose numbers depend on the card; "
+        "multinomial, poisson, gamma and probabilities in tensors are the CPU's"),
+    Gap("feature", "sparse tensors", "cuda", "their indices and values are made on the CPU"),
     Gap("feature", "DLPack without cupy", "cuda", "raises; __cuda_array_interface__ needs nothing"),
     Gap("feature", "speed, streams, memory pools and libraries on a GPU", "cuda",
         "kernels are proven in numba's simulator; docs/gpu.md lists what a GPU has to prove"),

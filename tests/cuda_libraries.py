@@ -53,6 +53,9 @@ def _stand_in() -> Any:
                  if callable(f) and not isinstance(f, type)}  # fmt: skip
         setattr(fake, part, types.SimpleNamespace(**names, LinAlgError=np.linalg.LinAlgError))
     fake.ndarray = _array
+    fake._core = types.SimpleNamespace(
+        set_compute_type=lambda dtype, kind: asked.append(f"{np.dtype(dtype).name} {kind}")
+    )
     fake.cuda = types.SimpleNamespace(
         UnownedMemory=lambda address, size, owner: (address, size),
         MemoryPointer=lambda memory, offset: (memory, offset),
@@ -227,6 +230,19 @@ def numbers_of_cudas_own_stream() -> None:
         torch.cuda.random.use_philox(False)
     torch.manual_seed(0)
     assert torch.rand(4, device="cuda").tolist() == plain and host.numel() == 2
+
+
+def switches_of_products_reach_the_library() -> None:
+    """What cuBLAS is told before a product, by the switches of torch.backends.cuda.matmul."""
+    switches, own = torch.backends.cuda.matmul, vendor
+    x = torch.eye(2, device="cuda")
+    with _WithCupy():
+        for kind, name in ((x, "allow_tf32"), (x.half(), "allow_fp16_accumulation")):
+            views = [own.view(cuda.array_of(t.flat, t.aval)) for t in (kind, kind, kind.clone())]
+            for on in (True, False):
+                setattr(switches, name, on)
+                own._multiply(*views)
+    assert asked == ["float32 7", "float32 1", "float16 3", "float16 1"]
 
 
 class _Nccl:

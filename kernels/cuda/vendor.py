@@ -22,6 +22,8 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
+from mindtorch.kernels import precision
+
 from . import arrays, graphs, memory, streams
 
 _FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
@@ -68,8 +70,17 @@ def matmul(out: Any, a: Any, b: Any) -> bool:
     return True
 
 
+# numbers of cupy's: cuBLAS's usual arithmetic, float16 sums, factors rounded to tf32
+_USUAL, _FLOAT16, _TF32 = 1, 3, 7
+
+
 def _multiply(a: Any, b: Any, out: Any) -> None:
     cupy = library()
+    choose = getattr(cupy._core, "set_compute_type", None)
+    if choose is not None and out.dtype.char in "fF":
+        choose(np.float32, _TF32 if precision.tf32 else _USUAL)
+    elif choose is not None and out.dtype == np.float16:
+        choose(np.float16, _FLOAT16 if precision.float16_sums else _USUAL)
     with streams.of_cupy(cupy):
         cupy.matmul(a, b, out=out)
 
