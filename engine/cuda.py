@@ -40,6 +40,19 @@ def device_count() -> int:
         return 0
 
 
+def missing() -> Exception:
+    """torch's error where a device is asked for and none can be used: that of a build for the CPU
+    without a driver's files, what the driver says where there are some."""
+    if os.environ.get(_SIMULATOR, "0") == "1" or any(map(os.path.exists, _DRIVER_FILES)):
+        try:
+            said = str(kernels("streams").failure())
+        except ImportError:
+            said = ""
+        if said:
+            return RuntimeError(said)
+    return AssertionError("Torch not compiled with CUDA enabled")
+
+
 def kernels(module: str) -> Any:
     """A module of ``mindtorch.kernels.cuda``."""
     return importlib.import_module(f"mindtorch.kernels.cuda.{module}")

@@ -245,6 +245,51 @@ def switches_of_products_reach_the_library() -> None:
     assert asked == ["float32 7", "float32 1", "float16 3", "float16 1"]
 
 
+def errors_of_the_driver_are_torchs() -> None:
+    """A lost device in a launch, a copy and a wait; a driver that is too old or finds no device."""
+    from mindtorch.kernels.cuda import faults, streams
+
+    class CudaAPIError(Exception):
+        code = 700
+
+    def refused(*args: Any, **options: Any) -> Any:
+        raise CudaAPIError("[700] Call to cuMemcpy results in UNKNOWN_CUDA_ERROR")
+
+    changed: Any = streams
+    waiting, x = changed.cuda, torch.zeros(1, device="cuda")
+    for place, name, call in (
+        (waiting, "synchronize", torch.cuda.synchronize),
+        (type(x.flat.carrier), "copy_to_host", x.tolist),
+    ):
+        before = getattr(place, name)
+        setattr(place, name, refused)
+        try:
+            raises(torch.AcceleratorError, "CUDA error: an illegal memory access was", call)
+        finally:
+            setattr(place, name, before)
+    raises(torch.AcceleratorError, "illegal memory", lambda: faults.raised_as_torchs(refused))
+    raises(ZeroDivisionError, "", lambda: faults.raised_as_torchs(lambda: 1 // 0))
+    held = {name: getattr(waiting, name, None) for name in ("is_available", "cuda_error")}
+    engine: Any = cuda
+    counted = engine.device_count
+    changed.SIMULATED, waiting.is_available = False, lambda: False
+    engine.device_count = lambda: 0
+    try:
+        for said, text in (
+            ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "The NVIDIA driver on your system is too old"),
+            ("CUDA_ERROR_NO_DEVICE (100)", "No CUDA GPUs are available"),
+            ("libcuda.so cannot be found", "Found no NVIDIA driver on your system"),
+            ("CUDA_ERROR_UNKNOWN (999)", "CUDA initialization: CUDA_ERROR_UNKNOWN"),
+        ):
+            waiting.cuda_error = lambda said=said: said
+            raises(RuntimeError, text, lambda: torch.ones(1, device="cuda"))
+            raises(RuntimeError, text, torch.cuda.init)
+    finally:
+        engine.device_count, changed.SIMULATED = counted, True
+        for name, value in held.items():
+            setattr(waiting, name, value)
+
+
 class _Nccl:
     """NCCL for two threads of this process: arrays at addresses, combined when both have come."""
 

@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 from numba import config, cuda
 
-from . import graphs, streams
+from . import faults, graphs, streams
 from .memory import DeviceArray
 
 
@@ -85,7 +85,7 @@ def _launch(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
 
 def _now(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
     with _alone:
-        function[grid, block, streams.current()](*given)
+        faults.raised_as_torchs(lambda: function[grid, block, streams.current()](*given))
 
 
 def each(function: Any, count: int, *arguments: Any) -> None:

@@ -31,7 +31,7 @@ def require_cuda(index: int | None = None) -> None:
         index: the number; None for any device.
     """
     if not engine.device_count():
-        raise AssertionError("Torch not compiled with CUDA enabled")
+        raise engine.missing()
     if index is not None:
         _functions().index_of(Device("cuda", index))
 
