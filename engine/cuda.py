@@ -20,6 +20,13 @@ from .device import Device, cpu
 # storages of the CPU whose memory a device can copy by itself
 pinned: weakref.WeakSet[Any] = weakref.WeakSet()
 _SIMULATOR = "NUMBA_ENABLE_CUDASIM"
+# kernels that take complex numbers, or say by None that they do not
+_COMPLEX = (
+    "elementwise.", "special.", "reduction.plan", "matmul.", "movement.", "fft.", "factorization.",
+    "linear_algebra.", "indexing.index", "indexing.gather", "indexing.scatter_add",
+    "indexing.masked", "indexing.collect", "indexing.take", "indexing.put", "indexing.tri",
+    "indexing.diag",
+)  # fmt: skip
 _DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl")
 
 
@@ -31,6 +38,19 @@ def device_count() -> int:
         return int(kernels("streams").device_count())
     except ImportError:
         return 0
+
+
+def missing() -> Exception:
+    """torch's error where a device is asked for and none can be used: that of a build for the CPU
+    without a driver's files, what the driver says where there are some."""
+    if os.environ.get(_SIMULATOR, "0") == "1" or any(map(os.path.exists, _DRIVER_FILES)):
+        try:
+            said = str(kernels("streams").failure())
+        except ImportError:
+            said = ""
+        if said:
+            return RuntimeError(said)
+    return AssertionError("Torch not compiled with CUDA enabled")
 
 
 def kernels(module: str) -> Any:
@@ -76,7 +96,8 @@ def bind(op: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable
     if not composed and avals[0].device.type == "cuda" and op.on_device is None:
         if any(a is not None and a.device is cpu and a.shape for a in in_avals):
             raise NotImplementedError(f"{op.name} with tensors of the CPU beside those of CUDA")
-    if not composed and op.kernel is not None and complex_numbers(avals, in_avals):
+    of_complex = not composed and complex_numbers(avals, in_avals)
+    if of_complex and op.kernel is not None and not op.kernel.startswith(_COMPLEX):
         return through_host(op, avals, in_avals, params)
     try:
         run = op.bind(avals, in_avals, params)
@@ -174,14 +195,18 @@ def _copy_through_host(arrays: Any, target: Any, out: Aval, source: Any, x: Aval
 
 
 def drawing(made: Aval, fill: Callable[..., Any], given: list[Aval]) -> Callable[..., None]:
-    """``run(out, *ins)``: what ``fill`` draws on the host, with the CPU's numbers, copied."""
+    """``run(out, *ins)``: what ``fill`` draws on the host, with the CPU's numbers, copied; or on
+    the device, where the program has chosen CUDA's own stream."""
     from .tensor import as_array
 
     host = aval(made.shape, made.dtype, None, cpu)
     write = copy(made, host)
 
     def run(out: Any, *flats: Any) -> None:
-        kernels("graphs").on_host(lambda: draw(out, flats))
+        from . import philox
+
+        if flats or not philox.chosen or not philox.draw(made, out, fill):
+            kernels("graphs").on_host(lambda: draw(out, flats))
 
     def draw(out: Any, flats: Any) -> None:
         arrays = [

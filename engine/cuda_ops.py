@@ -24,9 +24,9 @@ class Support(NamedTuple):
 
     Attributes:
         op, kernel: names.
-        where: "device", "view" (no kernel is needed), "host" (the CPU's kernel on copies) or
-            "missing".
-        reason: the gap's, where it is "host" or "missing".
+        where: "device", "library" (cupy's function, the CPU's kernel on copies without cupy),
+            "view" (no kernel is needed), "host" (the CPU's kernel on copies) or "missing".
+        reason: the gap's, where it is "library", "host" or "missing".
     """
 
     op: str
@@ -36,18 +36,20 @@ class Support(NamedTuple):
 
 
 @functools.cache
-def functions(module: str) -> frozenset[str]:
-    """The functions that a module of ``kernels/cuda`` defines at its top."""
+def functions(module: str) -> dict[str, str]:
+    """The functions that a module of ``kernels/cuda`` defines at its top, and where they run."""
     path = _FOLDER / f"{module}.py"
+    names: dict[str, str] = {}
     if not path.exists():
-        return frozenset()
-    names = set()
+        return names
     for node in ast.parse(path.read_text()).body:
         if isinstance(node, ast.FunctionDef):
-            names.add(node.name)
+            names[node.name] = "device"
         elif isinstance(node, ast.Assign):
-            names.update(t.id for t in node.targets if isinstance(t, ast.Name))
-    return frozenset(names)
+            where = "library" if "through_library(" in ast.unparse(node.value) else "device"
+            named = (n for target in node.targets for n in ast.walk(target))
+            names.update({n.id: where for n in named if isinstance(n, ast.Name)})
+    return names
 
 
 def support_of(op: Op) -> Support:
@@ -61,9 +63,9 @@ def support_of(op: Op) -> Support:
     else:
         kernel = op.kernel or "elementwise.copy"
     module, _, function = kernel.partition(".")
-    host = gaps.on_host(kernel)
-    if function in functions(module) and not (host and kernel != "elementwise.plan"):
-        return Support(op.name, kernel, "device", "")
+    host, where = gaps.on_host(kernel), functions(module).get(function)
+    if where:
+        return Support(op.name, kernel, where, (host or "") if where == "library" else "")
     if host:
         return Support(op.name, kernel, "host", host)
     return Support(op.name, kernel, "missing", gaps.reason_for(kernel, "cuda") or "")
@@ -80,12 +82,13 @@ def as_markdown() -> str:
     """The table as docs/cuda-ops.md holds it."""
     rows = table()
     counts = {where: sum(r.where == where for r in rows)
-              for where in ("device", "view", "host", "missing")}  # fmt: skip
+              for where in ("device", "library", "view", "host", "missing")}  # fmt: skip
     lines = [
         "# Ops on CUDA", "",
-        "Made by `python -m mindtorch.engine.cuda_ops`. *device*: a CUDA kernel; *view*: needs "
-        "none; *host*: the CPU's kernel on copies, right and slow. Complex numbers are computed on "
-        "the host by all ops but copies.", "",
+        "Made by `python -m mindtorch.engine.cuda_ops`. *device*: a CUDA kernel; *library*: cuFFT "
+        "or cuSOLVER through cupy, *host* without cupy; *view*: needs none; *host*: the CPU's "
+        "kernel on copies, right and slow. Complex numbers have elementwise kernels, sums, "
+        "products, copies and indexing; other ops compute them on the host.", "",
         ", ".join(f"{count} {where}" for where, count in counts.items()) + ".", "",
         "| op | kernel | where | reason |", "|---|---|---|---|",
     ]  # fmt: skip

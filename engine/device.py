@@ -92,4 +92,5 @@ def empty_on(device: Device) -> Any:
 
         if cuda.device_count():
             return cuda.kernels("memory").empty
+        raise cuda.missing()
     raise AssertionError("Torch not compiled with CUDA enabled")

@@ -251,6 +251,9 @@ class Generator:
         finish: Callable[[Array], Array] | None = None,
     ) -> Array:
         """Fill ``array`` in memory order; through type ``wide`` if the kernel lacks its own."""
+        if array.__class__ is not np.ndarray and hasattr(array, "draw"):  # memory of a device
+            array.draw(self, name, arguments)
+            return array
         if array.size == 0:
             return array
         view = array

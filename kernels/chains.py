@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import ml_dtypes
 import numpy as np
 
-from .typed_scalar import TypedScalars, arithmetic_type, for_type
+from .typed_scalar import TypedScalars, arithmetic_type, for_type, parts_type
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _FLOAT16 = np.dtype(np.float16)
@@ -47,6 +47,8 @@ def load(dtype: np.dtype[Any], place: str) -> str:
 
 def store(dtype: np.dtype[Any], value: str, compute: np.dtype[Any]) -> str:
     """``value``, computed in ``compute``, as an element of ``dtype``."""
+    if compute.kind == "c" and dtype.kind not in "cb":
+        return store(dtype, f"({value}).real", parts_type(compute))
     if dtype == _FLOAT16:
         return f"store_half(_F({value}))"
     if dtype == _BFLOAT16:

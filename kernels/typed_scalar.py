@@ -1,8 +1,8 @@
 """Scalar functions for an element type: the step that the drivers of all devices share.
 
-``kernels.scalar`` and ``scalar_special`` are plain Python on numbers. A driver gets the source of a
-function in which every constant has the element type, together with what it calls, and compiles it
-for its device.
+``kernels.scalar`` and the modules that continue it are plain Python on numbers. A driver gets the
+source of a function in which every constant has the element type (its parts' type for complex
+numbers), together with what it calls, and compiles it for its device.
 """
 
 from __future__ import annotations
@@ -15,13 +15,14 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from . import scalar, scalar_special
+from . import scalar, scalar_bessel, scalar_complex, scalar_special
 
 SHORT_FLOATS = (np.dtype(np.float16), np.dtype(ml_dtypes.bfloat16))
 _BOOL = np.dtype(np.bool_)
 # what rounding means for a type that holds whole numbers only
 _WHOLE = ("floor", "ceil", "trunc", "round", "round_", "conj")
 _module: dict[str, ast.FunctionDef] = {}
+_SUPPLIED = {*scalar.MATHEMATICS, *scalar_bessel.SUPPLIED}
 # functions too large to be part of every loop that calls them
 _large: set[str] = set()
 
@@ -54,11 +55,11 @@ class _TypedConstants(ast.NodeTransformer):
 def definitions() -> dict[str, ast.FunctionDef]:
     """The functions of the scalar modules, by name."""
     if not _module:
-        for module in (scalar, scalar_special):
+        for module in (scalar, scalar_special, scalar_bessel, scalar_complex):
             tree = ast.parse(inspect.getsource(module))
             found = {f.name: f for f in tree.body if isinstance(f, ast.FunctionDef)}
             _module.update(found)
-            if module is scalar_special:
+            if module in (scalar_special, scalar_bessel):
                 _large.update(found)
     return _module
 
@@ -74,7 +75,14 @@ def for_type(name: str, dtype: np.dtype[Any]) -> str:
             return "positive"
         if name == "isinf":
             return "isnan"
-    return name if name in definitions() or name in scalar.MATHEMATICS else f"{name}_"
+    if dtype.kind == "c" and f"complex_{name}" in definitions():
+        return f"complex_{name}"
+    return name if name in definitions() or name in _SUPPLIED else f"{name}_"
+
+
+def parts_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """The type of the parts of a complex type; any other type itself."""
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
 
 
 class TypedScalars:
@@ -105,12 +113,12 @@ class TypedScalars:
 
     def _make(self, name: str, dtype: np.dtype[Any]) -> Any:
         supplied = self._mathematics(dtype)
-        if name in supplied and name in (definitions().keys() | scalar.MATHEMATICS):
+        if name in supplied and (name in definitions() or name in _SUPPLIED):
             return supplied[name]
         definition = definitions()[name]
         space = self._namespaces.get(dtype)
         if space is None:
-            space = {**supplied, "_T": dtype.type, "np": np}
+            space = {**supplied, "_T": parts_type(dtype).type, "np": np}
             self._namespaces[dtype] = space
         arguments = [a.arg for a in definition.args.args]
         body = [

@@ -6,6 +6,7 @@ Each function is one check; the program prints a JSON object of those that faile
 from __future__ import annotations
 
 import copy
+import importlib
 import io
 import json
 import os
@@ -21,6 +22,7 @@ import numpy as np
 
 import mindtorch.torch
 from mindtorch.engine import gaps
+from mindtorch.kernels.cuda import launch
 from mindtorch.torch import nn
 from tests import cuda_simulator
 
@@ -549,7 +551,10 @@ def main() -> None:
     warnings.simplefilter("ignore")
     cuda_simulator.install()
     failed: dict[str, str] = {}
-    for count, check in enumerate(CHECKS):
+    checks = list(CHECKS)
+    if not launch.SIMULATED:  # there tests/cuda_libraries.py is a program of its own
+        checks += importlib.import_module("tests.cuda_libraries").ON_A_GPU
+    for count, check in enumerate(checks):
         if "--lines" in sys.argv:
             going = {**failed, check.__name__: "it did not end"}
             print(json.dumps({"checks": count, "failed": going}), flush=True)
@@ -557,7 +562,7 @@ def main() -> None:
             check()
         except Exception:
             failed[check.__name__] = traceback.format_exc()[-1500:]
-    print(json.dumps({"checks": len(CHECKS), "failed": failed, "done": True}))
+    print(json.dumps({"checks": len(checks), "failed": failed, "done": True}))
 
 
 if __name__ == "__main__":

@@ -125,9 +125,9 @@ def elementwise(row: Row) -> bool:
 
 
 def on_host(row: Row) -> bool:
-    """Whether a row's first op has no kernel of its own."""
+    """Whether a row's first op has no kernel of ours."""
     names = [name for name in row.ops.split() if name in OPS]
-    return bool(names) and support_of(OPS[names[0]]).where == "host"
+    return bool(names) and support_of(OPS[names[0]]).where in ("host", "library")
 
 
 def chosen(row: Row, everything: bool, most: int | None = None) -> list[tuple[Any, str]]:

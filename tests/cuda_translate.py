@@ -185,6 +185,22 @@ def most() -> dict[str, list[Any]]:
     }
 
 
+def draws() -> None:
+    """The samplers of CUDA's own random numbers."""
+    import mindtorch.torch as torch
+    from mindtorch.kernels.cuda import philox
+    from mindtorch.torch.cuda.random import use_philox
+
+    use_philox()
+    like = {"device": "cuda"}
+    for dtype in (torch.float32, torch.float64):
+        torch.rand(3, dtype=dtype, **like)
+        torch.randn(3, dtype=dtype, **like)
+    torch.randint(3, (3,), **like)
+    torch.randperm(3, **like)
+    philox.words(1, 0, 0)
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
@@ -213,6 +229,8 @@ def main() -> None:
                 run(row, case, dtype, "cuda", int(row.gradient and dtype in row.gradient_dtypes))
             except Exception as error:
                 errors[row.name] = f"{type(error).__name__}: {error}"[:200]
+    if not options.names or "draws" in options.names:
+        draws()
     kernels = {key[0] for key in translated}
     print(json.dumps({
         "kernels": len(kernels), "translations": sum(map(bool, translated.values())),

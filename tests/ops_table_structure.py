@@ -178,6 +178,21 @@ ROWS: list[Row] = [
          (numbers(3, 4), numbers(3, 4, seed=1))),
     call("conj angle", lambda t, x, y: t.angle(t.complex(x, y).conj()),
          (numbers(3, 4), numbers(3, 4, seed=1)), tolerance=64),
+    call("exp log sqrt", lambda t, x, y: [
+             t.view_as_real(getattr(t.complex(x, y), name)()) for name in (
+                 "exp", "log", "sqrt", "rsqrt", "sin", "cos", "tan", "asin", "acos", "atan", "sinh",
+                 "cosh", "tanh", "asinh", "acosh", "atanh", "log1p", "log2", "expm1", "reciprocal",
+                 "sgn", "sigmoid")],
+         (numbers(2, 3), numbers(2, 3, seed=1)), gradient=False, second=False, tolerance=256,
+         label="complex_functions"),
+    call("multiply divide power sum mean prod", lambda t, x, y: [
+             t.view_as_real(z) for z in (
+                 t.complex(x, y) * t.complex(y, x), t.complex(x, y) / t.complex(y, x + 1),
+                 t.complex(x, y) ** t.complex(y, x), t.complex(x, y) ** 3, t.complex(x, y) @ (
+                     t.complex(y, x).mT), t.complex(x, y).sum(1), t.complex(x, y).mean(),
+                 t.complex(x, y).prod(0))],
+         (numbers(2, 3), numbers(2, 3, seed=1)), gradient=False, second=False, tolerance=256,
+         label="complex_arithmetic"),
     call("view_dtype", lambda t, x: x.view(t.int16), (numbers(3, 4),), gradient=False,
          second=False),
     call("view_as_real view_as_complex view_as_real_copy view_as_complex_copy",

@@ -50,6 +50,13 @@ def test_tensors_on_the_device_behave_as_torchs() -> None:
     assert found["checks"] >= 17
 
 
+def test_libraries_are_asked_and_numbers_are_drawn() -> None:
+    """cupy's functions behind a stand-in, complex numbers, images sampled in all modes."""
+    found = _run("cuda_libraries.py")
+    assert found["failed"] == {}
+    assert found["checks"] >= 4
+
+
 def test_every_op_runs_on_the_device_or_has_a_reason() -> None:
     """A kernel of its own, or the host's with a row in the table of gaps."""
     rows = cuda_ops.table()

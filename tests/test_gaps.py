@@ -18,7 +18,7 @@ from mindtorch.engine.gaps import GAPS, as_markdown
 ROOT = Path(__file__).resolve().parent.parent
 # what the kernels of CUDA share among themselves
 SHARED = {"arrays", "faults", "fold", "gemm", "graphs", "launch", "mathematics", "memory",
-          "order", "statistics", "streams", "toolkit", "vendor"}  # fmt: skip
+          "order", "philox", "statistics", "streams", "toolkit", "vendor"}  # fmt: skip
 
 
 def test_no_row_for_a_kernel_that_exists() -> None:
@@ -27,12 +27,12 @@ def test_no_row_for_a_kernel_that_exists() -> None:
         if gap.kind in ("kernel", "host") and "." in gap.name:
             module, _, name = gap.name.partition(".")
             assert name not in functions(module), gap
-            assert name != "*" or not functions(module), gap
 
 
 def test_every_row_of_the_host_is_met() -> None:
-    """A row says of some op that it runs on the host."""
-    reasons = {row.kernel.partition(".")[0] for row in table() if row.where == "host"}
+    """A row says of some op that it runs on the host, or does so without cupy."""
+    reasons = {row.kernel.partition(".")[0] for row in table()
+               if row.where in ("host", "library")}  # fmt: skip
     for gap in GAPS:
         if gap.kind == "host" and "." in gap.name:
             assert gap.name.partition(".")[0] in reasons, gap

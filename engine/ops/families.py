@@ -9,7 +9,7 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval, broadcast_shapes, broadcast_two
-from ..core import Op, array_form, find_kernel, layouts
+from ..core import Op, find_kernel, layouts
 from ..device import cpu
 from ..dtypes import BOOL, COMPLEX, DType
 from ..layouts import elementwise_strides
@@ -143,14 +143,14 @@ _ARITIES = {1: _unary, 2: _binary, 3: _ternary, 4: _quaternary, 5: _quinary}
 
 
 class LibraryElementwise(Elementwise):
-    """An elementwise op whose kernel is an array function in ``special``, not a scalar function."""
+    """An elementwise op whose kernel is a function of ``special``: its loop is not fused."""
 
     def scalar_step(self, aval: Aval, in_avals: Any) -> Any:
         return None
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         self.kernel = f"special.{self.scalar}"
-        return array_form(find_kernel(self, avals[0].device.type), avals, in_avals, params)
+        return Op.bind(self, avals, in_avals, params)
 
 
 def refuse_bool(message: str) -> Callable[[DType], None]:

@@ -21,6 +21,9 @@ if SIMULATED:
 
     def _word(x: Any) -> Any:
         return np.float32(x).view(np.uint32)
+
+    def double_bits(x: Any) -> Any:
+        return np.float64(x).view(np.int64)
 else:
     from numba.cuda import libdevice
 
@@ -39,6 +42,10 @@ else:
     @device
     def _word(x: Any) -> Any:
         return np.uint32(libdevice.float_as_int(x))
+
+    @device
+    def double_bits(x: Any) -> Any:
+        return libdevice.double_as_longlong(np.float64(x))
 
 
 @device

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.kernels import scalar_complex
 from mindtorch.kernels.chains import Step, Steps, load, statements
 from mindtorch.kernels.cpu.elementwise import broadcast_strides, merge_axes
 from mindtorch.kernels.typed_scalar import SHORT_FLOATS, TypedScalars, cast_type
@@ -43,11 +44,12 @@ def plan(
 ) -> Callable[..., None] | None:
     """``run(out, *ins)`` on flat device arrays: ``out[i] = name(*[in[i] for in in ins])``.
 
-    None for complex numbers.
+    None for complex numbers that the function is not written for.
     """
     out = out_layouts[0]
     compute = np.dtype(compute_dtype) if compute_dtype is not None else out.dtype
-    if any(t.kind == "c" for t in (out.dtype, compute, *[x.dtype for x in in_layouts])):
+    types = (out.dtype, compute, *[x.dtype for x in in_layouts])
+    if any(t.kind == "c" for t in types) and name not in scalar_complex.NAMES:
         return None
     step = Step(name, tuple(range(len(in_layouts))), compute, out.dtype)
     return fused_plan((step,), (0,), out_layouts, in_layouts)

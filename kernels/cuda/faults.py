@@ -2,11 +2,14 @@
 
 A kernel that meets an index out of range leaves its element out and writes 1 into a cell of the
 device. The cell is looked at when elements are next read on the host, or at ``synchronize()``: the
-error comes late, as CUDA's do, and nothing is read or written out of bounds.
+error comes late, as CUDA's do, and nothing is read or written out of bounds. What the driver itself
+reports (a device that is lost, memory that does not belong to it) comes as numba's error and is
+raised as torch's.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -47,7 +50,36 @@ def check() -> None:
     if _cell.copy_to_host()[0]:
         _cell.copy_to_device(np.zeros(1, np.int64))
         raise AcceleratorError(
-            "CUDA error: device-side assert triggered: an index is out of range\nCUDA kernel "
-            "errors might be asynchronously reported at some other API call, so the stacktrace "
-            "below might be incorrect."
+            "CUDA error: device-side assert triggered: an index is out of range\n" + _LATE
         )
+
+
+_LATE = (
+    "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
+    "below might be incorrect."
+)
+# errors of numba's drivers, and what CUDA says of the numbers that end a process's work
+_DRIVERS = ("CudaAPIError", "CUDARuntimeError", "CudaDriverError")
+_MEANINGS = {
+    100: "no CUDA-capable device is detected", 214: "uncorrectable ECC error encountered",
+    700: "an illegal memory access was encountered", 702: "the launch timed out and was terminated",
+    709: "context is destroyed", 710: "device-side assert triggered",
+    715: "an illegal instruction was encountered", 716: "misaligned address",
+    719: "unspecified launch failure", 999: "unknown error",
+}  # fmt: skip
+
+
+def raised_as_torchs(call: Callable[[], Any]) -> Any:
+    """What ``call`` gives; an error of the driver becomes torch's.
+
+    Raises:
+        AcceleratorError: the driver refused, or the device is lost.
+    """
+    try:
+        return call()
+    except Exception as error:
+        if type(error).__name__ not in _DRIVERS:
+            raise
+        code = getattr(error, "code", None)
+        said = _MEANINGS.get(code, str(error)) if isinstance(code, int) else str(error)
+        raise AcceleratorError(f"CUDA error: {said}\n{_LATE}") from error

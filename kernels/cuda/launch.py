@@ -14,13 +14,14 @@ from __future__ import annotations
 import contextlib
 import importlib
 import threading
+import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from numba import config, cuda
 
-from . import graphs, streams
+from . import faults, graphs, streams
 from .memory import DeviceArray
 
 
@@ -51,6 +52,13 @@ def device(function: Callable[..., Any]) -> Any:
     return cuda.jit(device=True)(function)
 
 
+def twin(of_cpu: Any, **names: Any) -> Any:
+    """The device function of the source of a CPU kernel, with ``names`` in the place of its own."""
+    function = of_cpu.py_func
+    space = {**function.__globals__, **names}
+    return device(types.FunctionType(function.__code__, space, function.__name__))
+
+
 def from_source(source: str, name: str, space: dict[str, Any]) -> Any:
     """The kernel ``name`` that generated ``source`` defines."""
     scope = {"cuda": cuda, **space}
@@ -77,7 +85,7 @@ def _launch(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
 
 def _now(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
     with _alone:
-        function[grid, block, streams.current()](*given)
+        faults.raised_as_torchs(lambda: function[grid, block, streams.current()](*given))
 
 
 def each(function: Any, count: int, *arguments: Any) -> None:

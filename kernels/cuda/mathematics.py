@@ -2,21 +2,27 @@
 
 On a GPU they are libdevice's, in the type's own precision. In the simulator, where kernels run as
 Python on numpy's numbers, they are numpy's (and scipy's), which answer as libdevice does outside of
-their domain.
+their domain. Complex numbers have the functions of their parts' type, and cmath's.
 """
 
 from __future__ import annotations
 
 import functools
+import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels import scalar
+from mindtorch.kernels import scalar, scalar_bessel, scalar_complex
+from mindtorch.kernels.typed_scalar import parts_type
 
 from .launch import SIMULATED, device
 
-_LIBDEVICE = {"_round": "rint"}
+_LIBDEVICE = {
+    "_round": "rint", "ndtr": "normcdf", "ndtri": "normcdfinv", "bessel_j0": "j0",
+    "bessel_j1": "j1", "bessel_y0": "y0", "bessel_y1": "y1",
+}  # fmt: skip
 
 
 def _is_finite(x: Any) -> Any:
@@ -31,13 +37,43 @@ def _product_and_sum(x: Any, y: Any, z: Any) -> Any:
     return x * y + z  # which the compiler fuses
 
 
+def _mantissa(x: Any) -> Any:
+    return x if (x - x != 0) | (x == 0) else math.frexp(x)[0]
+
+
+def _exponent(x: Any) -> Any:
+    return 0 if (x - x != 0) | (x == 0) else math.frexp(x)[1]
+
+
+_OWN: dict[str, Callable[..., Any]] = {
+    "_isfinite": _is_finite, "_isinf": _is_infinite, "_fma": _product_and_sum,
+    "frexp_mantissa": _mantissa, "frexp_exponent": _exponent,
+}  # fmt: skip
+
+
+@functools.cache
 def mathematics(dtype: np.dtype[Any]) -> dict[str, Any]:
     """The functions for arithmetic in ``dtype``."""
-    own = {"_isfinite": device(_is_finite), "_isinf": device(_is_infinite)}
-    own["_fma"] = device(_product_and_sum)
+    if dtype.kind == "c":
+        return {**mathematics(parts_type(dtype)), **_of_complex(dtype)}
     find = _simulated if SIMULATED else _of_libdevice
-    found = {name: find(name, dtype) for name in scalar.MATHEMATICS if name not in own}
-    return {**found, **own}
+    names = (*scalar.MATHEMATICS, *scalar_bessel.SUPPLIED)
+    found = {name: find(name, dtype) for name in names if name not in _OWN}
+    return {**found, **{name: device(own) for name, own in _OWN.items()}}
+
+
+def _of_complex(dtype: np.dtype[Any]) -> dict[str, Any]:
+    kind = dtype.type
+
+    def made(x: Any, y: Any) -> Any:
+        return kind(complex(x, y))
+
+    own = {"_complex": device(made)}
+    if not SIMULATED:
+        return {**scalar_complex.MATHEMATICS, **own}
+    names = {name: name.replace("_ca", "_carc").removeprefix("_c")
+             for name in scalar_complex.MATHEMATICS}  # fmt: skip
+    return {**{name: getattr(np, plain) for name, plain in names.items()}, **own}
 
 
 @functools.cache
@@ -72,7 +108,10 @@ def _simulated(name: str, dtype: np.dtype[Any]) -> Any:
         "acos": np.arccos, "acosh": np.arccosh, "asin": np.arcsin, "asinh": np.arcsinh,
         "atan": np.arctan, "atanh": np.arctanh, "erf": scipy.special.erf,
         "erfc": scipy.special.erfc, "lgamma": scipy.special.gammaln, "atan2": np.arctan2,
-        "pow": _power, "round": np.rint,
+        "pow": _power, "round": np.rint, "erfinv": scipy.special.erfinv,
+        "erfcx": scipy.special.erfcx, "ndtr": scipy.special.ndtr, "ndtri": scipy.special.ndtri,
+        "bessel_j0": scipy.special.j0, "bessel_j1": scipy.special.j1,
+        "bessel_y0": scipy.special.y0, "bessel_y1": scipy.special.y1,
     }  # fmt: skip
     return names.get(plain) or getattr(np, plain)
 

@@ -36,7 +36,7 @@ def _product(out: Any, a: Any, b: Any, bias: Any = None) -> None:
     """``out = a @ b + bias`` for any strides; ``out`` is dense."""
     batch = out.shape[:-2]
     m, n, k = out.shape[-2], out.shape[-1], a.shape[-1]
-    accumulator = out.dtype if out.dtype.kind == "f" else np.dtype(np.int64)
+    accumulator = out.dtype if out.dtype.kind in "fc" else np.dtype(np.int64)
     kernel = gemm.kernel(_NAMES, _SETUP, _LEFT, _RIGHT, _STORE, accumulator)
     gemm.run(
         kernel, math.prod(batch), m, k, n, out, a, b, optional(bias, out.dtype),

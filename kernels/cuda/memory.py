@@ -320,9 +320,10 @@ class DeviceArray:
         graphs.refuse()
         if sync_mode:
             _warn_of_waiting()
-        values = self.carrier.copy_to_host(stream=streams.current())
-        if streams.current() != 0:
-            streams.synchronize(streams.current())
+        stream = streams.current()
+        values = faults.raised_as_torchs(lambda: self.carrier.copy_to_host(stream=stream))
+        if stream != 0:
+            streams.synchronize(stream)
         faults.check()
         return values.view(self.dtype)
 

@@ -1,4 +1,4 @@
-"""Folds over axes for CUDA: sum, mean, prod, amax, amin, any, all.
+"""Folds over axes for CUDA: sum, mean, prod, amax, amin, any, all, exclusive or.
 
     picture   one block for each element of the result; thread t folds the elements t, t + threads,
               ... of its set into a register. Sets of few elements, and sets whose neighbours lie
@@ -8,8 +8,8 @@
     sync      after the registers are stored, and after each halving of the tree; between the two
               launches
     sizes     any; the set's axes and the kept axes are walked by division
-Sums are added in float64 (whole numbers in int64) in an order that depends on the layout alone, so
-a result never changes from run to run.
+Sums are added in float64 (whole numbers in int64, complex ones in complex128) in an order that
+depends on the layout alone, so a result never changes from run to run.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from typing import Any, NamedTuple
 
 import ml_dtypes
 import numpy as np
-from numba import float32, float64, int64, uint8
+from numba import complex128, float32, float64, int64, uint8
 
 from mindtorch.kernels.chains import load, store
-from mindtorch.kernels.cpu.reduction import _accumulator, _identity
+from mindtorch.kernels.cpu import reduction as on_cpu
 from mindtorch.kernels.typed_scalar import arithmetic_type
 
-from . import launch, memory
-from .bits import NAMESPACE
+from . import arrays, launch, memory
+from .bits import NAMESPACE, double_bits
 
 _SHORT = 64
 # elements that a part has at least, and parts and sets together that are enough: by a block, by a
@@ -38,10 +38,24 @@ _WANTED = (4, 64) if launch.SIMULATED else (1056, 1 << 17)
 _MOST_PARTS = 1024
 _COMBINE = {
     "sum": "a + x", "mean": "a + x", "prod": "a * x", "amax": "greater(x, a)",
-    "amin": "lesser(x, a)", "any": "a | _A(x != 0)", "all": "a & _A(x != 0)",
+    "amin": "lesser(x, a)", "any": "a | _A(x != 0)", "all": "a & _A(x != 0)", "xor_sum": "a ^ x",
 }  # fmt: skip
 _TWO = {**_COMBINE, "any": "a | x", "all": "a & x"}
-_KINDS = {"float32": float32, "float64": float64, "int64": int64, "uint8": uint8}
+_KINDS = {"float32": float32, "float64": float64, "int64": int64, "uint8": uint8,
+          "complex128": complex128}  # fmt: skip
+_OF_COMPLEX = ("sum", "mean", "prod", "any", "all")
+
+
+def _accumulator(name: str, dtype: np.dtype[Any]) -> np.dtype[Any]:
+    if name == "xor_sum":
+        return np.dtype(np.int64)
+    if dtype.kind == "c" and name in ("sum", "mean", "prod"):
+        return np.dtype(np.complex128)
+    return on_cpu._accumulator(name, dtype)
+
+
+def _identity(name: str, dtype: np.dtype[Any]) -> str:
+    return "_A(0)" if name == "xor_sum" else on_cpu._identity(name, dtype)
 
 
 class _Cut(NamedTuple):
@@ -66,7 +80,7 @@ def plan(
 ) -> Callable[..., None] | None:
     """``run(out, x)`` on flat device arrays: the fold ``name`` of ``x`` over ``axis``."""
     out, x = out_layouts[0], in_layouts[0]
-    if x.dtype.kind == "c":
+    if x.dtype.kind == "c" and name not in _OF_COMPLEX:
         return None
     kept = _merged(x, [i for i in range(len(x.shape)) if i not in axis])
     folded = _merged(x, [i for i in range(len(x.shape)) if i in axis])
@@ -88,6 +102,13 @@ def plan(
         second(target, partial)
 
     return run
+
+
+def xor_sum(out: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> None:
+    """The exclusive or over ``axis`` of the elements' bits as float64 or int64."""
+    words = arrays.Array(out.flat.view(np.int64), out.shape, out.strides)
+    run: Any = plan("xor_sum", (words,), (x,), axis=axis, keepdims=keepdims)
+    run(words.flat, x.flat)
 
 
 def _launch(
@@ -141,6 +162,10 @@ def _kernel(
         value = f"_C({value})"
     if not wide or name in ("sum", "mean"):
         value = f"_A({value})"
+    if name == "xor_sum":
+        value = ("_A({})" if element.kind in "iu" else "_bits({})").format(
+            load(dtype, "source[place]")
+        )
     geometry = [f"{p}{v}{k}" for p, r in (("k", kept), ("f", folded)) for k in range(r)
                 for v in "ns"]  # fmt: skip
     head = "target, source, rows, parts, length, count, divisor"
@@ -175,7 +200,8 @@ def _kernel(
     space = {
         **NAMESPACE, "_A": accumulator.type, "_C": accumulator.type, "_F": np.float32,
         "_E": element.type, "_I": np.int64, "_I4": np.int32, "FOLDING": launch.FOLDING,
-        "KIND": _KINDS.get(accumulator.name) or _numba_type(accumulator),
+        "KIND": _KINDS.get(accumulator.name) or _numba_type(accumulator), "_bits": double_bits,
+        "_complex": complex,
     }  # fmt: skip
     return launch.from_source(source, "fold", space)
 
@@ -184,6 +210,8 @@ def _written(name: str, out_dtype: Any, accumulator: Any) -> str:
     """Source of the result from the accumulator ``a``; itself for a part's."""
     if out_dtype is None:
         return "a"
+    if name == "mean" and accumulator.kind == "c":
+        return "_complex(a.real / divisor, a.imag / divisor)"
     text = store(out_dtype, "a / divisor" if name == "mean" else "a", accumulator)
     if out_dtype == ml_dtypes.bfloat16 or out_dtype == np.float16:
         text = text.replace("_F(a / divisor)", "_F(_F(a) / _F(divisor))")

@@ -95,11 +95,13 @@ def of_cupy(cupy: Any) -> Any:
 
 def synchronize(stream: Any = None) -> None:
     """Wait for what was issued on ``stream``; on all streams for None."""
+    from .faults import raised_as_torchs
+
     graphs.refuse()
     if stream in (None, 0) or not hasattr(stream, "synchronize"):
-        cuda.synchronize()
+        raised_as_torchs(cuda.synchronize)
     else:
-        stream.synchronize()
+        raised_as_torchs(stream.synchronize)
 
 
 def settle() -> None:
@@ -116,6 +118,27 @@ def device_count() -> int:
     if not cuda.is_available():
         return 0
     return len(cuda.gpus)
+
+
+def failure() -> str:
+    """Why the driver answers that there is no device, in torch's words; empty where it does not."""
+    if SIMULATED or cuda.is_available():
+        return ""
+    found = str(cuda.cuda_error() or "")
+    if "INSUFFICIENT" in found or "MISMATCH" in found or "version" in found.lower():
+        return (
+            "The NVIDIA driver on your system is too old. Please update your GPU driver by "
+            "downloading and installing a new version from the URL: "
+            f"http://www.nvidia.com/Download/index.aspx ({found})"
+        )
+    if "NO_DEVICE" in found or not found:
+        return "No CUDA GPUs are available"
+    if "libcuda" in found or "driver library" in found.lower():
+        return (
+            "Found no NVIDIA driver on your system. Please check that you have an NVIDIA GPU and "
+            "installed a driver from http://www.nvidia.com/Download/index.aspx"
+        )
+    return f"CUDA initialization: {found}"
 
 
 def query(item: Any) -> bool:

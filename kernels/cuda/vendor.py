@@ -1,21 +1,32 @@
-"""Vendor libraries through cupy: cuBLAS for matrix products.
+"""Vendor libraries through cupy: cuBLAS for matrix products, cuFFT, cuSOLVER.
 
-cupy is chosen because machines with GPUs have its wheels and because its arrays take an address
-and strides as they are. Everything here answers None or False without it.
+    picture   none of its own: arrays of cupy are made over our memory, and its functions called
+    sync      on this thread's stream; cuSOLVER's numbers of failure are read on the host
+    sizes     any
+
+cupy is chosen because machines with GPUs have its wheels, because its arrays take an address and
+strides as they are, and because it speaks numpy: where the CPU's kernel is written in numpy's
+functions, that source runs here with cupy in numpy's place. Without cupy everything here answers
+None or False, or the host computes.
 """
 
 from __future__ import annotations
 
 import functools
+import importlib
+import types
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+from mindtorch.kernels import precision
+
 from . import arrays, graphs, memory, streams
 
-_FLOATS = ("float16", "bfloat16", "float32", "float64")
+_FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
 
 
 @functools.cache
@@ -59,7 +70,82 @@ def matmul(out: Any, a: Any, b: Any) -> bool:
     return True
 
 
+# numbers of cupy's: cuBLAS's usual arithmetic, float16 sums, factors rounded to tf32
+_USUAL, _FLOAT16, _TF32 = 1, 3, 7
+
+
 def _multiply(a: Any, b: Any, out: Any) -> None:
     cupy = library()
+    choose = getattr(cupy._core, "set_compute_type", None)
+    if choose is not None and out.dtype.char in "fF":
+        choose(np.float32, _TF32 if precision.tf32 else _USUAL)
+    elif choose is not None and out.dtype == np.float16:
+        choose(np.float16, _FLOAT16 if precision.float16_sums else _USUAL)
     with streams.of_cupy(cupy):
         cupy.matmul(a, b, out=out)
+
+
+class Refused(Exception):
+    """A matrix that the library's function fails on."""
+
+
+def _refuse(*args: Any, **options: Any) -> Any:
+    raise Refused
+
+
+def through_library(of_cpu: Callable[..., None], own: Any = None) -> Callable[..., None]:
+    """The kernel that runs ``of_cpu``, written in numpy's functions, in those of cupy.
+
+    Without cupy it has no plan, and what cupy refuses (a singular matrix) is computed on the host,
+    which names the matrix.
+
+    Args:
+        of_cpu: an array function of ``kernels.cpu``.
+        own: ``own(cupy, outs, *ins, **params)`` instead, where the CPU's calls another library.
+    """
+
+    def planned(out_layouts: Any, in_layouts: Any, **params: Any) -> None:
+        if library() is None:
+            raise NotImplementedError("cupy is not installed")
+
+    def function(outs: Any, *ins: Any, **params: Any) -> None:
+        graphs.on_host(lambda: run(outs, ins, params))
+
+    def run(outs: Any, ins: Any, params: Any) -> None:
+        cupy = library()
+        several = isinstance(outs, tuple)
+        targets = [view(o) for o in outs] if several else view(outs)
+        given = [x if x is None else view(x) for x in ins]
+        try:
+            with streams.of_cupy(cupy), errors_raised():
+                call = _in_cupy(of_cpu) if own is None else functools.partial(own, cupy)
+                call(targets, *given, **params)
+        except (Refused, np.linalg.LinAlgError):
+            on_host(of_cpu, outs, ins, params)
+
+    made: Any = function
+    made.plan = planned
+    return function
+
+
+def errors_raised() -> Any:
+    """A block in which cuSOLVER's failures raise, as LAPACK's do."""
+    return importlib.import_module("cupyx").errstate(linalg="raise")
+
+
+def _in_cupy(of_cpu: Any) -> Any:
+    space = {**of_cpu.__globals__, "np": library(), "lapack": _refuse, "raise_for": _refuse}
+    made = types.FunctionType(of_cpu.__code__, space, of_cpu.__name__)
+    made.__kwdefaults__ = of_cpu.__kwdefaults__
+    return made
+
+
+def on_host(of_cpu: Any, outs: Any, ins: Any, params: Any) -> None:
+    """The CPU's kernel on copies."""
+    several = isinstance(outs, tuple)
+    targets = outs if several else (outs,)
+    made = tuple(np.empty(o.shape, o.dtype) for o in targets)
+    given = [x if x is None else arrays.download(x) for x in ins]
+    of_cpu(made if several else made[0], *given, **params)
+    for target, values in zip(targets, made, strict=True):
+        arrays.assign(target, arrays.upload(values))

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, philox
 from mindtorch.engine import generator as engine
 from mindtorch.engine.device import Device, cpu
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -59,6 +59,8 @@ def manual_seed(seed: Any) -> Generator:
     Args:
         seed: a whole number of 64 bits.
     """
+    if philox.chosen:
+        philox.stream.manual_seed(int(seed))
     return default_generator.manual_seed(int(seed))  # type: ignore[return-value]
 
 

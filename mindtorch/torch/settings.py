@@ -6,6 +6,7 @@ import warnings
 from typing import Any
 
 from mindtorch.engine.graph.modes import settings as _settings
+from mindtorch.kernels import precision as switches
 
 # what numpy and scipy bring: LAPACK and Fourier transforms, no MKL; kernels run on our own threads
 has_lapack = has_spectral = True
@@ -99,13 +100,15 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """The least precision of float32 products; ours are always of the highest."""
+    """The least precision of float32 products: below "highest" cuBLAS may use tf32; the CPU's are
+    always of the highest."""
     if precision not in ("highest", "high", "medium"):
         raise RuntimeError(
             f"float32_matmul_precision must be one of 'highest', 'high' or 'medium', got "
             f"{precision}"
         )
     _settings["matmul"] = precision
+    switches.tf32 = precision != "highest"
 
 
 def get_float32_matmul_precision() -> str:

@@ -1,4 +1,5 @@
-"""Switches of the CUDA libraries: remembered; there is no CUDA device."""
+"""Switches of the CUDA libraries. ``matmul.allow_tf32`` and ``allow_fp16_accumulation`` change how
+cuBLAS computes; the others are remembered: products add in float32, attention has one kernel."""
 
 from __future__ import annotations
 
@@ -6,6 +7,8 @@ import contextlib
 import warnings
 from collections.abc import Iterator
 from typing import Any
+
+from mindtorch.kernels import precision
 
 from ._flags import PRECISIONS
 
@@ -46,6 +49,8 @@ class cuBLASModule:  # noqa: N801
             set_float32_matmul_precision("high" if value else "highest")
         else:
             self.__dict__[name] = value
+        if name == "allow_fp16_accumulation":
+            precision.float16_sums = value
 
 
 class _PlanCache:

@@ -1,4 +1,4 @@
-"""Switches of cuDNN: remembered; there is no cuDNN here."""
+"""Switches of cuDNN: remembered; cuDNN is not called, convolutions are exact and deterministic."""
 
 from __future__ import annotations
 

@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any, NoReturn
 
 from mindtorch.engine import cuda as engine
+from mindtorch.engine import philox
 from mindtorch.engine.device import Device
 from mindtorch.engine.generator import default_generator
 from mindtorch.kernels.errors import AcceleratorError as AcceleratorError
@@ -30,7 +31,7 @@ def require_cuda(index: int | None = None) -> None:
         index: the number; None for any device.
     """
     if not engine.device_count():
-        raise AssertionError("Torch not compiled with CUDA enabled")
+        raise engine.missing()
     if index is not None:
         _functions().index_of(Device("cuda", index))
 
@@ -160,14 +161,12 @@ Event = _real("Event", "Tried to instantiate dummy base class Event")
 MemPool = _dummy("MemPool", "Tried to instantiate dummy base class MemPool")
 
 
-def _tensor_type(name: str) -> type[Any]:
+def _tensor_type(name: str, place: str = "torch.cuda") -> type[Any]:
     def new(cls: type[Any], *args: Any, **kwargs: Any) -> NoReturn:
-        raise TypeError(
-            f"type torch.cuda.{name} not available. Torch not compiled with CUDA enabled."
-        )
+        raise TypeError(f"type {place}.{name} not available. Torch not compiled with CUDA enabled.")
 
     doc = "Raises TypeError when made: there is no CUDA device."
-    return type(name, (), {"__new__": new, "__doc__": doc, "__module__": __name__})
+    return type(name, (), {"__new__": new, "__doc__": doc, "__module__": place})
 
 
 BFloat16Tensor = _tensor_type("BFloat16Tensor")
@@ -263,8 +262,8 @@ def can_device_access_peer(device: Any, peer_device: Any) -> bool:
 
 
 _MODULES = (
-    "_utils", "amp", "jiterator", "memory", "nccl", "nvtx", "profiler", "random", "sparse",
-    "streams",
+    "_utils", "amp", "gds", "jiterator", "memory", "nccl", "nvtx", "profiler", "random",
+    "sparse", "streams",
 )  # fmt: skip
 _MEMORY = (
     "CUDAPluggableAllocator", "caching_allocator_delete", "caching_allocator_disabled",
@@ -276,6 +275,41 @@ _MEMORY = (
 _MONITOR = (
     "clock_rate", "device_memory_used", "memory_usage", "power_draw", "temperature", "utilization",
 )  # fmt: skip
+
+
+def _exchange_device(device: int) -> int:
+    """Make a device the current one; gives the one before it.
+
+    Args:
+        device: its number; a negative one chooses nothing and gives -1.
+    """
+    if not device_count():
+        raise RuntimeError("PyTorch was compiled without CUDA support")
+    if device < 0:
+        return -1
+    _choose(device)
+    return current_index()
+
+
+_maybe_exchange_device = _exchange_device
+
+
+def _get_rng_state_offset(device: Any = "cuda") -> int:
+    """How far CUDA's own stream of random numbers is; see ``torch.cuda.random.use_philox``."""
+    require_cuda()
+    if not philox.chosen:
+        raise RuntimeError("CPU Generator does not use offset")
+    return philox.stream.offset
+
+
+def _set_rng_state_offset(offset: int, device: Any = "cuda") -> None:
+    """Go to a place of CUDA's own stream, a multiple of 4; nothing without devices, as in torch."""
+    if not device_count():
+        return
+    _get_rng_state_offset(device)
+    if offset % 4:
+        raise RuntimeError("offset must be a multiple of 4")
+    philox.stream.offset = int(offset)
 
 
 def __getattr__(name: str) -> Any:
@@ -421,7 +455,11 @@ def _choose(device: Any) -> None:
 def manual_seed(seed: int) -> None:
     """Start the stream of ``seed``: that of the CPU, whose numbers are drawn on the device, too.
     Nothing to seed without devices, as in torch."""
-    if device_count():
+    if not device_count():
+        return
+    if philox.chosen:
+        philox.stream.manual_seed(int(seed))
+    else:
         default_generator.manual_seed(int(seed))
 
 

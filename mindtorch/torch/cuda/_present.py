@@ -8,8 +8,10 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from mindtorch.engine import cuda as engine
+from mindtorch.engine import philox
 from mindtorch.engine.device import Device
 from mindtorch.engine.generator import default_generator
+from mindtorch.engine.tensor import Tensor, from_array
 
 
 def _memory() -> Any:
@@ -146,20 +148,26 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 
 
 def get_rng_state(device: Any = "cuda") -> Any:
-    """The CPU generator's state: its numbers are drawn on the device, too."""
+    """Seed and offset where CUDA's own stream was chosen; else the CPU generator's state, whose
+    numbers are drawn on the device, too."""
     from mindtorch.torch import random
 
+    if philox.chosen:
+        return from_array(philox.stream.get_state())
     return random.get_rng_state()
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
     from mindtorch.torch import random
 
-    random.set_rng_state(new_state)
+    if philox.chosen:
+        philox.stream.set_state(new_state.array() if isinstance(new_state, Tensor) else new_state)
+    else:
+        random.set_rng_state(new_state)
 
 
 def initial_seed() -> int:
-    return default_generator.initial_seed()
+    return philox.stream.seed if philox.chosen else default_generator.initial_seed()
 
 
 _taken: dict[int, Any] = {}
@@ -224,7 +232,9 @@ def ipc_collect() -> None:
 
 def seed_of_time() -> None:
     """Start an unpredictable stream."""
-    default_generator.seed()
+    seed = default_generator.seed()
+    if philox.chosen:
+        philox.stream.manual_seed(seed)
 
 
 def forked() -> bool:

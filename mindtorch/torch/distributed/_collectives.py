@@ -8,8 +8,18 @@ from typing import Any
 
 from mindtorch.engine.graph.capture import host_call
 
+from ._device import array_of
 from ._group import as_bytes, check_operation
-from ._tensors import _check_tensor, _check_tensors, _combined, _fill, _place, _start
+from ._tensors import (
+    _check_tensor,
+    _check_tensors,
+    _combined,
+    _fill,
+    _issued,
+    _on_device,
+    _place,
+    _start,
+)
 from ._world import ReduceOp, Work, _group, _outside
 
 # the tag of monitored_barrier's messages
@@ -78,9 +88,11 @@ def broadcast(
         return None
     world = _group(group)
     root = _place(world, src, group_src, "src")
-
+    device = _on_device(world, tensor)
+    if device is not None:
+        return _issued(device.broadcast(tensor, root), async_op)
     return _start(
-        world, lambda: _combined(tensor, lambda flat: world.broadcast(flat, root)), async_op
+        world, lambda: _combined(tensor, world, lambda flat: world.broadcast(flat, root)), async_op
     )
 
 
@@ -93,10 +105,15 @@ def all_reduce(
     if _outside(group):
         return None
     world = _group(group)
+    device = _on_device(world, tensor)
+    if device is not None:
+        return _issued(device.all_reduce(tensor, op.name), async_op)
     check_operation(op.name, tensor.aval.dtype)
-    return _start(
-        world, lambda: _combined(tensor, lambda flat: world.all_reduce(flat, op.name)), async_op
-    )
+
+    def run() -> None:
+        _combined(tensor, world, lambda flat: world.all_reduce(flat, op.name))
+
+    return _start(world, run, async_op)
 
 
 @host_call
@@ -110,10 +127,13 @@ def reduce(
         return None
     world = _group(group)
     root = _place(world, dst, group_dst, "dst")
+    device = _on_device(world, tensor)
+    if device is not None:
+        return _issued(device.reduce(tensor, op.name, root), async_op)
     check_operation(op.name, tensor.aval.dtype)
     return _start(
         world,
-        lambda: _combined(tensor, lambda flat: world.reduce_to(flat, op.name, root)),
+        lambda: _combined(tensor, world, lambda flat: world.reduce_to(flat, op.name, root)),
         async_op,
     )
 
@@ -134,8 +154,17 @@ def all_gather(
             f"{world.size()}, got {len(tensor_list)})"
         )
 
+    if _on_device(world, tensor) is not None:
+        whole = tensor.new_empty((world.size(), *tensor.shape))
+        made = _on_device(world, tensor).all_gather(whole, tensor)
+        made.wait()  # the copies below come after it
+        for target, part in zip(tensor_list, whole.unbind(0), strict=True):
+            target.detach().copy_(part)
+        return _issued(made, async_op)
+
     def run() -> None:
-        for target, data in zip(tensor_list, world.all_gather(tensor.array()), strict=True):
+        found = world.all_gather(array_of(tensor, world))
+        for target, data in zip(tensor_list, found, strict=True):
             _fill(target, data)
 
     return _start(world, run, async_op)
@@ -156,8 +185,12 @@ def all_gather_into_tensor(
             "output tensor size must be equal to world_size times input tensor size"
         )
 
+    device = _on_device(world, input_tensor)
+    if device is not None:
+        return _issued(device.all_gather(output_tensor, input_tensor), async_op)
+
     def run() -> None:
-        _fill(output_tensor, world.all_gather(input_tensor.array()))
+        _fill(output_tensor, world.all_gather(array_of(input_tensor, world)))
 
     return _start(world, run, async_op)
 
@@ -183,7 +216,7 @@ def gather(
         )
 
     def run() -> None:
-        found = world.gather_bytes(as_bytes(tensor.array()), root)
+        found = world.gather_bytes(as_bytes(array_of(tensor, world)), root)
         for target, data in zip(gather_list or [], found, strict=True):
             _fill(target, data)
 
@@ -209,7 +242,7 @@ def scatter(
         raise ValueError("Argument ``scatter_list`` must NOT be specified on non-source ranks.")
 
     def run() -> None:
-        parts = None if scatter_list is None else [as_bytes(t.array()) for t in scatter_list]
+        parts = [as_bytes(array_of(t, world)) for t in scatter_list or ()]
         _fill(tensor, world.scatter_bytes(parts or None, root))
 
     return _start(world, run, async_op)
@@ -226,10 +259,17 @@ def reduce_scatter(
     if _outside(group):
         return None
     world = _group(group)
+    device = _on_device(world, output)
+    if device is not None:
+        rows = [t.detach().reshape(-1) for t in input_list]
+        whole = rows[0].new_empty(sum(r.numel() for r in rows))
+        for part, row in zip(whole.split([r.numel() for r in rows]), rows, strict=True):
+            part.copy_(row)
+        return _issued(device.reduce_scatter(output, whole, op.name), async_op)
     check_operation(op.name, output.aval.dtype)
 
     def run() -> None:
-        total = world.reduce_scatter([t.array() for t in input_list], op.name)
+        total = world.reduce_scatter([array_of(t, world) for t in input_list], op.name)
         _fill(output, as_bytes(total))
 
     return _start(world, run, async_op)
@@ -263,9 +303,12 @@ def all_to_all(
     if _outside(group):
         return None
     world = _group(group)
+    device = _on_device(world, input_tensor_list[0]) if input_tensor_list else None
+    if device is not None:
+        return _issued(device.all_to_all(output_tensor_list, input_tensor_list), async_op)
 
     def run() -> None:
-        found = world.exchange_bytes([as_bytes(t.array()) for t in input_tensor_list])
+        found = world.exchange_bytes([as_bytes(array_of(t, world)) for t in input_tensor_list])
         for target, data in zip(output_tensor_list, found, strict=True):
             _fill(target, data)
 

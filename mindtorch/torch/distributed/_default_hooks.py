@@ -8,6 +8,7 @@ from mindtorch.torch.futures import Future
 
 from . import distributed_c10d as c10d
 from ._bucket import GradBucket
+from ._device import Sum
 
 __all__ = ["allreduce_hook", "bf16_compress_hook", "fp16_compress_hook"]
 
@@ -18,8 +19,7 @@ def _averaged(group: Any, sent: Any, bucket: GradBucket) -> Future[Any]:
     later: Any = Future()
 
     def average() -> None:
-        array = sent.array()
-        group.all_reduce(array, "SUM")
+        group.all_reduce(sent.array(), "SUM")
         bucket.buffer().copy_(sent)
 
     def tell(done: Any) -> None:
@@ -30,6 +30,10 @@ def _averaged(group: Any, sent: Any, bucket: GradBucket) -> Future[Any]:
             later.set_exception(error)
 
     sent.div_(group.size())
+    if sent.is_cuda:  # what is issued on a device is under way by itself
+        bucket.buffer().copy_(Sum(sent, group).wait())
+        later.set_result(bucket.buffer())
+        return later
     group.run(average).add_done_callback(tell)
     return later
 

@@ -43,6 +43,7 @@ class ProcessGroup:
         self._executor: ThreadPoolExecutor | None = None
         self._lock = threading.Lock()
         self._failure: RuntimeError | None = None
+        self.device: Any = None  # the collectives of tensors on CUDA, where NCCL makes them
 
     def rank(self) -> int:
         """This process's number within the group."""
@@ -79,6 +80,8 @@ class ProcessGroup:
     def close(self) -> None:
         if self._executor is not None:
             self._executor.shutdown(wait=True)
+        if self.device is not None:
+            self.device.close()
 
     # --- bytes -------------------------------------------------------------------------------
 

@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any
 
+from ._device import array_of
 from ._group import ProcessGroup, as_bytes
 from ._tensors import _check_tensor, _fill, _place
 from ._world import Work, _group, _outside
@@ -30,7 +31,7 @@ def send(
     if not _outside(group):
         world = _group(group)
         place = _other(world, _place(world, dst, group_dst, "dst"), "destination")
-        world.send(place, as_bytes(tensor.array()), tag)
+        world.send(place, as_bytes(array_of(tensor, world)), tag)
 
 
 def recv(

@@ -10,8 +10,9 @@ import numpy as np
 from mindtorch.engine import inplace
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from ._device import array_of, write
 from ._group import ProcessGroup, from_bytes
-from ._world import Work, get_group_rank
+from ._world import DeviceWork, Work, get_group_rank
 
 
 def _check_tensor(value: Any, name: str) -> None:
@@ -44,8 +45,9 @@ def _place(world: ProcessGroup, rank: int | None, own: int | None, name: str) ->
 def _fill(tensor: Any, data: Any) -> None:
     """Overwrite a tensor with received bytes."""
     inplace.check_writable(tensor)
-    array = tensor.array()
+    array = array_of(tensor)
     array[...] = from_bytes(data, array)
+    write(tensor, array)
     tensor._shared.version += 1
 
 
@@ -60,12 +62,26 @@ def _start(world: ProcessGroup, function: Callable[[], Any], async_op: bool) -> 
     return None
 
 
-def _combined(tensor: Any, combine: Callable[[Any], None]) -> None:
+def _combined(tensor: Any, world: ProcessGroup, combine: Callable[[Any], None]) -> None:
     """Let ``combine`` change the elements of ``tensor``, as a flat array."""
     inplace.check_writable(tensor)
-    array = tensor.array()
+    array = array_of(tensor, world)
     flat = array.reshape(-1)
     combine(flat)
     if not np.shares_memory(flat, array):
         array[...] = flat.reshape(array.shape)
+    write(tensor, array)
     tensor._shared.version += 1
+
+
+def _on_device(world: ProcessGroup, tensor: Any) -> Any:
+    """The collectives that a tensor's own device makes; None where the host's are to be used."""
+    return world.device if tensor.aval.device.type == "cuda" else None
+
+
+def _issued(pending: Any, async_op: bool) -> Work | None:
+    """A Work of what was put on the device; without ``async_op`` later work waits for it."""
+    if async_op:
+        return DeviceWork(pending)
+    pending.wait()
+    return None

@@ -14,6 +14,7 @@ from datetime import timedelta
 from typing import Any
 
 from . import _failure, _mpi
+from ._device import NcclCollectives, nccl_available
 from ._group import ProcessGroup
 from ._mesh import Mesh
 from ._mpi_group import MpiGroup
@@ -105,6 +106,29 @@ class Work:
         return later
 
 
+class DeviceWork(Work):
+    """Something that was put on a device's stream: ``wait()`` lets later work there wait for it.
+
+    Args:
+        pending: what says whether it has ended.
+    """
+
+    def __init__(self, pending: Any) -> None:
+        done: Future[Any] = Future()
+        done.set_result(None)
+        super().__init__(done)
+        self._pending = pending
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        return bool(self._pending.wait())
+
+    def is_completed(self) -> bool:
+        return bool(self._pending.done())
+
+    def is_success(self) -> bool:
+        return self.is_completed()
+
+
 class GroupMember:
     """Stand for the default group, and for no group."""
 
@@ -157,8 +181,8 @@ def is_gloo_available() -> bool:
 
 
 def is_nccl_available() -> bool:
-    """Whether NCCL can be used: no."""
-    return False
+    """Whether NCCL can be used: there is a CUDA device, and cupy has it built in."""
+    return nccl_available()
 
 
 def is_mpi_available() -> bool:
@@ -197,7 +221,8 @@ def init_process_group(
 
     Args:
         backend: "gloo" or None: MPI carries arrays where all processes have it, else sockets;
-            "mpi": MPI, or an error.
+            "mpi": MPI, or an error; "nccl": NCCL (of cupy) for tensors on CUDA; both by
+            "cpu:gloo,cuda:nccl". Without NCCL tensors on CUDA go through copies on the host.
         init_method: "env://" (when None), "tcp://host:port" or "file:///path".
         timeout: how long operations wait for the others; 30 minutes when None.
         world_size, rank: how many processes there are, and the number of this one.
@@ -255,16 +280,24 @@ def _make_group(
         made = ProcessGroup(*parts)
     else:
         made = MpiGroup(*parts, _world.communicator)
+    if "nccl" in backend:
+        made.device = NcclCollectives(made)
     _world.groups[number] = made
     return made
 
 
 def _check_backend(backend: str) -> str:
-    """The name of the backend for CPU tensors; torch's errors for libraries that are not here."""
+    """The name of the backend for CPU tensors, "nccl" where there is none, both where NCCL serves
+    those on CUDA beside it; torch's errors for libraries that are not here."""
     name = Backend(backend)
     parts = dict(p.split(":") for p in name.split(",")) if ":" in name else {"cpu": str(name)}
     chosen = parts.get("cpu", str(name))
-    if chosen == "nccl":
+    if chosen == "nccl" or parts.get("cuda") == "nccl":
+        if nccl_available():
+            if chosen != "nccl":
+                _check_backend(chosen)
+            return "nccl" if chosen == "nccl" or "cpu" not in parts else f"cpu:{chosen},cuda:nccl"
+        chosen = "nccl"
         warnings.warn(
             "Attempted to get default timeout for nccl backend, but NCCL support is not compiled",
             stacklevel=3,

@@ -200,6 +200,9 @@ def randperm(
 
     def fill(array: Any) -> None:
         count = array.shape[-1]  # which is another one where a compiled call is for many sizes
+        if not isinstance(array, np.ndarray):  # memory of a device
+            generator_of(generator).permutation(array, count)
+            return
         order = np.empty(count, np.int64)
         for row in array.reshape(-1, count) if count else ():
             generator_of(generator).permutation(order, count)

@@ -94,7 +94,7 @@ def ctc_loss(
     if zero_infinity:
         loss = loss.masked_fill(loss == float("inf"), 0.0)
     if reduction == "mean":
-        return (loss / from_array(np.maximum(counts, 1)).to(loss.dtype)).mean()
+        return (loss / from_array(np.maximum(counts, 1), x.aval.device).to(loss.dtype)).mean()
     if reduction == "sum":
         return loss.sum()
     return loss.squeeze(0) if single else loss

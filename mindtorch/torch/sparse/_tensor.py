@@ -192,7 +192,9 @@ class SparseTensor(HeldTensor):
         shape = self.aval.shape[: places.shape[0]]
         keys = np.ravel_multi_index(tuple(places), shape) if places.size else np.zeros(0, np.int64)
         kept, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
-        order = from_array(np.ascontiguousarray(inverse.reshape(-1)).astype(np.int64))
+        order = from_array(
+            np.ascontiguousarray(inverse.reshape(-1)).astype(np.int64), self.held.aval.device
+        )
         total = self.held.new_zeros((len(kept), *self.held.aval.shape[1:]))
         held = total.index_add(0, order, self.held)
         found = from_array(np.ascontiguousarray(places[:, first]))

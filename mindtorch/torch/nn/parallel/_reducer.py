@@ -11,6 +11,7 @@ import numpy as np
 from mindtorch.engine.tensor import from_array
 
 from ...distributed import GradBucket, ProcessGroup
+from ...distributed._device import Sum
 
 __all__ = ["Reducer"]
 
@@ -35,22 +36,89 @@ class _Bucket:
         self.missing = 0
         self.result: Any = None
 
+    def clear(self, parameter: Any) -> None:
+        """A parameter has no gradient."""
+        self.slots[id(parameter)][...] = 0
+
+    def put(self, parameter: Any, gradient: Any, factor: float) -> None:
+        """A parameter's gradient, times ``factor``."""
+        slot = self.slots[id(parameter)]
+        np.multiply(gradient.array(), slot.dtype.type(factor), out=slot, casting="unsafe")
+
+    def zero(self) -> None:
+        self.flat[...] = 0
+
+    def sum(self, group: ProcessGroup) -> Any:
+        """Begin to add the vectors of all processes."""
+        return group.run(lambda: group.all_reduce(self.flat, "SUM"))
+
+    def replace(self, found: Any) -> None:
+        """Take the vector that a hook has made."""
+        self.flat[...] = found.array().reshape(-1)
+
+    def give(self, parameter: Any) -> None:
+        """Put a parameter's average into its gradient, a tensor of its own."""
+        slot = self.slots[id(parameter)]
+        if parameter.grad is None:
+            parameter.grad = from_array(slot.copy())
+        else:
+            parameter.grad.detach().array()[...] = slot
+            parameter.grad._shared.version += 1
+
+
+class _DeviceBucket(_Bucket):
+    """A bucket in the memory of a CUDA device."""
+
+    def __init__(self, parameters: list[Any]) -> None:
+        self.parameters = parameters
+        sizes = [p.aval.size for p in parameters]
+        self.tensor = parameters[0].detach().new_zeros(sum(sizes))
+        parts = self.tensor.split(sizes)
+        self.views = {id(p): v.view(p.shape) for p, v in zip(parameters, parts, strict=True)}
+        self.missing = 0
+        self.result: Any = None
+
+    def clear(self, parameter: Any) -> None:
+        self.views[id(parameter)].zero_()
+
+    def put(self, parameter: Any, gradient: Any, factor: float) -> None:
+        self.views[id(parameter)].copy_(gradient * factor)
+
+    def zero(self) -> None:
+        self.tensor.zero_()
+
+    def sum(self, group: ProcessGroup) -> Any:
+        return Sum(self.tensor, group)
+
+    def replace(self, found: Any) -> None:
+        self.tensor.copy_(found.reshape(-1))
+
+    def give(self, parameter: Any) -> None:
+        view = self.views[id(parameter)]
+        if parameter.grad is None:
+            parameter.grad = view.clone()
+        else:
+            parameter.grad.detach().copy_(view)
+
 
 def make_buckets(parameters: list[Any], capacity: int) -> list[_Bucket]:
     """Last parameters first, since their gradients come first; a small bucket to begin with."""
     groups: list[list[Any]] = []
     open_groups: dict[Any, tuple[list[Any], int]] = {}
     for p in reversed(parameters):
-        kind = p.aval.dtype
+        kind = p.aval.dtype, p.aval.device
         if kind not in open_groups:
             groups.append([])
             open_groups[kind] = (groups[-1], min(_FIRST_BUCKET, capacity) if not groups[1:]
                                  else capacity)  # fmt: skip
         members, limit = open_groups[kind]
         members.append(p)
-        if sum(m.aval.size for m in members) * kind.itemsize >= limit:
+        if sum(m.aval.size for m in members) * kind[0].itemsize >= limit:
             del open_groups[kind]
-    return [_Bucket(members) for members in groups]
+    return [
+        (_DeviceBucket if members[0].aval.device.type == "cuda" else _Bucket)(members)
+        for members in groups
+    ]
 
 
 class Reducer:
@@ -118,16 +186,13 @@ class Reducer:
         self.waiting.discard(id(parameter))
         bucket = self.bucket_of[id(parameter)]
         bucket.missing -= 1
-        slot = bucket.slots[id(parameter)]
         gradient = parameter.grad
         if gradient is None:
-            slot[...] = 0
+            bucket.clear(parameter)
             return
         if gradient.is_sparse:
             raise NotImplementedError("DistributedDataParallel does not average sparse gradients")
-        array = gradient.detach().array()
-        factor = slot.dtype.type(1 if self.hook is not None else 1 / self.divisor)
-        np.multiply(array, factor, out=slot, casting="unsafe")
+        bucket.put(parameter, gradient.detach(), 1 if self.hook is not None else 1 / self.divisor)
 
     def _send_full(self) -> None:
         """Send full buckets, in the order that all processes keep."""
@@ -143,13 +208,13 @@ class Reducer:
             given = GradBucket(bucket.tensor, bucket.parameters, index, last)
             bucket.result = self.hook[1](self.hook[0], given)
         elif self.group.size() > 1:
-            bucket.result = self.group.run(lambda: self.group.all_reduce(bucket.flat, "SUM"))
+            bucket.result = bucket.sum(self.group)
 
     def send_zeros(self) -> None:
         """Go along with the others' backward pass."""
         self.used = np.zeros(len(self.parameters), np.int32)
         for index, bucket in enumerate(self.buckets):
-            bucket.flat[...] = 0
+            bucket.zero()
             self.send(index)
         self._wait(self._share_used())
 
@@ -167,7 +232,7 @@ class Reducer:
                 found = bucket.result.wait()
                 found = found[0] if isinstance(found, (list, tuple)) else found
                 if found is not bucket.tensor:
-                    bucket.flat[...] = found.detach().array().reshape(-1)
+                    bucket.replace(found.detach())
                 bucket.result = None
         if shared is not None:
             shared.result()
@@ -181,13 +246,9 @@ class Reducer:
     def _give(self, parameter: Any) -> None:
         """Put a parameter's average into its gradient."""
         bucket = self.bucket_of[id(parameter)]
-        slot = bucket.slots[id(parameter)]
         if self.keep_views:
             bucket.tensor._shared.version += 1
             if parameter.grad is not bucket.views[id(parameter)]:
                 parameter.grad = bucket.views[id(parameter)]
-        elif parameter.grad is None:
-            parameter.grad = from_array(slot.copy())
         else:
-            parameter.grad.detach().array()[...] = slot
-            parameter.grad._shared.version += 1
+            bucket.give(parameter)

@@ -1,0 +1,518 @@
+"""What CUDA's libraries are asked for, and random numbers: run as a program in numba's simulator.
+
+A stand-in for cupy, whose arrays are numpy's over the same memory, takes cupy's place. Each
+function is one check; the program prints a JSON object of those that failed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import sys
+import tempfile
+import threading
+import traceback
+import types
+import warnings
+from typing import Any
+
+import numpy as np
+
+import mindtorch.torch
+from mindtorch.engine import cuda
+from mindtorch.kernels.cuda import vendor
+from tests import cuda_simulator
+from tests.cuda_program import raises
+
+torch: Any = mindtorch.torch
+asked: list[str] = []
+
+
+def _noted(name: str, function: Any) -> Any:
+    def call(*args: Any, **options: Any) -> Any:
+        asked.append(name)
+        return function(*args, **options)
+
+    return call
+
+
+def _array(shape: Any, dtype: Any, pointer: Any, strides: Any) -> Any:
+    """numpy's array over the bytes at an address, as cupy's constructor makes one."""
+    size = max(pointer[0][1] - pointer[1], 1)
+    held = (ctypes.c_uint8 * size).from_address(pointer[0][0] + pointer[1])
+    return np.ndarray(shape, dtype, held, 0, strides)
+
+
+def _stand_in() -> Any:
+    """A module with those names of cupy that are used here."""
+    fake: Any = types.ModuleType("cupy")
+    fake.__dict__.update({k: v for k, v in vars(np).items() if not k.startswith("__")})
+    for part in ("linalg", "fft"):
+        names = {n: _noted(f"{part}.{n}", f) for n, f in vars(getattr(np, part)).items()
+                 if callable(f) and not isinstance(f, type)}  # fmt: skip
+        setattr(fake, part, types.SimpleNamespace(**names, LinAlgError=np.linalg.LinAlgError))
+    fake.ndarray = _array
+    fake._core = types.SimpleNamespace(
+        set_compute_type=lambda dtype, kind: asked.append(f"{np.dtype(dtype).name} {kind}")
+    )
+    fake.cuda = types.SimpleNamespace(
+        UnownedMemory=lambda address, size, owner: (address, size),
+        MemoryPointer=lambda memory, offset: (memory, offset),
+        Stream=types.SimpleNamespace(null=contextlib.nullcontext()),
+    )
+    return fake
+
+
+class _WithCupy:
+    """A block in which the stand-in is cupy."""
+
+    changed: Any = vendor
+
+    def __enter__(self) -> None:
+        self.before = self.changed.library
+        fake, asking = _stand_in(), types.ModuleType("cupyx")
+        asking.errstate = lambda linalg: contextlib.nullcontext()  # type: ignore[attr-defined]
+        self.changed.library = lambda: fake
+        sys.modules["cupyx"] = asking
+        asked.clear()
+
+    def __exit__(self, *error: Any) -> None:
+        self.changed.library = self.before
+        del sys.modules["cupyx"]
+
+
+def transforms_and_factors_are_the_librarys() -> None:
+    """Each op's values are the CPU's, and the library's function of that name was called."""
+    torch.manual_seed(0)
+    x, y = torch.randn(2, 3, 3, dtype=torch.float64), torch.randn(3, 2, dtype=torch.float64)
+    s = x @ x.mT + 3 * torch.eye(3)
+    line, z = torch.randn(2, 6), torch.randn(2, 4, dtype=torch.complex64)
+    linalg, fft = torch.linalg, torch.fft
+    calls: list[tuple[Any, str, tuple[Any, ...]]] = [
+        (fft.fftn, "fft.fftn", (z,)), (fft.ifft, "fft.ifftn", (z,)),
+        (fft.rfft2, "fft.rfftn", (line,)), (fft.irfft, "fft.irfftn", (z,)),
+        (linalg.inv, "linalg.inv", (x,)), (linalg.det, "linalg.det", (x,)),
+        (linalg.slogdet, "linalg.slogdet", (x,)), (linalg.solve, "linalg.solve", (x, y)),
+        (linalg.cholesky, "linalg.cholesky", (s,)), (linalg.eigvalsh, "linalg.eigh", (s,)),
+        (linalg.svdvals, "linalg.svd", (x,)), (linalg.qr, "linalg.qr", (x,)),
+        (linalg.pinv, "linalg.svd", (x[:, :2],)), (linalg.inv, "linalg.inv", (x.mT.to(z.dtype),)),
+    ]  # fmt: skip
+    with _WithCupy():
+        for call, name, given in calls:
+            expected = call(*given)
+            before = len(asked)
+            found = call(*[t.cuda() for t in given])
+            assert name in asked[before:], (name, asked[before:])
+            pairs = zip(found, expected, strict=True) if isinstance(found, tuple) else [
+                (found, expected)]  # fmt: skip
+            for mine, theirs in pairs:
+                assert mine.is_cuda and torch.allclose(mine.cpu(), theirs, 1e-5, 1e-6), name
+
+
+def what_the_library_refuses_the_host_explains() -> None:
+    """A singular matrix: LAPACK's number of it, under torch's text."""
+    singular = torch.zeros(2, 2, device="cuda")
+    text = "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed"
+    with _WithCupy():
+        raises(torch.linalg.LinAlgError, text, lambda: torch.linalg.inv(singular))
+        assert torch.linalg.inv_ex(singular).info.item() == 1
+        assert torch.linalg.cholesky_ex(-singular - torch.eye(2, device="cuda")).info.item() == 1
+        assert asked.count("linalg.inv") == 2
+
+
+def complex_numbers_have_kernels() -> None:
+    """Nothing goes through the host, and values are the CPU's: elementwise, folds, products."""
+    x, y = (torch.complex(torch.randn(3, 3), torch.randn(3, 3)).to(torch.complex128) for _ in "xy")
+    rows = torch.tensor([2, 0])
+    calls: list[Any] = [
+        lambda a, b: a * b / (a - b + 2j) ** 3, lambda a, b: a.exp().log1p() ** b,
+        lambda a, b: a.tan() + b.asin(), lambda a, b: (a @ b).angle(), lambda a, b: a.abs() + b,
+        lambda a, b: torch.where(a.real > 0, a, b.sgn()), lambda a, b: a.sum(0) + b.mean(),
+        lambda a, b: a.prod(1), lambda a, b: torch.cat([a, b.conj()]).flip(0),
+        lambda a, b: a.index_add(0, rows.to(a.device), b[:2]).to(torch.complex64),
+        lambda a, b: torch.view_as_real(a.rsqrt())[..., 1] * b.imag, lambda a, b: (a == b).any(),
+    ]  # fmt: skip
+    engine: Any = cuda
+    hosted: list[str] = []
+    before = engine.through_host
+
+    def noted(op: Any, *rest: Any) -> Any:
+        hosted.append(op.name)
+        return before(op, *rest)
+
+    engine.through_host = noted
+    try:
+        for place, call in enumerate(calls):
+            mine, expected = call(x.cuda(), y.cuda()), call(x, y)
+            assert mine.dtype is expected.dtype and torch.allclose(
+                mine.cpu().resolve_conj(), expected.resolve_conj(), 1e-6, 1e-6
+            ), place
+    finally:
+        engine.through_host = before
+    assert hosted == []
+
+
+def images_are_sampled_in_all_modes() -> None:
+    """Values and gradients of grid_sample, its modes and paddings, as on the CPU."""
+    torch.manual_seed(1)
+    sample, x, grid = torch.nn.functional.grid_sample, torch.randn(1, 2, 3, 4), torch.randn(1, 2, 2)
+    for k, mode in enumerate(("bilinear", "nearest", "bicubic")):
+        for padding in ("zeros", "border", "reflection"):
+            results = []
+            for device in ("cpu", "cuda"):
+                leaves = [t.to(device).double().requires_grad_() for t in (x, grid[:, None] * 1.3)]
+                out = sample(*leaves, mode, padding, k % 2 == 0)
+                slopes = torch.autograd.grad((out * out).sum(), leaves)
+                results.append([t.detach().cpu() for t in (out, *slopes)])
+            for mine, expected in zip(*results, strict=True):
+                assert torch.allclose(mine, expected, 1e-10, 1e-12), (mode, padding)
+
+
+def philox_is_philox() -> None:
+    """The published vectors of Philox4x32-10, and what is made of its words."""
+    from mindtorch.kernels.cuda import philox
+
+    vectors = (
+        ((0,) * 4, (0, 0), "6627e8d5 e169c58d bc57ac4c 9b00dbd8"),
+        ((2**32 - 1,) * 4, (2**32 - 1,) * 2, "408f276d 41c83b0e a20bc7c6 6d5451fd"),
+        ((0x243F6A88, 0x85A308D3, 0x13198A2E, 0x03707344), (0xA4093822, 0x299F31D0),
+         "d16cfe09 94fdcceb 5001e420 24126ea1"),
+    )  # fmt: skip
+    for counter, key, expected in vectors:
+        rounds = getattr(philox.stirred, "fn", None) or philox.stirred.py_func
+        found = rounds(*map(np.uint64, (*counter, *key)))
+        assert " ".join(f"{int(w):08x}" for w in found) == expected
+    zero = philox.words(1, 0, 0).flat[:4].to_host()
+    assert [f"{int(w):08x}" for w in zero] == vectors[0][2].split()
+
+
+def numbers_of_cudas_own_stream() -> None:
+    """Distributions, seeds, state, compiled calls; the CPU's numbers stay the default's."""
+    torch.manual_seed(0)
+    plain = torch.rand(4, device="cuda").tolist()
+    torch.cuda.random.use_philox()
+    try:
+        torch.manual_seed(0)
+        state, like = torch.cuda.get_rng_state(), {"device": "cuda"}
+        assert state.numel() == 16 and torch.cuda.initial_seed() == 0
+        first = torch.rand(400, **like)
+        assert first.tolist()[:4] != plain and torch.rand(4, **like).tolist() != plain
+        assert torch.cuda.get_rng_state().tolist()[8] == 8 == torch.cuda._get_rng_state_offset()
+        torch.cuda._set_rng_state_offset(4)
+        assert torch.rand(4, **like).equal(torch.rand(4, **like)) is False
+        torch.cuda.set_rng_state(state)
+        assert torch.rand(400, **like).equal(first)
+        assert first.min() >= 0 and first.max() < 1 and abs(first.mean() - 0.5) < 0.05
+        for kind in (torch.float32, torch.float64, torch.bfloat16):
+            x = torch.randn(401, dtype=kind, **like).double()
+            assert abs(x.mean()) < 0.15 and abs(x.std() - 1) < 0.15, kind
+        whole = torch.randint(-3, 5, (400,), **like)
+        assert sorted(set(whole.tolist())) == list(range(-3, 5)) and whole.dtype is torch.int64
+        assert sorted(torch.randperm(50, **like).tolist()) == list(range(50))
+        assert torch.randperm(50, **like).tolist() != list(range(50))
+        kept = torch.nn.functional.dropout(torch.ones(400, **like), 0.25)
+        assert set(kept.tolist()) == {0.0, np.float32(1 / 0.75)}
+        assert 260 < kept.count_nonzero() < 340
+        coins = torch.empty(400, dtype=torch.bool, **like).bernoulli_(0.25)
+        assert 60 < coins.sum() < 140
+        waits = torch.empty(400, **like).exponential_(2.0)
+        assert waits.min() > 0 and abs(waits.mean() - 0.5) < 0.1
+        cauchy = torch.empty(3, **like).cauchy_()  # drawn on the host
+        assert cauchy.is_cuda
+        run = torch.compile(lambda x: x + torch.rand_like(x))
+        zero = torch.zeros(3, **like)
+        torch.cuda.manual_seed(7)
+        found = [run(zero).tolist() for _ in range(2)]
+        torch.cuda.manual_seed(7)
+        assert found == [torch.rand(3, **like).tolist() for _ in range(2)]
+        host = torch.rand(2)
+        raises(RuntimeError, "RNG state is wrong size", lambda: torch.cuda.set_rng_state(
+            torch.zeros(5, dtype=torch.uint8)))  # fmt: skip
+    finally:
+        torch.cuda.random.use_philox(False)
+    torch.manual_seed(0)
+    assert torch.rand(4, device="cuda").tolist() == plain and host.numel() == 2
+
+
+def switches_of_products_reach_the_library() -> None:
+    """What cuBLAS is told before a product, by the switches of torch.backends.cuda.matmul."""
+    switches, own = torch.backends.cuda.matmul, vendor
+    x = torch.eye(2, device="cuda")
+    with _WithCupy():
+        for kind, name in ((x, "allow_tf32"), (x.half(), "allow_fp16_accumulation")):
+            views = [own.view(cuda.array_of(t.flat, t.aval)) for t in (kind, kind, kind.clone())]
+            for on in (True, False):
+                setattr(switches, name, on)
+                own._multiply(*views)
+    assert asked == ["float32 7", "float32 1", "float16 3", "float16 1"]
+
+
+def errors_of_the_driver_are_torchs() -> None:
+    """A lost device in a launch, a copy and a wait; a driver that is too old or finds no device."""
+    from mindtorch.kernels.cuda import faults, streams
+
+    class CudaAPIError(Exception):
+        code = 700
+
+    def refused(*args: Any, **options: Any) -> Any:
+        raise CudaAPIError("[700] Call to cuMemcpy results in UNKNOWN_CUDA_ERROR")
+
+    changed: Any = streams
+    waiting, x = changed.cuda, torch.zeros(1, device="cuda")
+    for place, name, call in (
+        (waiting, "synchronize", torch.cuda.synchronize),
+        (type(x.flat.carrier), "copy_to_host", x.tolist),
+    ):
+        before = getattr(place, name)
+        setattr(place, name, refused)
+        try:
+            raises(torch.AcceleratorError, "CUDA error: an illegal memory access was", call)
+        finally:
+            setattr(place, name, before)
+    raises(torch.AcceleratorError, "illegal memory", lambda: faults.raised_as_torchs(refused))
+    raises(ZeroDivisionError, "", lambda: faults.raised_as_torchs(lambda: 1 // 0))
+    held = {name: getattr(waiting, name, None) for name in ("is_available", "cuda_error")}
+    engine: Any = cuda
+    counted = engine.device_count
+    changed.SIMULATED, waiting.is_available = False, lambda: False
+    engine.device_count = lambda: 0
+    try:
+        for said, text in (
+            ("CUDA_ERROR_SYSTEM_DRIVER_MISMATCH", "The NVIDIA driver on your system is too old"),
+            ("CUDA_ERROR_NO_DEVICE (100)", "No CUDA GPUs are available"),
+            ("libcuda.so cannot be found", "Found no NVIDIA driver on your system"),
+            ("CUDA_ERROR_UNKNOWN (999)", "CUDA initialization: CUDA_ERROR_UNKNOWN"),
+        ):
+            waiting.cuda_error = lambda said=said: said
+            raises(RuntimeError, text, lambda: torch.ones(1, device="cuda"))
+            raises(RuntimeError, text, torch.cuda.init)
+    finally:
+        engine.device_count, changed.SIMULATED = counted, True
+        for name, value in held.items():
+            setattr(waiting, name, value)
+
+
+class _Nccl:
+    """NCCL for two threads of this process: arrays at addresses, combined when both have come."""
+
+    def __init__(self) -> None:
+        self.meeting, self.given, self.calls = threading.Barrier(2, timeout=60), {}, []  # type: ignore[var-annotated]
+        self.waiting = threading.local()
+
+    def get_unique_id(self) -> tuple[int, ...]:
+        return (1, 2, 3)
+
+    def groupStart(self) -> None:  # noqa: N802
+        self.waiting.receives = []
+
+    def groupEnd(self) -> None:  # noqa: N802
+        self.meeting.wait()
+        for receive in self.waiting.receives:
+            receive()
+        self.meeting.wait()
+
+    def NcclCommunicator(self, size: int, identity: Any, rank: int) -> Any:  # noqa: N802
+        assert size == 2 and tuple(identity) == (1, 2, 3)
+        return _End(self, rank)
+
+
+class _End:
+    """One thread's end of it, with the methods of cupy's NcclCommunicator."""
+
+    types: Any = (np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.float16,
+                  np.float32, np.float64)  # fmt: skip
+    ways: Any = (np.add, np.multiply, np.maximum, np.minimum)
+
+    def __init__(self, nccl: _Nccl, rank: int) -> None:
+        self.nccl, self.rank = nccl, rank
+
+    def _together(self, name: str, address: int, count: int, kind: int) -> Any:
+        """The arrays of both."""
+        dtype = np.dtype(self.types[kind])
+        mine = np.ndarray(count, dtype, (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(
+            address))  # fmt: skip
+        self.nccl.calls.append((self.rank, name))
+        self.nccl.given[self.rank] = mine.copy()
+        self.nccl.meeting.wait()
+        both = [self.nccl.given[r] for r in range(2)]
+        self.nccl.meeting.wait()
+        return both
+
+    def _put(self, address: int, values: Any) -> None:
+        ctypes.memmove(address, np.ascontiguousarray(values).ctypes.data, values.nbytes)
+
+    def allReduce(self, at: int, to: int, count: int, kind: int, how: int, stream: int) -> None:  # noqa: N802
+        self._put(to, self.ways[how](*self._together("allReduce", at, count, kind)))
+
+    def reduce(self, at: int, to: int, count: int, kind: int, how: int, root: int, s: int) -> None:
+        both = self._together("reduce", at, count, kind)
+        if root == self.rank:
+            self._put(to, self.ways[how](*both))
+
+    def broadcast(self, at: int, to: int, count: int, kind: int, root: int, s: int) -> None:
+        self._put(to, self._together("broadcast", at, count, kind)[root])
+
+    def allGather(self, at: int, to: int, count: int, kind: int, stream: int) -> None:  # noqa: N802
+        self._put(to, np.concatenate(self._together("allGather", at, count, kind)))
+
+    def reduceScatter(self, at: int, to: int, count: int, kind: int, how: int, s: int) -> None:  # noqa: N802
+        both = self._together("reduceScatter", at, 2 * count, kind)
+        self._put(to, self.ways[how](*both)[self.rank * count : (self.rank + 1) * count])
+
+    def send(self, at: int, count: int, kind: int, peer: int, stream: int) -> None:
+        held = (ctypes.c_uint8 * count).from_address(at)
+        self.nccl.given["sent", self.rank, peer] = bytes(held)
+
+    def recv(self, to: int, count: int, kind: int, peer: int, stream: int) -> None:
+        key = ("sent", peer, self.rank)
+        self.nccl.waiting.receives.append(
+            lambda: self._put(to, np.frombuffer(self.nccl.given[key], np.uint8))
+        )
+
+    def destroy(self) -> None:
+        self.nccl.calls.append((self.rank, "destroy"))
+
+
+class _Meeting:
+    """What a group's connections do for two threads: give all what the first one has."""
+
+    backend = "nccl"
+
+    def __init__(self, rank: int, shared: dict[str, Any], barrier: threading.Barrier) -> None:
+        self.own, self.shared, self.barrier = rank, shared, barrier
+        self.ranks, self.group_name = [0, 1], ""
+        self.device: Any = None
+
+    def rank(self) -> int:
+        return self.own
+
+    def size(self) -> int:
+        return 2
+
+    def pending(self) -> bool:
+        return False
+
+    def broadcast_bytes(self, data: Any, root: int) -> Any:
+        if self.own == root:
+            self.shared["data"] = data
+        self.barrier.wait()
+        return self.shared["data"]
+
+
+def two_ranks_meet_in_nccl() -> None:
+    """Each collective of torch.distributed on tensors of CUDA, and a bucket of DDP, by two threads
+    that stand for two processes: results, and NCCL's calls in the same order in both."""
+    from mindtorch.kernels.cuda import nccl as own
+    from mindtorch.torch.distributed import _device
+    from mindtorch.torch.nn.parallel._reducer import Reducer
+
+    dist: Any = torch.distributed
+    fake, binding, shared = _Nccl(), own, dict[str, Any]()
+    changed: Any = binding
+    before, changed.library = changed.library, lambda: fake
+    results: list[Any] = [None, None]
+
+    def work(rank: int) -> None:
+        group: Any = _Meeting(rank, shared, fake.meeting)
+        group.device = _device.NcclCollectives(group)
+        like = {"device": "cuda"}
+        x = torch.arange(4.0, **like) + rank
+        dist.all_reduce(x, group=group)
+        top = torch.tensor([rank, 5 - rank], **like)
+        dist.all_reduce(top, dist.ReduceOp.MAX, group, async_op=True).wait()
+        root = torch.full((2,), float(rank), **like)
+        dist.broadcast(root, group_src=1, group=group)
+        both = [torch.empty(1, **like) for _ in range(2)]
+        dist.all_gather(both, torch.tensor([rank + 1.0], **like), group)
+        part = torch.empty(2, **like)
+        dist.reduce_scatter_tensor(part, torch.arange(4.0, **like), group=group)
+        traded = torch.empty(2, **like)
+        dist.all_to_all_single(traded, torch.tensor([10.0 * rank, 10.0 * rank + 1], **like),
+                               group=group)  # fmt: skip
+        weight = torch.nn.Parameter(torch.ones(2, **like))
+        reducer = Reducer([weight], group, 1 << 20, False, False)
+        weight.grad = torch.full((2,), 2.0 + 2 * rank, **like)
+        reducer.prepare(set())
+        reducer.take(weight)
+        raises(RuntimeError, "No backend type associated with device type cpu",
+               lambda: dist.all_reduce(torch.ones(1), group=group))  # fmt: skip
+        raises(RuntimeError, "Cannot use ReduceOp.BAND with NCCL",
+               lambda: dist.all_reduce(top, dist.ReduceOp.BAND, group))  # fmt: skip
+        group.device.close()
+        found = (x, top, root, *both, part, traded, weight.grad)
+        results[rank] = [t.tolist() for t in found]
+
+    failed: list[Any] = []
+
+    def guarded(rank: int) -> None:
+        try:
+            work(rank)
+        except Exception:
+            failed.append(traceback.format_exc())
+            fake.meeting.abort()
+
+    try:
+        threads = [threading.Thread(target=guarded, args=(k,)) for k in range(2)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+    finally:
+        changed.library = before
+    assert not failed, failed[0]
+    same = [[1.0, 3.0, 5.0, 7.0], [1, 5], [1.0, 1.0], [1.0], [2.0]]
+    assert results[0] == [*same, [0.0, 2.0], [0.0, 10.0], [3.0, 3.0]], results[0]
+    assert results[1] == [*same, [4.0, 6.0], [1.0, 11.0], [3.0, 3.0]], results[1]
+    names = [[name for rank, name in fake.calls if rank == k] for k in range(2)]
+    assert names[0] == names[1] == [
+        "allReduce", "allReduce", "broadcast", "allGather", "reduceScatter", "allReduce", "destroy",
+    ]  # fmt: skip
+
+
+def one_process_trains_in_parallel_on_the_device() -> None:
+    """DDP and collectives of tensors on CUDA without NCCL, over copies on the host."""
+    dist: Any = torch.distributed
+    with tempfile.TemporaryDirectory() as folder:
+        store = dist.FileStore(folder + "/store", 1)
+        alone = {"store": store, "rank": 0, "world_size": 1}
+        raises(RuntimeError, "Distributed package doesn't have NCCL built in",
+               lambda: dist.init_process_group("nccl", **alone))  # fmt: skip
+        dist.init_process_group("gloo", store=store, rank=0, world_size=1)
+        try:
+            x = torch.arange(3.0, device="cuda")
+            dist.all_reduce(x)
+            dist.broadcast(x, 0)
+            rows = [torch.empty(3, device="cuda")]
+            dist.all_gather(rows, x)
+            assert rows[0].tolist() == [0.0, 1.0, 2.0] == x.tolist()
+            net = torch.nn.parallel.DistributedDataParallel(torch.nn.Linear(3, 2).cuda())
+            net(x).sum().backward()
+            assert net.module.weight.grad.tolist() == [[0.0, 1.0, 2.0]] * 2
+        finally:
+            dist.destroy_process_group()
+
+
+CHECKS = [f for f in list(globals().values())
+          if getattr(f, "__module__", "") == __name__ and hasattr(f, "__code__")
+          and not f.__name__.startswith("_") and f.__code__.co_argcount == 0]  # fmt: skip
+
+# those that need no stand-in
+ON_A_GPU = [complex_numbers_have_kernels, images_are_sampled_in_all_modes, philox_is_philox,
+            numbers_of_cudas_own_stream]  # fmt: skip
+
+
+def main() -> None:
+    warnings.simplefilter("ignore")
+    cuda_simulator.install()
+    failed: dict[str, str] = {}
+    for check in CHECKS:
+        try:
+            check()
+        except Exception:
+            failed[check.__name__] = traceback.format_exc()[-1500:]
+    print(json.dumps({"checks": len(CHECKS), "failed": failed}))
+
+
+if __name__ == "__main__":
+    main()
