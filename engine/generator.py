@@ -504,7 +504,7 @@ class Generator:
 
     def poisson(self, array: Array, rates: Array) -> Array:
         """Poisson variates of ``rates`` (same shape, drawn in C order)."""
-        if bool((rates < 0).any()):
+        if not bool((rates >= 0).all()):
             raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
         return self._variates(array, "poisson", rates)
 

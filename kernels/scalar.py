@@ -109,25 +109,25 @@ def power(x: Number, y: Number) -> Number:
 
 
 def maximum(x: Number, y: Number) -> Number:
-    """The larger; NaN if either is."""
-    larger = x if x > y else y
-    return x if x != x else larger
+    """The larger, the first of zeros; NaN if either is."""
+    larger = y if y > x else x
+    return y if y != y else larger
 
 
 def minimum(x: Number, y: Number) -> Number:
-    smaller = x if x < y else y
-    return x if x != x else smaller
+    smaller = y if y < x else x
+    return y if y != y else smaller
 
 
 def fmax(x: Number, y: Number) -> Number:
-    """The larger; the other where one is NaN."""
-    larger = x if x > y else y
-    return x if y != y else larger
+    """The larger, the first of zeros; the other where one is NaN."""
+    larger = y if y > x else x
+    return y if x != x else larger
 
 
 def fmin(x: Number, y: Number) -> Number:
-    smaller = x if x < y else y
-    return x if y != y else smaller
+    smaller = y if y < x else x
+    return y if x != x else smaller
 
 
 def clamp(x: Number, low: Number, high: Number) -> Number:

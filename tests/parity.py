@@ -152,7 +152,7 @@ def as_exact(a: torch.Tensor, b: Any, reference: Any) -> bool:
     x, y, z = (v[~lost] for v in (x, y, z))
     if not (np.isfinite(x) == np.isfinite(y)).all():
         # torch overflows on the way to a value that its type has: that value is right
-        z = numpy_of(reference.to(a.dtype)).astype(np.float64)[~lost]
+        z = doubles(numpy_of(reference.to(a.dtype)))[~lost]
         allowed = 2 * torch.finfo(a.dtype).eps * np.abs(z[np.isfinite(z)]).max(initial=0)
         with np.errstate(invalid="ignore"):
             within = (y == z) | (np.abs(y - z) <= allowed)

@@ -167,3 +167,54 @@ def test_attention_with_keys_and_values_given_by_head() -> None:
 def test_what_overflows_gives_no_warning(expression: str, value: float) -> None:
     """Clipping infinite gradients is what a GradScaler's first steps do: NumPy stays silent."""
     agree(expression, np.full((2, 3), value, np.float32))
+
+
+@pytest.mark.parametrize("axis", [(0,), (1,), (0, 2), (0, 1, 2)])
+def test_spreads_are_rounded_once(axis: tuple[int, ...]) -> None:
+    """Squares are added in double precision, whatever the piece; 1e30 has a deviation."""
+    x = np.random.default_rng(0).standard_normal((7, 50, 60)).astype("float32")
+    for name in ("std", "var"):
+        for array in (x, x * np.float32(1e30) if name == "std" else x + 3):
+            expected = getattr(torch, name)(torch.from_numpy(array), axis)
+            found = getattr(ours, name)(ours.from_numpy(array), axis)
+            np.testing.assert_array_equal(found.numpy(), expected.numpy())
+
+
+def test_numbers_are_gathered_from_like_rows_of_one() -> None:
+    for expression in (
+        "t.gather(x, 0, t.tensor([0, 0]))",
+        "t.scatter(t.tensor([1.])[0], 0, t.tensor([0]), x[None])",
+        "t.take_along_dim(x, t.tensor([0]), 0)",
+    ):  # fmt: skip
+        agree(expression, np.array(2.5, np.float32))
+
+
+def test_what_is_out_of_range_is_refused() -> None:
+    nan = np.full(3, np.nan, np.float32)
+    for expression in (
+        "F.binary_cross_entropy(t.full((3,), 0.5), t.tensor([0., 1.5, 1.]) + 0 * x.nan_to_num())",
+        "t.normal(t.zeros(3), x)", "t.poisson(x)", "t.linalg.pinv(x.expand(3, 3))",
+        "t.linalg.pinv(x.expand(2, 3, 3), hermitian=True)", "t.addmv(x, t.ones(5, 4), t.ones(4))",
+        "t.masked_select(x, t.ones(2, dtype=t.bool))", "x.masked_scatter(t.ones(2) > 0, x)",
+    ):  # fmt: skip
+        agree(expression, nan)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float16"])
+def test_the_first_of_two_zeros_is_taken(dtype: str) -> None:
+    """By loops over single elements: PyTorch's own vectors of float32 take the second."""
+    for name in ("maximum", "minimum", "fmax", "fmin", "clamp_min", "clamp_max"):
+        for values in ((0.0, -0.0), (-0.0, 0.0)):
+            signs = []
+            for t in (torch, ours):
+                x, y = (t.full((5,), v, dtype=getattr(t, dtype)) for v in values)
+                signs.append(t.signbit(getattr(t, name)(x, y)).tolist())
+            assert signs[0] == signs[1], name
+
+
+def test_imaginary_numbers_are_true() -> None:
+    for values in ([0j, 1j, -0j, 2], [1e-45j]):
+        expected = torch.tensor(values).bool().tolist()
+        x = ours.tensor(values)
+        assert x.bool().tolist() == expected
+        assert (ours.zeros(len(values)) > 0).copy_(x).tolist() == expected

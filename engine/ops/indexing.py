@@ -383,7 +383,7 @@ masked_fill = Op(
 
 
 def _masked_scatter_aval(x: Aval, mask: Aval, source: Aval) -> Aval:
-    shape = broadcast_shapes(x.shape, mask.shape)
+    shape = broadcast_shapes(mask.shape, x.shape)
     return aval(shape, x.dtype, None, x.device)
 
 

@@ -430,7 +430,7 @@ def _pinv_vjp(g: Any, x: Any, out: Any) -> Any:
 
 
 # the Moore-Penrose inverse; singular values up to max(atol, rtol * the greatest) count as zero
-pinv = Op("linalg_pinv", _pinv_aval, "linear_algebra.pinv", vjp=(_pinv_vjp, None, None))
+pinv = Op("linalg_pinv", _pinv_aval, "factorization.pinv", vjp=(_pinv_vjp, None, None))
 
 
 def _lstsq_vjp(g: Any, x: Any, y: Any, needs: Any) -> Any:

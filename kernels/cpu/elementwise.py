@@ -301,7 +301,7 @@ def _complex_plan(name: str, out: Any, ins: Layouts, compute: Any) -> Any:
         with np.errstate(all="ignore"):
             result = function(*values)
         if out.dtype.kind != "c" and result.dtype.kind == "c":
-            result = result.real
+            result = result != 0 if out.dtype.kind == "b" else result.real
         strided(target, out)[...] = result
 
     return run

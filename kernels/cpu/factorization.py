@@ -113,8 +113,12 @@ def householder_product(out: Any, x: Any, tau: Any) -> None:
 
 def eigh(outs: Any, x: Any, *, lower: bool, name: str) -> None:
     """Eigenvalues in ascending order, and eigenvectors, of Hermitian matrices."""
+    outs[0][...], outs[1][...] = _eigh(x, "L" if lower else "U", name)
+
+
+def _eigh(x: Any, triangle: Any, name: str) -> Any:
     try:
-        outs[0][...], outs[1][...] = np.linalg.eigh(x, "L" if lower else "U")
+        return np.linalg.eigh(x, triangle)
     except np.linalg.LinAlgError:
         raise_for(_bad(x, x.shape[-1] - 1), name, _EIGH_FAILED)
         raise
@@ -129,12 +133,34 @@ def eig(outs: Any, x: Any) -> None:
 
 def svd(outs: Any, x: Any, *, full_matrices: bool, name: str) -> None:
     """``x = u @ diag(s) @ vh``, singular values in descending order."""
+    outs[0][...], outs[1][...], outs[2][...] = _svd(x, full_matrices, name)
+
+
+def _svd(x: Any, full_matrices: bool, name: str) -> Any:
     try:
-        u, s, vh = np.linalg.svd(x, full_matrices)
+        return np.linalg.svd(x, full_matrices)
     except np.linalg.LinAlgError:
         raise_for(_bad(x, x.shape[-1] + 1), name, _NOT_FINITE)
         raise
-    outs[0][...], outs[1][...], outs[2][...] = u, s, vh
+
+
+def pinv(out: Any, x: Any, atol: Any, rtol: Any, *, hermitian: bool) -> None:
+    """The Moore-Penrose inverse; singular values up to ``max(atol, rtol * the greatest)`` count
+    as zero."""
+    if hermitian:
+        signed, u = _eigh(x, "L", "linalg.eigh")
+        s, vh = np.abs(signed), np.conj(np.swapaxes(u, -1, -2))
+    else:
+        u, s, vh = _svd(x, False, "linalg.svd")
+        signed = s
+    if not s.shape[-1]:
+        out[...] = 0
+        return
+    limit = np.maximum(atol[..., None], rtol[..., None] * s.max(-1, keepdims=True))
+    with np.errstate(divide="ignore"):
+        turned = np.where(s > limit, 1 / signed, 0).astype(s.dtype)
+    v, uh = np.conj(np.swapaxes(vh, -1, -2)), np.conj(np.swapaxes(u, -1, -2))
+    out[...] = (v * turned[..., None, :]) @ uh
 
 
 def _bad(x: Any, number: int) -> Any:

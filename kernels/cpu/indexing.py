@@ -142,10 +142,11 @@ def gather(out: Any, x: Any, index: Any, *, axis: int) -> None:
 
 def _gather_plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Any:
     """For few elements that lie in order: the loop, without a look at shapes at each call."""
-    loop = slices.small_gather(out_layouts[0], *in_layouts, axis)
+    shape = in_layouts[0].shape
+    loop = slices.small_gather(out_layouts[0], *in_layouts, axis) if shape else None
     if loop is None:
         return None
-    size = in_layouts[0].shape[axis]
+    size = shape[axis]
 
     def run(out: Any, x: Any, index: Any) -> None:
         if not slices.all_in_range(index, 0, size):

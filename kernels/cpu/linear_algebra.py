@@ -169,25 +169,6 @@ def cholesky(outs: Any, x: Any, *, check: str, upper: bool = False) -> None:
         raise_for(info, check, _NOT_POSITIVE)
 
 
-def pinv(out: Any, x: Any, atol: Any, rtol: Any, *, hermitian: bool) -> None:
-    """The Moore-Penrose inverse; singular values up to ``max(atol, rtol * the greatest)`` count
-    as zero."""
-    if hermitian:
-        signed, u = np.linalg.eigh(x)
-        s, vh = np.abs(signed), np.conj(np.swapaxes(u, -1, -2))
-    else:
-        u, s, vh = np.linalg.svd(x, full_matrices=False)
-        signed = s
-    if not s.shape[-1]:
-        out[...] = 0
-        return
-    limit = np.maximum(atol[..., None], rtol[..., None] * s.max(-1, keepdims=True))
-    with np.errstate(divide="ignore"):
-        turned = np.where(s > limit, 1 / signed, 0).astype(s.dtype)
-    v, uh = np.conj(np.swapaxes(vh, -1, -2)), np.conj(np.swapaxes(u, -1, -2))
-    out[...] = (v * turned[..., None, :]) @ uh
-
-
 def lstsq(outs: Any, x: Any, y: Any, *, rcond: float, driver: str) -> None:
     """The ``out`` that makes ``x @ out - y`` least, the rank, and the singular values.
 

@@ -19,6 +19,7 @@ from .threads import parallel_for
 
 _SIDE = 256  # columns that are worked on together
 _SERIAL = 65536  # elements that one thread reads sooner than two
+_PIECE = 16384  # elements of the spread that are worked on together
 
 _quiet = np.errstate(all="ignore")  # infinities and NaN are results like others
 
@@ -318,31 +319,50 @@ def _running_extreme(outs: Any, x: Any, axis: int, extreme: Any) -> None:
     indices[...] = np.maximum.accumulate(places, axis)
 
 
+@_quiet
 def var(out: Any, x: Any, *, axis: Any, correction: float, keepdims: bool) -> None:
     """The sum of squared distances from the mean over (count - correction)."""
-    out[...] = _variance(x, axis, correction, keepdims)
-
-
-def std(out: Any, x: Any, *, axis: Any, correction: float, keepdims: bool) -> None:
-    """The square root of the variance."""
-    out[...] = np.sqrt(_variance(x, axis, correction, keepdims))
+    out[...] = _variance(x, axis, correction, out.shape)
 
 
 @_quiet
-def _variance(x: Any, axis: Any, correction: float, keepdims: bool) -> Any:
+def std(out: Any, x: Any, *, axis: Any, correction: float, keepdims: bool) -> None:
+    """The square root of the variance, of single precision rounded once."""
+    out[...] = np.sqrt(_variance(x, axis, correction, out.shape))
+
+
+def _variance(x: Any, axis: Any, correction: float, shape: Any) -> Any:
+    """In double precision; ``shape`` is the result's."""
     x = _wide(x)
     count = math.prod(x.shape[i] for i in axis)
     if not count:
-        return np.sum(x.real, axis, keepdims=keepdims) + np.nan
-    wide: Any = np.float64 if x.dtype == np.float32 else None
-    mean = x.mean(axis, keepdims=True, dtype=wide)
-    centred = x - mean.astype(x.dtype)
-    if centred.dtype.kind == "c":
-        centred = np.abs(centred)
-    centred = np.asarray(centred)
-    np.multiply(centred, centred, out=centred)
-    freedom = max(count - correction, 0)
-    return np.divide(centred.sum(axis, keepdims=keepdims), freedom)
+        return np.full(shape, np.nan)
+    mean = _sums(x, None, axis) / count
+    return _sums(x, mean, axis).reshape(shape) / np.float64(max(count - correction, 0))
+
+
+def _sums(x: Any, mean: Any, axis: Any) -> Any:
+    """The sums over ``axis``, which stays, in double precision: of ``x``, or of the squared
+    distances from ``mean``. Large arrays are summed piece by piece, each of which fits the cache.
+    """
+    if x.size <= _PIECE or x.ndim == 0:
+        wide = x.astype(np.complex128 if x.dtype.kind == "c" else np.float64)
+        if mean is not None:
+            wide -= mean
+            wide = np.abs(wide) if x.dtype.kind == "c" else wide
+            if len(axis) == x.ndim:
+                flat = wide.reshape(-1)
+                return np.dot(flat, flat).reshape([1] * x.ndim)
+            wide *= wide
+        return np.add.reduce(wide, axis, keepdims=True)
+    along = next(i for i, n in enumerate(x.shape) if n > 1)
+    step = max(1, _PIECE * x.shape[along] // x.size)
+    parts = []
+    for start in range(0, x.shape[along], step):
+        piece = (slice(None),) * along + (slice(start, start + step),)
+        shift = mean if mean is None or along in axis else mean[piece]
+        parts.append(_sums(x[piece], shift, axis))
+    return sum(parts[1:], parts[0]) if along in axis else np.concatenate(parts, along)
 
 
 @_quiet

@@ -276,6 +276,11 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> A
             f"vector + matrix @ vector expected, got {input.aval.ndim}, {mat.aval.ndim}, "
             f"{vec.aval.ndim}"
         )
+    m, n = mat.aval.shape
+    if input.aval.size not in (1, m):
+        raise RuntimeError(
+            f"size mismatch, got input ({input.aval.shape[0]}), mat ({m}x{n}), vec ({n})"
+        )
     return _combined(input, product, beta, alpha)
 
 

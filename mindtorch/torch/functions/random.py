@@ -457,7 +457,7 @@ def normal(
     if isinstance(std, EngineTensor):
 
         def fill(array: Any, deviations: Any) -> None:
-            if (deviations < 0).any():
+            if not (deviations >= 0).all():
                 raise RuntimeError("normal expects all elements of std >= 0.0")
             draws.normal(array, 0.0, 1.0)
 

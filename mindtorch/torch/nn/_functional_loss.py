@@ -337,7 +337,7 @@ def binary_cross_entropy(
 
     Raises:
         ValueError: for another shape of the target.
-        RuntimeError: for another type of it, and an x outside of 0 to 1.
+        RuntimeError: for another type of it, and an x or t outside of 0 to 1.
         NotImplementedError: for integers.
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
@@ -356,9 +356,10 @@ def binary_cross_entropy(
             "\"binary_cross_entropy\" not implemented for "
             f"'{dtypes.scalar_type_name(input.aval.dtype)}'"
         )
-    values = vmap.values_of_all(input)
-    if values.size and not ((values >= 0) & (values <= 1)).all():
-        raise RuntimeError("all elements of input should be between 0 and 1")
+    for name, each in (("input", input), ("target", target)):
+        values = vmap.values_of_all(each)
+        if values.size and not ((values >= 0) & (values <= 1)).all():
+            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     loss = special.binary_cross_entropy(input, target)
     loss = reduced(loss if weight is None else loss * weight, reduction)
     return tape.named(loss, "BinaryCrossEntropyBackward0")
