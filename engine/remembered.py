@@ -205,8 +205,12 @@ def _describe(value: Any, key: list[Any], given: list[Any]) -> None:
     key.append(kind)
 
 
-def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
+def remembered(
+    function: Callable[..., Any], check: Callable[[Any, Any], None] | None = None
+) -> Callable[..., Any]:
     """``function``, whose calls are remembered. Its first argument is a tensor or has some in it.
+
+    ``check`` is given the arguments of calls of a kind that was not met before, and may raise.
 
     What it does follows from the shapes, layouts and types of its tensors and from its other
     arguments. Calls that do more than ops (that warn, write, draw, or read elements) are not.
@@ -239,6 +243,8 @@ def remembered(function: Callable[..., Any]) -> Callable[..., Any]:
         if found is _UNKNOWN:
             found = None
             if full not in met:
+                if check is not None:
+                    check(args, kwargs)
                 met.keep(full, None)
             elif "out" not in kwargs and len(set(map(id, given))) == len(given):
                 if len(given) == 1 and not kwargs and _PLAIN.issuperset(map(type, args[1:])):

@@ -313,10 +313,49 @@ def _picked(g: Any, index: Any, described: Aval, axis: int) -> Any:
     return read if read.aval.ndim == described.ndim else expand(read, shape=described.shape)
 
 
+def _index_copy_aval(x: Aval, index: Aval, source: Aval, *, axis: int) -> Aval:
+    if index.ndim > 1:
+        raise IndexError(f"index_copy_(): Index should have dimension 1 or 0 (got {index.ndim})")
+    if not source.ndim and index.size != 1:
+        raise IndexError(
+            "index_copy_(): When source is scalar, index should have one element (got "
+            f"{index.size})"
+        )
+    if source.ndim and x.ndim and source.ndim != x.ndim:
+        raise IndexError(
+            "index_copy_(): When source and destination are not scalars, their dimensionality must "
+            f"match. Source dimensionality ({source.ndim}), destination dimensionality ({x.ndim})"
+        )
+    if source.ndim and source.shape[axis] != index.size:
+        raise IndexError(
+            f"index_copy_(): Number of indices ({index.size}) should be equal to source.size(dim) "
+            f"({source.shape[axis]})"
+        )
+    if index.dtype is not dtypes.int64:
+        raise RuntimeError(
+            "index_copy_(): Expected a long tensor for index, but got "
+            f"{dtypes.scalar_type_name(index.dtype)}"
+        )
+    if source.dtype is not x.dtype:
+        raise RuntimeError(
+            "index_copy_(): self and source expected to have the same dtype, but got (self) "
+            f"{dtypes.scalar_type_name(x.dtype)} and (source) "
+            f"{dtypes.scalar_type_name(source.dtype)}"
+        )
+    rest, given = ((*s[:axis], *s[axis + 1 :]) for s in (x.shape, source.shape))
+    if rest != given:
+        raise RuntimeError(
+            "index_copy_(): Source/destination tensor must have same slice shapes. Destination "
+            f"slice shape: {' '.join(map(str, rest))} at dimension {axis} and source slice shape: "
+            f"{' '.join(map(str, given))} at dimension 0."
+        )
+    return aval(x.shape, x.dtype, None, x.device)
+
+
 # x with source's slices in place of those that index names
 index_copy = Op(
     "index_copy",
-    _index_write_aval,
+    _index_copy_aval,
     "indexing.index_copy",
     vjp=(
         lambda g, index, axis: index_fill(g, index, constant(0), axis=axis),

@@ -88,22 +88,26 @@ def _linear_aval(x: Aval, weight: Aval, bias: Aval | None) -> Aval:
             f"mat1 and mat2 must have the same dtype, but got {scalar_type_name(x.dtype)} and "
             f"{scalar_type_name(weight.dtype)}"
         )
-    if not x.ndim or x.shape[-1] != weight.shape[1]:
-        if x.ndim == 1:
-            raise RuntimeError(
-                f"size mismatch, got input ({weight.shape[0]}), mat "
-                f"({weight.shape[0]}x{weight.shape[1]}), vec ({x.shape[0]})"
-            )
-        rows = math.prod(x.shape[:-1]) if x.ndim else 0
+    if not x.ndim:
         raise RuntimeError(
-            f"mat1 and mat2 shapes cannot be multiplied ({rows}x{x.shape[-1] if x.ndim else 1} "
+            "both arguments to linear need to be at least 1D, but they are 0D and 2D"
+        )
+    if x.shape[-1] != weight.shape[1]:
+        raise RuntimeError(
+            f"mat1 and mat2 shapes cannot be multiplied ({math.prod(x.shape[:-1])}x{x.shape[-1]} "
             f"and {weight.shape[1]}x{weight.shape[0]})"
         )
+    if bias is not None and bias.dtype is not x.dtype:
+        raise RuntimeError(
+            f"self and mat2 must have the same dtype, but got {scalar_type_name(bias.dtype)} and "
+            f"{scalar_type_name(weight.dtype)}"
+        )
     if bias is not None and bias.shape != (weight.shape[0],):
+        target = [*(x.shape[:-1] or (1,)), weight.shape[0]]
         raise RuntimeError(
             f"The expanded size of the tensor ({weight.shape[0]}) must match the existing size "
-            f"({bias.shape[-1] if bias.ndim else 1}) at non-singleton dimension {x.ndim - 1}.  "
-            f"Target sizes: {[*x.shape[:-1], weight.shape[0]]}.  Tensor sizes: {list(bias.shape)}"
+            f"({bias.shape[-1] if bias.ndim else 1}) at non-singleton dimension "
+            f"{len(target) - 1}.  Target sizes: {target}.  Tensor sizes: {list(bias.shape)}"
         )
     return aval((*x.shape[:-1], weight.shape[0]), x.dtype, None, x.device)
 

@@ -7,13 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import cuda, dtypes
 from mindtorch.engine.core import state
 from mindtorch.engine.device import Device, cpu
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops.families import normalize_axes, normalize_axis
 from mindtorch.engine.sizes import Count, as_index
 from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from ._signatures import type_name
 
 __all__ = [
     "as_device", "as_dtype", "as_int", "as_shape", "check_form", "check_value", "infer_shape",
@@ -49,7 +51,7 @@ def _wrong_size(sizes: Any, alone: bool, start: str) -> str:
     """torch's text about the first of ``sizes`` that is no int; ``alone``: it is all there is."""
     strange = ((i, n) for i, n in enumerate(sizes) if not hasattr(n, "__index__"))
     place, wrong = next(strange, (0, sizes[0]))  # tensors have it, and may be no integers
-    kind = "Tensor" if isinstance(wrong, EngineTensor) else type(wrong).__name__
+    kind = type_name(wrong)
     if alone:
         return f"{start} (position 1) must be tuple of ints, not {kind}"
     if place:
@@ -93,6 +95,8 @@ def as_device(device: Any) -> Device:
     """A device from None, a string, an index or a device."""
     if device is None:
         return state.device
+    if type(device) is int and not cuda.device_count():
+        raise RuntimeError("Cannot access accelerator device when none is available.")
     found = device if isinstance(device, Device) else Device(device)
     if found.type == "cpu":
         return cpu
@@ -116,14 +120,14 @@ def as_dtype(dtype: Any) -> DType:
             bool: dtypes.bool_,
             complex: dtypes.complex128,
         }[dtype]
-    raise TypeError(f"dtype must be torch.dtype, not {type(dtype).__name__}")
+    raise TypeError(f"dtype must be torch.dtype, not {type_name(dtype)}")
 
 
 def require_tensor(value: Any, function: str, argument: str, position: int) -> None:
     if not isinstance(value, EngineTensor):
         raise TypeError(
             f"{function}(): argument '{argument}' (position {position}) must be Tensor, not "
-            f"{type(value).__name__}"
+            f"{type_name(value)}"
         )
 
 
@@ -132,7 +136,7 @@ def require_tensors(values: Any, place: int = 0) -> None:
     for i, x in enumerate(values):
         if not isinstance(x, EngineTensor):
             raise TypeError(
-                f"expected Tensor as element {i} in argument {place}, but got {type(x).__name__}"
+                f"expected Tensor as element {i} in argument {place}, but got {type_name(x)}"
             )
 
 
@@ -184,9 +188,7 @@ _VALUE_NAMES = {
 def check_form(name: str, fits: bool, given: tuple[Any, ...], *forms: str) -> None:
     """torch's TypeError, which lists the signatures, where arguments fit none of them."""
     if not fits:
-        kinds = ", ".join(
-            "Tensor" if isinstance(x, EngineTensor) else type(x).__name__ for x in given
-        )
+        kinds = ", ".join(map(type_name, given))
         lines = "".join(f" * ({form})\n" for form in forms)
         raise TypeError(
             f"{name}() received an invalid combination of arguments - got ({kinds}), but expected "

@@ -25,11 +25,9 @@ from ._out_rules import (
     TYPE_TEXTS,
     UNTRACKED,
 )
-from ._signatures import checked_first, wrong_call
+from ._signatures import NUMPY_NAMES, checked_first, type_name, wrong_call
 
-_NUMPY_NAMES = {
-    "axis": "dim", "keepdims": "keepdim", "x": "input", "a": "input", "x1": "input", "x2": "other",
-}  # fmt: skip
+_NUMPY_NAMES = {other: name for name, others in NUMPY_NAMES.items() for other in others}
 # what else torch calls arguments, by function
 _OTHER_NAMES = {
     "cholesky_inverse": {"input": "L"}, "cholesky_solve": {"input2": "L"},
@@ -100,7 +98,7 @@ def _require_outs(body: Callable[..., Any], out: Any) -> None:
             position = len(inspect.signature(body).parameters)
             raise TypeError(
                 f"expected Tensor as element {i} in argument {position}, but got "
-                f"{type(each).__name__}"
+                f"{type_name(each)}"
             )
 
 
@@ -116,7 +114,7 @@ def store_out(result: Any, out: Any, name: str, inputs: Any = ()) -> Any:
         return type(result)(*values) if hasattr(result, "_fields") else tuple(values)
     shown = name.partition(".")[0]
     if not isinstance(out, EngineTensor):
-        raise TypeError(f"{shown}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{shown}(): argument 'out' must be Tensor, not {type_name(out)}")
     tracked = state.grad_enabled and name not in UNTRACKED
     if tracked and name not in RECORDED and (tape.requires_grad(result) or out.requires_grad):
         raise RuntimeError(NO_DERIVATIVE.format(SHOWN.get(shown, shown)))
@@ -142,7 +140,7 @@ def prepare_out(out: Any, name: str, shape: tuple[int, ...], dtype: Any = None) 
         dtype: the type that the caller asked for; None for ``out``'s own.
     """
     if not isinstance(out, EngineTensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
     if dtype is not None and dtype is not out.aval.dtype:
         raise RuntimeError(
             f"dtype {scalar_type_name(dtype)} does not match dtype of out parameter "

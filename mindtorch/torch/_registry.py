@@ -20,7 +20,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
 
 from ._out import add_out, store_out, synonyms_of, with_out
-from ._signatures import as_function, as_method, wrong_call
+from ._signatures import as_function, as_method, type_name, wrong_call
 
 __all__ = [
     "FUNCTIONS", "METHODS", "answered_by", "binary", "binary_function", "check_numbers",
@@ -168,19 +168,24 @@ def operand(value: Any, name: str, position: str, dtype_name: str = "Tensor") ->
         wrong = wrong_call(name, (value,), {}, method=True) if name.endswith("_") else None
         raise wrong or TypeError(
             f"{name}(): argument '{position}'{' (position 2)' if position == 'other' else ''} must "
-            f"be {dtype_name}, not {type(value).__name__}"
+            f"be {dtype_name}, not {type_name(value)}"
         ) from None
 
 
 _NOT_GIVEN: Any = object()
 
 
-def _given(name: str, *pairs: tuple[Any, Any]) -> list[Any]:
-    """Arguments, each by torch's name or by numpy's; torch's TypeError if there is neither."""
-    found = [a if a is not _NOT_GIVEN else b for a, b in pairs]
-    if any(x is _NOT_GIVEN for x in found):
-        given = tuple(itertools.takewhile(lambda x: x is not _NOT_GIVEN, found))
-        wrong = wrong_call(name, given, {})
+def _given(
+    name: str, named: dict[str, Any], *places: tuple[Any, tuple[str, ...]]
+) -> list[Any]:
+    """Arguments, each in its place or by one of numpy's names; torch's TypeError otherwise."""
+    left, found = dict(named), []
+    for value, others in places:
+        by_name = (left.pop(other) for other in others if other in left)
+        found.append(next(by_name, _NOT_GIVEN) if value is _NOT_GIVEN else value)
+    if left or any(x is _NOT_GIVEN for x in found):
+        given = itertools.takewhile(lambda x: x is not _NOT_GIVEN, (x for x, _ in places))
+        wrong = wrong_call(name, tuple(given), named)
         raise wrong or TypeError(f"{name}() misses required positional arguments")
     return found
 
@@ -216,13 +221,13 @@ def unary_function(name: str, op: Op, formula: str) -> Callable[..., Any]:
     """``name(input, *, out=None)`` for a one-input elementwise op; see ``elementwise``."""
     call = fast_unary(op)
 
-    def body(input: Any = _NOT_GIVEN, *, out: Any = None, x: Any = _NOT_GIVEN) -> Any:  # noqa: A002
-        if not isinstance(input, EngineTensor):
-            (input,) = _given(name, (input, x))  # noqa: A001
+    def body(input: Any = _NOT_GIVEN, *, out: Any = None, **other: Any) -> Any:  # noqa: A002
+        if other or not isinstance(input, EngineTensor):
+            (input,) = _given(name, other, (input, ("x", "a", "x1")))  # noqa: A001
             if not isinstance(input, EngineTensor):
                 raise TypeError(
                     f"{name}(): argument 'input' (position 1) must be Tensor, not "
-                    f"{type(input).__name__}"
+                    f"{type_name(input)}"
                 )
         result = call(input)
         return result if out is None else store_out(result, out, name, (input,))
@@ -277,7 +282,7 @@ def check_numbers(
     place, x = next((i, x) for i, x in enumerate((first, second)) if not given[i])
     raise TypeError(
         f"{name}(): argument '{('input', 'other')[place]}' (position {place + 1 - method}) must be "
-        f"Tensor, not {type(x).__name__}"
+        f"Tensor, not {type_name(x)}"
     )
 
 
@@ -292,10 +297,11 @@ def binary_function(
 
     def body(
         input: Any = _NOT_GIVEN, other: Any = _NOT_GIVEN, *, out: Any = None,  # noqa: A002
-        x1: Any = _NOT_GIVEN, x2: Any = _NOT_GIVEN,
+        **named: Any,
     ) -> Any:  # fmt: skip
-        if not isinstance(other, EngineTensor) or not isinstance(input, EngineTensor):
-            input, other = _given(name, (input, x1), (other, x2))  # noqa: A001
+        if named or not isinstance(other, EngineTensor) or not isinstance(input, EngineTensor):
+            first = (input, ("x", "a", "x1"))
+            input, other = _given(name, named, first, (other, ("x2",)))  # noqa: A001
             check_numbers(name, numbers, input, other, method)
             input, other = of_numbers(input, other)  # noqa: A001
             input = operand(input, name, "input")  # noqa: A001

@@ -6,9 +6,12 @@ Short ones are not: to look a call up would take as long.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from mindtorch.engine.remembered import remembered
+
+from ._signatures import kind_check
 
 # methods and functions of the namespace
 NAMES = """
@@ -28,8 +31,13 @@ relu relu6 rms_norm selu silu smooth_l1_loss softmax softplus tanh sigmoid
 """.split()
 
 
-def remember(table: dict[str, Any], names: list[str], module: str, inside: str = "") -> None:
+def remember(
+    table: dict[str, Any], names: list[str], module: str, inside: str = "",
+    check_of: Callable[[str, Any, bool], Any] = kind_check,
+) -> None:  # fmt: skip
     """Let the functions of a registry, or of a module (its globals), remember their calls.
+
+    ``check_of`` makes, for a name, the check of calls of a new kind.
 
     Pickle finds each where it was defined, whatever is put over it later; those that were made
     there, in ``module`` or ``inside`` something of it (``Tensor.``).
@@ -39,7 +47,7 @@ def remember(table: dict[str, Any], names: list[str], module: str, inside: str =
             continue
         function = table[name]
         if function not in _made:
-            made: Any = remembered(function)
+            made: Any = remembered(function, check_of(name, function, bool(inside)))
             _made[function] = _made[made] = made
             home = vars(sys.modules[function.__module__])
             if home.get(function.__qualname__) is function:

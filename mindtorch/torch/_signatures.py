@@ -7,6 +7,7 @@ signatures (`_signatures.txt`, as torch prints them) and says what torch would h
 from __future__ import annotations
 
 import functools
+import inspect
 import math
 import re
 import sys
@@ -18,16 +19,18 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.device import Device
 from mindtorch.engine.memory import refusal
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 __all__ = [
-    "as_function", "as_method", "checked_first", "explained_where_known", "is_number", "wrong_call",
+    "as_function", "as_method", "checked_first", "each_kind_once", "explained_where_known",
+    "is_number", "kind_check", "type_name", "wrong_call",
 ]  # fmt: skip
 
 _FILE = Path(__file__).with_name("_signatures.txt")
 _PARAMETER = re.compile(r"(?P<kind>.+?)(?P<size>\[\d*\])?(?P<none>\?)? (?P<name>\w+)(?: = (.+))?$")
-_NUMPY_NAMES = {
+NUMPY_NAMES = {
     "dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",),
 }  # fmt: skip
 # functions that take a number where their signature has a tensor
@@ -47,6 +50,9 @@ _NOT_NONE = {
     "bernoulli", "logsumexp", "max", "median", "min", "nanmedian", "prod", "squeeze", "squeeze_",
     "to_sparse",
 }  # fmt: skip
+
+
+_MOST_KINDS = 256
 
 
 class _WrongError(Exception):
@@ -159,7 +165,7 @@ class Form:
 
 
 def _by_name(parameter: Parameter, kwargs: dict[str, Any]) -> tuple[bool, Any]:
-    for name in (parameter.name, *_NUMPY_NAMES.get(parameter.name, ())):
+    for name in (parameter.name, *NUMPY_NAMES.get(parameter.name, ())):
         if name in kwargs:
             return True, kwargs[name]
     return False, None
@@ -167,8 +173,10 @@ def _by_name(parameter: Parameter, kwargs: dict[str, Any]) -> tuple[bool, Any]:
 
 def _is_int(value: Any) -> bool:
     if isinstance(value, EngineTensor):
-        return not value.aval.shape and value.aval.dtype.category < dtypes.FLOAT
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool)
+        return value.aval.size == 1 and value.aval.dtype.category < dtypes.FLOAT
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    return isinstance(value, int) or (hasattr(value, "__index__") and not np.ndim(value))
 
 
 def is_number(value: Any) -> bool:
@@ -192,7 +200,8 @@ _KINDS: dict[str, Callable[[Any], bool]] = {
     "Number": is_number,
     "float": _is_real,
     "int": _is_int,
-    "bool": lambda value: isinstance(value, (bool, np.bool_)),
+    "bool": lambda value: isinstance(value, bool),
+    "torch.device": lambda value: isinstance(value, (str, int, Device)),
     "str": lambda value: isinstance(value, str),
     "torch.dtype": _is_type,
     "tuple of Tensors": lambda value: isinstance(value, (list, tuple)),
@@ -285,7 +294,8 @@ def _parameters(text: str) -> tuple[Parameter, ...]:
 
 def _kinds(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     text = "".join(f"{type_name(x)}, " for x in args)
-    text += "".join(f"{name}={type_name(x)}, " for name, x in kwargs.items())
+    given = reversed(kwargs.items())  # torch asks a hash table, which lists the last one first
+    text += "".join(f"{name}={type_name(x)}, " for name, x in given)
     return f"({text[:-2] if args else text})"
 
 
@@ -390,13 +400,27 @@ def as_function(
             return body(*args, **kwargs)
         except Exception:
             wrong = wrong_call(name, args, kwargs)
-            if wrong is None:
+            if wrong is not None:
+                raise wrong from None
+            named = _by_torchs_names(body, kwargs)
+            if named is None:
                 raise
-            raise wrong from None
+        return body(*args, **named)
 
     explained.__module__, explained.__name__, explained.__qualname__ = module, name, name
     explained._explained = True  # type: ignore[attr-defined]
     return explained
+
+
+def _by_torchs_names(body: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """The arguments, of which some have numpy's names, by those of ``body``; None without such."""
+    code = getattr(inspect.unwrap(body), "__code__", None)
+    known = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    names = {
+        other: name for name, others in NUMPY_NAMES.items() if name in known for other in others
+        if other in kwargs and other not in known
+    }  # fmt: skip
+    return {names.get(name, name): value for name, value in kwargs.items()} if names else None
 
 
 def checked_first(body: Callable[..., Any], name: str, method: bool = False) -> Any:
@@ -412,6 +436,43 @@ def checked_first(body: Callable[..., Any], name: str, method: bool = False) -> 
         return body(*args, **kwargs)
 
     return checked
+
+
+def kind_check(name: str, body: Any, method: bool) -> Callable[[Any, Any], None] | None:
+    """A check of the calls of ``body``, the function or method ``name``, by the kinds of their
+    arguments; None where the table has no such function."""
+    if name not in _table() and f".{name}" not in _table():
+        return None
+    return each_kind_once(
+        lambda args, kwargs: wrong_call(name, args[1:] if method else args, kwargs, method)
+    )
+
+
+def each_kind_once(error_of: Callable[[Any, Any], Exception | None]) -> Callable[[Any, Any], None]:
+    """Raise ``error_of(args, kwargs)``; asked once for all calls with arguments of such kinds."""
+    fine: set[Any] = set()
+
+    def check(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        kinds = (*map(_kind_of, args), *kwargs, *map(_kind_of, kwargs.values()))
+        if kinds in fine:
+            return
+        wrong = error_of(args, kwargs)
+        if wrong is not None:
+            raise wrong
+        if len(fine) < _MOST_KINDS:
+            fine.add(kinds)
+
+    return check
+
+
+def _kind_of(value: Any) -> Any:
+    """What a signature asks of a value."""
+    kind = value.__class__
+    if kind is list or kind is tuple:
+        return (kind, len(value), *map(type, value))
+    if isinstance(value, EngineTensor):
+        return (kind, is_number(value), _is_int(value))
+    return kind
 
 
 def explained_where_known(name: str, value: Any) -> Any:

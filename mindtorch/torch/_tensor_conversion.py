@@ -18,6 +18,7 @@ from mindtorch.engine.tensor import from_array, make
 from mindtorch.engine.windows import opened
 
 from ._arguments import as_device, as_dtype, require_tensor
+from ._signatures import wrong_call
 from ._types import channels_last, channels_last_3d, contiguous_format, preserve_format
 
 
@@ -44,15 +45,12 @@ def parse_to(args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
         dtype = rest.pop(0)
     elif rest and (rest[0] is None or isinstance(rest[0], (str, int, Device))):
         device = rest.pop(0)
-        if rest and (isinstance(rest[0], DType) or rest[0] is None):
+        if rest and (isinstance(rest[0], (DType, type)) or rest[0] is None):
             dtype = rest.pop(0)
     elif rest and rest[0] in (float, int, bool, complex):
         dtype = as_dtype(rest.pop(0))
     elif rest:
-        raise TypeError(
-            "to() received an invalid combination of arguments - got "
-            f"({', '.join(type(a).__name__ for a in args)})"
-        )
+        raise wrong_call("to", args, kwargs, method=True) or TypeError("to() misses a tensor")
     if rest:
         rest.pop(0)
     if rest:

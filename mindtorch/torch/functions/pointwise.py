@@ -212,6 +212,8 @@ def _sub_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
 
 
 METHODS.update({"add_": _add_, "sub_": _sub_, "subtract_": _sub_})
+for _written in (_add_, _sub_):  # Python's errors of arguments have these names
+    _written.__name__ = _written.__qualname__ = _written.__name__[1:]
 
 
 @function()

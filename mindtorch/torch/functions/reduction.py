@@ -6,6 +6,8 @@ import math
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from mindtorch.engine import dtypes, tape
 from mindtorch.engine.core import state
 from mindtorch.engine.ops import elementwise as el
@@ -23,6 +25,7 @@ from .._arguments import (
     require_tensor,
 )
 from .._registry import function, store_out
+from .._signatures import is_number, type_name
 from .._warnings import warn_caller
 
 
@@ -338,10 +341,14 @@ def vector_norm(
     Args:
         dtype: the type that ``input`` is cast to first.
     """
-    if not isinstance(ord, (int, float, EngineTensor)):
+    if not is_number(ord):
         raise TypeError(
             f"linalg_vector_norm(): argument 'ord' (position 2) must be Number, not "
-            f"{type(ord).__name__}"
+            f"{type_name(ord)}"
+        )
+    if isinstance(ord, (complex, np.complexfloating)):
+        raise RuntimeError(
+            "linalg.vector_norm: Expected a non-complex scalar as the order of norm."
         )
     if x.aval.dtype.category < dtypes.FLOAT:
         raise RuntimeError(
@@ -465,6 +472,8 @@ Raises:
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         _require_order("median_cpu" if dim is None else "median_out", input)
         if dim is None:
+            if keepdim:
+                raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
             flat = movement.reshape(input, (input.aval.size,))
             if not input.aval.size:
                 return reduction.sum_(flat, axis=(0,), keepdims=False) * math.nan

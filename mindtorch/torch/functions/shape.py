@@ -355,6 +355,12 @@ def flipud(input: Any) -> Any:  # noqa: A002
     return ops.flip(input, axes=(0,))
 
 
+def _each(value: Any) -> tuple[Any, ...]:
+    """One number for an axis, or the numbers for several."""
+    several = isinstance(value, (tuple, list))
+    return tuple(map(operator.index, value)) if several else (operator.index(value),)
+
+
 @function()
 def roll(input: Any, shifts: Any, dims: Any = None) -> Any:  # noqa: A002
     """``input`` shifted along ``dims``, wrapping round; over the flat tensor without dims.
@@ -362,17 +368,17 @@ def roll(input: Any, shifts: Any, dims: Any = None) -> Any:  # noqa: A002
     Args:
         shifts: by how many places, for each of ``dims``.
     """
-    counts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    counts = _each(shifts)
     if not counts:
         raise RuntimeError("`shifts` required")
-    if dims is None or dims == ():
+    if dims is None or (dims.__class__ is tuple and not dims):
         if len(counts) != 1:
             raise RuntimeError(
                 f"shifts and dimensions must align. shifts: {len(counts)}, dims:0"
             )
         flat = ops.roll(ops.reshape(input, (input.aval.size,)), shifts=counts, axes=(0,))
         return tape.named(ops.reshape(flat, input.aval.shape), "RollBackward0")
-    axes = (dims,) if isinstance(dims, int) else tuple(dims)
+    axes = _each(dims)
     if len(axes) != len(counts):
         raise RuntimeError(
             f"shifts and dimensions must align. shifts: {len(counts)}, dims:{len(axes)}"

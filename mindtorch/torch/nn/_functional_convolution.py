@@ -22,8 +22,10 @@ __all__ = [
 
 def as_ints(value: Any, count: int, name: str) -> tuple[int, ...]:
     """``count`` ints from one, from one in a list, or from as many."""
-    if isinstance(value, int):
+    if value.__class__ is int:
         return (value,) * count
+    if isinstance(value, bool):
+        raise TypeError(f"{name} must be an int, not bool")
     if isinstance(value, (tuple, list)):
         listed = tuple(operator.index(v) for v in value)
         if len(listed) == 1:

@@ -11,6 +11,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import embedding as embedding_ops
 from mindtorch.engine.ops import linear_algebra, movement
+from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.tensor import from_array
 
@@ -35,8 +36,22 @@ def linear(input: Any, weight: Any, bias: Any = None, *, out: Any = None) -> Any
         else:
             result = linear_algebra.linear(input, weight, bias)
     except Exception as error:
-        raise called_wrongly("linear", error, input=input, weight=weight, bias=bias) from None
+        if not _spreads(bias, input, weight):
+            raise called_wrongly("linear", error, input=input, weight=weight, bias=bias) from None
+        shape = bias.aval.shape[-max(input.aval.ndim, 1) :]
+        result = linear_algebra.linear(input, weight, None) + bias.reshape(shape)
     return result if out is None else store_out(result, out, "linear")
+
+
+def _spreads(bias: Any, x: Any, weight: Any) -> bool:
+    """Whether ``bias`` is no vector of the outputs' length, but broadcasts to the result."""
+    tensors = all(isinstance(t, EngineTensor) for t in (bias, x, weight))
+    if not tensors or weight.aval.ndim != 2 or bias.aval.shape == weight.aval.shape[:1]:
+        return False
+    target, shape = (*x.aval.shape[:-1], weight.aval.shape[0]), bias.aval.shape
+    if len(shape) > max(len(target), 2) or bias.aval.dtype is not x.aval.dtype:
+        return False
+    return all(a in (1, b) for a, b in zip(shape[::-1], (*target[::-1], 1), strict=False))
 
 
 @in_float32

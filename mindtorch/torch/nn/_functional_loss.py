@@ -20,6 +20,7 @@ from mindtorch.engine.ops import loss as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
 
+from .._arguments import require_tensor
 from .._warnings import warn_caller
 from ._functional_activation import log_softmax, logsigmoid
 from ._half import in_float32
@@ -151,7 +152,8 @@ def cross_entropy(
         IndexError: for a class out of range.
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
-    if not 0.0 <= label_smoothing <= 1.0:
+    label_smoothing = max(label_smoothing, 0.0)
+    if not label_smoothing <= 1.0:
         raise RuntimeError(
             f"label_smoothing must be between 0.0 and 1.0. Got: {label_smoothing:g}"
         )
@@ -215,6 +217,16 @@ def _weighed(loss: Any, weight: Any, reduction: str) -> Any:
     return reduced(loss, reduction)
 
 
+def _promoted(input: Any, target: Any, kernel: str) -> Any:  # noqa: A002
+    """``input``; whole numbers in the type that they have with ``target``'s, which has to be one
+    of floating-point numbers."""
+    if input.aval.dtype.category >= dtypes.FLOAT:
+        return input
+    dtype = dtypes.promote(input.aval.dtype, target.aval.dtype)
+    require_floats(target.aval, kernel)
+    return movement.cast(input, dtype=dtype)
+
+
 def mse_loss(
     input: Any, target: Any, size_average: Any = None, reduce: Any = None,  # noqa: A002
     reduction: str = "mean", weight: Any = None,
@@ -227,7 +239,7 @@ def mse_loss(
     """
     _warn_sizes(input, target)
     reduction = chosen_reduction(size_average, reduce, reduction)
-    require_floats(input.aval, "mse_cpu")
+    input = _promoted(input, target, "mse_cpu")  # noqa: A001
     loss = _weighed(pointwise.square(pointwise.subtract(input, target)), weight, reduction)
     return loss if weight is not None else tape.named(loss, "MseLossBackward0")
 
@@ -263,7 +275,7 @@ def smooth_l1_loss(
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
         return reduced((input - target).abs(), reduction)
-    require_floats(input.aval, "smooth_l1_cpu")
+    input = _promoted(input, target, "smooth_l1_cpu")  # noqa: A001
     loss = reduced(ops.smooth_l1(input, target, constant(float(beta))), reduction)
     return tape.named(loss, "SmoothL1LossBackward0")
 
@@ -385,6 +397,10 @@ def binary_cross_entropy_with_logits(
         RuntimeError: for a target of truth values or integers.
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
+    if weight is not None:
+        require_tensor(weight, "binary_cross_entropy_with_logits", "weight", 3)
+    if pos_weight is not None:
+        require_tensor(pos_weight, "binary_cross_entropy_with_logits", "pos_weight", 4)
     if target.aval.shape != input.aval.shape:
         raise ValueError(
             f"Target size ({target.size()}) must be the same as input size ({input.size()})"

@@ -12,6 +12,7 @@ from mindtorch.engine.tensor import constant as c
 
 from .._arguments import require_tensor
 from .._out import with_out
+from .._signatures import wrong_call
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",
@@ -133,7 +134,11 @@ def _define_max_pool(spatial: int) -> tuple[Any, Any]:
         input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,  # noqa: A002
         ceil_mode: bool = False, return_indices: bool = False,
     ) -> Any:  # fmt: skip
-        pair = _max_pool(spatial, input, kernel_size, stride, padding, dilation, ceil_mode)
+        given = input, kernel_size, stride, padding, dilation, ceil_mode
+        try:
+            pair = _max_pool(spatial, *given)
+        except TypeError as error:
+            raise wrong_call(f"max_pool{spatial}d", given, {}) or error from None
         return pair if return_indices else pair[0]
 
     return _named(with_indices, f"max_pool{spatial}d_with_indices", (

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from typing import Any
 
 from mindtorch.engine import dtypes, kernel_types
@@ -171,11 +172,13 @@ def _sizes(size: Any, scale_factor: Any, old: Any, recompute: Any) -> tuple[Any,
             raise ValueError(
                 "recompute_scale_factor is not meaningful with an explicit size."
             )
-        new = (
-            tuple(as_whole(s) for s in size)
-            if isinstance(size, (list, tuple))
-            else (as_whole(size),) * spatial
-        )
+        several = isinstance(size, (list, tuple))
+        if several and not all(hasattr(s, "__index__") for s in size):
+            raise TypeError(
+                "expected size to be one of int or Tuple[int] or Tuple[int, int] or "
+                f"Tuple[int, int, int], but got size with types {[type(s) for s in size]}"
+            )
+        new = tuple(as_whole(s) for s in (size if several else (size,) * spatial))
         if len(new) != spatial:
             raise ValueError(
                 "Input and output must have the same number of spatial dimensions, but got input "

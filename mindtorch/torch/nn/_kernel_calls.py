@@ -13,9 +13,9 @@ from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._signatures import type_name, wrong_call
+from .._signatures import each_kind_once, type_name, wrong_call
 
-__all__ = ["as_kernel_call", "called_wrongly", "explain_kernel_calls"]
+__all__ = ["as_kernel_call", "called_wrongly", "explain_kernel_calls", "kernel_check"]
 
 # function: its kernel, and the arguments handed to that, in order; as far as they are the same
 _KERNELS = {
@@ -78,6 +78,25 @@ def called_wrongly(name: str, error: Exception, **given: Any) -> Exception:
         return AttributeError(f"'{type_name(first)}' object has no attribute '{asked}'")
     wrong = wrong_call(kernel, values, {})
     return error if wrong is None or "() missing" in str(wrong) else wrong
+
+
+def kernel_check(name: str, body: Any, _: bool) -> Callable[[Any, Any], None] | None:
+    """A check of calls of a new kind of ``body`` by the signature of its kernel, if it has one."""
+    if name not in _KERNELS:
+        return None
+    kernel, order = _KERNELS[name]
+
+    def error_of(args: Any, kwargs: Any) -> Exception | None:
+        try:
+            bound = inspect.signature(body).bind(*args, **kwargs)
+        except TypeError:
+            return None
+        bound.apply_defaults()
+        given = bound.arguments
+        values = tuple(given[each] for each in order.split() if each in given)
+        return wrong_call(kernel, values, {}) if isinstance(values[0], EngineTensor) else None
+
+    return each_kind_once(error_of)
 
 
 def as_kernel_call(body: Callable[..., Any], name: str) -> Callable[..., Any]:

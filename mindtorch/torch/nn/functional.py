@@ -25,6 +25,7 @@ from ._functional_pooling import *  # noqa: F403
 from ._functional_sampling import *  # noqa: F403
 from ._functional_vision import *  # noqa: F403
 from ._kernel_calls import explain_kernel_calls as _explain_kernel_calls
+from ._kernel_calls import kernel_check as _kernel_check
 
 # those that torch writes in C++, but for the ones so short that a frame more would be felt
 for _name in (
@@ -37,6 +38,6 @@ for _name in (
     globals()[_name] = _as_function(globals()[_name], _name, __name__)
 _explain_kernel_calls(globals())
 _cast_whole(globals(), _AUTOCAST_POLICIES)
-_remember(globals(), _REMEMBERED, __name__)
+_remember(globals(), _REMEMBERED, __name__, check_of=_kernel_check)
 pad = _cast_pad(pad)  # noqa: F405
 _TEXTS.add_to(globals().values())

@@ -40,6 +40,14 @@ def _finished(made: SparseTensor, device: Any, requires_grad: bool) -> SparseTen
     return made
 
 
+_NO_PINNED = "Cannot access accelerator device when none is available."
+_UNSORTED = tuple(
+    f"`{plain}_indices[..., {starts}_indices[..., i - 1]:{starts}_indices[..., i]] for all i = 1, "
+    f"..., n{lines} are sorted and distinct along the last dimension values` is not satisfied."
+    for plain, starts, lines in (("row", "ccol", "cols"), ("col", "crow", "rows"))
+)
+
+
 def sparse_coo_tensor(
     indices: Any = None, values: Any = None, size: Any = None, *, dtype: Any = None,
     device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
@@ -57,6 +65,8 @@ def sparse_coo_tensor(
         RuntimeError: an index is negative or outside of ``size``. (torch looks only where
             ``check_invariants`` says so; here indices are always checked.)
     """
+    if pin_memory:
+        raise RuntimeError(_NO_PINNED)
     if values is None:
         shape = as_shape((indices,)) if size is None else as_shape((size,))
         indices, values, size = np.zeros((len(shape), 0), np.int64), [], shape
@@ -108,8 +118,10 @@ def _check_bounds(places: Any, shape: tuple[int, ...]) -> None:
 
 def _compressed(
     kind: Any, starts: Any, plain: Any, values: Any, size: Any, dtype: Any, device: Any,
-    requires_grad: bool,
+    pin_memory: bool, requires_grad: bool, check_invariants: bool | None,
 ) -> SparseTensor:  # fmt: skip
+    if pin_memory:
+        raise RuntimeError(_NO_PINNED)
     begins, others, held = _places(starts), _places(plain), _tensor(values, dtype)
     if begins.aval.ndim != 1 or held.aval.ndim != 1:
         missing("batches and blocks of compressed tensors")
@@ -138,6 +150,8 @@ def _compressed(
             f"number of specified elements must be {len(second)}, but got {held.aval.shape[0]}"
         )
     spread = np.repeat(np.arange(lead), counts)
+    if check_invariants and ((np.diff(second) <= 0) & (np.diff(spread) == 0)).any():
+        raise RuntimeError(_UNSORTED[rows])
     both = np.stack([spread, second] if rows else [second, spread]).astype(np.int64)
     _check_bounds(both, shape)
     made = SparseTensor(from_array(both), held, shape, True, kind, begins)
@@ -151,8 +165,9 @@ def sparse_csr_tensor(
 ) -> SparseTensor:  # fmt: skip
     """A matrix by rows: row ``r`` has ``values[crow[r]:crow[r + 1]]`` in those columns."""
     return _compressed(
-        sparse_csr, crow_indices, col_indices, values, size, dtype, device, requires_grad
-    )
+        sparse_csr, crow_indices, col_indices, values, size, dtype, device, pin_memory,
+        requires_grad, check_invariants,
+    )  # fmt: skip
 
 
 def sparse_csc_tensor(
@@ -162,8 +177,9 @@ def sparse_csc_tensor(
 ) -> SparseTensor:  # fmt: skip
     """A matrix by columns: column ``c`` has ``values[ccol[c]:ccol[c + 1]]`` in those rows."""
     return _compressed(
-        sparse_csc, ccol_indices, row_indices, values, size, dtype, device, requires_grad
-    )
+        sparse_csc, ccol_indices, row_indices, values, size, dtype, device, pin_memory,
+        requires_grad, check_invariants,
+    )  # fmt: skip
 
 
 def from_dense(x: Any, sparse_dim: int | None = None, kind: Any = sparse_coo) -> SparseTensor:

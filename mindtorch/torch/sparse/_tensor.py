@@ -431,6 +431,8 @@ class SparseTensor(HeldTensor):
 
     def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Any:
         """The 2-norm of all elements."""
+        if keepdim:
+            raise RuntimeError("norm_sparse currently does not support keepdim=True")
         if p not in ("fro", 2) or dim is not None:
             missing("norm")
         return self.coalesce().held.norm()

@@ -6,6 +6,7 @@ from mindtorch.torch._aliases import alias_module
 from mindtorch.torch._argument_texts import TEXTS as _TEXTS
 
 from . import activation, instancenorm, pooling
+from ._own_names import name_apart as _name_apart
 from .activation import *  # noqa: F403
 from .adaptive import *  # noqa: F403
 from .batchnorm import *  # noqa: F403
@@ -49,4 +50,5 @@ for _place, _names in (
     for _name in _names.split():
         setattr(_place, _name, globals()[_name])
 
+_name_apart([globals()[_name] for _name in __all__])
 _TEXTS.add_to(globals().values())

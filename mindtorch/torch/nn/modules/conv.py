@@ -85,7 +85,7 @@ class _ConvNd(Module):
         if not isinstance(self.padding, str):
             return _reverse_repeat_tuple(self.padding, 2)
         pairs: list[int] = []
-        for d, k in zip(reversed(self.dilation), reversed(self.kernel_size), strict=True):
+        for d, k in zip(reversed(self.dilation), reversed(self.kernel_size), strict=False):
             total = d * (k - 1) if self.padding == "same" else 0
             pairs += [total // 2, total - total // 2]
         return pairs
@@ -105,11 +105,11 @@ class _ConvNd(Module):
             f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, "
             f"stride={self.stride}"
         )
-        if self.padding != (0,) * self._spatial:
+        if self.padding != (0,) * len(self.padding):
             text += f", padding={self.padding}"
-        if self.dilation != (1,) * self._spatial:
+        if self.dilation != (1,) * len(self.dilation):
             text += f", dilation={self.dilation}"
-        if self.output_padding != (0,) * self._spatial:
+        if self.output_padding != (0,) * len(self.output_padding):
             text += f", output_padding={self.output_padding}"
         if self.groups != 1:
             text += f", groups={self.groups}"

@@ -1,0 +1,40 @@
+"""Functions that classes share, under each class's own name: Python's errors of arguments say it.
+
+torch writes ``forward`` in ``Conv1d``, ``Conv2d`` and ``Conv3d``; here it is in a class above them.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+# classes whose functions torch has in the classes below them
+_SHARED = {
+    **dict.fromkeys(("_AvgPoolNd", "_ConvTransposeNd", "_Convolution", "_MaxUnpoolNd"),
+                    ("__init__", "forward")),
+    **dict.fromkeys(("_AdaptiveAvgPoolNd", "_AdaptiveMaxPoolNd", "_DropoutNd", "_LPPoolNd",
+                     "_MaxPoolNd"), ("forward",)),
+    **dict.fromkeys(("_ConstantPadNd", "_LazyConv", "_Pad", "_ZeroPadNd"), ("__init__",)),
+}  # fmt: skip
+
+
+def name_apart(classes: list[Any]) -> None:
+    """Give the classes functions of their own in place of those that they share."""
+    for each in classes:
+        for name in ("__init__", "forward"):
+            function = getattr(each, name, None)
+            owner = getattr(function, "__qualname__", "").partition(".")[0]
+            if isinstance(function, types.FunctionType) and name in _SHARED.get(owner, ()):
+                setattr(each, name, _named(function, f"{each.__name__}.{name}"))
+
+
+def _named(function: types.FunctionType, name: str) -> types.FunctionType:
+    made = types.FunctionType(
+        function.__code__.replace(co_qualname=name), function.__globals__, function.__name__,
+        function.__defaults__, function.__closure__,
+    )  # fmt: skip
+    made.__dict__.update(function.__dict__)
+    made.__doc__, made.__annotations__ = function.__doc__, function.__annotations__
+    made.__kwdefaults__, made.__qualname__ = function.__kwdefaults__, name
+    made.__module__ = function.__module__
+    return made
