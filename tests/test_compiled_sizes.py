@@ -144,7 +144,7 @@ def test_a_size_that_changes_is_traced_twice(name: str, whole: bool) -> None:
 
 def test_no_kernel_is_compiled_for_a_further_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Machine code does not depend on sizes."""
-    module, batch, call = _attention()
+    _, batch, call = _attention()
     compiled = torch.compile(lambda x: call(x).backward())
     for n in (20, 33):
         compiled(*batch(n))

@@ -20,6 +20,7 @@ from . import arrays, launch
 from .vendor import through_library
 
 qr = through_library(on_cpu.qr)
+pinv = through_library(on_cpu.pinv)
 eigh = through_library(on_cpu.eigh)
 svd = through_library(on_cpu.svd)
 

@@ -27,7 +27,6 @@ det = through_library(on_cpu.det)
 slogdet = through_library(on_cpu.slogdet)
 cofactors = through_library(on_cpu.cofactors)
 cholesky = through_library(on_cpu.cholesky)
-pinv = through_library(on_cpu.pinv)
 
 
 def _solve(cupy: Any, outs: Any, x: Any, y: Any, *, check: str) -> None:
