@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import gc
 import math
 import operator
 import sys
@@ -34,7 +35,6 @@ class Amount:
     """
 
     __slots__ = ("place", "sizes", "terms", "value")
-    __array_ufunc__ = None
     value: Any
     # operators, which the class is given below
     __add__: Any
@@ -86,6 +86,9 @@ class Amount:
     def _shown(self) -> Any:
         """The number for a text, which fixes it unless it is a text of ours, such as an error's."""
         return self.value if self.sizes.ours(sys._getframe(2)) else self.fixed()
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return getattr(ufunc, method)(*map(fixed, inputs), **options)
 
     def __repr__(self) -> str:
         return repr(self._shown())
@@ -464,9 +467,23 @@ class Sizes:
         except ArithmeticError:
             return None
 
-    def pinned(self) -> bool:
-        """Whether a size, or what follows from it, was fixed."""
-        return bool(self._fixed)
+    def hand_back(self) -> None:
+        """Put plain numbers where user code has stored ours, which it may ask for their type."""
+        own = [made for made in self._known.values() if type(made) in KINDS] + self.sizes
+        for holder in gc.get_referrers(*own):
+            fields = getattr(holder, "__dict__", None)
+            if type(holder) is list and holder is not own and holder is not self.sizes:
+                holder[:] = map(plain, holder)
+            elif type(holder) is set:
+                holder |= {plain(holder.pop()) for _ in range(len(holder))}
+            elif type(holder) is dict and holder is not self._known:
+                items = [(plain(k), plain(v)) for k, v in holder.items()]
+                holder.clear()
+                holder.update(items)
+            elif type(holder) is types.CellType:
+                holder.cell_contents = plain(holder.cell_contents)
+            elif type(fields) is dict and holder is not self:
+                fields.update((k, plain(v)) for k, v in list(fields.items()))
 
 
 def fixed(value: Any) -> Any:

@@ -1,9 +1,11 @@
 """Compiled calls with changing sizes: traced twice, bound for each size, with eager numbers."""
 
 import copy
+import json
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import pytest
 
 import mindtorch.torch as torch
@@ -144,7 +146,7 @@ def test_a_size_that_changes_is_traced_twice(name: str, whole: bool) -> None:
 
 def test_no_kernel_is_compiled_for_a_further_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Machine code does not depend on sizes."""
-    _, batch, call = _attention()
+    _module, batch, call = _attention()
     compiled = torch.compile(lambda x: call(x).backward())
     for n in (20, 33):
         compiled(*batch(n))
@@ -192,16 +194,33 @@ def test_sizes_are_python_ints_to_the_body() -> None:
         assert half == n / 2 and type(half) is float
         assert asked == (True, n.bit_length(), divmod(n, 3), -n, n // 2 * 2.5, [0] * n)
         assert type(asked[3]) is int
+
+
+def test_what_is_stored_of_a_size_is_an_int() -> None:
+    """Lists, dictionaries and attributes that a call changes hold plain numbers afterwards."""
     kept: list[Any] = []
+    masks: dict[Any, Any] = {}
+    holder = nn.Linear(2, 2)
 
     def keep(x: Any) -> Any:
-        if x.size(0) > 5:
-            kept.append(x.size(0))
-        return x.size(0) + 1
+        n = x.size(0)
+        if n > 5:
+            kept.append(n)
+            masks[n] = n * 2
+            holder.last = n
+        return x.sum() + json.loads(str(n)) + np.sqrt(n) * 0
 
-    compiled = torch.compile(keep)
-    assert [compiled(torch.ones(n)) for n in (4, 6, 9)] == [5, 7, 10]
-    assert kept == [6, 9]
+    compiled: Any = torch.compile(keep)
+    assert [compiled(torch.ones(n)).item() for n in (4, 6, 9)] == [8, 12, 18]
+    stored = [*kept, *masks, *masks.values(), holder.last]
+    assert stored == [6, 9, 6, 9, 12, 18, 9] and {type(each) for each in stored} == {int}
+
+
+def test_c_code_that_takes_ints_alone_is_traced_for_its_size() -> None:
+    """The call is traced again with plain numbers, and raises nothing."""
+    compiled: Any = torch.compile(lambda x: x * float(json.dumps(x.size(0))) + np.sqrt(x.numel()))
+    for n in (4, 9, 16):
+        assert compiled(torch.ones(n)).tolist() == [n + n**0.5] * n
 
 
 def test_dynamic_and_marked_lengths() -> None:
@@ -280,7 +299,8 @@ def test_a_cache_that_grows_and_the_place_in_it() -> None:
     for call in (attend, compiled):
         x, keys, values = torch.ones(2, 1, 4), torch.ones(2, 3, 4), torch.ones(2, 3, 4)
         for place in range(3, 20):
-            x, keys, values = call(x, keys, values, place)
+            with torch.no_grad():
+                x, keys, values = call(x, keys, values, place)
         found.append((x, keys))
     assert all(torch.equal(a, b) for a, b in zip(*found, strict=True))
     assert compiled.traces == 2

@@ -440,6 +440,8 @@ class Jitted:
                 capture.forgo()
                 capture.materialise()
             if not again:
+                if plan is not None:
+                    plan[0].hand_back()
                 raise
         finally:
             capture.open_fences()
@@ -450,6 +452,8 @@ class Jitted:
         if refused:
             if plan is not None:
                 result = At(plan[0]).thing(result)
+                del given
+                plan[0].hand_back()
             if capture.left or refused == watch.impure or self._spared:
                 self._refuse(refused)
             self._spared = True
@@ -479,14 +483,14 @@ class Jitted:
 
 
 def _by_library(error: BaseException) -> bool:
-    """Whether an error was raised in code of ours."""
+    """Whether an error was raised in code of ours, or may be one of numbers that are no ints."""
     trace = error.__traceback__
     while trace is not None and trace.tb_next is not None:
         trace = trace.tb_next
     frame = None if trace is None else trace.tb_frame
-    return frame is not None and isinstance(error, Exception) and (
-        ours(frame)
-    )
+    if isinstance(error, TypeError):  # of C code, which has no frame
+        return True
+    return frame is not None and isinstance(error, Exception) and ours(frame)
 
 
 def _prepared() -> tuple[Capture, Watch]:
