@@ -435,6 +435,9 @@ def two_ranks_meet_in_nccl() -> None:
         weight.grad = torch.full((2,), 2.0 + 2 * rank, **like)
         reducer.prepare(set())
         reducer.take(weight)
+        given = [torch.full((2,), rank + 1.0, **like), torch.full((1,), rank + 5.0, **like)]
+        _device.broadcast_together(group, given, 1)
+        assert [t.tolist() for t in given] == [[2.0, 2.0], [6.0]]
         raises(RuntimeError, "No backend type associated with device type cpu",
                lambda: dist.all_reduce(torch.ones(1), group=group))  # fmt: skip
         raises(RuntimeError, "Cannot use ReduceOp.BAND with NCCL",
@@ -466,7 +469,8 @@ def two_ranks_meet_in_nccl() -> None:
     assert results[1] == [*same, [4.0, 6.0], [1.0, 11.0], [3.0, 3.0]], results[1]
     names = [[name for rank, name in fake.calls if rank == k] for k in range(2)]
     assert names[0] == names[1] == [
-        "allReduce", "allReduce", "broadcast", "allGather", "reduceScatter", "allReduce", "destroy",
+        "allReduce", "allReduce", "broadcast", "allGather", "reduceScatter", "allReduce",
+        "broadcast", "broadcast", "destroy",
     ]  # fmt: skip
 
 
