@@ -226,6 +226,11 @@ def numbers_of_cudas_own_stream() -> None:
         found = [run(zero).tolist() for _ in range(2)]
         torch.cuda.manual_seed(7)
         assert found == [torch.rand(3, **like).tolist() for _ in range(2)]
+        x = torch.ones(64, **like).requires_grad_()
+        dropped: Any = torch.nn.functional.dropout
+        kept = torch.utils.checkpoint.checkpoint(lambda t: dropped(t) * t, x, use_reentrant=False)
+        kept.sum().backward()
+        assert x.grad.equal(kept.detach() * 2)  # the mask of the first time
         host = torch.rand(2)
         raises(RuntimeError, "RNG state is wrong size", lambda: torch.cuda.set_rng_state(
             torch.zeros(5, dtype=torch.uint8)))  # fmt: skip
