@@ -123,8 +123,9 @@ GAPS: tuple[Gap, ...] = (
         "functions are called directly, for speed, and refuse them"),
     Gap("feature", "mpiexec: a rank that calls os._exit(0) before the others end", "all",
         "the others are ended at once, but mpiexec's own status is 0; torchrun and spawn fail"),
-    Gap("feature", "backends of torch.distributed other than gloo and mpi", "all",
-        "both go through MPI where it is installed, gloo also over sockets; nccl and ucc raise"),
+    Gap("feature", "backends of torch.distributed other than gloo, mpi and nccl", "all",
+        "gloo and mpi go through MPI where it is installed, gloo also over sockets; nccl needs a "
+        "GPU and cupy; ucc and xccl raise"),
     Gap("feature", "DistributedDataParallel: mixed_precision, delay_all_reduce_named_params, "
         "sparse gradients", "all", "buckets are dense and of the parameters' types"),
     Gap("argument", "ZeroRedundancyOptimizer(overlap_with_ddp, parameters_as_bucket_view)", "all",

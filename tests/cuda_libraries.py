@@ -226,6 +226,11 @@ def numbers_of_cudas_own_stream() -> None:
         found = [run(zero).tolist() for _ in range(2)]
         torch.cuda.manual_seed(7)
         assert found == [torch.rand(3, **like).tolist() for _ in range(2)]
+        x = torch.ones(64, **like).requires_grad_()
+        dropped: Any = torch.nn.functional.dropout
+        kept = torch.utils.checkpoint.checkpoint(lambda t: dropped(t) * t, x, use_reentrant=False)
+        kept.sum().backward()
+        assert x.grad.equal(kept.detach() * 2)  # the mask of the first time
         host = torch.rand(2)
         raises(RuntimeError, "RNG state is wrong size", lambda: torch.cuda.set_rng_state(
             torch.zeros(5, dtype=torch.uint8)))  # fmt: skip
@@ -435,6 +440,9 @@ def two_ranks_meet_in_nccl() -> None:
         weight.grad = torch.full((2,), 2.0 + 2 * rank, **like)
         reducer.prepare(set())
         reducer.take(weight)
+        given = [torch.full((2,), rank + 1.0, **like), torch.full((1,), rank + 5.0, **like)]
+        _device.broadcast_together(group, given, 1)
+        assert [t.tolist() for t in given] == [[2.0, 2.0], [6.0]]
         raises(RuntimeError, "No backend type associated with device type cpu",
                lambda: dist.all_reduce(torch.ones(1), group=group))  # fmt: skip
         raises(RuntimeError, "Cannot use ReduceOp.BAND with NCCL",
@@ -466,7 +474,8 @@ def two_ranks_meet_in_nccl() -> None:
     assert results[1] == [*same, [4.0, 6.0], [1.0, 11.0], [3.0, 3.0]], results[1]
     names = [[name for rank, name in fake.calls if rank == k] for k in range(2)]
     assert names[0] == names[1] == [
-        "allReduce", "allReduce", "broadcast", "allGather", "reduceScatter", "allReduce", "destroy",
+        "allReduce", "allReduce", "broadcast", "allGather", "reduceScatter", "allReduce",
+        "broadcast", "broadcast", "destroy",
     ]  # fmt: skip
 
 

@@ -88,21 +88,34 @@ def set_rng_state(new_state: Any) -> None:
     default_generator.set_state(new_state)
 
 
+def states() -> tuple[Any, Any]:
+    """The states of all streams in use: the CPU's, and CUDA's own (None where it is not chosen)."""
+    return get_rng_state(), philox.stream.get_state() if philox.chosen else None
+
+
+def restore(before: tuple[Any, Any]) -> None:
+    """Put the streams into the :func:`states` of an earlier time."""
+    set_rng_state(before[0])
+    if before[1] is not None:
+        philox.stream.set_state(before[1])
+
+
 @contextlib.contextmanager
 def fork_rng(
     devices: Any = None, enabled: bool = True, device_type: str = "cuda", **options: Any
 ) -> Iterator[None]:
-    """Restore the default generator's state at the end of the block.
+    """Restore the default generators' states at the end of the block.
 
     Args:
-        devices, device_type, options: of no effect; it is the CPU's generator that is restored.
+        devices, device_type, options: of no effect; the CPU's generator is restored, and CUDA's
+            own stream where it is chosen.
         enabled: otherwise nothing is done.
     """
     if not enabled:
         yield
         return
-    state = get_rng_state()
+    before = states()
     try:
         yield
     finally:
-        set_rng_state(state)
+        restore(before)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import pickle
 from typing import Any
 
+import numpy as np
+
 from mindtorch.engine import cuda, inplace
 from mindtorch.engine.tensor import as_array, from_array
 
 from ._group import ProcessGroup
 
-__all__ = ["NcclCollectives", "Sum", "array_of", "nccl_available", "write"]
+__all__ = ["NcclCollectives", "Sum", "array_of", "broadcast_together", "nccl_available", "write"]
 
 
 def nccl_available() -> bool:
@@ -35,6 +37,35 @@ def write(tensor: Any, array: Any) -> None:
     """Overwrite a tensor with an array that :func:`array_of` may have given."""
     if tensor.aval.device.type == "cuda":
         inplace.copy_data(tensor, from_array(array))
+
+
+def broadcast_together(group: ProcessGroup, tensors: list[Any], root: int) -> None:
+    """Overwrite tensors of one type with those of process ``root``: in one message, or one after
+    another on the device.
+
+    Args:
+        group: the processes.
+        tensors: in the same order in all of them.
+        root: a process's number within the group.
+    """
+    plain = [t.detach() for t in tensors]
+    if group.device is not None and all(
+        t.aval.device.type == "cuda" and t.aval.contiguous for t in plain
+    ):
+        for tensor in plain:
+            group.device.broadcast(tensor, root).wait()
+        return
+    arrays = [array_of(t) for t in plain]
+    flat = np.concatenate([a.reshape(-1) for a in arrays])
+    group.run(lambda: group.broadcast(flat, root)).result()
+    if group.rank() == root:
+        return
+    place = 0
+    for tensor, array in zip(plain, arrays, strict=True):
+        array[...] = flat[place : place + array.size].reshape(array.shape)
+        write(tensor, array)
+        tensor._shared.version += 1
+        place += array.size
 
 
 class NcclCollectives:

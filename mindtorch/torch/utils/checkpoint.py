@@ -10,7 +10,7 @@ from typing import Any
 
 from mindtorch.engine import backward_pass
 from mindtorch.torch import autograd, cuda
-from mindtorch.torch._random import fork_rng, get_rng_state, set_rng_state
+from mindtorch.torch._random import fork_rng, restore, states
 from mindtorch.torch._tensor import Tensor
 from mindtorch.torch.autograd.function import Function
 from mindtorch.torch.autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
@@ -139,7 +139,7 @@ def _as_it_was(state: Any) -> Iterator[None]:
         yield
         return
     with fork_rng(devices=[]):
-        set_rng_state(state)
+        restore(state)
         yield
 
 
@@ -154,7 +154,7 @@ class _Checkpoint(Function):
     @staticmethod
     def forward(ctx: Any, run: Callable[..., Any], keep_state: bool, *args: Any) -> Any:
         ctx._run = run
-        ctx._state = get_rng_state() if keep_state else None
+        ctx._state = states() if keep_state else None
         ctx._places = [at for at, arg in enumerate(args) if isinstance(arg, Tensor)]
         ctx._args = [None if isinstance(arg, Tensor) else arg for arg in args]
         ctx._wanted = [isinstance(arg, Tensor) and arg.requires_grad for arg in args]
@@ -346,7 +346,7 @@ def checkpoint(
         return function(*args, **kwargs)
     first, second = context_fn()
     frame = _Recomputation(
-        lambda: function(*args, **kwargs), second, get_rng_state() if keep_state else None,
+        lambda: function(*args, **kwargs), second, states() if keep_state else None,
         determinism_check == "default", _early_stop[-1] if _early_stop else early_stop,
     )  # fmt: skip
     with saved_tensors_hooks(frame.pack, frame.unpack), first:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
 from typing import Any
-
-import numpy as np
 
 from mindtorch.torch.optim import Optimizer
 
 from .. import distributed_c10d as c10d
+from .._device import broadcast_together
 from .._objects import broadcast_object_list
 from ..algorithms import Join, Joinable, JoinHook
 
@@ -116,16 +114,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
                 messages.setdefault((self._owners[id(p)], p.aval.dtype), []).append(p)
         world = self.process_group
         for (owner, _), parameters in sorted(messages.items(), key=lambda item: item[0][0]):
-            arrays = [p.detach().array() for p in parameters]
-            flat = np.concatenate([array.reshape(-1) for array in arrays])
-            world.run(partial(world.broadcast, flat, owner)).result()
-            if owner == self.rank:
-                continue
-            place = 0
-            for parameter, array in zip(parameters, arrays, strict=True):
-                array[...] = flat[place : place + array.size].reshape(array.shape)
-                parameter._shared.version += 1
-                place += array.size
+            broadcast_together(world, parameters, owner)
 
     # --- state -------------------------------------------------------------------------------
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +14,7 @@ from mindtorch.engine.graph.capture import host_call
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ... import distributed as dist
-from ...distributed._device import array_of, write
+from ...distributed._device import broadcast_together
 from ...distributed.algorithms import Join, Joinable, JoinHook
 from ...utils._pytree import tree_leaves
 from ..modules.module import Module
@@ -122,17 +121,7 @@ class DistributedDataParallel(Module, Joinable):
         for tensor in tensors:
             kinds.setdefault(tensor.aval.dtype, []).append(tensor)
         for members in kinds.values():
-            arrays = [array_of(t.detach()) for t in members]
-            flat = np.concatenate([a.reshape(-1) for a in arrays])
-            self.process_group.run(partial(self.process_group.broadcast, flat, root)).result()
-            if self.process_group.rank() == root:
-                continue
-            place = 0
-            for tensor, array in zip(members, arrays, strict=True):
-                array[...] = flat[place : place + array.size].reshape(array.shape)
-                write(tensor.detach(), array)
-                tensor._shared.version += 1
-                place += array.size
+            broadcast_together(self.process_group, members, root)
 
     # --- an iteration ------------------------------------------------------------------------
 
