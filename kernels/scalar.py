@@ -608,7 +608,7 @@ def hardshrink_gradient(g: Number, x: Number, limit: Number) -> Number:
 
 
 def softshrink(x: Number, limit: Number) -> Number:
-    low = x + limit if x < -limit else x * 0  # nan stays
+    low = x + limit if x < -limit else (x if x != x else 0)
     return x - limit if x > limit else low
 
 
