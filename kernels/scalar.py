@@ -224,6 +224,24 @@ def nextafter(x: Number, y: Number) -> Number:
     return _nextafter(x, y)
 
 
+def short_nextafter(x: Number, y: Number, part: Number, least: Number, most: Number) -> Number:
+    """A number that is rounded to the short type's next one; ``part`` is a little over half the
+    distance of the numbers above 1, ``least`` lies below the least one, ``most`` is the largest."""
+    step = maximum(absolute(x) * part, least)
+    moved = x + step if y > x else x - step
+    moved = _copysign(most, x) if absolute(x) > most else moved
+    moved = y if x == y else moved
+    return y if y != y else moved
+
+
+def float16_nextafter(x: Number, y: Number) -> Number:
+    return short_nextafter(x, y, 0.00048876, 4.4703484e-08, 65504.0)
+
+
+def bfloat16_nextafter(x: Number, y: Number) -> Number:
+    return short_nextafter(x, y, 0.003936, 6.9e-41, 3.3895313892515355e38)
+
+
 def ldexp(x: Number, y: Number) -> Number:
     return x * exp2(y)
 
@@ -590,7 +608,7 @@ def hardshrink_gradient(g: Number, x: Number, limit: Number) -> Number:
 
 
 def softshrink(x: Number, limit: Number) -> Number:
-    low = x + limit if x < -limit else x * 0  # nan stays
+    low = x + limit if x < -limit else (x if x != x else 0)
     return x - limit if x > limit else low
 
 

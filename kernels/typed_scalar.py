@@ -66,6 +66,8 @@ def definitions() -> dict[str, ast.FunctionDef]:
 
 def for_type(name: str, dtype: np.dtype[Any]) -> str:
     """The variant of ``name`` that fits the type: integers have their own division."""
+    if f"{dtype.name}_{name}" in definitions():
+        return f"{dtype.name}_{name}"
     if dtype.kind in "iub":
         if f"integer_{name}" in definitions():
             return f"integer_{name}"

@@ -218,3 +218,29 @@ def test_imaginary_numbers_are_true() -> None:
         x = ours.tensor(values)
         assert x.bool().tolist() == expected
         assert (ours.zeros(len(values)) > 0).copy_(x).tolist() == expected
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex")
+def test_complex_tensors_are_written_to_real_ones() -> None:
+    """Their real part, by slices; a number of Python's is refused."""
+
+    def written(t: Any, target: list[Any], item: Any, value: Any) -> Any:
+        x = t.tensor(target)
+        try:
+            x[item] = t.tensor(value) if isinstance(value, list) else value
+        except RuntimeError as error:
+            return str(error)
+        return x.tolist()
+
+    for case in (
+        ([1.0, 2.0, 3.0], slice(0, 2), [1j, 2 + 1j]), ([1.0, 2.0], slice(1, 2), [3 + 1j]),
+        ([False, False], slice(0, 1), [1j]), ([1, 2], 0, 1j), ([1.0, 2.0], 0, 1j),
+        ([False, False], 0, 1j),
+    ):  # fmt: skip
+        assert written(ours, *case) == written(torch, *case), case
+
+
+def test_softshrink_of_what_is_small_has_no_sign() -> None:
+    x = np.linspace(-1, 1, 32, dtype=np.float32)
+    expected, found = (t.nn.functional.softshrink(t.from_numpy(x)) for t in (torch, ours))
+    np.testing.assert_array_equal(np.signbit(found.numpy()), np.signbit(expected.numpy()))

@@ -559,3 +559,30 @@ def _quiet() -> Any:
         warnings.filterwarnings("ignore", category=DeprecationWarning, message=".*torch.jit")
         warnings.filterwarnings("ignore", message="There is a performance drop because")
         yield
+
+
+def test_backward_of_what_returns_more_than_tensors() -> None:
+    """It has one gradient for each result, None for the others; defaults are inputs like others."""
+
+    def run(t: Any) -> Any:
+        class Row(t.autograd.Function):
+            @staticmethod
+            def forward(x: Any, index: tuple[int, ...] = (1,)) -> Any:
+                return x[index].clone(), index, x.sum()
+
+            @staticmethod
+            def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+                ctx.shape, ctx.index = inputs[0].shape, inputs[1]
+
+            @staticmethod
+            def backward(ctx: Any, g: Any, nothing: Any, h: Any) -> Any:
+                made = g.new_zeros(ctx.shape) + h
+                made[ctx.index] += g
+                return made if nothing is None else None, None
+
+        x = t.arange(6.0).reshape(3, 2).requires_grad_()
+        row, index, total = Row.apply(x)
+        (row.sum() * 2 + total * 3).backward()
+        return row.tolist(), index, x.grad.tolist()
+
+    assert run(ours) == run(torch)

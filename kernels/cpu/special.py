@@ -26,6 +26,7 @@ def erfinv(out: Any, x: Any) -> None:
         out[...] = result.reshape(x.shape)
     else:
         _apply(out, "erfinv", x)
+        np.copysign(out, x, out=out)
 
 
 def zeta(out: Any, x: Any, y: Any) -> None:

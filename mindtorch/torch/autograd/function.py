@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any, NamedTuple
 
 from mindtorch.engine import autodiff, tape
@@ -70,13 +71,14 @@ class FunctionNode:
     """The tape's node of one application of a Function."""
 
     def __init__(
-        self, function: Any, ctx: FunctionCtx, edges: Any, inputs: Any, outputs: Any
+        self, function: Any, ctx: FunctionCtx, edges: Any, inputs: Any, outputs: Any, results: Any
     ) -> None:
         self.function = function
         self.plan = _Plan(tuple(None if x is None else x.aval for x in inputs))
         self.ctx = ctx
         self.edges = edges
         self.out_avals = tuple(x.aval for x in outputs)
+        self.are_tensors = [isinstance(x, EngineTensor) for x in results]
         self.hooks: Any = None
         self.metadata: dict[Any, Any] = {}
         self.sequence = next(tape._sequence)
@@ -183,7 +185,10 @@ class FunctionNode:
         if self.pushed is not None:
             results = self._transposed(gradients)
         else:
-            results = self.function.backward(self.ctx, *gradients)
+            given = iter(gradients)  # what is no tensor has None
+            results = self.function.backward(
+                self.ctx, *[next(given) if each else None for each in self.are_tensors]
+            )
         if not isinstance(results, tuple):
             results = (results,)
         count = len(self.edges)
@@ -274,6 +279,11 @@ class Function(metaclass=_FunctionMeta):
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Run ``forward`` and put ``backward`` on the tape."""
         ctx = FunctionCtx()
+        separate = cls.setup_context is not Function.setup_context
+        if separate and not kwargs and getattr(cls.forward, "__defaults__", None):
+            bound = inspect.signature(cls.forward).bind(*args)
+            bound.apply_defaults()
+            args = bound.args
         level = innermost()
         if level is not None:
             check_function(cls, Function)
@@ -284,7 +294,6 @@ class Function(metaclass=_FunctionMeta):
             tensors = [level.lift(x) for x in tensors]
         nodes = [None if x is None else tape.node_of(x) for x in tensors]
         ctx.needs_input_grad = tuple(n is not None for n in nodes)
-        separate = cls.setup_context is not Function.setup_context
         outputs = None if level is None else outputs_of(cls, level, args, kwargs)
         with autodiff.grad_mode(False):
             if level is None:
@@ -317,7 +326,7 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
         None if n is None else (n, x._output_index)
         for n, x in zip(nodes, tensors, strict=True)
     )
-    node = function._backward_cls(function, ctx, edges, tensors, produced)
+    node = function._backward_cls(function, ctx, edges, tensors, produced, results)
     ctx._node = node
     node.keep(produced)
     for index, x in enumerate(produced):

@@ -244,8 +244,9 @@ def _read_mask(view: Any, axis: int, mask: Any, indices: dict[int, Any]) -> None
 
 
 def set_item(x: Any, item: Any, value: Any) -> None:
-    """``x[item] = value``."""
-    if not isinstance(value, EngineTensor):
+    """``x[item] = value``; of complex tensors the real part, where ``x`` is real."""
+    number = not isinstance(value, EngineTensor)
+    if number:
         if not isinstance(value, (int, float, bool, complex, np.generic)):
             kind = type(value)
             package = "numpy." if kind.__module__ == "numpy" else ""
@@ -266,10 +267,9 @@ def set_item(x: Any, item: Any, value: Any) -> None:
         view, indices = select_first(x, item), None
     else:
         view, indices = _basic(x, item)
-    if value.aval.dtype.is_complex and not x.aval.dtype.is_complex:
-        if not value.aval.shape:
+    if number and value.aval.dtype.is_complex and x.aval.dtype.category > dtypes.BOOL:
+        if not x.aval.dtype.is_complex:
             check_value(1j, x.aval.dtype)
-        raise RuntimeError("can't convert complex to real")
     if indices is None:
         if value.aval.shape != view.aval.shape:
             value = _drop_leading(value)
