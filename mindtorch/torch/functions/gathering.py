@@ -277,7 +277,7 @@ def masked_select(input: Any, mask: Any) -> Any:  # noqa: A002
     """The elements where ``mask``, in one row."""
     if mask.aval.dtype is not dtypes.bool_:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    shape = np.broadcast_shapes(input.aval.shape, mask.aval.shape)
+    shape = broadcast_shapes(mask.aval.shape, input.aval.shape)
     x, m = movement.expand(input, shape=shape), movement.expand(mask, shape=shape)
     places = np.flatnonzero(vmap.known_values(m, vmap.MASKED_SELECT))
     return ops.take(x, from_array(places.astype(np.int64), x.aval.device))
