@@ -39,6 +39,8 @@ class Device:
             if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
                 raise RuntimeError(f"Invalid device string: '{type}'")
             type, index = name, int(number)  # noqa: A001
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
         if not type:
             raise RuntimeError("Device string must not be empty")
         if type not in _KNOWN:

@@ -144,6 +144,8 @@ class Generator:
     def manual_seed(self, seed: int) -> Generator:
         """Start the stream of ``seed``, from -2**63 to 2**64 - 1; its low 32 bits decide."""
         _state_used()
+        if not hasattr(seed, "__index__"):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
         seed = int(seed)
         if not -(2**63) <= seed < 2**64:
             raise ValueError("Overflow when unpacking long long")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy
 import pytest
 
 import mindtorch.torch as ours
@@ -170,6 +171,34 @@ T.nn.functional.batch_norm(m, x.double(), x, training=True)
 T.nn.functional.conv1d(m, T.ones(3, 3, 1), groups=1.0)
 T.nn.functional.soft_margin_loss(x, m)
 T.nn.functional.rrelu(x, 0.0, float("inf"), True)
+x.sum(0, 1)
+x.sort(descending=None)
+T.clamp(x, 0.0, x)
+T.cat([x, x], dim=None)
+m.argmax(0, keepdim=x)
+T.nn.functional.layer_norm(m, (3.0,))
+T.nn.functional.linear(m, m, x.double())
+T.nn.functional.linear(T.ones(4), m, x)
+T.nn.functional.mse_loss(n, n)
+T.nn.functional.max_pool2d(T.ones(1, 4, 4), 2.0)
+T.nn.functional.conv1d(m, T.ones(3, 3, 1), stride=True, padding=0)
+T.nn.functional.interpolate(T.ones(1, 1, 4, 4), (2.0, 2))
+T.nn.functional.cross_entropy(m, n, label_smoothing=1.5)
+T.nn.Conv2d(1, 1, 1)(x, x)
+T.nn.AvgPool2d(2, foo=1)
+T.nn.Sequential(T.nn.ReLU)
+T.nn.MultiheadAttention(4, 2)(T.ones(2, 1, 4), T.ones(2, 1, 5), T.ones(2, 1, 4))
+x.median(keepdim=True)
+x.index_copy(0, n, m)
+m.index_copy(1, n, T.ones(2, 3))
+x.index_copy(0, n, x.double())
+x.masked_select(T.ones(2) > 0)
+T.full(2, 1)
+T.zeros(-1)
+T.device("cuda", -1)
+x.requires_grad_().sum().backward("a")
+T.sparse_csr_tensor(T.tensor([0, 2]), T.tensor([1, 0]), x[:2], (1, 2), check_invariants=True)
+m.to_sparse().norm(keepdim=True)
 """.strip().splitlines()
 
 
@@ -239,3 +268,43 @@ def test_calls_that_look_wrong_and_are_not(call: str) -> None:
         result = eval(call, place)
         found.append(str(result))
     assert found[0] == found[1]
+
+
+# right calls: their results
+RIGHT = """
+T.mul(a=x, x2=x)
+T.flatten(a=m)
+x.roll(numpy.int64(1))
+x.norm(numpy.int64(1))
+x.to("cpu", float)
+m.sum(T.tensor([0]))
+T.nn.functional.linear(m, m, T.ones(1, 3))
+T.nn.functional.linear(x, m, T.ones(()))
+T.nn.functional.mse_loss(n, x)
+T.nn.functional.smooth_l1_loss(x > 0, x)
+T.nn.functional.cross_entropy(m, n, label_smoothing=-1.0)
+""".strip().splitlines()
+
+
+@pytest.mark.parametrize("call", RIGHT)
+def test_what_torch_takes_is_taken(call: str) -> None:
+    """Numbers of numpy, one-element tensors, names of numpy's, shapes and types that spread."""
+    results = []
+    for library in (ours, torch):
+        x, n = library.ones(3), library.zeros(3, dtype=library.int64)
+        known = {"T": library, "x": x, "n": n, "m": library.ones(3, 3), "numpy": numpy}
+        found = eval(call, known)
+        results.append((str(found.dtype), found.tolist()))
+    assert results[0] == results[1]
+
+
+def test_an_optimizer_that_cannot_be_captured_says_so() -> None:
+    """``capturable=True`` was taken and had no effect."""
+    errors = []
+    for library in (ours, torch):
+        weight = library.nn.Parameter(library.ones(2))
+        weight.grad = library.ones(2)
+        with pytest.raises(AssertionError) as raised:
+            library.optim.NAdam([weight], capturable=True).step()
+        errors.append(str(raised.value))
+    assert errors[0] == errors[1]

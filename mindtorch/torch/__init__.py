@@ -125,8 +125,8 @@ def get_default_dtype() -> dtype:
 def set_default_dtype(d: dtype) -> None:
     """Make ``d`` the type of new floating-point tensors."""
     if not isinstance(d, dtype):
-        raise TypeError(f"invalid dtype object: only floating-point types are supported as the "
-                        f"default type, got {d!r}")
+        raise TypeError("invalid dtype object: only floating-point types are supported as the "
+                        "default type")
     _dtypes.set_default(d)
 
 

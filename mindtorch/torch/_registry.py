@@ -204,7 +204,8 @@ _BINARY_TEXT = """Of elements x of ``input`` and y of ``other``: {0}.
 Shapes are broadcast together, types promoted.
 
 Args:
-    input, other: {1}; ``x1``, ``x2``, by numpy's names.
+    input, other: {1}.
+    named: the same by numpy's names: ``x``, ``a`` or ``x1``, and ``x2``.
     out: a tensor for the result.
 
 Raises:
@@ -221,9 +222,10 @@ def unary_function(name: str, op: Op, formula: str) -> Callable[..., Any]:
     """``name(input, *, out=None)`` for a one-input elementwise op; see ``elementwise``."""
     call = fast_unary(op)
 
-    def body(input: Any = _NOT_GIVEN, *, out: Any = None, **other: Any) -> Any:  # noqa: A002
-        if other or not isinstance(input, EngineTensor):
-            (input,) = _given(name, other, (input, ("x", "a", "x1")))  # noqa: A001
+    def body(input: Any = _NOT_GIVEN, *, out: Any = None, x: Any = _NOT_GIVEN) -> Any:  # noqa: A002
+        if not isinstance(input, EngineTensor):
+            named = {} if x is _NOT_GIVEN else {"x": x}
+            (input,) = _given(name, named, (input, ("x",)))  # noqa: A001
             if not isinstance(input, EngineTensor):
                 raise TypeError(
                     f"{name}(): argument 'input' (position 1) must be Tensor, not "

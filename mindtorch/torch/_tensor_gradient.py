@@ -189,6 +189,11 @@ class Gradients(EngineTensor):
             inputs = [inputs]
         given = isinstance(gradient, EngineTensor) or gradient is None
         gradients = [gradient] if given else list(gradient)
+        for each in gradients:
+            if not (each is None or isinstance(each, EngineTensor)):
+                raise TypeError(
+                    f"gradients can be either Tensors or None, but got {type(each).__name__}"
+                )
         autodiff.backward([self], gradients, retain_graph, create_graph, inputs)
 
     def detach(self) -> Any:

@@ -199,6 +199,12 @@ def pinv(A: Any, rcond: Any = None, *, atol: Any = None, rtol: Any = None,  # no
     Args:
         rcond: the older name of ``rtol``.
     """
+    if A.aval.ndim < 2 or A.aval.dtype.category < dtypes.FLOAT:
+        kind = scalar_type_name(A.aval.dtype)
+        raise RuntimeError(
+            f"linalg.pinv({kind}{{{list(A.aval.shape)}}}): expected a tensor with 2 or more "
+            "dimensions of float, double, cfloat or cdouble types"
+        )
     factorizations.check_matrix("linalg.pinv", A.aval)
     if rcond is not None:
         limits = (ops.pinv_limits(A)[0], _limits(A, None, rcond)[1])

@@ -51,7 +51,7 @@ def get_num_threads() -> int:
 def set_num_threads(count: int) -> None:
     """Let the kernels use ``count`` threads."""
     if not isinstance(count, int) or isinstance(count, bool):
-        raise TypeError(f"set_num_threads expects an int, but got {type(count).__name__}")
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(count).__name__}")
     if count <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
     from mindtorch.kernels.cpu import threads

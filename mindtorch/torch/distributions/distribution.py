@@ -93,7 +93,7 @@ class Distribution:
         return self._event_shape
 
     def _extended_shape(self, sample_shape: Any = ()) -> Any:
-        return torch.Size((*sample_shape, *self._batch_shape, *self._event_shape))
+        return torch.Size((*iter(sample_shape), *self._batch_shape, *self._event_shape))
 
     def expand(self, batch_shape: Any, _instance: Any = None) -> Any:
         """The same distributions, repeated to another batch shape, without a copy."""

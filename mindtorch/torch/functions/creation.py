@@ -84,7 +84,9 @@ def _described(
     for n in shape:
         if n < 0:
             raise RuntimeError(
-                f"Trying to create tensor with negative dimension {n}: {list(shape)}"
+                "zeros: Dimension size must be non-negative."
+                if name == "zeros"
+                else f"Trying to create tensor with negative dimension {n}: {list(shape)}"
             )
     chosen = dtypes.default if dtype is None else as_dtype(dtype)
     strides = None
@@ -156,6 +158,8 @@ def full(
         asked = None if dtype is None else as_dtype(dtype)
         return prepare_out(out, "full", as_shape((size,), "full"), asked).fill_(fill_value)
     chosen = number_dtype(fill_value) if dtype is None else dtype
+    if isinstance(size, int):
+        raise TypeError("full() takes a tuple of ints")
     described = _described((size,), chosen, device, name="full")
     made = filled(described, fill_value)
     return finish(made, requires_grad, layout, pin_memory)

@@ -49,13 +49,7 @@ def _check_nesting(data: Any, depth: int = 0) -> None:
             f"expected sequence of length {first} at dim {depth + 1} (got {other})"
         )
     if len(kinds) > 1:
-        wrong = next(
-            x
-            for x in data
-            if isinstance(x, (list, tuple))
-            != (True in kinds and isinstance(data[0], (list, tuple)))
-        )
-        raise TypeError(f"not a sequence: {type(wrong).__name__}")
+        raise TypeError("not a sequence")
     for x in data:
         if isinstance(x, (list, tuple)):
             _check_nesting(x, depth + 1)

@@ -136,6 +136,22 @@ def _projected(
     return q, k, v
 
 
+def _is_batched(query: Any, key: Any, value: Any) -> bool:
+    """Whether there is an axis of examples; torch's error where the three have not the same."""
+    axes = query.dim()
+    if axes not in (2, 3):
+        raise AssertionError(
+            f"query should be unbatched 2D or batched 3D tensor but received {axes}-D query tensor"
+        )
+    if key.dim() != axes or value.dim() != axes:
+        raise AssertionError(
+            f"For {'batched' if axes == 3 else 'unbatched'} ({axes}-D) `query`, expected `key` and "
+            f"`value` to be {axes}-D but found {key.dim()}-D and {value.dim()}-D tensors "
+            "respectively"
+        )
+    return axes == 3
+
+
 def multi_head_attention_forward(
     query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any,
     in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool, dropout_p: float,
@@ -169,7 +185,7 @@ def multi_head_attention_forward(
         the output, of the query's shape; the attention weights, (N, L, S) or (N, num_heads, L, S),
         None unless ``need_weights``.
     """
-    batched = query.dim() == 3
+    batched = _is_batched(query, key, value)
     if not batched:
         same = query is key and key is value
         query = query.unsqueeze(1)
@@ -181,6 +197,13 @@ def multi_head_attention_forward(
         raise AssertionError(
             f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}"
         )
+    shapes = key.shape, value.shape
+    if use_separate_proj_weight and shapes[0][:2] != shapes[1][:2]:
+        raise AssertionError(
+            f"key's sequence and batch dims {shapes[0][:2]} do not match value's {shapes[1][:2]}"
+        )
+    if not use_separate_proj_weight and shapes[0] != shapes[1]:
+        raise AssertionError(f"key shape {shapes[0]} does not match value shape {shapes[1]}")
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
     weights = in_proj_weight

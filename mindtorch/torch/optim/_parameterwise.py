@@ -11,7 +11,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
 from mindtorch.torch.autograd.grad_mode import no_grad
 
-from .optimizer import Optimizer, to_scalar
+from .optimizer import Optimizer, _get_capturable_supported_devices, to_scalar
 
 
 def check_rate(lr: Any) -> None:
@@ -83,10 +83,13 @@ class ParameterwiseOptimizer(Optimizer):
     Attributes:
         zeros: names of the states that begin as zeros of the parameter's layout.
         takes_sparse: whether the rule has a meaning for gradients in COO form.
+        captured, on_xla: for torch's error of ``capturable``.
     """
 
     zeros: tuple[str, ...] = ()
     takes_sparse = False
+    captured = "params"  # and what else torch's error of ``capturable`` names
+    on_xla = True
 
     @no_grad()
     def step(self, closure: Any = None, grads: Any = None) -> Any:
@@ -98,6 +101,8 @@ class ParameterwiseOptimizer(Optimizer):
         """
         loss, given = self._begin(closure, grads)
         for group in self.param_groups:
+            if group.get("capturable"):
+                self._refuse_capture(group, given)
             self._step_group(group, given)
         return loss
 
@@ -112,6 +117,17 @@ class ParameterwiseOptimizer(Optimizer):
             if not state:
                 self._init_state(p, state, group)
             self._update(p, -grad if maximize else grad, state, group)
+
+    def _refuse_capture(self, group: dict[str, Any], given: Any) -> None:
+        """torch's error for ``capturable=True`` on a device whose steps it cannot record."""
+        devices = _get_capturable_supported_devices(supports_xla=self.on_xla)
+        for p in group["params"]:
+            grad = p._grad if given is None else given[id(p)]
+            if grad is not None and p.aval.device.type not in devices:
+                raise AssertionError(
+                    f"If capturable=True, {self.captured} and state_steps must be on supported "
+                    f"devices: {devices}."
+                )
 
     def _refuse_sparse(self, group: dict[str, Any], given: Any) -> None:
         """torch's error for a sparse gradient where the rule has no meaning for one."""

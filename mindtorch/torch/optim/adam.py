@@ -54,7 +54,7 @@ class Adam(ParameterwiseOptimizer):
         if fused and foreach:
             raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
         defaults = {
-            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
             "amsgrad": amsgrad, **options(
                 foreach, maximize, capturable, differentiable,
                 "maximize foreach capturable differentiable",

@@ -69,6 +69,8 @@ class NAdam(ParameterwiseOptimizer):
     """Adam with Nesterov momentum: mu_t = beta1 (1 - 0.96^(t momentum_decay) / 2), and p moves
     along (1 - mu_t) / (1 - prod mu) g + mu_{t+1} / (1 - prod mu mu_{t+1}) m."""
 
+    captured = "params, mu_products"
+
     def __init__(
         self,
         params: Any,
@@ -247,6 +249,8 @@ class Adadelta(ParameterwiseOptimizer):
 
     zeros = ("square_avg", "acc_delta")
 
+    on_xla = False
+
     def __init__(
         self,
         params: Any,
@@ -404,6 +408,8 @@ class ASGD(ParameterwiseOptimizer):
         alpha: the power of the rate's decay.
         t0: the step that averaging begins with.
     """
+
+    captured = "params, mus, etas,"
 
     def __init__(
         self,

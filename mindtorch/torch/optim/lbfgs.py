@@ -88,7 +88,7 @@ class LBFGS(Optimizer):
         # torch's order of the entries.
         for key in ("d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad",
                     "prev_loss"):  # fmt: skip
-            state[key] = state.pop(key)
+            state[key] = state.pop(key, None)
         return first_loss
 
     def _iterate(

@@ -39,7 +39,7 @@ _global_hooks: dict[str, OrderedDict[int, Any]] = {"pre": OrderedDict(), "post":
 
 def _get_capturable_supported_devices(supports_xla: bool = True) -> list[str]:
     """The types of device whose steps torch can record in graphs of their own."""
-    return ["cuda", "xpu", "hpu", *(["xla"] if supports_xla else [])]
+    return ["cuda", "xpu", "hpu", "privateuseone", *(["xla"] if supports_xla else [])]
 
 
 def _default_to_fused_or_foreach(

@@ -256,7 +256,7 @@ def _pairs_of(name: str, values: Any) -> Iterator[tuple[Any, Any]]:
     for j, pair in enumerate(values):
         if not hasattr(pair, "__iter__"):
             raise TypeError(
-                f"{name} update sequence element #{j} should be Iterable; is "
+                f"{name} update sequence element #{j} should be Iterable; is"
                 f"{type(pair).__name__}"
             )
         if not len(pair) == 2:

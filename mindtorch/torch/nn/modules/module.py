@@ -88,7 +88,7 @@ def _typename(value: Any) -> str:
     """torch's name for the kind of an object in its messages."""
     if isinstance(value, EngineTensor) and type(value).__name__ == "Tensor":
         return tape.tensor_type_name(value)
-    kind = type(value)
+    kind = value if isinstance(value, type) else type(value)
     if kind.__module__ in ("builtins", "__builtin__"):
         return kind.__name__
     module = kind.__module__

@@ -114,7 +114,12 @@ def pack_padded_sequence(
     from ... import cat
 
     sizes = np.asarray(lengths.array() if hasattr(lengths, "array") else lengths, np.int64)
-    order = None
+    order, batch = None, input.size(0 if batch_first else 1)
+    if len(sizes) != batch:
+        raise RuntimeError(
+            f"Expected `len(lengths)` to be equal to batch_size, but got {len(sizes)} "
+            f"(batch_size={batch})"
+        )
     if not enforce_sorted:
         places = np.argsort(-sizes, kind="stable")
         order = from_array(places.astype(np.int64), input.aval.device)
@@ -178,6 +183,11 @@ def pad_sequence(
     """Sequences (L_i, *) side by side, padded to the longest."""
     from ... import cat, stack
 
+    if not hasattr(sequences, "__iter__"):
+        raise RuntimeError(
+            "pad_sequence: Expected iterable for input sequences, but got arg of type: "
+            f"{type(sequences)}"
+        )
     if not len(sequences):
         raise RuntimeError("received an empty list of sequences")
     longest = max(s.size(0) for s in sequences)
