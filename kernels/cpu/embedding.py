@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.compile import entry_point, kernel
 
 from .half import flat, in_float32
+from .movement import dense
 from .threads import parallel_for
 
 
@@ -64,6 +66,52 @@ def scatter_add_rows(
     n = out.size // max(out.shape[0], 1)
     skipped = -1 if padding_idx is None else padding_idx
     _scatter_add(out.reshape(-1), flat(g), flat(indices), n, skipped)
+
+
+@kernel
+def _outside(indices: Any, rows: int) -> int:
+    """How many indices do not lie in ``range(rows)``."""
+    count = 0
+    for i in range(indices.size):
+        count += (indices[i] < 0) | (indices[i] >= rows)
+    return count
+
+
+def _rows_type(table: Any, rows: Any, indices: Any) -> str | None:
+    """numba's name for the type of a table and of rows of it in C order; else None."""
+    kind = table.dtype
+    fits = rows.dtype == kind and kind in (np.float32, np.float64) and indices.dtype == np.int64
+    return kind.name if fits and all(dense(x) for x in (table, rows, indices)) else None
+
+
+def _gather_plan(outs: Any, ins: Any, **params: Any) -> Any:
+    (out,), (weight, indices) = outs, ins
+    name, rows = _rows_type(weight, out, indices), weight.shape[0]
+    if name is None or not rows:
+        return None
+    outside = entry_point(_outside, "int64(int64[::1], int64)")
+    gather = entry_point(_gather, f"void({name}[::1], {name}[::1], int64[::1], int64)")
+    n = math.prod(weight.shape[1:])
+
+    def run(out: Any, weight: Any, indices: Any) -> None:
+        if outside(indices, rows):
+            check_bounds(indices, rows)
+        gather(out, weight, indices, n)
+
+    return run
+
+
+def _scatter_plan(outs: Any, ins: Any, *, padding_idx: int | None = None) -> Any:
+    (out,), (g, indices) = outs, ins
+    name = _rows_type(out, g, indices)
+    if name is None:
+        return None
+    add = entry_point(_scatter_add, f"void({name}[::1], {name}[::1], int64[::1], int64, int64)")
+    n, skipped = math.prod(out.shape[1:]), -1 if padding_idx is None else padding_idx
+    return lambda out, g, indices: add(out, g, indices, n, skipped)
+
+
+gather_rows.plan, scatter_add_rows.plan = _gather_plan, _scatter_plan
 
 
 # --- bags: bag ``b`` is places ``starts[b]`` to ``starts[b + 1]`` ---------------------------------

@@ -8,9 +8,12 @@ from typing import Any
 import numpy as np
 
 from mindtorch.kernels.chains import Step
+from mindtorch.kernels.compile import entry_point, kernel
 
 from . import elementwise, slices
+from .copies import WORDS
 from .half import flat
+from .movement import dense, picture
 
 
 def _checked(index: Any, size: int, axis: int) -> Any:
@@ -147,9 +150,10 @@ def _gather_plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Any:
     if loop is None:
         return None
     size = shape[axis]
+    inside = entry_point(slices.all_in_range, "boolean(int64[::1], int64, int64)")
 
     def run(out: Any, x: Any, index: Any) -> None:
-        if not slices.all_in_range(index, 0, size):
+        if not inside(index, 0, size):
             _counted(index, size, axis)
         loop(out, x, index)
 
@@ -185,6 +189,26 @@ def scatter_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None
     _combine(target, index, _source(source, index, out.dtype), axis, "sum")
 
 
+def _scatter_plan(adding: bool) -> Any:
+    def plan(outs: Any, ins: Any, *, axis: int) -> Any:
+        """For few elements that lie in order, as for gather."""
+        index, size = ins[1], outs[0].shape[axis] if outs[0].shape else 0
+        loop = slices.small_scatter(outs[0], *ins, axis, adding) if size else None
+        if loop is None or index.dtype != np.int64:
+            return None
+        inside = entry_point(slices.all_in_range, "boolean(int64[::1], int64, int64)")
+
+        def run(out: Any, x: Any, index: Any, source: Any) -> None:
+            if not inside(index, 0, size):
+                _counted(index, size, axis)
+            loop(out, x, index, source)
+
+        return run
+
+    return plan
+
+
+scatter.plan, scatter_add.plan = _scatter_plan(False), _scatter_plan(True)
 _REDUCE: dict[str, Any] = {
     "sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum,
 }  # fmt: skip
@@ -259,6 +283,48 @@ def index_select(out: Any, x: Any, index: Any, *, axis: int) -> None:
             f"INDICES element is out of DATA bounds, id={wrong} axis_dim={x.shape[axis]}"
         )
     np.take(x, rows, axis, out=out, mode="clip")
+
+
+@kernel
+def _select(out: Any, x: Any, index: Any, outer: int, n: int, inner: int) -> None:
+    """``out[o, i] = x[o, index[i]]``, slices of ``inner`` elements."""
+    m = index.size
+    for o in range(outer):
+        if inner == 1:
+            row, target = x[o * n : (o + 1) * n], out[o * m : (o + 1) * m]
+            for i in range(m):
+                target[i] = row[np.uint64(index[i])]
+            continue
+        for i in range(m):
+            at, to = (o * n + index[i]) * inner, (o * m + i) * inner
+            for j in range(inner):  # unsigned: slices of few elements would be felt
+                out[np.uint64(to + j)] = x[np.uint64(at + j)]
+
+
+def _select_plan(outs: Any, ins: Any, *, axis: int) -> Any:
+    """For operands in C order: ``run(out, x, index)`` on flat arrays."""
+    (out,), (x, index) = outs, ins
+    word = WORDS.get(x.dtype.itemsize)
+    fits = word is not None and index.dtype == np.int64 and bool(x.shape)
+    if not fits or not all(dense(v) for v in (out, x, index)):
+        return None
+    outer, n, inner = picture(x.shape, axis)
+    name = np.dtype(word).name
+    loop = entry_point(
+        _select, f"void({name}[::1], {name}[::1], int64[::1], int64, int64, int64)"
+    )
+    inside = entry_point(slices.all_in_range, "boolean(int64[::1], int64, int64)")
+    shapes = out.shape, x.shape
+
+    def run(out: Any, x: Any, index: Any) -> None:
+        if not inside(index, 0, n):  # which raises
+            index_select(out.reshape(shapes[0]), x.reshape(shapes[1]), index, axis=axis)
+        loop(out, x, index, outer, n, inner)
+
+    return run
+
+
+index_select.plan = _select_plan
 
 
 def index_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:

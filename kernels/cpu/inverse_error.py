@@ -76,7 +76,9 @@ def _rounded_as_mkl(x: Any) -> Any:
     exact = scipy.special.erfinv(x.astype(np.float64))
     nearest = exact.astype(np.float32)
     farther = np.nextafter(nearest, np.where(exact > nearest, np.inf, -np.inf).astype(np.float32))
-    away = np.isin(np.abs(x).view(np.uint32), _rounded_away())
+    bits, known = np.abs(x).view(np.uint32), _rounded_away()
+    at = np.minimum(known.searchsorted(bits), known.size - 1)
+    away = known[at] == bits
     return np.copysign(np.where(away, farther, nearest), x)
 
 
@@ -86,4 +88,5 @@ def erfinv32(out: Any, x: Any) -> None:
     numbers = "float32[::1], float32[::1], float64[::1], int64[::1]"
     run = entry_point(_by_polynomials, f"int64({numbers})")
     places = left[: run(out, x, _polynomials(), left)]
-    out[places] = _rounded_as_mkl(x[places])
+    if places.size:
+        out[places] = _rounded_as_mkl(x[places])

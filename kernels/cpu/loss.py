@@ -108,6 +108,53 @@ def nll_gradient(
             ignore_index)  # fmt: skip
 
 
+def _dense_type(outs: Any, ins: Any) -> str | None:
+    """numba's name for the type of operands in C order, targets (ins[1]) aside; else None."""
+    given = [*outs, *(x for i, x in enumerate(ins) if x is not None and i != 1)]
+    kind = given[0].dtype
+    if kind not in (np.float32, np.float64) or ins[1].dtype != np.int64:
+        return None
+    return kind.name if all(x.dtype == kind for x in given) and all(
+        dense(x) for x in (*given, ins[1])
+    ) else None  # fmt: skip
+
+
+def _nll_plan(outs: Any, ins: Any, *, ignore_index: int = -100) -> Any:
+    name, sizes = _dense_type(outs, ins), _sizes(ins[0])
+    if name is None:
+        return None
+    first_wrong = entry_point(_first_wrong, "int64(int64[::1], int64, int64)")
+    vector = f"{name}[::1]"
+    pick = entry_point(
+        _pick, f"void({vector}, {vector}, int64[::1], {vector}, int64, int64, int64, int64)"
+    )
+    none = np.empty(0, name)
+
+    def run(out: Any, x: Any, target: Any, weight: Any = None) -> None:
+        if first_wrong(target, sizes[1], ignore_index) >= 0:
+            checked_targets(target, sizes[1], ignore_index)
+        pick(out, x, target, none if weight is None else weight, *sizes, ignore_index)
+
+    return run
+
+
+def _nll_gradient_plan(outs: Any, ins: Any, *, ignore_index: int = -100) -> Any:
+    name, sizes = _dense_type(outs, ins), _sizes(outs[0])
+    if name is None:
+        return None
+    vector = f"{name}[::1]"
+    spread = entry_point(
+        _spread, f"void({vector}, {vector}, int64[::1], {vector}, int64, int64, int64, int64)"
+    )
+    none = np.empty(0, name)
+    return lambda out, g, target, weight=None: spread(
+        out, g, target, none if weight is None else weight, *sizes, ignore_index
+    )
+
+
+nll.plan, nll_gradient.plan = _nll_plan, _nll_gradient_plan
+
+
 # --- cross entropy: log_softmax and nll at once, without the array of logarithms -------------
 
 _PIECE = 65536  # elements that are worth a thread

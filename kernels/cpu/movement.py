@@ -140,6 +140,16 @@ def flip(out: Any, x: Any, *, axes: Any) -> None:
     copies.assign(out, np.flip(x, axes))
 
 
+def _flip_plan(outs: Any, ins: Any, *, axes: Any) -> Any:
+    (out,), (x,) = outs, ins
+    strides = [-s if i in axes else s for i, s in enumerate(x.strides)]
+    start = sum((x.shape[i] - 1) * x.strides[i] for i in axes)
+    return copies.plan(x.shape, out.strides, strides, x.dtype, (0, start))
+
+
+flip.plan = _flip_plan
+
+
 def roll(out: Any, x: Any, *, shifts: Any, axes: Any) -> None:
     """``out[(i + shift) % n] = x[i]`` along each of ``axes``."""
     if len(axes) != 1 or not x.size:
@@ -151,16 +161,76 @@ def roll(out: Any, x: Any, *, shifts: Any, axes: Any) -> None:
     target[:shift] = source[len(source) - shift :]
 
 
-def pad(out: Any, x: Any, value: Any, *, padding: Any) -> None:
-    """``out`` = ``value``, with ``x`` set ``before`` places in along each axis."""
-    inner = []
-    frame: list[Any] = [slice(None)] * out.ndim
-    for axis, (n, (before, after)) in enumerate(zip(x.shape, padding, strict=True)):
+def _roll_plan(outs: Any, ins: Any, *, shifts: Any, axes: Any) -> Any:
+    """Along one axis of operands in C order: two blocks change places."""
+    (out,), (x,) = outs, ins
+    if len(axes) != 1 or not (dense(out) and dense(x)):
+        return None
+    outer, n, inner = picture(x.shape, axes[0])
+    shift = shifts[0] % n * inner
+    rest = n * inner - shift
+
+    def run(target: Any, source: Any) -> None:
+        if outer > 1:
+            target, source = target.reshape(outer, -1), source.reshape(outer, -1)
+        target[..., shift:] = source[..., :rest]
+        target[..., :shift] = source[..., rest:]
+
+    return run
+
+
+roll.plan = _roll_plan
+
+
+def _frames(
+    outer: Any, shape: Any, padding: Any
+) -> tuple[list[tuple[slice, ...]], tuple[slice, ...], tuple[slice, ...]]:
+    """The slices of the edges, of what lies in the middle, and of what is set there."""
+    inner, edges = [], []
+    frame = [slice(0, n) for n in outer]
+    for axis, (n, (before, after)) in enumerate(zip(shape, padding, strict=True)):
         inner.append(slice(max(-before, 0), n - max(-after, 0)))
         start = max(before, 0)
         stop = start + max(n - max(-before, 0) - max(-after, 0), 0)
-        for edge in (slice(0, start), slice(stop, out.shape[axis])):
+        for edge in (slice(0, start), slice(stop, outer[axis])):
             frame[axis] = edge
-            out[tuple(frame)] = value
+            edges.append(tuple(frame))
         frame[axis] = slice(start, stop)
-    copies.assign(out[tuple(frame)], x[tuple(inner)])
+    return edges, tuple(frame), tuple(inner)
+
+
+def pad(out: Any, x: Any, value: Any, *, padding: Any) -> None:
+    """``out`` = ``value``, with ``x`` set ``before`` places in along each axis."""
+    edges, frame, inner = _frames(out.shape, x.shape, padding)
+    for edge in edges:
+        out[edge] = value
+    copies.assign(out[frame], x[inner])
+
+
+def _pad_plan(outs: Any, ins: Any, *, padding: Any) -> Any:
+    """For operands in C order: the edges and the middle are found out once."""
+    (out,), (x, _) = outs, ins
+    if not (dense(out) and dense(x)):
+        return None
+    edges, frame, inner = _frames(out.shape, x.shape, padding)
+    edges = [e for e in edges if math.prod(len(range(*s.indices(n))) for s, n in
+                                           zip(e, out.shape, strict=True))]  # fmt: skip
+    shapes, start = (out.shape, x.shape), sum(
+        max(before, 0) * s for (before, _), s in zip(padding, out.strides, strict=True)
+    )
+    cut = min(min(each) for each in padding) < 0 if padding else True
+    copy = None if cut else copies.plan(x.shape, out.strides, x.strides, x.dtype, (start, 0))
+
+    def run(target: Any, source: Any, value: Any) -> None:
+        whole = target.reshape(shapes[0])
+        for edge in edges:
+            whole[edge] = value[0]
+        if copy is not None:
+            copy(target, source)
+        else:
+            whole[frame] = source.reshape(shapes[1])[inner]
+
+    return run
+
+
+pad.plan = _pad_plan

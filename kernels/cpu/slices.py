@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.compile import entry_point, kernel
 
 from .half import flat
 from .movement import dense, picture
@@ -205,14 +205,38 @@ def small_gather(out: Any, x: Any, index: Any, axis: int) -> Any:
     """``run(out, x, index)`` on flat arrays of these layouts; None for strided or large ones."""
     word = _WORDS.get(out.dtype.itemsize)
     shape = index.shape
-    if word is None or not shape or not _corresponds(x, index, axis):
+    if word is None or not shape or index.dtype != np.int64 or not _corresponds(x, index, axis):
         return None
     if math.prod(shape) > _SMALLEST or not all(map(dense, (out, x, index))):
         return None
     (outer, n, inner), m = picture(x.shape, axis), shape[axis]
+    row = f"{np.dtype(word).name}[::1]"
+    loop = entry_point(_gather, f"void({row}, {row}, int64[::1], boolean{', int64' * 5})")
 
     def run(target: Any, source: Any, places: Any) -> None:
-        _gather(target.view(word), source.view(word), places, True, n, m, inner, 0, outer)
+        loop(target, source, places, True, n, m, inner, 0, outer)
+
+    return run
+
+
+def small_scatter(out: Any, x: Any, index: Any, source: Any, axis: int, adding: bool) -> Any:
+    """``run(out, x, index, source)`` on flat arrays of these layouts; None for strided or large
+    ones."""
+    word, shape = _added_type(out) if adding else _WORDS.get(out.dtype.itemsize), index.shape
+    if word is None or not shape or not math.prod(shape) or not _corresponds(out, index, axis):
+        return None
+    if math.prod(shape) > _SMALLEST or not all(map(dense, (out, x, index, source))):
+        return None
+    if source.dtype != out.dtype or (source.shape and source.shape != shape):
+        return None
+    (outer, n, inner), m = picture(out.shape, axis), shape[axis]
+    row, step = f"{np.dtype(word).name}[::1]", min(len(source.shape), 1)
+    kinds = f"void({row}, {row}, int64, int64[::1]{', int64' * 5})"
+    loop = entry_point(_scatter_add if adding else _scatter, kinds)
+
+    def run(target: Any, given: Any, places: Any, values: Any) -> None:
+        target[:] = given
+        loop(target, values, step, places, n, m, inner, 0, outer)
 
     return run
 

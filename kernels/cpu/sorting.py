@@ -117,7 +117,7 @@ def sort(outs: Any, x: Any, *, axis: int, descending: bool, stable: bool) -> Non
     else:
         order = _unstable(x, axis, descending, None)
     indices[...] = order
-    values[...] = np.take_along_axis(x, order, axis)
+    values[...] = _taken(x, order, axis)
 
 
 # up to this length an unstable sort is stable; integers from that length on are sorted by digits
@@ -126,7 +126,8 @@ _INSERTION, _RADIX = 16, 32768
 
 def _unstable(x: Any, axis: int, descending: bool, k: int | None) -> Any:
     """The order along ``axis``, of the first ``k`` only if that is given."""
-    rows = np.moveaxis(x, axis, -1)
+    last = axis == x.ndim - 1
+    rows = x if last else np.moveaxis(x, axis, -1)
     length = rows.shape[-1]
     keys = np.ascontiguousarray(keys_of(rows, descending)).reshape(-1, length)
     places = np.empty_like(keys)
@@ -140,7 +141,19 @@ def _unstable(x: Any, axis: int, descending: bool, k: int | None) -> Any:
 
     parallel_for(len(keys), part, smallest=max(1, 16384 // length))
     found = places if k is None else places[:, :k]
-    return np.moveaxis(found.reshape(*rows.shape[:-1], found.shape[-1]), -1, axis)
+    found = found.reshape(*rows.shape[:-1], found.shape[-1])
+    return found if last else np.moveaxis(found, -1, axis)
+
+
+def _taken(x: Any, order: Any, axis: int) -> Any:
+    """The elements of ``x`` in this order along ``axis``."""
+    if axis != x.ndim - 1 or not x.flags.c_contiguous:
+        return np.take_along_axis(x, order, axis)
+    length, rows = x.shape[-1], x.reshape(-1)
+    if x.size == length:
+        return rows[order]
+    starts = np.arange(0, x.size, length).reshape(*x.shape[:-1], 1)
+    return rows[order + starts]
 
 
 def order_of(x: Any, axis: int, descending: bool) -> Any:
@@ -192,7 +205,7 @@ def topk(outs: Any, x: Any, *, k: int, axis: int, largest: bool) -> None:
     else:
         order = _unstable(x, axis, largest, k)
     indices[...] = order
-    values[...] = np.take_along_axis(x, order, axis)
+    values[...] = _taken(x, order, axis)
 
 
 def kthvalue(outs: Any, x: Any, *, k: int, axis: int, keepdims: bool) -> None:

@@ -474,12 +474,8 @@ def cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
             f"{input.aval.shape[axis]} and {other.aval.shape[axis]}"
         )
 
-    input, other = movement.contiguous(input), movement.contiguous(other)  # noqa: A001
-
     def turned(x: Any, first: int) -> Any:
-        parts = [movement.slice_(x, axis=axis, start=(first + i) % 3, length=1, step=1)
-                 for i in range(3)]  # fmt: skip
-        return movement.cat(*parts, axis=axis)
+        return movement.roll(movement.contiguous(x), shifts=(-first,), axes=(axis,))
 
     return el.subtract(
         el.multiply(turned(input, 1), turned(other, 2)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 import numpy as np
@@ -102,8 +103,9 @@ def _check_mirroring(aval: Any, pairs: list[tuple[int, int]], mode: str) -> None
         raise NotImplementedError(f"\"{_KERNELS[mode]}{axes}d\" not implemented for 'Bool'")
 
 
-def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
-    n = x.aval.shape[axis]
+@functools.lru_cache(maxsize=256)
+def _places(n: int, before: int, after: int, mode: str) -> Any:
+    """Where each place along a padded axis is read."""
     places = np.arange(-before, n + after)
     if mode == "replicate":
         places = np.clip(places, 0, n - 1)
@@ -115,6 +117,9 @@ def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
     else:
         places = np.abs(places)
         places = np.where(places >= n, 2 * (n - 1) - places, places)
-    return index_select(
-        x, from_array(np.ascontiguousarray(places, np.int64), x.aval.device), axis=axis
-    )
+    return np.ascontiguousarray(places, np.int64)
+
+
+def _pad_axis(x: Any, axis: int, before: int, after: int, mode: str) -> Any:
+    places = from_array(_places(x.aval.shape[axis], before, after, mode), x.aval.device)
+    return index_select(x, places, axis=axis)
