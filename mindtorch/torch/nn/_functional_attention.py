@@ -152,6 +152,16 @@ def _is_batched(query: Any, key: Any, value: Any) -> bool:
     return axes == 3
 
 
+def _check_shapes(key: Any, value: Any, apart: bool) -> None:
+    """torch's error for a key and a value of two shapes; ``apart``: their widths may differ."""
+    if not apart:
+        raise AssertionError(f"key shape {key} does not match value shape {value}")
+    if key[:2] != value[:2]:
+        raise AssertionError(
+            f"key's sequence and batch dims {key[:2]} do not match value's {value[:2]}"
+        )
+
+
 def multi_head_attention_forward(
     query: Any, key: Any, value: Any, embed_dim_to_check: int, num_heads: int, in_proj_weight: Any,
     in_proj_bias: Any, bias_k: Any, bias_v: Any, add_zero_attn: bool, dropout_p: float,
@@ -197,13 +207,8 @@ def multi_head_attention_forward(
         raise AssertionError(
             f"was expecting embedding dimension of {embed_dim_to_check}, but got {width}"
         )
-    shapes = key.shape, value.shape
-    if use_separate_proj_weight and shapes[0][:2] != shapes[1][:2]:
-        raise AssertionError(
-            f"key's sequence and batch dims {shapes[0][:2]} do not match value's {shapes[1][:2]}"
-        )
-    if not use_separate_proj_weight and shapes[0] != shapes[1]:
-        raise AssertionError(f"key shape {shapes[0]} does not match value shape {shapes[1]}")
+    if key.aval.shape != value.aval.shape:
+        _check_shapes(key.shape, value.shape, use_separate_proj_weight)
     if is_causal and attn_mask is None:
         raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
     weights = in_proj_weight
