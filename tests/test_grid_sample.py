@@ -124,3 +124,16 @@ def test_types_that_differ_and_images_without_pixels_are_refused() -> None:
             sample(library.ones(1, 1, 2, 2, dtype=library.float64), place, align_corners=False)
         with pytest.raises(RuntimeError, match="with dimension 2 being empty"):
             sample(library.ones(1, 1, 0, 2), place, align_corners=False)
+
+
+@pytest.mark.parametrize("padding", ["zeros", "border", "reflection"])
+def test_places_that_are_no_numbers_in_volumes(padding: str) -> None:
+    """They are outside, or at the end of the axis; their indices were out of bounds."""
+    image = np.arange(1, 28, dtype=np.float32).reshape(1, 1, 3, 3, 3)
+    grid = np.full((1, 1, 1, 4, 3), 0.25, np.float32)
+    grid[0, 0, 0, :3, 0] = np.nan, np.inf, -np.inf
+    for mode in ("bilinear", "nearest"):
+        options = {"mode": mode, "padding_mode": padding, "align_corners": False}
+        expected, found = (run(library, image, grid, **options) for library in (torch, ours))
+        for a, b in zip(expected[: 3 if padding == "zeros" else 1], found, strict=False):
+            np.testing.assert_allclose(b, a, 1e-5, 1e-6)

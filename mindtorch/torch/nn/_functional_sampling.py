@@ -73,14 +73,18 @@ def _reflect(place: Any, twice_low: int, twice_high: int) -> Any:
 
 
 def _pad_place(place: Any, size: int, padding_mode: str, align: bool) -> Any:
-    """A place in pixels, moved into the image as the padding says."""
+    """A place in pixels, moved into the image as the padding says.
+
+    Far off and nan: for zeros any place outside, else the last one; without a gradient.
+    """
     if padding_mode == "reflection":
         limits = (0, 2 * (size - 1)) if align else (-1, 2 * size - 1)
         place = _reflect(place, *limits)
     if padding_mode == "zeros":
-        return place
+        return place.where(place.detach().abs() < 2.0**31, -100.0)
     # a place on the edge has no slope, unlike clamp's
-    return place.detach().clamp(0, size - 1).where((place <= 0) | (place >= size - 1), place)
+    edge = place.detach().nan_to_num(size - 1).clamp(0, size - 1)
+    return place.where((place > 0) & (place < size - 1), edge)
 
 
 def _pixels(x: Any, corner: Sequence[Any]) -> Any:
