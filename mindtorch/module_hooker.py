@@ -118,7 +118,7 @@ class _AliasFinder(MetaPathFinder):
             return ModuleSpec(fullname, _AliasLoader(name), origin=name)
         if not self.tells:
             return None
-        print(f"Fail to import  {name}")
+        print(f"Fail to import  {name}", file=sys.stderr)  # the script's own output stays
         if rest:
             return None  # no other finder can find it: the import system raises
         raise ModuleNotFoundError(f"No module named {fullname!r}", name=fullname)
