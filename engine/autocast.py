@@ -136,13 +136,22 @@ def switch(mode: Mode, enabled: bool) -> None:
 
 def _casting_class(plain: type[Op]) -> type[Op]:
     def call(self: Op, *inputs: Any, **params: Any) -> Any:
-        if state.cpu.enabled:
-            inputs = cast_inputs(POLICIES.get(self.name, PLAIN), inputs, state.cpu)
-        if state.cuda.enabled:
-            inputs = cast_inputs(CUDA_POLICIES.get(self.name, PLAIN), inputs, state.cuda)
-        return plain.__call__(self, *inputs, **params)
+        return plain.__call__(self, *as_cast(self.name, *inputs), **params)
 
     return type(plain.__name__, (plain,), {"__call__": call})
+
+
+def as_cast(name: str, *inputs: Any) -> tuple[Any, ...]:
+    """The inputs that op ``name`` gets in this thread.
+
+    Functions that take views of their inputs before the op ask for themselves: a view's cast is not
+    kept.
+    """
+    if state.cpu.enabled:
+        inputs = cast_inputs(POLICIES.get(name, PLAIN), inputs, state.cpu)
+    if state.cuda.enabled:
+        inputs = cast_inputs(CUDA_POLICIES.get(name, PLAIN), inputs, state.cuda)
+    return inputs
 
 
 def cast_inputs(policy: str, inputs: Any, mode: Mode) -> tuple[Any, ...]:

@@ -632,6 +632,22 @@ def addcdiv(x: Number, y: Number, z: Number, value: Number) -> Number:
     return x + value * y / z
 
 
+def fake_quantize(
+    x: Number, scale: Number, inverse: Number, zero: Number, low: Number, high: Number
+) -> Number:
+    """``x`` as the nearest of the numbers that ``low`` to ``high`` stand for; nan is the lowest."""
+    level = _trunc(zero + _round(x * inverse))
+    above = level if level >= low else low
+    return ((high if above > high else above) - zero) * scale
+
+
+def fake_quantize_gradient(
+    g: Number, x: Number, inverse: Number, zero: Number, low: Number, high: Number
+) -> Number:
+    level = _trunc(zero + _round(x * inverse))
+    return g if (level >= low) and (level <= high) else 0
+
+
 def nan_to_num(x: Number, nan: Number, high: Number, low: Number) -> Number:
     big = high if x > 0 else low
     finite = big if _isinf(x) else x

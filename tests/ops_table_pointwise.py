@@ -158,6 +158,13 @@ ROWS: list[Row] = [
     _activation("hardshrink shrink_gradient", "hardshrink"),
     _activation("softshrink shrink_gradient", "softshrink"),
     _activation("threshold", "threshold", 0.3, 5.0),
+    call("fake_quantize fake_quantize_gradient",
+         lambda t, x: t.fake_quantize_per_tensor_affine(x, 0.25, 1, -4, 5), *layouts(),
+         label="fake_quantize", second=False),
+    call("fake_quantize fake_quantize_gradient",
+         lambda t, x: t.fake_quantize_per_channel_affine(
+             x, t.tensor([0.1, 0.25, 0.5]), t.tensor([0, 1, -2], dtype=t.int32), 0, -4, 5),
+         (numbers(3, 4),), label="fake_quantize_channels", second=False),
     call("prelu", lambda t, x, w: t.nn.functional.prelu(x, w),
          (numbers(3, 4), numbers(4, seed=3)), (numbers(3, 4), numbers(1, seed=3))),
 ]  # fmt: skip

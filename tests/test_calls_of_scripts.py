@@ -266,3 +266,47 @@ with torch.{mode}():
         made = str(error)
 """
     check("made", prepare)
+
+
+LISTS = [
+    "[torch.tensor([0, 1]), torch.tensor([1, 2])]", "[[0, 1], [1, 2]]", "[(0, 1), (1, 2)]",
+    "[0, [1, 2]]", "[[0, 1]]", "[torch.tensor(0), torch.tensor(1)]", "[slice(0, 2), 1]",
+    "[torch.tensor([True, False, True])]", "[range(2)]", "[0, 2]", "[1.0]", "[True, False, True]",
+    "[[[0]], [[1]]]", "[[0, 1]] * 40",
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-tuple sequence")
+@pytest.mark.parametrize("item", LISTS)
+def test_lists_index_one_axis_after_another_where_torch_says_so(item: str) -> None:
+    """pytorch-metric-learning writes ``mat[[rows, columns]]``."""
+    check(f"x[{item}]", "x = x[:3, :4].clone()")
+    check("x", f"x = x[:3, :4].clone(); x[{item}] = -1.0")
+
+
+def test_an_index_list_is_warned_of_at_its_line() -> None:
+    with pytest.warns(UserWarning, match="^Using a non-tuple sequence") as seen:
+        ours.ones(3, 4)[[[0, 1], [1, 2]]]
+    assert seen[0].filename == __file__
+
+
+def test_a_leaf_is_cast_once_for_all_products_of_an_autocast_block() -> None:
+    """Its gradients are added up in bfloat16 then, whether it has two axes or more."""
+    prepare = """
+def loss():
+    with torch.autocast("cpu", torch.bfloat16):
+        return (x @ a + x @ b).float().pow(3).sum()
+x = torch.randn(2, 3, 4, requires_grad=True); a, b = torch.randn(2, 4, 5)
+"""
+    check("torch.autograd.grad(loss(), x)[0]", prepare)
+
+
+def test_tensors_that_ask_for_the_dispatcher_say_that_there_is_none() -> None:
+    class Seeing(ours.Tensor):
+        @classmethod
+        def __torch_dispatch__(cls, *args: object) -> None:
+            """Never called."""
+
+    for make in (ours.Tensor._make_subclass, ours.Tensor._make_wrapper_subclass):
+        with pytest.raises(NotImplementedError, match="do not pass through torch's dispatcher"):
+            make(Seeing, ours.ones(3))

@@ -226,3 +226,16 @@ softshrink = Elementwise("softshrink", (lambda g, x, y: shrink_gradient(g, x, y)
 threshold = Elementwise(
     "threshold", (lambda g, x, y: threshold_gradient(g, x, y), None, None)
 )
+
+# the nearest multiple of y, z its reciprocal, of the levels v to u less w
+fake_quantize = Elementwise(
+    "fake_quantize",
+    (lambda g, x, z, w, v, u: fake_quantize_gradient(g, x, z, w, v, u), *(None,) * 5),
+    grad_name="FakeQuantizePerTensorAffineCachemaskBackward0",
+)
+# x where y is between the levels, else 0
+fake_quantize_gradient = Elementwise(
+    "fake_quantize_gradient",
+    (lambda g, y, z, w, v, u: fake_quantize_gradient(g, y, z, w, v, u), no_slope, *(None,) * 4),
+    grad_name="MulBackward0",
+)

@@ -139,7 +139,14 @@ def _quinary(op: Elementwise) -> Any:
     return shape_rule
 
 
-_ARITIES = {1: _unary, 2: _binary, 3: _ternary, 4: _quaternary, 5: _quinary}
+def _senary(op: Elementwise) -> Any:
+    def shape_rule(x: Aval, y: Aval, z: Aval, w: Aval, v: Aval, u: Aval) -> Aval:
+        return op.shape_rule(x, y, z, w, v, u)
+
+    return shape_rule
+
+
+_ARITIES = {1: _unary, 2: _binary, 3: _ternary, 4: _quaternary, 5: _quinary, 6: _senary}
 
 
 class LibraryElementwise(Elementwise):

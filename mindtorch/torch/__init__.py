@@ -148,6 +148,7 @@ _LAZY_NAMES = {
     "Future": "futures", "OutOfMemoryError": "cuda", "AcceleratorError": "cuda",
     "DisableTorchFunctionSubclass": "_C", "ScriptModule": "jit", "ScriptFunction": "jit",
     "_sample_dirichlet": "distributions._sampling",
+    "_standard_gamma": "distributions._sampling",
 }  # fmt: skip
 _LAZY_NAMES |= dict.fromkeys(
     ("sparse_coo_tensor", "sparse_csc_tensor", "sparse_csr_tensor"), "sparse._creation"

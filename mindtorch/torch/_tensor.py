@@ -28,6 +28,7 @@ from mindtorch.engine.tensor import (
 )
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from ._absent import refuse
 from ._arguments import as_device, as_shape
 from ._dual import current
 from ._tensor_conversion import Conversions
@@ -36,6 +37,10 @@ from ._tensor_gradient import Gradients
 from ._tensor_operators import NUMBERS, Operators
 from ._tensor_writing import Writing
 from ._types import Size
+
+_NO_DISPATCHER = (
+    "ops do not pass through torch's dispatcher; see torch.Tensor.__torch_function__"
+)
 
 
 def _as_class(result: Any, cls: type) -> Any:
@@ -116,6 +121,8 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
             from ._torch_function import needed_by
 
             needed_by(cls)
+        if hasattr(cls, "__torch_dispatch__"):
+            refuse(f"{cls.__name__}.__torch_dispatch__", _NO_DISPATCHER)
         result = object.__new__(cls)
         result.flat, result.aval, result._node = data.flat, data.aval, None
         result._storage = data._shared
@@ -126,6 +133,11 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
             return result
         check_made_here(result, NEW_LEAF)
         return autodiff.track(result)
+
+    @staticmethod
+    def _make_wrapper_subclass(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        """Not available: a tensor without memory, whose class answers for every op."""
+        refuse("Tensor._make_wrapper_subclass", _NO_DISPATCHER)
 
     def as_subclass(self, cls: Any) -> Any:
         """The same tensor, history included, as an object of ``cls``."""

@@ -18,4 +18,4 @@ def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
     level = 2
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_OWN):
         frame, level = frame.f_back, level + 1
-    warnings.warn(text, category, stacklevel=level - 1)
+    warnings.warn(text, category, stacklevel=level)

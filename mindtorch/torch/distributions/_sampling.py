@@ -61,19 +61,21 @@ def beta_slope(x: Any, a: Any, b: Any) -> Any:
 
 class _StandardGamma(Function):
     @staticmethod
-    def forward(ctx: Any, concentration: Any) -> Any:
+    def forward(ctx: Any, concentration: Any, generator: Any) -> Any:
         alphas = concentration.detach().numpy()
-        drawn = default_generator.standard_gamma(np.empty(alphas.shape, alphas.dtype), alphas)
+        drawn = generator_of(generator).standard_gamma(
+            np.empty(alphas.shape, alphas.dtype), alphas
+        )
         result = torch.from_numpy(drawn)
         ctx.save_for_backward(result, concentration)
         return result
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, grad: Any) -> Any:
+    def backward(ctx: Any, grad: Any) -> tuple[Any, None]:
         sample, concentration = ctx.saved_tensors
         slope = gamma_slope(_in_double(sample), _in_double(concentration))
-        return grad * _tensor(slope, grad)
+        return grad * _tensor(slope, grad), None
 
 
 class _Dirichlet(Function):
@@ -122,7 +124,12 @@ def regularized_gamma(a: Any, x: Any) -> Any:
 
 def standard_gamma(concentration: Any) -> Any:
     """Gamma variates of rate 1; their gradient is that of the quantile."""
-    return _StandardGamma.apply(concentration)
+    return _StandardGamma.apply(concentration, None)
+
+
+def _standard_gamma(concentration: Any, generator: Any = None) -> Any:
+    """torch._standard_gamma: as :func:`standard_gamma`, from a generator that can be named."""
+    return _StandardGamma.apply(concentration, generator)
 
 
 def dirichlet(concentration: Any) -> Any:

@@ -8,11 +8,16 @@ from typing import Any
 import mindtorch.torch as torch
 
 from . import constraints
-from ._gaussian import log_diagonal, matrix_vector, scale_of, squared_distance
+from ._gaussian import log_diagonal, matrix_vector, scale_of, scale_of_precision, squared_distance
 from .distribution import Distribution
 from .utils import _standard_normal, lazy_property
 
 __all__ = ["MultivariateNormal"]
+
+# names of torch's that packages import
+_batch_mv = matrix_vector
+_batch_mahalanobis = squared_distance
+_precision_to_scale_tril = scale_of_precision
 
 
 class MultivariateNormal(Distribution):

@@ -9,7 +9,13 @@ import mindtorch.torch as torch
 from mindtorch.torch.nn import functional as F  # noqa: N812
 
 from . import constraints
-from ._transform_base import ComposeTransform, IndependentTransform, ReshapeTransform, Transform
+from ._transform_base import (
+    ComposeTransform,
+    IndependentTransform,
+    ReshapeTransform,
+    Transform,
+    _InverseTransform,
+)
 from ._transforms_elementwise import (
     AbsTransform,
     AffineTransform,
@@ -30,7 +36,7 @@ __all__ = [
     "IndependentTransform", "LowerCholeskyTransform", "PositiveDefiniteTransform",
     "PowerTransform", "ReshapeTransform", "SigmoidTransform", "SoftmaxTransform",
     "SoftplusTransform", "StackTransform", "StickBreakingTransform", "TanhTransform",
-    "Transform", "identity_transform",
+    "Transform", "_InverseTransform", "identity_transform",
 ]  # fmt: skip
 
 identity_transform = ComposeTransform([])

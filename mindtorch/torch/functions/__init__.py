@@ -8,7 +8,7 @@ SUBJECTS = (
     "creation", "from_data", "sequences", "shape", "parts", "copies", "indexing", "random",
     "gathering", "pointwise", "activations", "complex_numbers", "comparison", "reduction",
     "sorting", "histogram", "scan", "linear_algebra", "factors", "operators", "queries", "foreach",
-    "statistics", "windows", "spectral", "stacking", "segments",
+    "statistics", "windows", "spectral", "stacking", "segments", "fake_quantization",
 )  # fmt: skip
 
 

@@ -109,13 +109,20 @@ def _views(x: Any, items: tuple[Any, ...]) -> Any:
     return ops.alias_view(x) if view is x else view
 
 
+_SEQUENCES = (slice, EngineTensor, list, tuple, range, str, np.ndarray, type(None), type(...))
+
+
 def _as_items(item: Any) -> tuple[Any, ...]:
+    """What indexes one axis after another: a list, too, where something in it is no number."""
     if isinstance(item, tuple):
         return item
-    if isinstance(item, list) and any(
-        isinstance(i, (slice, EngineTensor, tuple, list)) or i is None or i is Ellipsis
-        for i in item
-    ) and len(item) < 32 and any(isinstance(i, slice) or i is None or i is Ellipsis for i in item):
+    if isinstance(item, list) and len(item) < 32 and any(isinstance(i, _SEQUENCES) for i in item):
+        warn_caller(
+            "Using a non-tuple sequence for multidimensional indexing is deprecated and will be "
+            "changed in pytorch 2.9; use x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will "
+            "be interpreted as tensor index, x[torch.tensor(seq)], which will result either in an "
+            "error or a different result",
+        )
         return tuple(item)
     return (item,)
 
@@ -208,6 +215,8 @@ def _take_tensor(axis: int, item: Any, indices: dict[int, Any], masks: list[Any]
             array = array.astype(np.int64)
         if array.dtype.kind in "US":
             raise TypeError("new(): invalid data type 'str'")
+        if array.dtype.kind == "f" and not isinstance(item, np.ndarray):
+            array = array.astype(np.int64)
         if array.dtype.kind not in "biu":
             raise IndexError(
                 "only integers, slices (`:`), ellipsis (`...`), None and long or byte Variables "

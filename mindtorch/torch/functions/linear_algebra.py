@@ -8,6 +8,8 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
+from mindtorch.engine import autocast
+from mindtorch.engine.core import casting
 from mindtorch.engine.dtypes import (
     BOOL,
     FLOAT,
@@ -60,6 +62,8 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002
         raise RuntimeError(
             f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D"
         )
+    if casting[0]:
+        input, other = autocast.as_cast("matmul", input, other)  # noqa: A001
     if m == 1 and n == 1:
         return dot(input, other)
     if n == 1:

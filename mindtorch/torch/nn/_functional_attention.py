@@ -8,6 +8,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import attention as ops
 
+from .._warnings import warn_caller
 from ..backends.cuda import _attention as kernels
 from ._functional_activation import softmax
 from ._functional_dropout import dropout
@@ -112,14 +113,30 @@ def _fits_fused(query: Any, key: Any, value: Any, mask: Any) -> bool:
     )
 
 
-def _as_float_mask(mask: Any, like: Any, name: str) -> Any:
+def _canonical_mask(
+    mask: Any, mask_name: str, other_type: Any, other_name: str, target_type: Any,
+    check_other: bool = True,
+) -> Any:  # fmt: skip
+    """A mask that is added: -inf where one of bools bars."""
     if mask is None:
         return None
-    if mask.aval.dtype is dtypes.bool_:
-        return like.new_zeros(mask.shape).masked_fill(mask, -math.inf)
-    if mask.aval.dtype.category != dtypes.FLOAT:
-        raise AssertionError(f"only bool and floating types of {name} are supported")
-    return mask
+    is_bool = mask.aval.dtype is dtypes.bool_
+    if not is_bool and mask.aval.dtype.category != dtypes.FLOAT:
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and other_type is not mask.dtype:
+        warn_caller(
+            f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same type "
+            "for both instead."
+        )
+    if not is_bool:
+        return mask
+    return mask.new_zeros(mask.shape, dtype=target_type).masked_fill(mask, -math.inf)
+
+
+def _none_or_dtype(input: Any) -> Any:  # noqa: A002
+    if input is not None and not hasattr(input, "aval"):
+        raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+    return None if input is None else input.dtype
 
 
 def _projected(
@@ -217,8 +234,8 @@ def multi_head_attention_forward(
     q, k, v = _projected(query, key, value, weights, in_proj_bias)
     if attn_mask is not None:
         _check_mask(attn_mask, (length, key.size(0)), batch * num_heads)
-    attn_mask = _as_float_mask(attn_mask, q, "attn_mask")
-    padding = _as_float_mask(key_padding_mask, q, "key_padding_mask")
+    attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", q.dtype)
+    padding = _canonical_mask(key_padding_mask, "key_padding_mask", None, "", q.dtype)
     if bias_k is not None:
         k, v = _with_biases((k, v), (bias_k, bias_v), (static_k, static_v), batch)
         attn_mask, padding = _for_one_key_more(attn_mask), _for_one_key_more(padding)

@@ -11,6 +11,7 @@ from .._remembered import remember as _remember
 from .._signatures import as_function as _as_function
 from ._functional_activation import *  # noqa: F403
 from ._functional_attention import *  # noqa: F403
+from ._functional_attention import _canonical_mask, _none_or_dtype  # noqa: F401
 from ._functional_convolution import *  # noqa: F403
 from ._functional_ctc import *  # noqa: F403
 from ._functional_dropout import *  # noqa: F403

@@ -117,6 +117,14 @@ def _replaced(
                 given[path] = now
 
 
+def _reparametrize_module(
+    module: Any, parameters_and_buffers: dict[str, Any], tie_weights: bool = False,
+    strict: bool = False,
+) -> Any:  # fmt: skip
+    """A block in which the module has these tensors; packages import torch's name of it."""
+    return _replaced(module, parameters_and_buffers, tie_weights, strict)
+
+
 def _owner(module: Any, path: str) -> tuple[Any, str]:
     *parts, name = path.split(".")
     for part in parts:
