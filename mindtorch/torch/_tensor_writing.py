@@ -21,6 +21,11 @@ from ._tensor_operators import NUMBERS
 from ._types import contiguous_format
 
 
+def _part(buffer: Any, start: int, described: Any, storage: Any) -> Any:
+    """What ``described`` means from ``start`` on; kernels take its flat array to end with it."""
+    return make(buffer[start : start + described.extent], described, storage, start)
+
+
 class Writing(EngineTensor):
     """copy_, fill_, set_, resize_ and their like."""
 
@@ -97,18 +102,13 @@ class Writing(EngineTensor):
             buffer = typed_buffer(storage, self.aval.dtype)
             shape = (buffer.size,) if size is None else tuple(size)
             steps = contiguous_strides(shape) if stride is None else tuple(stride)
-            source = make(
-                buffer[storage_offset:], aval(shape, self.aval.dtype, steps), storage,
-                storage_offset
-            )
+            source = _part(buffer, storage_offset, aval(shape, self.aval.dtype, steps), storage)
         elif size is not None:
             shape = tuple(size)
             steps = contiguous_strides(shape) if stride is None else tuple(stride)
             whole = typed_buffer(source._shared, self.aval.dtype)
-            source = make(
-                whole[storage_offset:], aval(shape, self.aval.dtype, steps), source._shared,
-                storage_offset,
-            )  # fmt: skip
+            described = aval(shape, self.aval.dtype, steps)
+            source = _part(whole, storage_offset, described, source._shared)
         inplace.set_data(self, source)
         return self
 
