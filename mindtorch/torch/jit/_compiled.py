@@ -19,7 +19,7 @@ class ScriptFunction(Jitted):
     """A function whose calls are captured once and then run as kernels.
 
     Args:
-        function, whole, recorded, limit: as of :class:`mindtorch.engine.graph.jit.Jitted`.
+        function, whole, recorded, limit, dynamic: as of :class:`mindtorch.engine.graph.jit.Jitted`.
     """
 
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:
