@@ -13,26 +13,25 @@ the body runs op by op: nothing is done twice, and the call is not compiled.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import sys
 import threading
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 from .. import inplace, tape
 from ..core import Op, graph_under_way, state
-from ..sizes import NOTES, PLAIN, Sizes, fixed, has_amounts, open_sizes
+from ..sizes import NOTES, PLAIN, fixed
 from ..tensor import Storage, Tensor, captures, capturing, fields_of, typed_buffer
 from ..vmap import redraw
-from .ir import MAKE, Graph, Node, Value
+from .ir import MAKE, Graph, Value
+from .many_sizes import ManySizes
 from .segment import ARGUMENT, CAPTURED, CONSTANT, MADE, HostCall, Place, Segment, Source, compiled
 from .sized import At, Blueprint
 from .threads import watch_starts
 from .trace import (
-    Trace,
     TracingError,
     Written,
     check_type,
@@ -44,7 +43,7 @@ from .trace import (
 _CALLED = (types.FunctionType, types.MethodType, functools.partial)
 
 
-class Capture(Trace):
+class Capture(ManySizes):
     """The trace of one call with real arguments.
 
     Args:
@@ -81,12 +80,6 @@ class Capture(Trace):
         self.handed: list[weakref.ref[Tensor]] = []
         self.crossed = False
         self.found_argument = False
-        # of a capture for more sizes than those of its arguments
-        self.sizes: Sizes | None = None
-        self.avals: list[Any] = []
-        self.blueprints: list[Any] = []
-        self.rooms: dict[int, Any] = {}
-        self.described: list[weakref.ref[Tensor]] = []
         # a tensor over each storage that is written to, and the storage's version before
         self.versions: dict[int, tuple[Tensor, int]] = {}
 
@@ -103,68 +96,6 @@ class Capture(Trace):
         state.update(interpreters=self.outer)
         if self.sizes is not None:
             self._describe(PLAIN)
-
-    # --- sizes ----------------------------------------------------------------------------------
-
-    def take_sizes(self, sizes: Sizes, avals: list[Any]) -> None:
-        """Capture the call for all sizes for which what it does with them holds.
-
-        ``avals``: the arguments' descriptions, with the sizes in them."""
-        sizes.make = self._make
-        self.sizes = sizes
-        self.avals = avals
-
-    def _describe(self, mode: int) -> None:
-        """Let the arguments have their own shapes (``PLAIN``), or those with sizes in them."""
-        sizes: Any = self.sizes
-        if mode != sizes.mode:
-            sizes.mode = mode
-            for i, x in enumerate(self.arguments):
-                x.aval, self.avals[i] = self.avals[i], x.aval
-            if mode == PLAIN:
-                open_sizes.remove(sizes)
-            else:
-                open_sizes.append(sizes)
-
-    def _make(self, described: Any, function: Any, arguments: Any) -> Tensor | None:
-        """A tensor that is made anew for other sizes."""
-        if state.interpreters[-1] is not self:
-            return None
-        value = self.graph.value(described)
-        params = {"described": described, "function": function, "arguments": arguments}
-        self.graph.nodes.append(Node(MAKE, (), params, (value,), user_line()))
-        return self._tensor(value)
-
-    @contextlib.contextmanager
-    def as_they_are(self) -> Iterator[None]:
-        """A block in which the arguments have their own shapes."""
-        watches = self.sizes is not None and self.sizes.mode == NOTES
-        if watches:
-            self._describe(PLAIN)
-        yield
-        if watches:
-            self._describe(NOTES)
-
-    def discard(self) -> bool:
-        """Drop what was traced, where it has not reached anything that is older than the call."""
-        if self.sizes is None or self.steps or self.versions or self.left:
-            return False
-        for leaf, before, _ in self.first_uses.values():
-            leaf._grad = before
-        return True
-
-    def forgo(self) -> None:
-        """Go on with plain numbers: what was captured is for the sizes of this call only."""
-        sizes = self.sizes
-        if sizes is not None:
-            if sizes.mode == NOTES:
-                self._describe(PLAIN)
-            self.sizes = None
-            at = At(sizes)
-            at.settle_graph(self.graph, self.sources, list(self.storages.values()))
-            self.steps = [at.step(s) if type(s) is HostCall else s for s in self.steps]
-            for reference in self.described:
-                at.settle_tensor(reference(), self.started)
 
     def take(self, tensor: Tensor) -> None:
         """Note an argument of the call."""
@@ -404,12 +335,6 @@ class Capture(Trace):
             self.leave("what a host call returns")
         self.steps.append(step)
         return result
-
-    def _sized(self, args: Any, kwargs: Any) -> bool:
-        """Whether sizes are in what a host call is about to work on."""
-        gradients = (leaf._grad for leaf, _ in self.leaves.values())
-        tensors = (x for x in (*args, *kwargs.values(), *gradients) if isinstance(x, Tensor))
-        return has_amounts(args, tuple(kwargs.values()), *[x.aval for x in tensors])
 
     def _placed(self, value: Any) -> Any:
         """``value`` with places for the tensors that belong to this call."""

@@ -26,6 +26,7 @@ from .alive import alive
 from .capture import Capture
 from .compiled import Compiled, close, repeatable
 from .guards import Watch
+from .many_sizes import by_library
 from .op_by_op import OpByOp
 from .purity import of_library
 from .replay import replayed
@@ -33,7 +34,7 @@ from .retyped import is_retyped
 from .segment import ARGUMENT, Segment
 from .sized import At
 from .template import Families, Template, with_numbers
-from .trace import TracingError, ours
+from .trace import TracingError
 from .tree import Tree
 
 logger = logging.getLogger("mindtorch.graph")
@@ -435,7 +436,7 @@ class Jitted:
                 capture.forgo()
                 capture.materialise()
         except BaseException as error:
-            again = plan is not None and _by_library(error) and capture.discard()
+            again = plan is not None and by_library(error) and capture.discard()
             if not again and not capture.left:
                 capture.forgo()
                 capture.materialise()
@@ -480,17 +481,6 @@ class Jitted:
                 template.first = compiled
                 self.families.note(key, flattened.leaves, template)
         return made
-
-
-def _by_library(error: BaseException) -> bool:
-    """Whether an error was raised in code of ours, or may be one of numbers that are no ints."""
-    trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
-        trace = trace.tb_next
-    frame = None if trace is None else trace.tb_frame
-    if isinstance(error, TypeError):  # of C code, which has no frame
-        return True
-    return frame is not None and isinstance(error, Exception) and ours(frame)
 
 
 def _prepared() -> tuple[Capture, Watch]:

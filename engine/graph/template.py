@@ -15,8 +15,8 @@ from .segment import Segment
 from .sized import At, Blueprint
 from .trace import ours, user_line
 
-# so many calls, and bytes of memory that they hold, are kept bound for sizes of one function
-MOST_BOUND, MOST_BYTES = 64, 1 << 29
+# so many calls are kept bound for sizes of one function
+MOST_BOUND = 64
 # so many captures for many sizes of one kind of arguments, and so many of them that fit no others
 MOST_TEMPLATES, MOST_MISSES = 8, 2
 # so many kinds of arguments are known, and so many sets of sizes of one kind
@@ -280,21 +280,19 @@ class Families:
     def keep(self, key: Any, made: Compiled, table: dict[Any, list[Compiled]]) -> None:
         """Keep what was bound; what was not used lately goes."""
         table.setdefault(key, []).insert(0, made)
-        self.bound[key] = (made, -1)
-        if len(self.bound) <= MOST_BOUND and sum(
-            _bytes(each) for each, _ in self.bound.values()
-        ) <= MOST_BYTES:
+        self.bound[key, id(made)] = (made, -1)
+        if len(self.bound) <= MOST_BOUND:  # their memory is shared
             return
         for old in list(self.bound):
             each, runs = self.bound.pop(old)
             if each is made or each.runs != runs:  # used since it was looked at last
                 self.bound[old] = (each, each.runs)
                 continue
-            found = [c for c in table.get(old, ()) if c is not each]
+            found = [c for c in table.get(old[0], ()) if c is not each]
             if found:
-                table[old] = found
+                table[old[0]] = found
             else:
-                table.pop(old, None)
+                table.pop(old[0], None)
             return
 
     def notes(self) -> list[str]:
@@ -313,12 +311,3 @@ def _described(x: Tensor, axes: list[Any], sizes: Sizes) -> Any:
         return x.aval
     shape = tuple([sizes.sizes[axis.place] if type(axis) is Axis else axis for axis in axes])
     return aval(shape, x.aval.dtype, None, x.aval.device)
-
-
-def _bytes(compiled: Compiled) -> int:
-    """The memory that a call holds between runs."""
-    segments = [step for step in compiled.steps if type(step) is Segment]
-    return sum(
-        segment.program.arena_bytes + sum(a.extent * a.dtype.itemsize for a in segment.avals)
-        for segment in segments
-    )
