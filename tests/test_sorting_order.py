@@ -30,7 +30,7 @@ def test_sort_leaves_equal_elements_where_torch_does(
     """Places are compared with ==: who ranks by them gets PyTorch's ranking."""
     theirs, mine = rows(dtype, length)
     expected = torch.sort(theirs, dim=1, descending=descending, stable=stable)
-    found = ours.sort(mine, 1, descending, stable=stable)
+    found = ours.sort(mine, dim=1, descending=descending, stable=stable)
     assert found.indices.tolist() == expected.indices.tolist()
     assert str(found.values.tolist()) == str(expected.values.tolist())
 

@@ -1,9 +1,9 @@
 """How two threads of one process meet without the operating system: words in memory.
 
 A thread that waits for a word looks at it again and again, at first without pause, then letting
-others have the core in between; after :data:`PATIENCE` it leaves a note in the word that it sleeps,
-and whoever writes the word next has to wake it. A sleeping thread begins some 40 us after it is
-called, one that looks 1 us after.
+others have the core in between; after :data:`PATIENCE`, or once another program had the core, it
+leaves a note in the word that it sleeps, and whoever writes the word next has to wake it. A
+sleeping thread begins some 40 us after it is called, one that looks 1 us after.
 
     word    OPEN     nothing there; the other thread looks
             THERE    what is waited for is there
@@ -26,9 +26,11 @@ from mindtorch.kernels.compile import entry_point, kernel
 OPEN, THERE, ASLEEP = 0, 1, 2
 GIVE, FETCH, REST, WAIT = 0, 1, 2, 3
 PIECE, RESULT = 0, 8  # words of different cache lines
-# cycles that a thread looks before it sleeps, and before it lets others have the core
+# cycles that a thread looks before it sleeps, and before it lets others have the core; and those
+# after which it has the core again where nobody else wants it
 PATIENCE = 600_000
 _ALONE = 20_000
+_CROWDED = 60_000
 _ORDER = "seq_cst"
 _X86, _ARM = ("llvm.x86.sse2.pause",), ("llvm.aarch64.hint", 1)
 _PAUSES: dict[str, Any] = {"x86_64": _X86, "amd64": _X86, "aarch64": _ARM, "arm64": _ARM}
@@ -122,12 +124,12 @@ def _pause(context: Any) -> Any:
 @kernel
 def _await(words: Any, i: int, patience: int) -> int:
     """Wait until ``words[i]`` is THERE; ASLEEP if the thread has to sleep until it is."""
-    began = _cycles()
+    began = now = _cycles()
     while _load(words, i) != THERE:
-        waited = _cycles() - began
-        if waited > patience:
+        before, now = now, _cycles()
+        if now - began > patience or now - before > _CROWDED:
             return THERE if _replace(words, i, OPEN, ASLEEP) == THERE else ASLEEP
-        if waited > _ALONE:
+        if now - began > _ALONE:
             _yield()
         else:
             _pause()

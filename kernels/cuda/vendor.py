@@ -134,10 +134,25 @@ def errors_raised() -> Any:
 
 
 def _in_cupy(of_cpu: Any) -> Any:
-    space = {**of_cpu.__globals__, "np": library(), "lapack": _refuse, "raise_for": _refuse}
-    made = types.FunctionType(of_cpu.__code__, space, of_cpu.__name__)
-    made.__kwdefaults__ = of_cpu.__kwdefaults__
-    return made
+    """The function with cupy in numpy's place, and so those of its module that it calls."""
+    scope = of_cpu.__globals__
+    space = {**scope, "np": library(), "lapack": _refuse, "raise_for": _refuse}
+    moved: dict[str, Any] = {}
+
+    def move(function: Any) -> Any:
+        made = types.FunctionType(
+            function.__code__, space, function.__name__, function.__defaults__
+        )
+        made.__kwdefaults__ = function.__kwdefaults__
+        moved[function.__name__] = made
+        for name in function.__code__.co_names:
+            found = scope.get(name)
+            own = isinstance(found, types.FunctionType) and found.__globals__ is scope
+            if own and name not in moved and space[name] is found:
+                space[name] = move(found)
+        return made
+
+    return move(of_cpu)
 
 
 def on_host(of_cpu: Any, outs: Any, ins: Any, params: Any) -> None:

@@ -215,7 +215,7 @@ def _take_tensor(axis: int, item: Any, indices: dict[int, Any], masks: list[Any]
             array = array.astype(np.int64)
         if array.dtype.kind in "US":
             raise TypeError("new(): invalid data type 'str'")
-        if array.dtype.kind == "f" and not isinstance(item, np.ndarray):
+        if array.dtype.kind == "f" and isinstance(item, list):
             array = array.astype(np.int64)
         if array.dtype.kind not in "biu":
             raise IndexError(
