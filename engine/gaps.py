@@ -145,8 +145,6 @@ GAPS: tuple[Gap, ...] = (
         "NotImplementedError: one curve for each class, called for each by itself"),
     Gap("feature", "huber_loss of two floating types", "all",
         "computed; torch's kernel takes one type only"),
-    Gap("feature", "speed of networks in channels_last", "all",
-        "results lie so, but kernels compute in C order and copy: twice the time of C order"),
     Gap("feature", "strides of gradients before they reach a parameter", "all",
         "decided by our formulas, torch's by its own; a parameter's .grad lies as in torch"),
     Gap("feature", "select_scatter, slice_scatter, diagonal_scatter of a tensor with gaps", "all",

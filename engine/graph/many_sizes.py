@@ -79,9 +79,11 @@ class ManySizes(Trace):
         watches = self.sizes is not None and self.sizes.mode == NOTES
         if watches:
             self._describe(PLAIN)
-        yield
-        if watches:
-            self._describe(NOTES)
+        try:
+            yield
+        finally:
+            if watches and self.sizes is not None:
+                self._describe(NOTES)
 
     def discard(self) -> bool:
         """Drop what was traced, where it has not reached anything that is older than the call."""
