@@ -55,7 +55,11 @@ def _count(counters: Any, counts: Any) -> None:
 
 
 def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
-    """The updates for one element type."""
+    """The updates for one element type.
+
+    Numbers of a loop count from 0: numba does not make vectors of one that may begin anywhere.
+    """
+    size = np.dtype(kind).itemsize
 
     @kernel(fastmath={"contract"})
     def sgd(
@@ -67,21 +71,21 @@ def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
         sign = kind(-1.0) if maximize else kind(1.0)
         before = 0
         for t in range(sizes.size):
-            n = sizes[t]
-            low, high = max(start - before, 0), min(stop - before, n)
-            before += n
-            if low >= high:
+            skipped = max(start - before, 0)
+            n, at = min(stop - before, sizes[t]) - skipped, skipped * size
+            before += sizes[t]
+            if n <= 0:
                 continue
-            p, g = carray(pointer(own[0, t]), n), carray(pointer(g_[t]), n)
+            p, g = carray(pointer(own[0, t] + at), n), carray(pointer(g_[t] + at), n)
             if momentum == 0.0:
-                for i in range(low, high):
+                for i in range(n):
                     d = g[i] * sign
                     d = d + weight * p[i] if decay != 0.0 else d
                     p[i] = p[i] + rate * d
                 continue
-            m = carray(pointer(own[1, t]), n)
+            m = carray(pointer(own[1, t] + at), n)
             first = fresh[t] != 0
-            for i in range(low, high):
+            for i in range(n):
                 d = g[i] * sign
                 d = d + weight * p[i] if decay != 0.0 else d
                 b = d if first else m[i] * keep + d * take
@@ -101,20 +105,20 @@ def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
         sign = kind(-1.0) if maximize else kind(1.0)
         before = 0
         for t in range(sizes.size):
-            n = sizes[t]
-            low, high = max(start - before, 0), min(stop - before, n)
-            before += n
+            skipped = max(start - before, 0)
+            n, at = min(stop - before, sizes[t]) - skipped, skipped * size
+            before += sizes[t]
             step = counts[t] if counts.size else _counted(own[own.shape[0] - 1, t])
-            if low >= high:
+            if n <= 0:
                 continue
-            p, g = carray(pointer(own[0, t]), n), carray(pointer(g_[t]), n)
-            m, v = carray(pointer(own[1, t]), n), carray(pointer(own[2, t]), n)
+            p, g = carray(pointer(own[0, t] + at), n), carray(pointer(g_[t] + at), n)
+            m, v = carray(pointer(own[1, t] + at), n), carray(pointer(own[2, t] + at), n)
             correction = 1.0 - beta1**step
             rate = kind(-(lr / correction))
             root = kind((1.0 - beta2**step) ** 0.5)
             if amsgrad:
-                w = carray(pointer(own[3, t]), n)
-                for i in range(low, high):
+                w = carray(pointer(own[3, t] + at), n)
+                for i in range(n):
                     d = g[i] * sign
                     x = p[i]
                     if decay != 0.0:
@@ -130,7 +134,7 @@ def _loops(pointer: Any, kind: Any) -> dict[str, Any]:
                     w[i] = top
                     p[i] = x + rate * (a / (np.sqrt(top) / root + small))
                 continue
-            for i in range(low, high):
+            for i in range(n):
                 d = g[i] * sign
                 x = p[i]
                 if decay != 0.0:
