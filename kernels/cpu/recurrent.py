@@ -86,11 +86,11 @@ def _column_sums(out: Any, rows: Any, width: int) -> None:
 
 
 @kernel
-def _laid(weight: Any, n: int, width: int, sizes: Any) -> Any:
+def _laid(weight: Any, n: int, width: int, rows: int, steps: int) -> Any:
     """The weights of a loop's products ``h @ weight.T``, turned over where few rows are multiplied
     again and again (BLAS has a kernel of its own for small products, without packing); and 1 where
     they are as they were."""
-    if sizes.size < 8 or sizes.max() * n * width > _SMALL:
+    if steps < 8 or rows * n * width > _SMALL:
         return weight, 1
     turned = np.empty(weight.size, weight.dtype)
     for first in range(0, n, 16):
@@ -124,13 +124,13 @@ def _lstm(sigmoid: Any, tanh: Any) -> Any:
     @kernel
     def forward(
         y: Any, h: Any, c: Any, gates: Any, cells: Any, x: Any, weight: Any, starts: Any,
-        sizes: Any, width: int, reverse: int,
+        sizes: Any, width: int, first: int, last: int, reverse: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
-        weight, plain = _laid(weight, 4 * width, width, sizes)
+        weight, plain = _laid(weight, 4 * width, width, last - first, steps)
         for k in range(steps):
             t = steps - 1 - k if reverse else k
-            rows, start = sizes[t], starts[t]
+            rows, start = max(min(sizes[t], last) - first, 0), starts[t] + first
             block = gates[start * 4 * width :]
             _copy(block, x[start * 4 * width :], rows * 4 * width)
             _add_product(block, h, weight, rows, 4 * width, width, plain)
@@ -157,12 +157,12 @@ def _lstm(sigmoid: Any, tanh: Any) -> Any:
     @kernel
     def backward(
         gx: Any, dh: Any, dc: Any, gy: Any, gates: Any, cells: Any, before: Any, weight: Any,
-        starts: Any, sizes: Any, width: int, reverse: int,
+        starts: Any, sizes: Any, width: int, first: int, last: int, reverse: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
         for k in range(steps):
             t = k if reverse else steps - 1 - k
-            rows, start = sizes[t], starts[t]
+            rows, start = max(min(sizes[t], last) - first, 0), starts[t] + first
             _accumulate(dh, gy[start * width :], rows * width)
             for i in range(rows):
                 at = (start + i) * width
@@ -196,15 +196,15 @@ def _gru(sigmoid: Any, tanh: Any) -> Any:
     @kernel
     def forward(
         y: Any, h: Any, gates: Any, x: Any, weight: Any, bias: Any, starts: Any, sizes: Any,
-        width: int, reverse: int,
+        width: int, first: int, last: int, reverse: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
-        weight, plain = _laid(weight, 3 * width, width, sizes)
+        weight, plain = _laid(weight, 3 * width, width, last - first, steps)
         hidden = np.empty(3 * h.size, y.dtype)
         nothing = x[:0]
         for k in range(steps):
             t = steps - 1 - k if reverse else k
-            rows, start = sizes[t], starts[t]
+            rows, start = max(min(sizes[t], last) - first, 0), starts[t] + first
             _add_rows(hidden, nothing, bias, rows, 3 * width)
             _add_product(hidden, h, weight, rows, 3 * width, width, plain)
             for i in range(rows):
@@ -238,12 +238,12 @@ def _gru(sigmoid: Any, tanh: Any) -> Any:
     @kernel
     def backward(
         gx: Any, gm: Any, dh: Any, gy: Any, gates: Any, before: Any, weight: Any, starts: Any,
-        sizes: Any, width: int, reverse: int,
+        sizes: Any, width: int, first: int, last: int, reverse: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
         for k in range(steps):
             t = k if reverse else steps - 1 - k
-            rows, start = sizes[t], starts[t]
+            rows, start = max(min(sizes[t], last) - first, 0), starts[t] + first
             _accumulate(dh, gy[start * width :], rows * width)
             for i in range(rows):
                 at = (start + i) * width
@@ -258,15 +258,15 @@ def _gru(sigmoid: Any, tanh: Any) -> Any:
 def _simple(tanh: Any) -> Any:
     @kernel
     def forward(
-        y: Any, h: Any, x: Any, weight: Any, starts: Any, sizes: Any, width: int, reverse: int,
-        bend: int,
+        y: Any, h: Any, x: Any, weight: Any, starts: Any, sizes: Any, width: int, first: int,
+        last: int, reverse: int, bend: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
-        weight, plain = _laid(weight, width, width, sizes)
+        weight, plain = _laid(weight, width, width, last - first, steps)
         zero = y.dtype.type(0)
         for k in range(steps):
             t = steps - 1 - k if reverse else k
-            rows, start = sizes[t], starts[t]
+            rows, start = max(min(sizes[t], last) - first, 0), starts[t] + first
             block = y[start * width :]
             _copy(block, x[start * width :], rows * width)
             _add_product(block, h, weight, rows, width, width, plain)
@@ -281,13 +281,13 @@ def _simple(tanh: Any) -> Any:
     @kernel
     def backward(
         gx: Any, dh: Any, gy: Any, y: Any, weight: Any, starts: Any, sizes: Any, width: int,
-        reverse: int, bend: int,
+        first: int, last: int, reverse: int, bend: int,
     ) -> None:  # fmt: skip
         steps = sizes.size
         zero, one = y.dtype.type(0), y.dtype.type(1)
         for k in range(steps):
             t = k if reverse else steps - 1 - k
-            rows, start = sizes[t], starts[t]
+            rows, start = max(min(sizes[t], last) - first, 0), starts[t] + first
             _accumulate(dh, gy[start * width :], rows * width)
             value, target = y[start * width :], gx[start * width :]
             if bend:
@@ -334,11 +334,10 @@ def _run(
     loop = _loops(arrays[0].dtype == np.float32)[kind][int(backward)]
 
     def part(first: int, last: int) -> None:
-        own, (starts, counts) = list(arrays), steps
-        if last - first < batch:
+        own = list(arrays)
+        if first:
             own[states] = [each[first * width :] for each in own[states]]
-            starts, counts = starts + first, np.clip(counts - first, 0, last - first)
-        loop(*own, starts, counts, width, *flags)
+        loop(*own, *steps, width, first, last, *flags)
 
     if batch * width * width < _SERIAL or get_num_threads() == 1:
         part(0, batch)
