@@ -248,6 +248,18 @@ def _finish(out: Any, target: Any) -> None:
         assign(out, target.reshape(out.shape))
 
 
+def _correlated(
+    target: Any, source: Any, weight: Any, offset: Any, plan: Any, last: bool
+) -> None:
+    """A plan's sums into flat ``target``: in strips where rows are short, else in tiles."""
+    factors = _flat(weight, target.dtype, plan.weight_last)
+    width = 0 if last else _strip_width(plan, target.dtype)
+    if width:
+        _correlate_strips(target, source, factors, offset, plan, width)
+    else:
+        _correlate(target, source, factors, offset, plan)
+
+
 @writes_channels_last
 def convolution(
     out: Any, x: Any, weight: Any, bias: Any = None, *, stride: Any, padding: Any, dilation: Any,
@@ -276,12 +288,7 @@ def convolution(
         depthwise.convolution(target, source, _flat(weight, dtype), offset, case, last)
     else:
         plan = geometry.forward(*case, last, lies_last(weight))
-        factors = _flat(weight, dtype, plan.weight_last)
-        width = 0 if last else _strip_width(plan, dtype)
-        if width:
-            _correlate_strips(target, source, factors, offset, plan, width)
-        else:
-            _correlate(target, source, factors, offset, plan)
+        _correlated(target, source, weight, offset, plan, last)
     _finish(out, target)
 
 
@@ -309,12 +316,7 @@ def convolution_input_gradient(
         depthwise.input_gradient(target, source, _flat(weight, dtype), case, last)
     else:
         plan = geometry.backward(*case, last, lies_last(weight))
-        factors = _flat(weight, dtype, plan.weight_last)
-        width = 0 if last else _strip_width(plan, dtype)
-        if width:
-            _correlate_strips(target, source, factors, None, plan, width)
-        else:
-            _correlate(target, source, factors, None, plan)
+        _correlated(target, source, weight, None, plan, last)
     _finish(out, target)
 
 

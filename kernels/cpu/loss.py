@@ -55,6 +55,15 @@ _REDUCTIONS = {"none": _NONE, "mean": _MEAN, "sum": _SUM}
 
 
 @kernel
+def _settle(loss: Any, count: Any, total: float, weights: float, reduction: int) -> None:
+    count[0] = weights
+    if reduction == _MEAN:
+        loss[0] = total / weights if weights != 0 else np.nan
+    elif reduction == _SUM:
+        loss[0] = total
+
+
+@kernel
 def _reduced(
     loss: Any, count: Any, losses: Any, target: Any, weight: Any, ignored: int, reduction: int
 ) -> None:
@@ -64,11 +73,7 @@ def _reduced(
         if target[i] != ignored:
             total += losses[i]
             weights += weight[target[i]] if weight.size else 1.0
-    count[0] = weights
-    if reduction == _MEAN:
-        loss[0] = total / weights if weights != 0 else np.nan
-    elif reduction == _SUM:
-        loss[0] = total
+    _settle(loss, count, total, weights, reduction)
 
 
 @kernel
@@ -329,11 +334,7 @@ def _plain(exponential: Any, logarithm: Any) -> tuple[Any, Any]:
             total += own
             if reduction == _NONE:
                 loss[r] = own
-        count[0] = weights
-        if reduction == _MEAN:
-            loss[0] = total / weights if weights != 0 else np.nan
-        elif reduction == _SUM:
-            loss[0] = total
+        _settle(loss, count, total, weights, reduction)
         return -1
 
     @kernel
@@ -388,6 +389,11 @@ def _fits(x: Any, target: Any, *others: Any) -> bool:
     )
 
 
+def _is_plain(inner: int, weight: Any, smoothing: float) -> bool:
+    """Whether the loops for rows, without weights and smoothing, do it."""
+    return inner == 1 and weight is None and smoothing == 0
+
+
 def _bound(name: str, dtype: Any, arrays: str, numbers: str) -> Any:
     """A loop called without checks; ``arrays`` has t for the type's arrays and i for int64's."""
     kinds = {"t": f"{np.dtype(dtype).name}[::1]", "i": "int64[::1]", "n": "int64", "f": "float64"}
@@ -424,7 +430,7 @@ def _plan(
     rows, classes, inner = _sizes(x)
     numbers: tuple[Any, ...] = (rows, classes, ignore_index, _REDUCTIONS[reduction])
     more: tuple[Any, ...] = ()
-    if inner == 1 and weight is None and smoothing == 0:
+    if _is_plain(inner, weight, smoothing):
         run = _bound("plain", x.dtype, "ttttti", "nnnn")
     else:
         run = _bound("whole", x.dtype, "tttttit", "nnnnfn")
@@ -470,7 +476,7 @@ def _gradient_plan(
         return None
     rows, classes, inner = _sizes(x)
     step = int(reduction == "none")
-    plain = inner == 1 and weight is None and smoothing == 0
+    plain = _is_plain(inner, weight, smoothing)
     if plain:
         run = _bound("plain backward", x.dtype, "ttttti", "nnnnf")
     else:

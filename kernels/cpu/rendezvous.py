@@ -168,6 +168,8 @@ class Meeting:
             who gave it still holds for about a microsecond.
     """
 
+    there, asleep = THERE, ASLEEP
+
     def __init__(self, manners: int) -> None:
         self._words = np.zeros(RESULT + 8, np.int64)
         self._words[RESULT] = THERE
@@ -185,8 +187,8 @@ class Meeting:
     def rest(self, first: bool = False) -> int:
         """The last piece is done, unless it is the worker's ``first`` time to wait for one.
 
-        Returns THERE when there is another; ASLEEP: sleep until there is; OPEN: wake who waits for
-        the last piece, and come again as for the first time.
+        Returns ``there`` when there is another; ``asleep``: sleep until there is; else wake who
+        waits for the last piece, and come again as for the first time.
         """
         action = WAIT if first else REST
         return self._meet(self._words, action, PATIENCE, self._manners)

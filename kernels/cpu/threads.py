@@ -11,8 +11,6 @@ from mindtorch.kernels import locks
 
 Part = Callable[[int, int], None]
 Bell = SimpleQueue[None]
-THERE, ASLEEP = 1, 2  # as in .rendezvous, which is imported with the first worker
-
 _MANNERS = 4000  # cycles in which a thread that gave a piece comes to its own one
 _count: int | None = None
 
@@ -21,7 +19,7 @@ class _Worker:
     """A thread that runs one piece after another, for one thread that gives them."""
 
     def __init__(self, number: int) -> None:
-        from .rendezvous import Meeting
+        from .rendezvous import Meeting  # with numba, which not every import needs
 
         self._meeting = Meeting(_MANNERS * (number + 1))
         self._piece: tuple[Part, int, int] | None = None
@@ -79,13 +77,14 @@ class _Worker:
 
     def _rest(self, first: bool = False) -> None:
         """Say that the last piece is done, and wait for the next one."""
-        found = self._meeting.rest(first)
-        while found != THERE:
-            if found == ASLEEP:
+        meeting = self._meeting
+        found = meeting.rest(first)
+        while found != meeting.there:
+            if found == meeting.asleep:
                 self._bell.get()
             else:
                 self._ended.put(None)
-            found = self._meeting.rest(first=True)
+            found = meeting.rest(first=True)
 
 
 _workers: list[_Worker] = []
