@@ -60,13 +60,17 @@ def exp32(x: Any) -> Any:
 
 @kernel(inline="always")
 def exp_falling(x: Any) -> Any:
-    """exp for x <= 0 (or NaN). 2^(n + 64) is never too small; the product with 2^-64 rounds."""
-    y = choose(x < _f(-104.0), _f(-104.0), x)
-    shifted = fma(y, _LOG2_E, _ROUNDER)
+    """exp for x <= 0 (or NaN), of a polynomial that is nearest to it; 0 below 2^-126."""
+    shifted = fma(x, _LOG2_E, _ROUNDER)
     n = shifted - _ROUNDER
-    r = fma(n, -_LN2_LOW, fma(n, -_LN2_HIGH, y))
-    k = np.int32(float_bits(shifted) - _ROUNDER_BITS + np.int32(64))
-    return (_exp_rest(r) + _f(1.0)) * _power_of_two(k) * _f(5.421010862427522e-20)
+    r = fma(n, -_LN2_LOW, fma(n, -_LN2_HIGH, x))
+    p = fma(_f(1.3814539415761828e-3), r, _f(8.36874544620514e-3))
+    p = fma(p, r, _f(4.166838899254799e-2))
+    p = fma(p, r, _f(1.666652113199234e-1))
+    p = fma(p, r, _f(4.999999403953552e-1))
+    p = fma(fma(p, r, _f(1.0)), r, _f(1.0))
+    k = np.int32(float_bits(shifted) - _ROUNDER_BITS)
+    return choose(x < _f(-87.3365), _f(0.0), p * _power_of_two(k))
 
 
 @kernel(inline="always")

@@ -58,10 +58,13 @@ def _layer_forward(
     rows = mean.size
     n = x.size // rows
     kind = x.dtype.type
+    total = row_sum(x[:n])
     for r in range(rows):
         row, out = x[r * n : (r + 1) * n], y[r * n : (r + 1) * n]
-        center = kind(row_sum(row) / n)
+        center = kind(total / n)
         scale = kind(1.0 / np.sqrt(row_deviation(row, center) / n + eps))
+        if r + 1 < rows:  # of the next row, while this one's sums are put together
+            total = row_sum(x[(r + 1) * n : (r + 2) * n])
         mean[r] = center
         rstd[r] = scale
         if weight.size and bias.size:

@@ -6,6 +6,8 @@ from typing import Any
 
 from mindtorch.kernels.compile import kernel
 
+from .vectors import prefetch
+
 
 @kernel(fastmath={"reassoc", "contract"})
 def row_sum(row: Any) -> Any:
@@ -23,11 +25,12 @@ def row_sum(row: Any) -> Any:
 
 @kernel(fastmath={"reassoc", "contract"})
 def row_deviation(row: Any, mean: Any) -> Any:
-    """The sum of squared deviations from ``mean``."""
+    """The sum of squared deviations from ``mean``; what lies two rows on is fetched."""
     result = 0.0
     start = 0
     while start < row.size:
         part = row[start : start + 256]
+        prefetch(row, 2 * row.size + start)
         partial = row.dtype.type(0)
         for i in range(part.size):
             d = part[i] - mean
@@ -73,12 +76,14 @@ def row_triple(a: Any, w: Any, b: Any, shift: Any) -> Any:
 
 @kernel(fastmath={"reassoc", "contract"})
 def slope_sums(g: Any, w: Any, x: Any, shift: Any) -> Any:
-    """The sums of ``g * w`` and of ``g * w * (x - shift)``."""
+    """The sums of ``g * w`` and of ``g * w * (x - shift)``; what lies two rows on is fetched."""
     total, product = 0.0, 0.0
     zero = g.dtype.type(0)
     start = 0
     while start < g.size:
         slope, row, factor = g[start : start + 256], x[start : start + 256], w[start : start + 256]
+        prefetch(g, 2 * g.size + start)
+        prefetch(x, 2 * g.size + start)
         first, second = zero, zero
         for i in range(slope.size):
             part = slope[i] * factor[i]

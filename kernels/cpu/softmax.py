@@ -15,7 +15,7 @@ import numpy as np
 
 from mindtorch.kernels.compile import entry_point, kernel
 
-from .bits import add_any_order, greater
+from .bits import add_any_order, choose, greater
 from .copies import ordered
 from .half import in_float32
 from .math import exp_falling, log32
@@ -23,16 +23,21 @@ from .math_double import exp64, log64
 from .movement import dense, picture
 from .row_sums import row_sum
 from .threads import parallel_for
+from .vectors import largest_of_many, prefetch, vector_bytes
 
 _SIDE = 64
+_VECTOR = vector_bytes()
 _SERIAL = 65536  # elements that one thread reads sooner than two
 
 
 @kernel
 def _maximum(row: Any) -> Any:
+    """The largest element; NaNs are passed over, or returned."""
+    if row.size * row.itemsize >= _VECTOR:
+        return largest_of_many(row)
     best = row[0]
-    for i in range(row.size):
-        best = greater(row[i], best)
+    for i in range(1, row.size):
+        best = choose(row[i] > best, row[i], best)
     return best
 
 
@@ -55,10 +60,11 @@ def _row_loops(exponential: Any) -> dict[str, Any]:
 
     @kernel(noalias=True)
     def row_exponentials(out: Any, row: Any, shift: Any) -> Any:
-        """``out = exp(row - shift)``, and its sum."""
+        """``out = exp(row - shift)``, and its sum. The row behind it is fetched meanwhile."""
         total = 0.0
         for start in range(0, row.size, 256):
             part, result = row[start : start + 256], out[start : start + 256]
+            prefetch(row, row.size + start)
             partial = row.dtype.type(0)
             for i in range(part.size):
                 value = exponential(part[i] - shift)
@@ -69,9 +75,12 @@ def _row_loops(exponential: Any) -> dict[str, Any]:
 
     @kernel
     def softmax(out: Any, x: Any, outer: int, n: int, inner: int) -> None:
+        best = _maximum(x[:n])
         for r in range(outer):
             row, result = x[r * n : (r + 1) * n], out[r * n : (r + 1) * n]
-            total = row_exponentials(result, row, _maximum(row))
+            total = row_exponentials(result, row, best)
+            if r + 1 < outer:  # of the next row, while this one's sums are put together
+                best = _maximum(x[(r + 1) * n : (r + 2) * n])
             scale = x.dtype.type(1.0 / total)
             for i in range(n):
                 result[i] = result[i] * scale

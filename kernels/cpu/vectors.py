@@ -116,6 +116,19 @@ class Vectors:
     def zero(self) -> Any:
         return self.constant(0.0)
 
+    def fold(self, vector: Any, step: Any) -> Any:
+        """One element of a vector's, halves being put together by ``step``."""
+        width = self._width
+        while width > 1:
+            width //= 2
+            kind = ir.VectorType(_WORD, width)
+            low, high = (
+                self.builder.shuffle_vector(vector, vector, ir.Constant(kind, [*part]))
+                for part in (range(width), range(width, 2 * width))
+            )
+            vector = step(high, low)
+        return self.builder.extract_element(vector, _word(0))
+
     def sum_over(self, count: Any, initial: Any, step: Any) -> Any:
         """Registers ``initial``, renewed by ``step(i, registers)`` for each ``i < count``."""
         builder = self.builder
@@ -401,6 +414,61 @@ def transpose_part(
 
     long = types.int64
     return types.void(out, long, long, x, long, long, long, long), generate
+
+
+@intrinsic
+def largest_of_many(context: Any, row: Any) -> Any:
+    """The largest of a row of at least ``lanes`` elements; NaNs are passed over, or returned."""
+    width, together = lanes(str(row.dtype)), 4
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        form = Vectors(builder, row.dtype, width)
+        array = context.make_array(signature.args[0])(context, builder, arguments[0])
+
+        def at(place: Any) -> Any:
+            return form.load(builder.gep(array.data, [place]))
+
+        def larger(value: Any, best: Any) -> Any:
+            return builder.select(builder.fcmp_ordered(">", value, best), value, best)
+
+        def blocks(i: Any, held: Any) -> Any:
+            first = builder.mul(i, step)
+            places = [builder.add(first, long_of(width * j)) for j in range(together)]
+            return [[larger(at(p), b) for p, b in zip(places, held[0], strict=True)]]
+
+        def rest(i: Any, held: Any) -> Any:
+            return [[larger(at(builder.add(done, builder.mul(i, long_of(width)))), held[0][0])]]
+
+        step = long_of(width * together)
+        whole, begin = builder.udiv(array.nitems, step), at(long_of(0))
+        (found,) = form.sum_over(whole, [[begin] * together], blocks)
+        done = builder.mul(whole, step)
+        count = builder.udiv(builder.sub(array.nitems, done), long_of(width))
+        ((best,),) = form.sum_over(count, [[functools.reduce(larger, found)]], rest)
+        best = larger(at(builder.sub(array.nitems, long_of(width))), best)
+        return form.fold(best, larger)
+
+    return row.dtype(row), generate
+
+
+_CACHE_LINE, _FETCHED = 64, 256  # bytes; elements
+
+
+@intrinsic
+def prefetch(context: Any, array: Any, place: Any) -> Any:
+    """Have 256 elements from ``place`` on, which need not be there, fetched meanwhile."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        data = data_of(context, builder, signature.args[0], *arguments)
+        kind = ir.FunctionType(ir.VoidType(), [data.type, _WORD, _WORD, _WORD])
+        name = "llvm.prefetch.p0"
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        for at in range(0, _FETCHED, _CACHE_LINE // np.dtype(str(array.dtype)).itemsize):
+            line = builder.gep(data, [long_of(at)])
+            builder.call(function, [line, _word(0), _word(3), _word(1)])
+        return context.get_dummy_value()
+
+    return types.void(array, types.int64), generate
 
 
 BLOCK = 8  # elements that keep_largest compares at once
