@@ -50,26 +50,32 @@ def make_room(size: int) -> None:
 
 
 _LINE = 64  # bytes of a cache line, and of the widest vector register
-_ALIGNED_FROM = 16384  # bytes from which loops gain more than the place costs to find
-_first, _address_of = ctypes.c_char.from_buffer, ctypes.addressof
+_IN_LINE_FROM = 16384  # bytes from which loops gain more than finding a line costs
+_first: Any = ctypes.c_char.from_buffer
+_address_of = ctypes.addressof
 
 
-def empty(size: int, dtype: Any) -> Any:
+def empty(size: int, dtype: np.dtype[Any]) -> Any:
     """``np.empty(size, dtype)`` of one axis; large ones begin at a cache line.
 
-    malloc's blocks begin anywhere in steps of 16 bytes. A vector of 64 bytes then lies in two
-    lines, which takes loops that find their data in the second cache up to twice as long. Copies
-    between places 1 to 31 bytes apart, modulo pages, took 13 times as long as others on an AMD
-    EPYC, whose ``rep movsb`` (glibc's ``memcpy`` from 2 KiB on) is slow there.
+    malloc's blocks begin anywhere in steps of 16 bytes. Vectors of 64 bytes then lie in two lines
+    each, which takes loops up to twice as long. Copies between places 1 to 31 bytes apart, modulo
+    pages, took 13 times as long as others on an AMD EPYC, whose ``rep movsb`` (glibc's ``memcpy``
+    from 2 KiB on) is slow there.
     """
     try:
         count = size * dtype.itemsize
-        if count < _ALIGNED_FROM:
+        if count < _IN_LINE_FROM:
             return np.empty(size, dtype)
         block = np.empty(count + _LINE, np.uint8)
         return np.ndarray(size, dtype, block, -_address_of(_first(block)) % _LINE)
     except (MemoryError, ValueError):
         raise refusal(size, dtype) from None
+
+
+def line_of_bytes(size: int) -> Any:
+    """So many bytes, few as they may be, that begin at a cache line."""
+    return empty(max(size, _IN_LINE_FROM), np.dtype(np.uint8))[:size]
 
 
 def refusal(size: int, dtype: Any) -> RuntimeError:

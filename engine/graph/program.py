@@ -25,7 +25,7 @@ from mindtorch.kernels.locks import lock
 
 from ..core import VIEW
 from ..device import Device, cpu, empty_on
-from ..memory import make_room
+from ..memory import line_of_bytes, make_room
 from .again import HELD_ONCE
 from .ir import Graph, Node, Value
 
@@ -73,8 +73,7 @@ class Pool:
         """So many bytes; a program that had fewer before keeps those."""
         if self._memory is None or self._memory.size < size:
             before = 0 if self._memory is None else self._memory.size
-            made = empty_on(cpu)(max(size, before + before // 2) + _ALIGNMENT, np.uint8)
-            self._memory = made[-made.ctypes.data % _ALIGNMENT :]
+            self._memory = line_of_bytes(max(size, before + before // 2))
         return self._memory
 
     def give_turn(self, segment: Any) -> None:
@@ -241,7 +240,7 @@ class Program:
         if device is cpu:
             memory = (self._pool or Pool()).memory(total)
         else:
-            memory = empty_on(device)(total + _ALIGNMENT, np.uint8)
+            memory = empty_on(device)(total, np.dtype(np.uint8))
         for start, _, root in placed:
             stop = start + root.size * root.dtype.itemsize
             root.flat = memory[start:stop].view(root.dtype)

@@ -22,6 +22,7 @@ from .blas import gemm
 from .half import flat, in_float32
 from .math import exp_falling
 from .math_double import exp64
+from .row_sums import row_sum
 from .softmax import _maximum
 from .threads import parallel_for
 
@@ -88,7 +89,7 @@ def _loops(exponential: Any) -> Any:
                 for i in range(rows):
                     row = block[i * keys : (i + 1) * keys]
                     best = _maximum(row)
-                    if best == kind(-np.inf):
+                    if best == kind(-np.inf) and row_sum(row) == best:  # not beside NaNs
                         row[:] = 0
                         factors[i] = 1
                         lse[first + i] = best
