@@ -67,6 +67,7 @@ class Bundle:
 
     def __init__(self, passing: bool = False) -> None:
         self._held: list[Any] = []
+        self._storages: list[Any] = []
         self._passing = passing
         self.rows: Any = np.empty((1, 0), np.int64)
         self.sizes = np.empty(0, np.int64)
@@ -88,16 +89,18 @@ class Bundle:
         self.sizes = np.array([flat.size for flat in flats[:count]], np.int64)
         self.total = int(self.sizes.sum())
         self._held = [weakref.ref(flat) for flat in flats] if self._passing else flats
+        self._storages = [] if self._passing else [t._shared for t in tensors]
         return self.rows
 
+    def count_writes(self) -> None:
+        """Count a write to each tensor."""
+        for storage in self._storages:
+            storage.version += 1
 
-def written(tensors: Sequence[Tensor]) -> None:
-    """Count a write to each tensor."""
+
+def _written(tensors: Sequence[Tensor]) -> None:
     for tensor in tensors:
-        storage = tensor._storage
-        if storage is None:
-            storage = tensor._shared
-        storage.version += 1
+        tensor._shared.version += 1
 
 
 def _kernels() -> Any:
@@ -129,6 +132,7 @@ class Fused:
     def __init__(self) -> None:
         self._own, self._gradients = Bundle(), Bundle(passing=True)
         self._avals: list[Any] = []
+        self._alike: list[Any] = []
         self._fits = self._counts_itself = False
         self._update: Any = None
 
@@ -144,11 +148,12 @@ class Fused:
         if avals != self._avals:
             self._avals = avals
             alike, counts = avals[: len(avals) - counters], avals[len(avals) - counters :]
+            self._alike = avals[:count]
             self._fits = fits(own[:count]) and alike == avals[:count] * (len(alike) // count)
             self._counts_itself = bool(counters) and all(map(_is_counter, counts))
             if self._fits:
                 self._update = _kernels().group_update(name, avals[0].dtype.np)
-        if not self._fits or [g.aval for g in gradients] != avals[:count]:
+        if not self._fits or [g.aval for g in gradients] != self._alike:
             return False
         self._gradients.of(gradients, count)
         self._own.of(own, count)
@@ -157,6 +162,7 @@ class Fused:
     def _run(self, more: Any, *numbers: Any) -> None:
         own = self._own
         self._update(own.total, own.rows, self._gradients.rows[0], more, own.sizes, *numbers)
+        own.count_writes()
 
     def sgd(
         self, parameters: Sequence[Tensor], gradients: Sequence[Tensor],
@@ -189,6 +195,7 @@ class Fused:
                 fresh, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
                 nesterov=nesterov, maximize=maximize,
             )  # fmt: skip
+            _written([*parameters, *held])
         else:
             if missing:
                 self._rows("sgd", gradients, [*parameters, *held])
@@ -196,7 +203,6 @@ class Fused:
                 fresh, float(lr), float(momentum), float(dampening), float(weight_decay),
                 int(nesterov), int(maximize),
             )  # fmt: skip
-        written([*parameters, *held])
         return held
 
     def adam(
@@ -223,6 +229,7 @@ class Fused:
                 beta2=beta2, eps=eps, weight_decay=weight_decay, decoupled=decoupled,
                 maximize=maximize,
             )  # fmt: skip
+            _written(own)
         else:
             if not self._rows("adam", gradients, own, len(counters)):
                 return False
@@ -231,7 +238,6 @@ class Fused:
                 float(beta2), float(eps), float(weight_decay), int(decoupled), int(bool(largest)),
                 int(maximize),
             )  # fmt: skip
-        written(own)
         return True
 
 
@@ -271,7 +277,7 @@ def scale_all(tensors: Sequence[Tensor], factor: float) -> None:
     bundle = Bundle()
     addresses = bundle.of(tensors, len(tensors))[0]
     _kernel("scale", tensors[0].aval.dtype)(addresses, bundle.sizes, float(factor))
-    written(tensors)
+    _written(tensors)
 
 
 def all_finite(tensors: Sequence[Tensor]) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from operator import itemgetter
 from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -16,6 +17,8 @@ from ._parameterwise import (
     zeros_like,
 )
 from .optimizer import to_scalar
+
+_own_state = itemgetter("exp_avg", "exp_avg_sq", "step")
 
 
 class Adam(ParameterwiseOptimizer):
@@ -95,12 +98,11 @@ class Adam(ParameterwiseOptimizer):
             for p, state in zip(params, states, strict=True):
                 if not state:
                     self._init_state(p, state, group)
-        first = [state["exp_avg"] for state in states]
-        second = [state["exp_avg_sq"] for state in states]
+        first, second, steps = zip(*map(_own_state, states))  # noqa: B905 - as many of each
         largest = [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else []
         lr, (beta1, beta2) = to_scalar(group["lr"]), group["betas"]
         if self._fused(group).adam(
-            params, grads, first, second, largest, [state["step"] for state in states], lr=lr,
+            params, grads, first, second, largest, steps, lr=lr,
             beta1=to_scalar(beta1), beta2=to_scalar(beta2), eps=group["eps"],
             weight_decay=to_scalar(group["weight_decay"]),
             decoupled=group["decoupled_weight_decay"], maximize=group["maximize"],
