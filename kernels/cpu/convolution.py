@@ -36,6 +36,7 @@ from .vectors import lanes
 
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 _SERIAL = 2_000_000  # multiplications that one thread does sooner than two
+_BEYOND = 2 * lanes(np.float32)  # elements that vectors may read behind padded images
 _scratch = threading.local()
 
 
@@ -64,7 +65,7 @@ def _padded(plan: geometry.Geometry, x: Any, first: int, count: int) -> Any:
     """Images ``first`` to ``first + count``, padded; a view where none is needed."""
     if plan.direct and all(phase.step != 2 for phase in plan.phases):
         return x[first * plan.image_pitch :]
-    padded = workspace(plan.together * plan.image_pitch + 1, x.dtype, "padded")
+    padded = workspace(plan.together * plan.image_pitch + _BEYOND, x.dtype, "padded")
     pad_images(padded, x, plan.sizes, first, count)
     return padded
 
@@ -131,7 +132,9 @@ def _strip_width(plan: geometry.Geometry, dtype: Any) -> int:
         return 0
     widest = lanes(dtype)
     row = min(p.row for p in plan.phases)
-    return widest if row >= widest else widest // 2 if row >= widest // 2 >= 8 else 0
+    if row >= widest or (2 * row > widest > 8 and not plan.direct):  # padding may be read beyond
+        return widest
+    return widest // 2 if row >= widest // 2 >= 8 else 0
 
 
 def _correlate_strips(
@@ -162,7 +165,7 @@ def _correlate_strips(
                 code(
                     out, padded, held, offsets, phase.pixels, phase.taps, phase.places,
                     phase.vectors(width), phase.dense, start, count,
-                    plan.image_pitch, groups, plan.group_pitch, step, channels, made,
+                    plan.image_pitch, groups, plan.group_pitch, step, channels, phase.row, made,
                 )  # fmt: skip
 
     work = out.size * sum(p.taps.size * p.places.size for p in plan.phases) // max(step, 1)

@@ -45,8 +45,9 @@ class Phase:
 
     @functools.cache  # noqa: B019
     def vectors(self, width: int) -> Any:
-        """The pixels at which vectors begin that cover all rows; the last two of a row overlap."""
-        within = [min(x, self.row - width) for x in range(0, self.row, width)]
+        """The pixels at which vectors begin that cover all rows; the last two of a row overlap.
+        One that is longer than a row goes beyond it."""
+        within = [max(min(x, self.row - width), 0) for x in range(0, self.row, width)]
         return np.add.outer(np.arange(0, self.count, self.row), within).reshape(-1)
 
 

@@ -355,10 +355,13 @@ def _strips(rows: int, width: int, stride: int) -> Any:
     def correlate_strips(
         out: Any, source: Any, weight: Any, bias: Any, pixels: Any, taps: Any, places: Any,
         begins: Any, dense: int, image: int, images: int, image_pitch: int, groups: int,
-        group_pitch: int, step: int, channels: int, made: Any,
+        group_pitch: int, step: int, channels: int, row: int, made: Any,
     ) -> None:  # fmt: skip
-        """``images`` results from ``image`` on, in vectors of pixels that begin at ``begins``."""
-        depth, count = taps.size, begins.size
+        """``images`` results from ``image`` on, in vectors of pixels that begin at ``begins``.
+
+        Where a ``row`` is shorter than a vector, the rest is overwritten by the next row.
+        """
+        depth, count, valid = taps.size, begins.size, min(row, width)
         for i in range(images * groups):
             base = (i // groups) * image_pitch + (i % groups) * group_pitch
             result = out[(image * groups + i) * channels * step :]
@@ -368,7 +371,7 @@ def _strips(rows: int, width: int, stride: int) -> Any:
                 for c in range(0, channels, rows):
                     first = min(c, channels - rows)
                     begin = i % groups * channels + first
-                    if dense:
+                    if dense and places[b] + width <= step:
                         down = first * step
                         strip(source, at, other, taps, depth, weight, begin * depth, bias, begin,
                               result, down + places[a], down + places[b], step)
@@ -377,7 +380,7 @@ def _strips(rows: int, width: int, stride: int) -> Any:
                           made, 0, width, 2 * width)
                     for j in range(rows):
                         down = (first + j) * step
-                        for p in range(width):
+                        for p in range(valid):
                             result[down + places[a + p]] = made[2 * j * width + p]
                             result[down + places[b + p]] = made[(2 * j + 1) * width + p]
 
