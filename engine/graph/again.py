@@ -9,7 +9,7 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import Any
 
-from ..tensor import Storage, Tensor, fields_of, make
+from ..tensor import Storage, make
 
 
 def _held_once() -> int:
@@ -25,50 +25,40 @@ class Again:
 
     Attributes:
         leaf: where the leaf is found; ``fixed`` is itself, where it is the same at each call.
-        tensor: its gradient, None before the first run.
     """
 
-    __slots__ = ("described", "fixed", "kind", "leaf", "tensor")
+    __slots__ = ("described", "fixed", "kind", "leaf")
 
     def __init__(self, leaf: Any, described: Any, kind: type) -> None:
         self.leaf = leaf
         self.fixed: Any = leaf.tensor(()) if leaf.kind == "captured" else None
         self.described = described
         self.kind = kind
-        self.tensor: Tensor | None = None
 
     def free(self, flat: Any, held: int, arguments: Any) -> bool:
-        """Whether nobody but the leaf holds the gradient, and its memory is held ``held`` times
-        besides."""
-        tensor: Any = self.tensor
-        if tensor is None or tensor.flat is not flat or tensor.aval is not self.described:
-            return False
+        """Whether nobody holds ``flat`` but who does so ``held`` times, and the leaf's gradient,
+        which only the leaf holds."""
         leaf = self.fixed
         if leaf is None:
             leaf = self.leaf.tensor(arguments)
-        if getrefcount(tensor) > HELD_ONCE + 1 + (leaf._grad is tensor):
+        gradient = leaf._grad
+        if gradient is None or gradient.flat is not flat or (
+            getrefcount(gradient) > HELD_ONCE + 1
+        ):
             return False
-        fields = fields_of(tensor)
-        if tensor._node is not None or (fields and not _only_a_storage(fields)):
-            return False
-        fields.clear()
-        return getrefcount(flat) <= HELD_ONCE + 1 + held
+        held += 2  # the caller's variable, and the gradient
+        storage = gradient._storage
+        if storage is not None:
+            if type(storage) is not Storage or getrefcount(storage) > HELD_ONCE + 1:
+                return False
+            held += 1
+        return getrefcount(flat) <= HELD_ONCE + held
 
     def give(self, flat: Any, arguments: Any) -> None:
         """Make ``flat``, which the program has just filled, the leaf's gradient."""
-        tensor = self.tensor
-        if tensor is None or tensor.flat is not flat:
-            tensor = self.tensor = make(flat, self.described)
-            if type(tensor) is not self.kind:
-                tensor.__class__ = self.kind
         leaf = self.fixed
         if leaf is None:
             leaf = self.leaf.tensor(arguments)
-        if leaf._grad is not tensor:
-            leaf._grad = tensor
-
-
-def _only_a_storage(fields: dict[str, Any]) -> bool:
-    """Whether a tensor's only field is a storage that no view shares."""
-    storage = fields.get("_storage")
-    return len(fields) == 1 and type(storage) is Storage and getrefcount(storage) <= HELD_ONCE + 1
+        leaf._grad = tensor = make(flat, self.described)
+        if type(tensor) is not self.kind:
+            tensor.__class__ = self.kind

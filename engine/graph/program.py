@@ -294,7 +294,7 @@ class Program:
             flat = root.flat
             # what the last run handed out is gone, or is the gradient that nobody else holds
             if self._on_cuda or root.held < 0 or (getrefcount(flat) > HELD_ONCE + root.held and (
-                known is None or not known.free(flat, root.held + 1, arguments)
+                known is None or not known.free(flat, root.held, arguments)
             )):
                 flat = empty(root.size, root.dtype)
                 root.take(flat)

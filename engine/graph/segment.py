@@ -151,9 +151,6 @@ class Segment:
 
     def let_go(self) -> None:
         """Hold no memory but what programs for other sizes share."""
-        for again in self._again:
-            if again is not None:
-                again.tensor = None
         if isinstance(self.program, Program):
             self.program.let_go()
 
