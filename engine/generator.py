@@ -18,6 +18,7 @@ import numpy as np
 from mindtorch.kernels.locks import reentrant_lock
 
 from .tensor import capturing
+from .undrawn import journals, note
 
 Array = np.ndarray[Any, Any]
 
@@ -211,6 +212,17 @@ class Generator:
             self._pending = False
         return self
 
+    def kept(self) -> Any:
+        """The state, for :meth:`put_back`."""
+        arrays = self._key.copy(), self._control.copy(), self._cache.copy()
+        return arrays, self._seed, self._single_cache, self._pending
+
+    def put_back(self, before: Any) -> None:
+        """Continue from what :meth:`kept` gave."""
+        with self._lock:
+            (self._key[:], self._control[:], self._cache[:]), *numbers = before
+            self._seed, self._single_cache, self._pending = numbers
+
     def clone_state(self) -> Generator:
         """A new generator in the same state."""
         return Generator().set_state(self.get_state())
@@ -231,10 +243,15 @@ class Generator:
 
     # Running kernels.
 
+    def _about_to_draw(self) -> None:
+        _state_used()
+        if journals:
+            note(self)
+
     def _draw(self, name: str, out: Array, *arguments: Any, cached: bool = False) -> None:
         """Run kernel ``name`` on a flat array of a type the kernel has."""
         entry = _entry(name, _name(out.dtype))
-        _state_used()
+        self._about_to_draw()
         with self._lock:
             if self._pending:
                 self._ready()
@@ -484,7 +501,7 @@ class Generator:
             work = weights.dtype if weights.dtype.name in ("float32", "float64") else np.float32
             drawn = np.empty((weights.shape[0], count), np.int64)
             entry = _entry("categorical", np.dtype(work).name)
-            _state_used()
+            self._about_to_draw()
             with self._lock:
                 self._ready()
                 entry(self._key, self._control, drawn, np.ascontiguousarray(weights, work))
@@ -531,7 +548,7 @@ class Generator:
         tiny = float(_smallest(array.dtype))
         out = np.empty(array.size, np.float64)
         entry = _entry("standard_gamma", np.dtype(work).name)
-        _state_used()
+        self._about_to_draw()
         with self._lock:
             self._ready()
             entry(self._key, self._control, self._cache, out, flat, tiny)

@@ -7,7 +7,17 @@ from typing import Any
 from . import dtypes, tape
 from .aval import aval
 from .bounded import Bounded
-from .core import GRAD, INFERENCE, INTERPRETED, NO_GRAD, WATCHED, Op, Plan, state
+from .core import (
+    GRAD,
+    INFERENCE,
+    INTERPRETED,
+    NO_GRAD,
+    WATCHED,
+    Op,
+    Plan,
+    graph_under_way,
+    state,
+)
 from .ops.elementwise import add
 from .ops.movement import _expand_aval, cast, clone, expand, overwrite, view_update
 from .sizes import open_sizes
@@ -149,7 +159,7 @@ def check_apart(target: Tensor, source: Tensor) -> None:
         raise RuntimeError(_SHARED_MEMORY)
 
 
-def _check_target(target: Tensor, inputs: Any) -> None:
+def check_target(target: Tensor, inputs: Any) -> None:
     """The checks of an op in place that torch makes before those of shapes and types."""
     check_writable(target)
     check_overlap(target)
@@ -184,7 +194,7 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
     try:
         plan = op.plan_for(inputs, params)
     except Exception:
-        _check_target(target, inputs)
+        check_target(target, inputs)
         raise
     tracked = mode == GRAD and (
         target._node is not None or any(x is not None and x._node is not None for x in inputs)
@@ -194,7 +204,7 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
         plan.run(target.flat, *[x.flat for x in inputs])
         return target
     result_aval = plan.aval
-    _check_target(target, inputs)
+    check_target(target, inputs)
     check_result(target, result_aval.shape, result_aval.dtype)
     if tracked:
         inputs = _keep_old_value(op, target, inputs)
@@ -328,7 +338,7 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
     Args:
         filling: every element is given one value, so that places may overlap.
     """
-    if state.interpreters:
+    if state.interpreters and not graph_under_way():
         return state.interpreters[-1].copy_into(target, source)
     if state.mode == WATCHED:
         state.stop_watching()
@@ -338,6 +348,8 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
         check_overlap(target)
         if source._storage is not None and source._storage is target._storage:
             check_partial_overlap(target, source)
+    if state.interpreters:
+        return state.interpreters[-1].copy_into(target, source)
     check_writable(target)
     copy_data(target, source)
     target._shared.version += 1

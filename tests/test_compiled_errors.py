@@ -20,18 +20,75 @@ def looked_up(x: Any, i: Any) -> Any:
 
 
 def test_errors_name_the_line_that_asked_for_the_op() -> None:
-    """The first call, whose kernels run at its end, says it in a note; later ones raise there."""
-    call, line = torch.compile(looked_up), looked_up.__code__.co_firstlineno + 2
-    x, out = torch.ones(3), torch.tensor([7])
-    with pytest.raises(IndexError, match="out of bounds") as first:
-        call(x, out)
-    assert f"{__file__}:{line}" in first.value.__notes__[0]
-    call(x, torch.tensor([1]))
-    call(x, torch.tensor([2]))
-    with pytest.raises(IndexError, match="out of bounds") as later:
-        call(x, out)
-    frames = traceback.extract_tb(later.value.__traceback__)
-    assert any(f.filename == __file__ and f.lineno == line for f in frames)
+    """They are raised there; where a step of an optimizer came before, a note says which it is."""
+    line = looked_up.__code__.co_firstlineno + 2
+    x, out = torch.ones(3, requires_grad=True), torch.tensor([7])
+    optimizer = torch.optim.SGD([x], 0.1)
+
+    def stepped(i: Any) -> Any:
+        x.sum().backward()
+        optimizer.step()
+        return looked_up(x, i)
+
+    for call, noted in ((lambda i: looked_up(x, i), False), (stepped, True)):
+        compiled = torch.compile(call)
+        for i in (out, torch.tensor([1]), torch.tensor([2]), torch.tensor([0]), out):
+            if i is not out:
+                compiled(i)
+                continue
+            with pytest.raises(IndexError, match="out of bounds") as raised:
+                compiled(i)
+        if noted:
+            assert f"{__file__}:{line}" in raised.value.__notes__[0]
+        else:
+            frames = traceback.extract_tb(raised.value.__traceback__)
+            assert any(f.filename == __file__ and f.lineno == line for f in frames)
+
+
+def test_calls_that_fail_leave_what_eager_calls_leave() -> None:
+    """The first call and a later one, with an index that is given or computed: statistics,
+    gradients, versions and random numbers are those of the ops before the one that fails."""
+
+    def left(wrap: Any, factor: int, fails: int) -> list[Any]:
+        torch.manual_seed(0)
+        norm, table, found = nn.BatchNorm1d(3), nn.Embedding(5, 3), []
+
+        def step(x: Any, i: Any) -> Any:
+            y = nn.functional.dropout(norm(x), 0.5)
+            y.sum().backward()
+            return table(i if factor == 1 else i * factor).sum() + y
+
+        call = wrap(step)
+        for n in range(4):
+            index = torch.tensor([7 if n == fails else 1])
+            try:
+                found.append(call(torch.arange(12.0).view(4, 3).cos() + n, index).tolist())
+            except IndexError as error:
+                found.append(str(error))
+            found += [norm.running_mean.tolist(), norm.running_mean._version]
+            found += [norm.weight.grad is None or norm.weight.grad.tolist(), torch.rand(1).item()]
+        return found
+
+    for factor, fails in ((1, 0), (1, 2), (2, 0), (2, 3)):
+        assert left(torch.compile, factor, fails) == left(lambda f: f, factor, fails)
+
+
+def test_a_body_that_raises_runs_once() -> None:
+    """Also where the call was traced for many sizes, and what it did cannot be undone."""
+    calls = []
+
+    def body(x: Any) -> Any:
+        if x.shape[0] == 3:
+            calls.append(x.shape[0])
+            raise TypeError("not three")
+        return x * 2
+
+    call = torch.compile(body)
+    call(torch.ones(2))
+    with pytest.raises(TypeError, match="not three"):
+        call(torch.ones(3))
+    assert calls == [3]
+    assert call(torch.ones(4)).tolist() == [2, 2, 2, 2]
 
 
 def test_errors_that_the_function_catches_are_raised_where_it_waits_for_them() -> None:

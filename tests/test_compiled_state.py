@@ -292,7 +292,69 @@ def other_parameters(wrap: Wrap) -> Any:
         yield torch.func.functional_call(outer, given, (torch.ones(4, 3),))
 
 
+def casts_that_autocast_keeps(wrap: Wrap) -> Any:
+    """An eager call in the same block has cast the weight, which the next step changes."""
+    layer = torch.nn.Linear(4, 2)
+    call = wrap(lambda x: layer(x))
+    optimizer = torch.optim.SGD(layer.parameters(), 0.5)
+    for _ in range(4):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            layer(torch.ones(1, 4))
+            y = call(torch.ones(3, 4)).float()
+        optimizer.zero_grad()
+        y.pow(2).sum().backward()
+        optimizer.step()
+        yield from (y, layer.weight)
+
+
+def gradients_switched_on_in_inference_mode(wrap: Wrap) -> Any:
+    """Nothing is recorded there, inside of the call or around it."""
+    w = torch.ones(3, requires_grad=True)
+
+    def both(x: Any) -> Any:
+        with torch.inference_mode(), torch.enable_grad():
+            x = x * w
+        return x, (x.clone() if torch.is_inference_mode_enabled() else x.clone() * w.detach())
+
+    call = wrap(both)
+    for mode in (False, True, False, True):
+        with torch.inference_mode(mode), torch.enable_grad():
+            found = call(torch.arange(3.0))
+        yield from found
+        yield torch.tensor([x.requires_grad for x in found])
+
+
+def writes_over_what_is_read(wrap: Wrap) -> Any:
+    """torch refuses them."""
+    memory = torch.arange(4.0)
+
+    def add() -> Any:
+        try:
+            memory[:3].add_(memory[1:])
+        except RuntimeError as error:
+            return torch.tensor(len(str(error)))
+        return memory + 0
+
+    call = wrap(add)
+    for _ in range(3):
+        yield call()
+
+
+def attribute_of_a_function(wrap: Wrap) -> Any:
+    """One that the function sets on itself, and reads."""
+
+    def count(x: Any) -> Any:
+        count.times = getattr(count, "times", 0) + 1  # type: ignore[attr-defined]
+        return x * count.times  # type: ignore[attr-defined]
+
+    call = wrap(count)
+    for _ in range(4):
+        yield call(torch.ones(2))
+
+
 CASES = [
+    casts_that_autocast_keeps, gradients_switched_on_in_inference_mode, writes_over_what_is_read,
+    attribute_of_a_function,
     index_by_mask, branch_after_a_write, tracked_write_to_an_argument, views_as_arguments,
     argument_that_is_also_found, gradients_of_an_argument_add_up, backward_goes_on_outside,
     array_of_a_written_tensor, state_made_at_the_first_call, loss_scale_made_at_the_first_call,

@@ -10,8 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..ops import embedding, indexing, loss
+from ..device import cpu
+from ..ops import ctc, embedding, indexing, loss
+from ..sizes import KINDS
 from ..tensor import Tensor
+from .ir import DRAW, Value
 
 # (index tensor, the smallest index that is allowed, the first one that is not, one that is ignored)
 _Bound = tuple[Any, int, int, Any]
@@ -19,30 +22,30 @@ _Bound = tuple[Any, int, int, Any]
 
 def _along(inputs: Any, params: Any) -> Iterator[_Bound]:
     shape = inputs[0].aval.shape
-    yield inputs[1], 0, shape[params["axis"]] if shape else 1, None
+    yield inputs[1], 0, _now(shape[params["axis"]]) if shape else 1, None
 
 
 def _each(first: int) -> Callable[..., Iterator[_Bound]]:
     def bounds(inputs: Any, params: Any) -> Iterator[_Bound]:
         for size, each in zip(inputs[0].aval.shape, inputs[first:], strict=False):
             if each is not None:
-                yield each, -size, size, None
+                yield each, -_now(size), _now(size), None
 
     return bounds
 
 
 def _rows(inputs: Any, params: Any) -> Iterator[_Bound]:
     for rows in inputs[0].aval.shape[:1]:
-        yield inputs[1], 0, rows, None
+        yield inputs[1], 0, _now(rows), None
 
 
 def _classes(inputs: Any, params: Any) -> Iterator[_Bound]:
     for classes in inputs[0].aval.shape[1:2]:
-        yield inputs[1], 0, classes, params["ignore_index"]
+        yield inputs[1], 0, _now(classes), params["ignore_index"]
 
 
 def _flat(inputs: Any, params: Any) -> Iterator[_Bound]:
-    size = inputs[0].aval.size
+    size = _now(inputs[0].aval.size)
     yield inputs[1], -size, size, None
 
 
@@ -62,13 +65,51 @@ _BOUNDS: dict[Any, Callable[[Any, Any], Iterator[_Bound]]] = {
 }  # fmt: skip
 
 
-def may_fail(op: Any, inputs: Any, params: Any, elements: Callable[[Tensor], Any]) -> bool:
-    """Whether an index is out of range, of those whose ``elements`` are there (not None)."""
+# ops whose kernels look at numbers that they may refuse
+_FAILING = frozenset((
+    *_BOUNDS, ctc.ctc_loss, indexing.masked_scatter, embedding.bag_sum, embedding.bag_sum_sparse,
+    embedding.bag_largest,
+))  # fmt: skip
+
+
+def _now(size: Any) -> int:
+    return size.value if type(size) in KINDS else size
+
+
+def draws_in_vain(nodes: Any) -> bool:
+    """Whether one of these may fail at run time and one, perhaps the same, draws."""
+    drawing = [node for node in nodes if node.op is DRAW]
+    return bool(drawing) and (
+        any(node.inputs for node in drawing) or any(node.op in _FAILING for node in nodes)
+    )
+
+
+def elements(tensor: Tensor, records: dict[int, Any]) -> Any:
+    """The flat elements of a tensor; None where they are still to be computed or written, or on
+    another device, whose work a look at them would have to wait for.
+
+    ``records``: what a trace knows of storages."""
+    if tensor.aval.device is not cpu:
+        return None
+    storage = tensor._storage
+    if storage is None:
+        return None if type(tensor.flat) is Value else tensor.flat
+    memory = storage.memory
+    buffer, record = memory.buffer, records.get(id(memory))
+    if type(buffer) is Value or (record is not None and record.count > 0) or (
+        buffer.dtype != tensor.aval.dtype.np
+    ):
+        return None
+    return buffer[tensor._offset : tensor._offset + _now(tensor.aval.extent)]
+
+
+def may_fail(op: Any, inputs: Any, params: Any, records: dict[int, Any]) -> bool:
+    """Whether an index is out of range, of those whose :func:`elements` are there."""
     bounds = _BOUNDS.get(op)
     if bounds is None:
         return False
     for index, low, stop, ignored in bounds(inputs, params):
-        flat = elements(index)
+        flat = elements(index, records)
         if flat is None or flat.dtype.kind not in "iu" or not flat.size:
             continue
         least, most = flat.min(), flat.max()

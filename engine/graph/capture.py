@@ -26,6 +26,7 @@ from ..core import Op, graph_under_way, state
 from ..sizes import NOTES, PLAIN, fixed
 from ..tensor import Storage, Tensor, captures, capturing, fields_of, typed_buffer
 from ..vmap import redraw
+from .bounds import may_fail
 from .ir import MAKE, Graph, Value
 from .many_sizes import ManySizes
 from .segment import ARGUMENT, CAPTURED, CONSTANT, MADE, HostCall, Place, Segment, Source, compiled
@@ -82,6 +83,9 @@ class Capture(ManySizes):
         self.found_argument = False
         # a tensor over each storage that is written to, and the storage's version before
         self.versions: dict[int, tuple[Tensor, int]] = {}
+        # tensors that are written to, with the places in autodiff's graph that they had before
+        self.places: dict[int, tuple[Tensor, Any, int]] = {}
+        self.failed = False  # whether a kernel has raised
 
     # --- the call -------------------------------------------------------------------------------
 
@@ -211,6 +215,9 @@ class Capture(ManySizes):
         if params.get("check"):
             self.leave(f"to know whether {op.name} fails")
             return op(*inputs, **params)
+        if not self.whole and may_fail(op, inputs, params, self.storages):
+            self.leave(f"an index of {op.name} that is in range")
+            return op(*inputs, **params)
         sys.setprofile(None)  # no code of the user's runs in there
         try:
             return super().apply(op, inputs, params)
@@ -224,6 +231,9 @@ class Capture(ManySizes):
     def _write(self, target: Tensor, source: Tensor, whole: bool = False) -> Tensor:
         storage = target._shared
         self.versions.setdefault(id(storage), (target, storage.version))
+        history = target._node
+        for x in (target, history.base) if type(history) is tape.ViewHistory else (target,):
+            self.places.setdefault(id(x), (x, x._node, x._output_index))
         return super()._write(target, source, whole)
 
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
@@ -299,11 +309,13 @@ class Capture(ManySizes):
         """Run what was traced; from here on the call runs op by op."""
         if self.whole or state.interpreters[-1] is not self:
             refuse_data(reason)
-        if not self.left:
-            self.left = f"{user_line()} needs {reason}"
-            self.forgo()
-            self.materialise()
-        self.exit()
+        try:
+            if not self.left:
+                self.left = f"{user_line()} needs {reason}"
+                self.forgo()
+                self.materialise()
+        finally:
+            self.exit()
 
     def outside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function on real tensors, and leave."""
@@ -356,6 +368,7 @@ class Capture(ManySizes):
                 self.makes.add(key)
         outputs += self.saved
         self.saved = []
+        before = list(self.leaves.values()), list(self.versions.values())
         given = self._traced(outputs)
         self.exit()
         try:
@@ -364,11 +377,26 @@ class Capture(ManySizes):
                 segment.run(self.made, self.arguments, traced=True)
                 self.steps.append(segment)
             self._hand_out(live)
+        except BaseException:
+            self._put_back(*before)
+            raise
         finally:
+            self.places.clear()
             self.enter()
-        following = Graph()
-        following._count = self.graph._count
-        self.graph = following
+            following = Graph()
+            following._count = self.graph._count
+            self.graph = following
+
+    def _put_back(self, leaves: Any, versions: Any) -> None:
+        """After an error tensors from outside are what they were before the segment."""
+        self.failed = True
+        for leaf, gradient in leaves:
+            leaf._grad = gradient
+        for tensor, version in versions:
+            tensor._shared.version = version
+        for tensor, node, index in self.places.values():
+            tensor._node, tensor._output_index = node, index
+        self._forget()
 
     def _hand_out(self, live: dict[int, list[Tensor]]) -> None:
         """Give tensors the data that was computed."""
@@ -377,6 +405,10 @@ class Capture(ManySizes):
         for key, tensors in live.items():
             self._give_data(key, tensors)
             self.handed += map(weakref.ref, tensors)
+        self._forget()
+
+    def _forget(self) -> None:
+        """A segment has ended."""
         self.alive.clear()
         self.storages.clear()
         self.written.clear()

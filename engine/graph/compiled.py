@@ -8,7 +8,7 @@ from typing import Any
 
 from mindtorch.kernels.locks import lock
 
-from .. import backward_pass, tape
+from .. import autocast, backward_pass, tape
 from ..autodiff import grad_mode, gradients
 from ..aval import aval
 from ..core import graph_under_way, state
@@ -304,10 +304,7 @@ class Compiled:
 
     def untouched(self) -> bool:
         """Whether the run that failed has changed nothing but memory that it was to fill."""
-        first = self.steps[0] if self.steps else None
-        return self.at == 0 and type(first) is Segment and (
-            all(node.op is not DRAW for node in first.graph.nodes)
-        )
+        return self.at == 0 and bool(self.steps) and type(self.steps[0]) is Segment
 
     def finished(self, made: dict[int, Any], arguments: list[Tensor]) -> Any:
         """The results, over memory that the segments have filled."""
@@ -433,7 +430,7 @@ def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
     alone = starts if 1 < len(starts) <= _MOST_PARTS else []
     capture.whole = True
     try:
-        with grad_mode(False):
+        with grad_mode(False), autocast.off():
             for some in (starts, *[[each] for each in alone]):
                 walk = _Inside(False, True, leaves, False)
                 walk.run(some)

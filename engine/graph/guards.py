@@ -175,6 +175,7 @@ class Watch:
         self._others: list[Guard] = []
         # what is in the modules' dictionaries, which programs also write to directly
         self._held_by_modules: list[Guard] = []
+        self._bare: list[dict[str, Any]] = []  # of functions without attributes
         self._kept: list[Any] = []  # so that the ids in the keys stay theirs
 
     def profile(self, frame: types.FrameType, event: str, argument: Any) -> None:
@@ -345,6 +346,8 @@ class Watch:
         elif isinstance(value, types.FunctionType):
             if value.__dict__:
                 self.watch_object(value, depth)
+            else:
+                self._bare.append(value.__dict__)
         elif not kind.__flags__ & _MADE_IN_PYTHON:
             known = callable(value) or root in ("builtins", "numpy", "datetime")
             if not known and kind.__name__ not in ("lock", "RLock"):
@@ -424,7 +427,7 @@ class Watch:
         for guard in self._others:
             if not guard.holds():
                 return guard.name
-        return ""
+        return "an attribute of a function" if any(self._bare) else ""
 
     def _sort(self) -> None:
         """Tell guards that compare identities, which is quick, from the others."""

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import backward_pass, tape
+from .. import autocast, backward_pass, tape
 from ..core import state
 from ..sizes import KINDS
 from ..tensor import Tensor, captures, own_attributes
@@ -25,13 +25,12 @@ from . import cuda_graph, modes
 from .alive import alive
 from .capture import Capture
 from .compiled import Compiled, close, repeatable
+from .effects import effects, entangled, impure
 from .guards import Watch
 from .many_sizes import by_library
-from .op_by_op import OpByOp
 from .purity import of_library
 from .replay import replayed
 from .retyped import is_retyped
-from .segment import ARGUMENT, Segment
 from .sized import At
 from .template import Families, Template, with_numbers
 from .trace import TracingError
@@ -280,7 +279,7 @@ class Jitted:
             causes = [each for each in self.misses if not each.startswith(_TOO_OFTEN)]
             self._complain(_TOO_OFTEN + (causes[-1] if causes else "its arguments"))
             return self._replay(args, kwargs)  # what is compiled stays
-        if _entangled(flattened.leaves) or sys.getprofile() is not None:
+        if entangled(flattened.leaves) or sys.getprofile() is not None:
             return self.function(*args, **kwargs)
         began = time.perf_counter()
         if self._waits(key, flattened.leaves):
@@ -412,7 +411,8 @@ class Jitted:
             watch.inside("an argument", each)
         capture.enter()
         captures.append(capture)
-        again = False
+        again = eager = False
+        casts, autocast.state.cache = autocast.state.cache, {}  # casts belong to this capture
         try:
             result = self.function(*given[0], **given[1])
             sys.setprofile(None)
@@ -420,7 +420,7 @@ class Jitted:
             outputs = _Flattened()
             with capture.as_they_are():
                 refused = capture.left or _changed(key, flattened, args, kwargs)
-            refused = refused or _impure(capture, watch, before)
+            refused = refused or impure(capture, watch, before)
             if not refused:
                 try:
                     returned = outputs.describe(result)
@@ -436,20 +436,29 @@ class Jitted:
                 capture.forgo()
                 capture.materialise()
         except BaseException as error:
-            again = plan is not None and by_library(error) and capture.discard()
+            sys.setprofile(None)
+            pure = isinstance(error, Exception) and not effects(
+                capture, watch, before, lambda: _changed(key, flattened, args, kwargs)
+            )
+            again = pure and plan is not None and by_library(error) and capture.discard()
+            eager = pure and capture.failed and not capture.left and not capture.steps
             if not again and not capture.left:
                 capture.forgo()
                 capture.materialise()
             if not again:
                 if plan is not None:
                     plan[0].hand_back()
-                raise
+                if not eager:
+                    raise
         finally:
+            autocast.state.cache = casts
             capture.open_fences()
             captures.remove(capture)
             capture.exit()
         if again:  # something of ours cannot work with sizes that stand for many
             return self._capture(key, flattened, found, args, kwargs, sized=False)
+        if eager:  # a kernel has failed: raise where eager code does, with what it leaves
+            return self.function(*args, **kwargs)
         if refused:
             if plan is not None:
                 result = At(plan[0]).thing(result)
@@ -542,43 +551,6 @@ def _is_constant(value: Any) -> bool:
     return isinstance(value, type) or (
         of_library(type(value).__module__) and type(value).__name__ in ("layout", "memory_format")
     )
-
-
-def _impure(capture: Capture, watch: Watch, before: Any) -> str:
-    """Why running what was captured would not be the same as another call; "" when it would."""
-    watch.finish()
-    if watch.impure:
-        return watch.impure
-    for step in capture.steps:
-        if isinstance(step, Segment) and isinstance(step.program, OpByOp):
-            return step.program.reason
-    if capture.hooked:
-        return "a tensor has hooks"
-    if modes.current() != before:
-        return "it changes a mode, such as whether gradients are recorded"
-    if capture.crossed or capture.rewritten():
-        return "it goes on with a graph of autodiff that was begun outside"
-    if any(before is not None and s.kind == ARGUMENT for s, before in capture.grads()):
-        return "an argument has a gradient already"
-    found = watch.reaches(capture.arguments)
-    if capture.found_argument:
-        return "it finds the memory of an argument by itself"
-    if found:
-        return f"it finds an argument by itself, through {found}"
-    changed = watch.broken()
-    return f"it changes {changed}" if changed else ""
-
-
-def _entangled(leaves: list[Tensor]) -> bool:
-    """Whether two arguments share memory."""
-    seen = set()
-    for x in leaves:
-        if x._storage is not None:
-            key = id(x._storage.memory)
-            if key in seen:
-                return True
-            seen.add(key)
-    return False
 
 
 def jit(

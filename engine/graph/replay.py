@@ -19,8 +19,7 @@ from typing import Any
 
 from .. import backward_pass, inplace, tape
 from ..aval import aval
-from ..core import GRAD, Op, state
-from ..device import cpu
+from ..core import Op, state
 from ..tensor import (
     Storage,
     Tensor,
@@ -43,6 +42,7 @@ from .trace import (
     _strong,
     check_type,
     elements_of,
+    recording,
     refuse_data,
     user_line,
 )
@@ -279,7 +279,7 @@ class Replay(Waiting):
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
         # it may raise, and whoever called it may wait for that
-        if params.get("check") or may_fail(op, inputs, params, self._elements):
+        if params.get("check") or may_fail(op, inputs, params, self.storages):
             return self.outside(op, *inputs, **params)
         try:
             values = self.values_of(inputs)
@@ -299,7 +299,7 @@ class Replay(Waiting):
             entry.several = isinstance(derived, tuple)
             if op.view is not None:
                 entry.offset = op.view(*[x.aval for x in inputs], **params)
-        mode = GRAD if state.grad_enabled else 0
+        mode = recording()
         if op.view is not None:
             self._remember(inputs[0])
             return self._apply_view(op, plan, mode, inputs, params, outputs[0])
@@ -450,22 +450,6 @@ class Replay(Waiting):
             return False
         record = self.storages.get(id(tensor._storage.memory))
         return record is not None and record.count > 0
-
-    def _elements(self, tensor: Tensor) -> Any:
-        """The flat elements of a tensor; None where they are still to be computed or written, or on
-        another device, whose work a look at them would have to wait for."""
-        if tensor.aval.device is not cpu:
-            return None
-        storage = tensor._storage
-        if storage is None:
-            return None if type(tensor.flat) is Value else tensor.flat
-        memory = storage.memory
-        buffer, record = memory.buffer, self.storages.get(id(memory))
-        if type(buffer) is Value or (record is not None and record.count > 0) or (
-            buffer.dtype != tensor.aval.dtype.np
-        ):
-            return None
-        return buffer[tensor._offset : tensor._offset + tensor.aval.extent]
 
     def data_needed(self, tensor: Tensor) -> None:
         if self in state.interpreters and self._waits(tensor):

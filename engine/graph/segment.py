@@ -11,8 +11,10 @@ from typing import Any
 
 from ..core import state
 from ..tensor import Tensor, as_array, make, new_storage
+from ..undrawn import Journal
 from .again import Again
 from .ahead import Helpers
+from .bounds import draws_in_vain
 from .exchanged import exchange
 from .fusion import fuse
 from .ir import Graph, Node, Value
@@ -87,6 +89,8 @@ class Segment:
             self._helpers.leave()
             raise
 
+        # whether random numbers are taken back where a kernel fails
+        self._undoes = draws_in_vain(graph.nodes)
         # tensors, and how often they are written to
         self.versions: list[tuple[Source, int]] = []
         self._again: list[Again | None] = []
@@ -125,15 +129,20 @@ class Segment:
             if self._read is None:
                 self._settle()
             flats = self._read(made, arguments)  # type: ignore[misc]
+        journal = Journal() if self._undoes else None
         try:
             with self.program.lock:
                 if self.pool is not None and self.pool.turn is not self:
                     self.pool.give_turn(self)
                 results = self.program.run(flats, self._again, arguments)
-        except Exception as error:
+        except BaseException as error:
             name_line(error, self.program)
+            if journal is not None:
+                journal.undo()
             raise
         finally:
+            if journal is not None:
+                journal.close()
             if traced:
                 self._helpers.leave()
         count = len(self.numbers)

@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from .. import backward_pass, tape
 from ..aval import aval
-from ..core import GRAD, Op, state
+from ..core import GRAD, NO_GRAD, Op, state
 from ..tensor import Storage, Tensor, fields_of, make, new_storage
 from . import retyped
 from .ir import DRAW, Graph, Node, Value
@@ -48,6 +48,11 @@ def user_line() -> str:
     if frame is None:
         return "an unknown line"
     return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+
+
+def recording() -> int:
+    """The mode in which traced ops run: whether the tape takes them down."""
+    return GRAD if state.grad_enabled and not state.inference else NO_GRAD
 
 
 def refuse_data(name: str) -> NoReturn:
@@ -209,7 +214,7 @@ class Trace:
         derived = op.aval(*[None if v is None else v.aval for v in values], **params)
         outputs = self._append(op, values, params, derived)
         plan = _plan_without_kernel(inputs, outputs)
-        mode = GRAD if state.grad_enabled else 0
+        mode = recording()
         if op.view is not None:
             return self._apply_view(op, plan, mode, inputs, params, outputs[0])
         results = tuple([self._tensor(v) for v in outputs])
@@ -238,7 +243,7 @@ class Trace:
         value = self._derive(record, described, offset)
         result = make(value, described, source._shared, offset)
         fields_of(result)["_trace_stamp"] = record.count
-        mode = GRAD if state.grad_enabled else 0
+        mode = recording()
         if mode:
             self._remember_leaves((source,))
         plan = _plan_without_kernel((source,), (value,))
@@ -249,8 +254,8 @@ class Trace:
         """``target[...] = op(*inputs)``."""
         from .. import inplace
 
-        inplace.check_writable(target)
-        if state.grad_enabled:
+        inplace.check_target(target, inputs)
+        if recording():
             inputs = tuple([self._as_it_is(x) if x is target else x for x in inputs])
         result = self.apply(op, inputs, params)
         inplace.check_result(target, result.aval.shape, result.aval.dtype)
@@ -294,7 +299,7 @@ class Trace:
         if record.owner is not None and record not in self.written:
             self.written.append(record)
         target._shared.version += 1
-        if state.grad_enabled and (target._node is not None or source._node is not None):
+        if recording() and (target._node is not None or source._node is not None):
             if type(target._node) is not tape.ViewHistory and (whole or source._node is None) and (
                 tape.requires_grad(source) or tape.requires_grad(target)
             ):
