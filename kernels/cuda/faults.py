@@ -58,9 +58,11 @@ _LATE = (
     "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
     "below might be incorrect."
 )
-# errors of numba's drivers, and what CUDA says of the numbers that end a process's work
-_DRIVERS = ("CudaAPIError", "CUDARuntimeError", "CudaDriverError")
+# errors of numba's and cupy's drivers, and what CUDA says of the numbers that end a process's work
+_DRIVERS = ("CudaAPIError", "CudaDriverError", "CUDARuntimeError", "CUDADriverError", "CUBLASError",
+            "CUSOLVERError", "CuFFTError")  # fmt: skip
 _MEANINGS = {
+    2: "out of memory",
     100: "no CUDA-capable device is detected", 214: "uncorrectable ECC error encountered",
     700: "an illegal memory access was encountered", 702: "the launch timed out and was terminated",
     709: "context is destroyed", 710: "device-side assert triggered",
@@ -80,6 +82,7 @@ def raised_as_torchs(call: Callable[[], Any]) -> Any:
     except Exception as error:
         if type(error).__name__ not in _DRIVERS:
             raise
-        code = getattr(error, "code", None)
-        said = _MEANINGS.get(code, str(error)) if isinstance(code, int) else str(error)
+        code = getattr(error, "code", getattr(error, "status", None))  # numba's, cupy's
+        known = _MEANINGS if "BLAS" not in type(error).__name__.upper() else {}
+        said = known.get(int(code), str(error)) if isinstance(code, int) else str(error)
         raise AcceleratorError(f"CUDA error: {said}\n{_LATE}") from error

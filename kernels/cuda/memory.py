@@ -8,10 +8,12 @@ view that numba's launches take is made when first asked for.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import threading
 import warnings
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -116,7 +118,25 @@ def _take(size: int) -> Any:
 
 
 def _is_full(error: Exception) -> bool:
-    return "MEMORY" in str(error).upper() or type(error).__name__ == "OutOfMemoryError"
+    """Whether an allocation failed for want of memory; not for an illegal access before it."""
+    said = str(error).lower()
+    full = ("out_of_memory", "out of memory", "memoryallocation")
+    return type(error).__name__ == "OutOfMemoryError" or any(text in said for text in full)
+
+
+@contextlib.contextmanager
+def of_recording(kept: list[Any]) -> Iterator[None]:
+    """A block whose memory is a recording's own: what cupy's functions take and let go in it is
+    not handed to others while the graph uses it. Nothing is given back to the driver meanwhile."""
+    cupy = _cupy()
+    with contextlib.ExitStack() as around:
+        if cupy is not None:
+            pool = cupy.cuda.MemoryPool()
+            kept.append(pool)
+            around.enter_context(cupy.cuda.using_allocator(pool.malloc))
+        if not SIMULATED:
+            around.enter_context(cuda.defer_cleanup())
+        yield
 
 
 # bytes that arrays may hold together; None for as many as the device has
@@ -156,18 +176,16 @@ def _allocated(whole: int) -> Memory:
         raise _refusal(whole)
     if SIMULATED:
         return Memory(cuda.device_array(whole, np.uint8), whole, whole)
-    try:
-        return Memory(_take(whole), whole, whole)
-    except Exception as error:
-        if not _is_full(error):
-            raise
-    empty_cache()
-    try:
-        return Memory(_take(whole), whole, whole)
-    except Exception as error:
-        if not _is_full(error):
-            raise
-        raise _refusal(whole) from error
+    for again in (False, True):
+        try:
+            return Memory(faults.raised_as_torchs(lambda: _take(whole)), whole, whole)
+        except Exception as error:
+            if not _is_full(error):
+                raise
+            if again:
+                raise _refusal(whole) from error
+        empty_cache()
+    raise AssertionError("an allocation that neither failed nor was made")
 
 
 def _refusal(size: int) -> OutOfMemoryError:
