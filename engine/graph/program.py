@@ -196,23 +196,29 @@ class Program:
             return
         arguments: list[Any] = []
         run, constants = getattr(plan.run, "direct", (plan.run, ()))
-        self.steps.append((run, arguments))
+        scratch = getattr(run, "scratch", ())
+        self.steps.append((run.planned if scratch else run, arguments))
         self.names.append(node.op.name)
         self.nodes.append(node)
         for value in node.outputs:
             kind = "output" if value.number in self._outputs else "arena"
             made = value.aval
             self._enter(value, Root(kind, made.extent, made.dtype.np, None, made.device))
-            self._use(value, arguments)
+            self._use(value.number, arguments)
         for used in node.inputs:
             if used is None:
                 arguments.append(None)
             else:
-                self._use(used, arguments)
+                self._use(used.number, arguments)
         arguments.extend(constants)
+        for made in scratch:
+            number = -1 - len(self.slots)  # of no value
+            root = Root("arena", made.extent, made.dtype.np, None, made.device)
+            self.slots[number] = Slot(root, 0, made.extent, made.dtype.np)
+            self._use(number, arguments)
 
-    def _use(self, value: Value, arguments: list[Any]) -> None:
-        slot = self.slots[value.number]
+    def _use(self, number: int, arguments: list[Any]) -> None:
+        slot = self.slots[number]
         root = slot.root
         root.sites.append((arguments, len(arguments), slot.start, slot.start + slot.size))
         arguments.append(None)
