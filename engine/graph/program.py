@@ -168,10 +168,11 @@ class Program:
         arena = [root for root in roots if root.kind == "arena"]
         for device in dict.fromkeys(root.device for root in arena):
             self._lay_out([root for root in arena if root.device is device], device)
-        self._on_cuda = any(root.device.type == "cuda" for root in roots)
-        self._stream: Any = None
+        self._devices = {root.device for root in roots if root.device.type == "cuda"}
+        self._on_cuda = bool(self._devices)
+        self._streams: dict[Device, Any] = {}
         self.recorded: Any = None
-        if self._on_cuda:
+        if len(self._devices) == 1:
             from .cuda_graph import Recorded, wanted
 
             self.recorded = Recorded(self) if wanted.recorded else None
@@ -274,7 +275,10 @@ class Program:
         if self._on_cuda:
             self._order()
             if self.recorded is not None:
-                return self.recorded.run(flats)
+                from ..cuda import on
+
+                with on(*self._devices):
+                    return self.recorded.run(flats)
         return self.run_steps(flats, again, arguments)
 
     def run_steps(
@@ -312,10 +316,12 @@ class Program:
 
     def _order(self) -> None:
         """See to it that what another stream does in the arena is done."""
-        from ..cuda import kernels
+        from ..cuda import kernels, on
 
         streams = kernels("streams")
-        now = streams.current()
-        if self._stream is not None and self._stream is not now:
-            streams.synchronize(self._stream)
-        self._stream = now
+        for device in self._devices:
+            with on(device):
+                now, before = streams.current(), self._streams.get(device)
+                if before is not None and before is not now:
+                    streams.synchronize(before)
+                self._streams[device] = now

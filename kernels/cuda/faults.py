@@ -16,25 +16,26 @@ import numpy as np
 
 from mindtorch.kernels.errors import AcceleratorError
 
-_cell: Any = None
-_used = False
+_cells: dict[int, Any] = {}  # by device
+_used: set[int] = set()
 
 
 def cell() -> Any:
-    """The cell, for a launch that may report."""
-    global _cell, _used
-    if _cell is None:
+    """The current device's cell, for a launch that may report."""
+    from . import streams
+
+    device = streams.device()
+    if device not in _cells:
         from numba import cuda
 
-        _cell = cuda.to_device(np.zeros(1, np.int64))
-    _used = True
-    return _cell
+        _cells[device] = cuda.to_device(np.zeros(1, np.int64))
+    _used.add(device)
+    return _cells[device]
 
 
 def reported() -> None:
     """Something was launched that may have reported."""
-    global _used
-    _used = _cell is not None
+    _used.update(_cells)
 
 
 def check() -> None:
@@ -43,12 +44,18 @@ def check() -> None:
     Raises:
         AcceleratorError: an index was out of range.
     """
-    global _used
     if not _used:
         return
-    _used = False
-    if _cell.copy_to_host()[0]:
-        _cell.copy_to_device(np.zeros(1, np.int64))
+    from . import streams
+
+    bad = False
+    while _used:
+        device = _used.pop()
+        with streams.on(device):
+            if raised_as_torchs(_cells[device].copy_to_host)[0]:
+                _cells[device].copy_to_device(np.zeros(1, np.int64))
+                bad = True
+    if bad:
         raise AcceleratorError(
             "CUDA error: device-side assert triggered: an index is out of range\n" + _LATE
         )

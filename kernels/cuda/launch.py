@@ -69,11 +69,12 @@ def from_source(source: str, name: str, space: dict[str, Any]) -> Any:
 def argument(value: Any) -> Any:
     """What a launch takes for ``value``: device arrays as numba's."""
     if isinstance(value, DeviceArray):
+        assert not SIMULATED or value.memory.device == streams.device(), "on another device"
         return value.carrier
     if isinstance(value, np.ndarray):
         raise TypeError("a launch takes memory of the device, not of the host")
     flat = getattr(value, "flat", None)
-    return flat.carrier if isinstance(flat, DeviceArray) else value
+    return argument(flat) if isinstance(flat, DeviceArray) else value
 
 
 def _launch(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
