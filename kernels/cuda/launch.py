@@ -40,6 +40,8 @@ _MOST_BLOCKS = 2 if SIMULATED else 1 << 20
 # the simulator runs one kernel at a time; a GPU orders launches itself
 _alone: Any = threading.RLock() if SIMULATED else contextlib.nullcontext()
 _MOST_ROWS = (1 << 31) - 1
+# a kernel of :func:`whole` is a loop in the simulator, whose grids are small
+WHOLE = "while" if SIMULATED else "if"
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -96,6 +98,16 @@ def each(function: Any, count: int, *arguments: Any) -> None:
     given = [argument(a) for a in arguments]
     blocks = min(-(-count // THREADS), _MOST_BLOCKS)
     _launch(function, blocks, THREADS, [count, *given])
+
+
+def whole(function: Any, count: int, *arguments: Any) -> None:
+    """:func:`each` for a kernel whose threads take one item: ``{WHOLE} i < count``."""
+    if count <= 0:
+        return
+    blocks = min(-(-count // THREADS), _MOST_BLOCKS if SIMULATED else _MOST_ROWS)
+    if not SIMULATED and count > blocks * THREADS:
+        raise NotImplementedError(f"{count} elements in one launch")
+    _launch(function, blocks, THREADS, [count, *[argument(a) for a in arguments]])
 
 
 def rows(function: Any, count: int, *arguments: Any, threads: int = FOLDING) -> None:
