@@ -1,6 +1,7 @@
 """Prove and measure CUDA on a machine that has a GPU; writes docs/gpu.md.
 
-    python benchmarks/cuda.py [--full] [--out docs/gpu.md] [--only NAMES] [--budget SECONDS]
+    python benchmarks/cuda.py [--quick | --full] [--anew] [--out docs/gpu.md] [--only NAMES]
+                              [--budget SECONDS]
 
 One command for a machine with numba, numba-cuda, and, where they are there, cupy and a CUDA build
 of torch; no network. Its stages, by name:
@@ -16,14 +17,18 @@ of torch; no network. Its stages, by name:
 
 Every stage runs in processes of its own, with a limit; what fails, hangs or kills its process is
 written down and the rest goes on. The page, and the raw results beside it (``.json``), are written
-anew after each stage, and a run of ``--only`` some stages keeps what the file says of the others.
-It ends within nine minutes; ``--full`` takes every case and type of the table, larger sizes and
-more turns, and hours. ``--tiny`` is for numba's simulator: it proves this program.
+after each row, model and work, so that whatever ends this program loses nothing: the same command
+goes on where it ended, unless the sources have changed since or ``--anew`` is given (what was found
+before is kept as ``.before.json``). One call ends within nine minutes, three have measured all;
+``--quick`` is one call with smaller sizes. ``--full`` takes every case and type of the table, more
+turns, and hours. ``--only`` some stages measures these anew and keeps the others. ``--tiny`` is for
+numba's simulator: it proves this program.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import platform
@@ -44,28 +49,43 @@ from benchmarks import gpu_page  # noqa: E402
 from benchmarks.cuda_side import SIDES  # noqa: E402
 from benchmarks.processes import Ended, Program  # noqa: E402
 
-# seconds that a stage may take: full, quick, tiny
+SIZES = ("full", "usual", "quick", "tiny")
+# seconds that a stage may take, by size, all calls together
 LIMITS = {
-    "machine": (120, 60, 60), "table": (3600, 160, 120), "tensors": (600, 60, 120),
-    "models": (900, 90, 120), "ceilings": (120, 40, 60), "times": (2400, 160, 240),
-    "sanitizer": (900, 60, 20),
+    "machine": (120, 60, 60, 60), "table": (3600, 420, 160, 120), "tensors": (600, 100, 60, 120),
+    "models": (900, 270, 90, 120), "ceilings": (120, 60, 40, 60), "times": (2400, 440, 160, 240),
+    "sanitizer": (900, 120, 60, 20),
 }  # fmt: skip
+PIECE = 540.0  # seconds of one call
+Tell = Callable[[Any], None]
 ROW_LIMIT, ANSWER_LIMIT = 90.0, 180.0
 SANITIZED = ("sum", "softmax", "layer_norm", "cumsum", "sort", "matmul", "max_pool2d")
 
 
 class Context:
-    """What the stages share: the options, and when they must end."""
+    """What the stages share: the options, and when they must end.
+
+    Attributes:
+        deadline, ends: of this call, and of the stage.
+    """
 
     def __init__(self, options: argparse.Namespace) -> None:
-        self.size = "tiny" if options.tiny else "full" if options.full else "quick"
-        budget = options.budget or (540 if self.size == "quick" else 0)
-        self.deadline = time.monotonic() + (budget or 1e9)
+        chosen = [s for s in SIZES if getattr(options, s, False)]
+        self.size = chosen[0] if chosen else "usual"
+        budget = options.budget or (PIECE if self.size in ("usual", "quick") else 1e9)
+        self.deadline = time.monotonic() + budget
         self.ends = self.deadline
 
-    def begin(self, stage: str) -> None:
-        limit = LIMITS[stage][("full", "quick", "tiny").index(self.size)]
-        self.ends = min(time.monotonic() + limit, self.deadline)
+    def begin(self, stage: str, spent: float) -> bool:
+        """Start a stage that has taken so many seconds in former calls: whether it may go on."""
+        left = LIMITS[stage][SIZES.index(self.size)] - spent
+        self.ends = min(time.monotonic() + left, self.deadline)
+        return left >= 5
+
+    def cut(self, most: float = 6.0) -> bool:
+        """Whether the stage was ended by the end of this call, and goes on in the next one: fewer
+        than ``most`` seconds are left, with which nothing is begun."""
+        return self.ends == self.deadline and self.left() < most
 
     def left(self) -> float:
         return self.ends - time.monotonic()
@@ -74,7 +94,7 @@ class Context:
 # --- the stages ----------------------------------------------------------------------------------
 
 
-def machine(context: Context) -> Any:
+def machine(context: Context, before: Any, tell: Tell) -> Any:
     """The last facts of ``benchmarks/gpu_probe.py``, and at which of them it ended."""
     found: dict[str, Any] = {"python": platform.python_version(), "system": platform.platform()}
     program = Program("benchmarks/gpu_probe.py")
@@ -89,13 +109,20 @@ def machine(context: Context) -> Any:
 
 
 class Table:
-    """The op table, in several processes; one that hangs or dies begins again after that row."""
+    """The op table, in several processes; one that hangs or dies begins again after that row.
 
-    def __init__(self, context: Context, parts: int) -> None:
+    Args:
+        before: what a former call has found; "at" says after which row each part goes on.
+    """
+
+    def __init__(self, context: Context, parts: int, before: Any, tell: Tell) -> None:
         self.context = context
-        self.parts = parts
         self.lock = threading.Lock()
-        self.found: dict[str, Any] = {"rows": 0, "count": 0, "different": {}, "left": 0}
+        self.tell = tell
+        self.told = 0.0
+        none = {"rows": 0, "count": 0, "different": {}, "left": 0, "at": {}, "parts": parts}
+        self.found: dict[str, Any] = {**none, **before}
+        self.parts = int(self.found["parts"])
 
     def run(self) -> dict[str, Any]:
         threads = [threading.Thread(target=self._part, args=(k,)) for k in range(self.parts)]
@@ -103,21 +130,25 @@ class Table:
             thread.start()
         for thread in threads:
             thread.join()
+        ends = [self.found["at"].get(str(part), (-1, 0)) for part in range(self.parts)]
+        self.found["left"] = sum(left for _, left in ends)
+        if any(after == -1 for after, _ in ends):
+            self.found["left"] = f"more than {self.found['left']}"
         return self.found
 
     def _part(self, part: int) -> None:
-        after, left = -1, -1
+        after, left = self.found["at"].get(str(part), (-1, 0))
         while after is not None and self.context.left() > 5:
             after, left = self._from(part, after)
-        with self.lock:
-            self.found["left"] += left
+            with self.lock:
+                self.found["at"][str(part)] = (after, left)
 
     def _from(self, part: int, after: int) -> tuple[Any, int]:
         """Run the rows after ``after``: (the row to go on after, how many rows are left)."""
-        rows: dict[str, list[str]] = {"tiny": ["--kernels", "--every", "60"], "quick": []}
+        rows: dict[str, list[str]] = {"tiny": ["--kernels", "--every", "60"], "full": ["--all"]}
         program = Program(
             "tests/cuda_table.py", "--lines", "--float64", "--part", f"{part}/{self.parts}",
-            "--after", str(after), *rows.get(self.context.size, ["--all"]),
+            "--after", str(after), *rows.get(self.context.size, []),
         )  # fmt: skip
         row, name, left = after, "start", -1
         try:
@@ -127,34 +158,42 @@ class Table:
                     return None, 0
                 row, name, left = told["row"], told["name"], told["left"]
                 if "count" in told:
-                    self._note(told)
+                    self._note(told, part)
         except Ended as end:
             if self.context.left() <= 1:
-                return None, left
+                with self.lock:
+                    return self.found["at"].get(str(part), (after, left))
             with self.lock:
                 self.found["different"][f"{name} (part {part}, row {row})"] = str(end)[:300]
             return (None, left) if row == after else (row, left)
         finally:
             program.end()
 
-    def _note(self, told: dict[str, Any]) -> None:
+    def _note(self, told: dict[str, Any], part: int) -> None:
         with self.lock:
             self.found["rows"] += 1
             self.found["count"] += told["count"]
             self.found["different"].update(told["different"])
+            self.found["at"][str(part)] = (told["row"], told["left"])
+            if time.monotonic() - self.told > 2:
+                self.told = time.monotonic()
+                self.tell(self.found)
 
 
-def table(context: Context) -> Any:
-    return Table(context, max(1, min(8, (os.cpu_count() or 2) // 2))).run()
+def table(context: Context, before: Any, tell: Tell) -> Any:
+    return Table(context, max(1, min(8, (os.cpu_count() or 2) // 2)), before, tell).run()
 
 
-def lines_of(context: Context, program: str, *arguments: str) -> dict[str, Any]:
+def lines_of(
+    context: Context, program: str, *arguments: str, tell: Tell = lambda found: None
+) -> dict[str, Any]:
     """Everything that a program tells, one object after another, until it says "done"."""
     found: dict[str, Any] = {}
     running = Program(program, *arguments)
     try:
         while "done" not in found:
             found.update(running.answer(context.left()))
+            tell(found)
     except Ended as end:
         found["error"] = str(end)
     finally:
@@ -163,18 +202,30 @@ def lines_of(context: Context, program: str, *arguments: str) -> dict[str, Any]:
     return found
 
 
-def tensors(context: Context) -> Any:
-    return lines_of(context, "tests/cuda_program.py", "--lines")
+def tensors(context: Context, before: Any, tell: Tell) -> Any:
+    return lines_of(context, "tests/cuda_program.py", "--lines", tell=tell)
 
 
-def models(context: Context) -> Any:
-    names = ["mlp"] if context.size == "tiny" else []
-    found = lines_of(context, "tests/cuda_models.py", *names)
-    compiled = lines_of(context, "tests/cuda_models.py", "--compiled", *names)
-    return {**found, **{f"{name}, compiled against eager": v for name, v in compiled.items()}}
+COMPILED = ", compiled against eager"
 
 
-def ceilings(context: Context) -> Any:
+def models(context: Context, before: Any, tell: Tell) -> Any:
+    """Each model, and each compiled, in a process of its own: one that dies leaves the others."""
+    from tests.models import MODELS
+
+    found = {name: said for name, said in before.items() if name not in ("seconds", "complete")}
+    for how in ("", COMPILED):
+        for name in ("mlp",) if context.size == "tiny" else MODELS:
+            if name + how in found or context.left() < 5:
+                continue
+            told = lines_of(context, "tests/cuda_models.py", *(["--compiled"] if how else []), name)
+            if name in told or not context.cut(1.0):
+                found[name + how] = told.get(name, told)
+            tell(found)
+    return found
+
+
+def ceilings(context: Context, before: Any, tell: Tell) -> Any:
     small = ["--small"] if context.size == "tiny" else []
     return lines_of(context, "benchmarks/gpu_ceilings.py", *small)
 
@@ -189,7 +240,8 @@ class Side:
         self.hello = self._start()
 
     def _start(self) -> dict[str, Any]:
-        self.program = Program("benchmarks/cuda_side.py", self.side, "--size", self.context.size)
+        size = {"usual": "full"}.get(self.context.size, self.context.size)
+        self.program = Program("benchmarks/cuda_side.py", self.side, "--size", size)
         return self.program.answer(min(ANSWER_LIMIT, self.context.left()))
 
     def time(self, name: str) -> dict[str, Any]:
@@ -211,24 +263,29 @@ class Side:
         self.program = None
 
 
-def times(context: Context, tell: Callable[[Any], None] = lambda found: None) -> Any:
+def times(context: Context, before: Any, tell: Tell) -> Any:
     """The median time of each work on each side, taken in turns."""
     sides: dict[str, Side] = {}
-    found: dict[str, Any] = {"sides": {}, "works": {}}
+    found: dict[str, Any] = {"sides": {}, "works": dict(before.get("works", {}))}
     for side in SIDES:
         try:
             sides[side] = Side(side, context)
             found["sides"][side] = sides[side].hello["version"]
         except Ended as end:
             found["sides"][side] = f"not timed: {end}"
-    rounds = {"full": 9, "quick": 3, "tiny": 1}[context.size]
+    rounds = {"full": 9, "usual": 5, "quick": 3, "tiny": 1}[context.size]
     names = next((s.hello["names"] for s in sides.values()), [])
+    todo = [name for name in names if name not in found["works"]]
     try:
-        for place, name in enumerate(names):
+        for place, name in enumerate(todo):
+            found["not reached"] = todo[place:]
             if context.left() < 5:
-                found["not reached"] = names[place:]
                 break
-            found["works"][name] = _in_turns(sides, name, rounds)
+            timed = _in_turns(sides, name, rounds)
+            if context.cut(1.0):
+                break
+            found["works"][name] = timed
+            found["not reached"] = todo[place + 1 :]
             tell(found)
     finally:
         for each in sides.values():
@@ -255,12 +312,12 @@ def _in_turns(sides: dict[str, Side], name: str, rounds: int) -> dict[str, Any]:
     return {**found, **medians}
 
 
-def sanitizer(context: Context) -> Any:
+def sanitizer(context: Context, before: Any, tell: Tell) -> Any:
     """The summaries of compute-sanitizer's tools over kernels that share memory."""
     tool = shutil.which("compute-sanitizer") or "/usr/local/cuda/bin/compute-sanitizer"
     if not Path(tool).exists():
         return {"error": "compute-sanitizer is not installed"}
-    found = {}
+    found: dict[str, Any] = {}
     for check in ("memcheck", "racecheck"):
         program = str(ROOT / "tests" / "cuda_table.py")
         command = [tool, "--tool", check, sys.executable, "-P", program, "--few", *SANITIZED]
@@ -273,6 +330,7 @@ def sanitizer(context: Context) -> Any:
             found[check] = lines[-1] if lines else (done.stdout + done.stderr)[-300:]
         except subprocess.TimeoutExpired:
             found[check] = "not done in time"
+        tell(found)
     return found
 
 
@@ -306,10 +364,28 @@ class Results:
         except (OSError, ValueError):
             self.found = {}
 
+    def begin(self, anew: bool) -> None:
+        """Go on with what a former call has found by these sources, or keep it aside."""
+        self.load()
+        sources = digest()
+        if self.found and (anew or self.found.get("sources") != sources):
+            replace(self.raw.with_suffix(".before.json"), json.dumps(self.found, indent=1))
+            self.found = {}
+        self.found["sources"] = sources
+
     def take(self, stage: str, result: Any) -> None:
         self.found[stage] = result
         replace(self.raw, json.dumps(self.found, indent=1))
         replace(self.place, gpu_page.page(self.found))
+
+
+def digest() -> str:
+    """A number of the sources that are measured."""
+    found = hashlib.sha256()
+    for folder in ("kernels", "engine", "mindtorch/torch", "benchmarks", "tests"):
+        for path in sorted((ROOT / folder).rglob("*.py")):
+            found.update(path.read_bytes())
+    return found.hexdigest()[:16]
 
 
 def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
@@ -322,10 +398,12 @@ def attempt(function: Callable[..., Any], *arguments: Any) -> Any:
 
 def options_of(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
-    parser.add_argument("--full", action="store_true", help="all cases and sizes; takes hours")
+    parser.add_argument("--quick", action="store_true", help="one call, smaller sizes")
+    parser.add_argument("--full", action="store_true", help="all cases and types; takes hours")
+    parser.add_argument("--anew", action="store_true", help="do not go on with a former call")
     parser.add_argument("--tiny", action="store_true", help="for numba's simulator")
     parser.add_argument("--only", default=",".join(STAGES), help="stages, separated by commas")
-    parser.add_argument("--budget", type=float, default=0, help="seconds for everything")
+    parser.add_argument("--budget", type=float, default=0, help="seconds of this call")
     parser.add_argument("--out", default=str(ROOT / "docs" / "gpu.md"))
     options = parser.parse_args(arguments)
     options.stages = options.only.split(",")
@@ -347,22 +425,45 @@ def main(arguments: list[str] | None = None) -> int:
         print("there is no GPU here: nothing was measured, docs/gpu.md stays as it is")
         return 1
     results = Results(Path(options.out))
-    if set(options.stages) != set(STAGES):
-        results.load()
+    results.begin(options.anew)
+    for stage in options.stages if set(options.stages) != set(STAGES) else ():
+        results.found.pop(stage, None)
     context = Context(options)
-    for stage in options.stages:
-        begun = time.monotonic()
-        context.begin(stage)
-        if context.left() < 5:
-            results.take(stage, {"error": "no time was left"})
-            continue
-        more = (lambda found: results.take("times", found),) if stage == "times" else ()
-        found = attempt(STAGES[stage], context, *more)
-        found["seconds"] = round(time.monotonic() - begun, 1)
-        results.take(stage, found)
-        print(f"{stage}: {found['seconds']} s {found.get('error', '')[:200]}", flush=True)
-    print(f"{options.out} written")
+    todo = [s for s in options.stages if not results.found.get(s, {}).get("complete")]
+    for stage in todo:
+        if context.deadline - time.monotonic() < 5:
+            break
+        measure(stage, context, results)
+    left = [s for s in options.stages if not results.found.get(s, {}).get("complete")]
+    print(f"{options.out} written; " + (
+        f"the same command goes on with: {', '.join(left)}" if left else "all is measured"
+    ))  # fmt: skip
     return 0
+
+
+def measure(stage: str, context: Context, results: Results) -> None:
+    """Run a stage, or what former calls have left of it, and write down what it finds."""
+    before = results.found.get(stage, {})
+    begun, spent = time.monotonic(), float(before.get("seconds", 0))
+
+    def stamped(found: Any, complete: bool) -> Any:
+        seconds = round(spent + time.monotonic() - begun, 1)
+        return {**found, "seconds": seconds, "complete": complete}
+
+    def tell(found: Any) -> None:
+        results.take(stage, stamped(found, False))
+
+    known = {name: said for name, said in before.items() if name != "error"}
+    if context.begin(stage, spent):
+        tell(known)  # so that time is counted, too, when this program is killed
+        found = attempt(STAGES[stage], context, known, tell)
+        if not found.keys() - {"error"}:
+            found = {**known, **found}
+    else:
+        found = {**known, "error": "no time was left"}
+    found = stamped(found, not context.cut())
+    results.take(stage, found)
+    print(f"{stage}: {found['seconds']} s {found.get('error', '')[:200]}", flush=True)
 
 
 if __name__ == "__main__":

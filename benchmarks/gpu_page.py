@@ -11,6 +11,7 @@ HEADER = """# CUDA on a GPU
 Written by `python benchmarks/cuda.py`; the raw results are in the .json file beside it.
 """
 Results = dict[str, Any]
+_OF_RUNS = ("done", "seconds", "complete")  # of how a stage ran, not of what it found
 
 
 def _cell(value: Any, most: int = 220) -> str:
@@ -20,7 +21,7 @@ def _cell(value: Any, most: int = 220) -> str:
 
 def _facts(title: str, found: Results) -> list[str]:
     lines = [f"## {title}", "", "| what | value |", "|---|---|"]
-    given = {name: value for name, value in found.items() if name not in ("done", "seconds")}
+    given = {name: value for name, value in found.items() if name not in _OF_RUNS}
     return [*lines, *[f"| {name} | {_cell(value)} |" for name, value in given.items()], ""]
 
 
@@ -36,7 +37,7 @@ def _right(results: Results) -> list[str]:
         said = f"{tensors.get('checks', 0)} checks, failed: {', '.join(failed) or 'none'}"
         lines.append(f"| tensors | {_cell(said + _error(tensors))} |")
     for name, found in results.get("models", {}).items():
-        if name != "seconds":
+        if name not in _OF_RUNS:
             lines.append(f"| model {name} | {_cell(found)} |")
     lines.append("")
     differ = (table or {}).get("different", {})
@@ -94,4 +95,7 @@ def page(results: Results) -> str:
     missing = [stage for stage in known if stage not in results]
     if missing:
         lines.append(f"Not run: {', '.join(missing)}.")
+    begun = [s for s in known if results.get(s, {}).get("complete") is False]
+    if begun:
+        lines.append(f"Not done, the same command goes on with it: {', '.join(begun)}.")
     return "\n".join(lines).rstrip() + "\n"

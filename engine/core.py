@@ -11,7 +11,7 @@ import functools
 import importlib
 import inspect
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes, gaps, kernel_types, memory, tape
@@ -107,6 +107,37 @@ class Plan:
         self.tracks = any(self.differentiable)
         self.kind = KERNEL
         self.run: Any = None
+
+
+class Moved:
+    """A kernel that writes C order, and copies of its results to where they are to lie.
+
+    Attributes:
+        scratch: what the results are that are computed first; a program plans their memory.
+    """
+
+    def __init__(
+        self, run: Callable[..., Any], copies: Sequence[Any], made: Sequence[Aval]
+    ) -> None:
+        self._run = run
+        self._copies = copies
+        self.scratch = [a for a, copy in zip(made, copies, strict=True) if copy is not None]
+
+    def __call__(self, *flat: Any) -> None:
+        self.planned(*flat, *[empty_on(a.device)(a.size, a.dtype.np) for a in self.scratch])
+
+    def planned(self, *flat: Any) -> None:
+        """``run(*flat outs, *flat ins, *memory of the scratch)``."""
+        count, end = len(self._copies), len(flat) - len(self.scratch)
+        scratch = iter(flat[end:])
+        outs = [
+            target if copy is None else next(scratch)
+            for target, copy in zip(flat[:count], self._copies, strict=True)
+        ]
+        self._run(*outs, *flat[count:end])
+        for target, copy, out in zip(flat, self._copies, outs, strict=False):
+            if copy is not None:
+                copy(target, out)
 
 
 _MOST_PLANS = 2048  # of one op
@@ -308,23 +339,11 @@ class Op:
     def _moved(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         """The same for results that do not lie in C order: computed so, then copied."""
         made = tuple(dense_like(a) for a in avals)
-        run = self.bound(made, in_avals, params)
         copies = [
             None if to.contiguous else OPS["clone"].bound((to,), (a,), {"strides": to.strides})
             for to, a in zip(avals, made, strict=True)
         ]
-
-        def call(*flat: Any) -> None:
-            outs = [
-                target if copy is None else empty_on(a.device)(a.size, a.dtype.np)
-                for target, copy, a in zip(flat, copies, made, strict=False)
-            ]
-            run(*outs, *flat[len(outs) :])
-            for target, copy, out in zip(flat, copies, outs, strict=False):
-                if copy is not None:
-                    copy(target, out)
-
-        return call
+        return Moved(self.bound(made, in_avals, params), copies, made)
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         """The callable on flat arrays for these avals."""

@@ -5,6 +5,8 @@ Nothing here is imported before a tensor on CUDA is asked for.
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import importlib
 import os
 import weakref
@@ -58,6 +60,34 @@ def kernels(module: str) -> Any:
     return importlib.import_module(f"mindtorch.kernels.cuda.{module}")
 
 
+def on(device: Device) -> Any:
+    """A block whose work is issued on a CUDA device."""
+    if device.index is None or device_count() < 2:
+        return contextlib.nullcontext()
+    return kernels("streams").on(device.index)
+
+
+def empty_on(device: Device) -> Callable[..., Any]:
+    """The function ``(size, numpy dtype) -> flat array`` of a CUDA device."""
+    memory = kernels("memory")
+    if device.index is None or device_count() < 2:
+        return memory.empty
+    return functools.partial(memory.empty_at, device.index)
+
+
+def placed(device: Device, run: Callable[..., Any]) -> Callable[..., Any]:
+    """``run`` with its work issued on a CUDA device, where there are several."""
+    if device.type != "cuda" or device.index is None or device_count() < 2:
+        return run
+    streams, index = kernels("streams"), device.index
+
+    def there(*flats: Any) -> Any:
+        with streams.on(index):
+            return run(*flats)
+
+    return there
+
+
 def array_of(flat: Any, described: Aval) -> Any:
     """What array-form kernels get: an ``Array`` on the device, or of a number on the host."""
     return kernels("arrays").Array(flat, described.shape, described.strides)
@@ -107,7 +137,8 @@ def bind(op: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable
         run = None
     if run is None:
         return through_host(op, avals, in_avals, params)
-    return run if composed else _uploading(run, op, avals, in_avals)
+    devices = [a.device for a in (*avals, *in_avals) if a is not None and a.device is not cpu]
+    return placed(devices[0], run if composed else _uploading(run, op, avals, in_avals))
 
 
 def complex_numbers(avals: Any, in_avals: Any) -> bool:
@@ -159,14 +190,16 @@ def copy(out: Aval, x: Aval) -> Callable[..., None]:
     """``out[...] = x`` between any two devices, cast and broadcast."""
     arrays = kernels("arrays")
     if out.device.type == "cuda":
-        if x.device.type == "cuda" or not x.shape:
+        if x.device is out.device or (x.device is cpu and not x.shape):
             from .core import layouts
 
             plan = kernels("elementwise").copy.plan
             run = plan(layouts((out,)), layouts((x,)))
             if run is not None:
-                return run
-        return lambda target, source: _copy_through_host(arrays, target, out, source, x)
+                return placed(out.device, run)
+        return placed(
+            out.device, lambda target, source: _copy_through_host(arrays, target, out, source, x)
+        )
     from .ops.movement import cast
 
     here = cast.bind((out,), (on_cpu(x),), {"dtype": out.dtype})
@@ -217,13 +250,14 @@ def drawing(made: Aval, fill: Callable[..., Any], given: list[Aval]) -> Callable
         fill(as_array(drawn, host), *arrays)
         write(out, drawn)
 
-    return run
+    return placed(made.device, run)
 
 
 def fill(flat: Any, described: Aval, value: Any) -> None:
     """Write ``value`` everywhere."""
     arrays = kernels("arrays")
-    arrays.fill(arrays.Array(flat, (flat.size,)), value)
+    with on(described.device):
+        arrays.fill(arrays.Array(flat, (flat.size,)), value)
 
 
 def upload(array: Any, device: Device) -> tuple[Any, Aval]:
@@ -232,7 +266,8 @@ def upload(array: Any, device: Device) -> tuple[Any, Aval]:
 
     values = np.ascontiguousarray(array)
     described = aval(array.shape, dtypes.from_numpy(array.dtype), None, device)
-    return kernels("memory").from_host(values.reshape(-1)), described
+    with on(device):
+        return kernels("memory").from_host(values.reshape(-1)), described
 
 
 def pin(tensor: Any) -> Any:
@@ -265,5 +300,6 @@ def adopt(interface: Any, device: Device) -> Any:
     from . import dtypes
     from .tensor import make
 
-    flat, shape, strides = kernels("memory").adopt(interface)
+    with on(device):
+        flat, shape, strides = kernels("memory").adopt(interface)
     return make(flat, aval(shape, dtypes.from_numpy(flat.dtype), strides, device))

@@ -93,6 +93,6 @@ def empty_on(device: Device) -> Any:
         from . import cuda
 
         if cuda.device_count():
-            return cuda.kernels("memory").empty
+            return cuda.empty_on(device)
         raise cuda.missing()
     raise AssertionError("Torch not compiled with CUDA enabled")

@@ -43,8 +43,9 @@ GAPS: tuple[Gap, ...] = (
         "implicit product of our own, or cuBLAS's over written windows: cupy has no cuDNN, and "
         "nvidia-cudnn-frontend could not be proven without a GPU"),
     Gap("feature", "several CUDA devices in one process", "cuda",
-        "one device is used, others raise: give each process its own by CUDA_VISIBLE_DEVICES; "
-        "NCCL (cupy's) is under torch.distributed and DDP, send and recv go through the host"),
+        "written, and run on two devices of the simulator: copies between devices go through the "
+        "host, DataParallel runs on one, philox has one stream for all; NCCL (cupy's) is under "
+        "torch.distributed and DDP, send and recv go through the host"),
     Gap("feature", "random numbers of torch's CUDA generator", "cuda",
         "masks and initial weights are the CPU's numbers; torch.cuda.random.use_philox() draws "
         "them on the device, in another order than torch, whose numbers depend on the card; "

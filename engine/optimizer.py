@@ -116,10 +116,12 @@ def _kernels() -> Any:
 _module: Any = None
 
 
-def _cuda_kernels() -> Any:
-    from .cuda import kernels
+def _on_device(name: str, tensor: Tensor, *lists: Any, **settings: Any) -> None:
+    """An update by CUDA's kernel, on the device of a tensor."""
+    from . import cuda
 
-    return kernels("optimizer")
+    with cuda.on(tensor.aval.device):
+        getattr(cuda.kernels("optimizer"), name)(*lists, **settings)
 
 
 def _kernel(name: str, dtype: Any) -> Any:
@@ -190,10 +192,10 @@ class Fused:
                 for b, g in zip(buffers, gradients, strict=True)
             ]
         if on_device:
-            _cuda_kernels().sgd(
-                *[[t.flat for t in many] for many in (parameters, gradients, held or parameters)],
-                fresh, lr=lr, momentum=momentum, dampening=dampening, weight_decay=weight_decay,
-                nesterov=nesterov, maximize=maximize,
+            lists = [[t.flat for t in many] for many in (parameters, gradients, held or parameters)]
+            _on_device(
+                "sgd", parameters[0], *lists, fresh, lr=lr, momentum=momentum, dampening=dampening,
+                weight_decay=weight_decay, nesterov=nesterov, maximize=maximize,
             )  # fmt: skip
             _written([*parameters, *held])
         else:
@@ -223,11 +225,10 @@ class Fused:
                 gradients, parameters, first, second, *([largest] if largest else [])
             ):
                 return False
-            _cuda_kernels().adam(
-                *[[t.flat for t in many] for many in (parameters, gradients, first, second)],
-                [t.flat for t in largest], _counted(steps), lr=lr, beta1=beta1,
-                beta2=beta2, eps=eps, weight_decay=weight_decay, decoupled=decoupled,
-                maximize=maximize,
+            lists = [[t.flat for t in m] for m in (parameters, gradients, first, second, largest)]
+            _on_device(
+                "adam", parameters[0], *lists, _counted(steps), lr=lr, beta1=beta1, beta2=beta2,
+                eps=eps, weight_decay=weight_decay, decoupled=decoupled, maximize=maximize,
             )  # fmt: skip
             _written(own)
         else:

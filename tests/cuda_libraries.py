@@ -6,14 +6,11 @@ function is one check; the program prints a JSON object of those that failed.
 
 from __future__ import annotations
 
-import contextlib
 import ctypes
 import json
-import sys
 import tempfile
 import threading
 import traceback
-import types
 import warnings
 from typing import Any
 
@@ -21,65 +18,11 @@ import numpy as np
 
 import mindtorch.torch
 from mindtorch.engine import cuda
-from mindtorch.kernels.cuda import vendor
 from tests import cuda_simulator
 from tests.cuda_program import raises
+from tests.cuda_stand_ins import WithCupy, asked
 
 torch: Any = mindtorch.torch
-asked: list[str] = []
-
-
-def _noted(name: str, function: Any) -> Any:
-    def call(*args: Any, **options: Any) -> Any:
-        asked.append(name)
-        return function(*args, **options)
-
-    return call
-
-
-def _array(shape: Any, dtype: Any, pointer: Any, strides: Any) -> Any:
-    """numpy's array over the bytes at an address, as cupy's constructor makes one."""
-    size = max(pointer[0][1] - pointer[1], 1)
-    held = (ctypes.c_uint8 * size).from_address(pointer[0][0] + pointer[1])
-    return np.ndarray(shape, dtype, held, 0, strides)
-
-
-def _stand_in() -> Any:
-    """A module with those names of cupy that are used here."""
-    fake: Any = types.ModuleType("cupy")
-    fake.__dict__.update({k: v for k, v in vars(np).items() if not k.startswith("__")})
-    for part in ("linalg", "fft"):
-        names = {n: _noted(f"{part}.{n}", f) for n, f in vars(getattr(np, part)).items()
-                 if callable(f) and not isinstance(f, type)}  # fmt: skip
-        setattr(fake, part, types.SimpleNamespace(**names, LinAlgError=np.linalg.LinAlgError))
-    fake.ndarray = _array
-    fake._core = types.SimpleNamespace(
-        set_compute_type=lambda dtype, kind: asked.append(f"{np.dtype(dtype).name} {kind}")
-    )
-    fake.cuda = types.SimpleNamespace(
-        UnownedMemory=lambda address, size, owner: (address, size),
-        MemoryPointer=lambda memory, offset: (memory, offset),
-        Stream=types.SimpleNamespace(null=contextlib.nullcontext()),
-    )
-    return fake
-
-
-class _WithCupy:
-    """A block in which the stand-in is cupy."""
-
-    changed: Any = vendor
-
-    def __enter__(self) -> None:
-        self.before = self.changed.library
-        fake, asking = _stand_in(), types.ModuleType("cupyx")
-        asking.errstate = lambda linalg: contextlib.nullcontext()  # type: ignore[attr-defined]
-        self.changed.library = lambda: fake
-        sys.modules["cupyx"] = asking
-        asked.clear()
-
-    def __exit__(self, *error: Any) -> None:
-        self.changed.library = self.before
-        del sys.modules["cupyx"]
 
 
 def transforms_and_factors_are_the_librarys() -> None:
@@ -98,7 +41,7 @@ def transforms_and_factors_are_the_librarys() -> None:
         (linalg.svdvals, "linalg.svd", (x,)), (linalg.qr, "linalg.qr", (x,)),
         (linalg.pinv, "linalg.svd", (x[:, :2],)), (linalg.inv, "linalg.inv", (x.mT.to(z.dtype),)),
     ]  # fmt: skip
-    with _WithCupy():
+    with WithCupy():
         for call, name, given in calls:
             expected = call(*given)
             before = len(asked)
@@ -114,7 +57,7 @@ def what_the_library_refuses_the_host_explains() -> None:
     """A singular matrix: LAPACK's number of it, under torch's text."""
     singular = torch.zeros(2, 2, device="cuda")
     text = "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed"
-    with _WithCupy():
+    with WithCupy():
         raises(torch.linalg.LinAlgError, text, lambda: torch.linalg.inv(singular))
         assert torch.linalg.inv_ex(singular).info.item() == 1
         assert torch.linalg.cholesky_ex(-singular - torch.eye(2, device="cuda")).info.item() == 1
@@ -242,15 +185,71 @@ def numbers_of_cudas_own_stream() -> None:
 
 def switches_of_products_reach_the_library() -> None:
     """What cuBLAS is told before a product, by the switches of torch.backends.cuda.matmul."""
-    switches, own = torch.backends.cuda.matmul, vendor
-    x = torch.eye(2, device="cuda")
-    with _WithCupy():
+    switches, x = torch.backends.cuda.matmul, torch.eye(2, device="cuda")
+    with WithCupy():
         for kind, name in ((x, "allow_tf32"), (x.half(), "allow_fp16_accumulation")):
-            views = [own.view(cuda.array_of(t.flat, t.aval)) for t in (kind, kind, kind.clone())]
             for on in (True, False):
                 setattr(switches, name, on)
-                own._multiply(*views)
-    assert asked == ["float32 7", "float32 1", "float16 3", "float16 1"]
+                assert (kind @ kind).tolist() == x.tolist()
+    once = ["float32 77", "float16 64"]  # what it is asked first: whether it knows the type
+    assert asked == [once[0], "float32 77", "float32 68", once[1], "float16 64", "float16 68"]
+
+
+def products_of_all_layouts_are_cublas_own() -> None:
+    """Transposed, sliced, broadcast and batched operands of each type, told to cuBLAS by pitches
+    and steps; what it cannot read so is copied."""
+    torch.manual_seed(0)
+    linear: Any = torch.nn.functional.linear
+    x, y, z = torch.randn(2, 3, 4, 5), torch.randn(2, 3, 5, 6), torch.randn(6, 5)
+    calls: list[Any] = [
+        lambda x, y, z: x @ y, lambda x, y, z: x[0] @ y, lambda x, y, z: x @ z.t(),
+        lambda x, y, z: x.mT.contiguous().mT @ y[:, :1],
+        lambda x, y, z: x[..., ::2] @ y[..., ::2, :],
+        lambda x, y, z: x.transpose(0, 1) @ y.transpose(0, 1), lambda x, y, z: x[0, 0, 1] @ z.t(),
+        lambda x, y, z: x[0, 0, :, :1] @ z[:1, :1], lambda x, y, z: x[..., 1:4] @ y[..., 1:4, 2:],
+        lambda x, y, z: linear(x, z, z[:, 0]), lambda x, y, z: z[:, 1:2] @ z[1:2],
+        lambda x, y, z: torch.baddbmm(x[0] @ y[0], x[1], y[1]),
+        lambda x, y, z: x.mT[0, 1] @ x[1, 1],
+    ]  # fmt: skip
+    with WithCupy():
+        for dtype, near in ((torch.float32, 1e-5), (torch.float64, 1e-12), (torch.float16, 2e-2),
+                            (torch.bfloat16, 1e-1), (torch.complex64, 1e-5)):  # fmt: skip
+            for number, call in enumerate(calls):
+                given = [t.to(dtype) for t in (x, y, z)]
+                before = len(asked)
+                found = call(*[t.cuda() for t in given])
+                assert len(asked) > before, number
+                assert torch.allclose(found.cpu(), call(*given), near, near), (dtype, number)
+
+
+def windows_are_written_for_cublas() -> None:
+    """Convolution and its gradients by products, some images at a time; 16-bit floats stay such."""
+    from mindtorch.kernels.cuda import convolution
+
+    changed, conv2d = convolution, torch.nn.functional.conv2d
+    most, changed.WINDOWS = changed.WINDOWS, 700
+    cases = [((3, 2), 1, 1, 1), ((3, 2), 2, 0, 2), ((1, 1), 1, 0, 1), ((1, 1), 2, 0, 2)]
+    try:
+        for dtype, near in ((torch.float32, 1e-5), (torch.float16, 2e-2)):
+            for window, stride, padding, groups in cases:
+                torch.manual_seed(0)
+                x, weight = torch.randn(3, 2, 5, 4), torch.randn(4, 2 // groups, *window)
+                bias, results = torch.randn(4), []
+                for device in ("cpu", "cuda"):
+                    kind = dtype if device == "cuda" else torch.float32
+                    leaves = [t.to(device, kind, copy=True).requires_grad_()
+                              for t in (x, weight, bias)]  # fmt: skip
+                    with WithCupy():
+                        y = conv2d(*leaves, stride, padding, 1, groups)
+                        (y * y).sum().backward()
+                        said = asked.count(f"{str(dtype)[6:]} 68")
+                    assert (said >= 3) == (device == "cuda"), (said, device)
+                    results.append([y.detach().cpu(), *[t.grad.cpu() for t in leaves]])
+                for mine, expected in zip(results[1], results[0], strict=True):
+                    top = float(expected.abs().max())
+                    assert (mine.float() - expected).abs().max() <= near * top, (window, dtype)
+    finally:
+        changed.WINDOWS = most
 
 
 def errors_of_the_driver_are_torchs() -> None:

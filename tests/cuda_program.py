@@ -463,20 +463,23 @@ def the_drivers_graphs_are_begun_and_ended_around_host_calls() -> None:
     def answer(name: str) -> Any:
         def call(*args: Any) -> Any:
             asked.append(name)
-            return (0, name) if name in ("cuStreamEndCapture", "cuGraphInstantiate") else (0,)
+            more = ("cuStreamEndCapture", "cuGraphInstantiate", "cuThreadExchangeStreamCaptureMode")
+            return (0, name) if name in more else (0,)
 
         return call
 
     names = ("cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiate", "cuGraphLaunch",
-             "cuGraphDestroy", "cuGraphExecDestroy", "CUstreamCaptureMode", "CUstream")  # fmt: skip
+             "cuGraphDestroy", "cuGraphExecDestroy", "CUstreamCaptureMode", "CUstream",
+             "cuThreadExchangeStreamCaptureMode")  # fmt: skip
     fake: Any = type("Fake", (), {name: staticmethod(answer(name)) for name in names})
     recording = graphs.Recording(graphs.Driver(fake))
     done: list[int] = []
     with recording:
         graphs.on_host(lambda: done.append(1))
+    capture = ["cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiate", "cuGraphDestroy"]
+    relaxed = "cuThreadExchangeStreamCaptureMode"  # so that memory may be taken, and set back
     assert [n for n in asked if n.startswith("cu")] == [
-        "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiate", "cuGraphDestroy",
-        "cuStreamBeginCapture", "cuStreamEndCapture", "cuGraphInstantiate", "cuGraphDestroy",
+        capture[0], relaxed, *capture[1:], *capture, relaxed
     ] and not done  # fmt: skip
     recording.replay()
     recording.replay()
@@ -493,40 +496,72 @@ def ops_of_the_host_and_complex_numbers_work() -> None:
     assert z.is_cuda and (z * z.conj()).real.tolist() == [16.0, 0.0, 0.0, 0.0]
 
 
-def windows_are_written_for_the_vendors_products() -> None:
-    """Convolution as cuBLAS makes it: here numpy stands for its products."""
-    from mindtorch.kernels.cuda import arrays
-    from mindtorch.kernels.cuda import vendor as own
+def several_devices_are_kept_apart() -> None:
+    """Two devices of the simulator, which share one memory: every launch is told the arrays of the
+    device that is current then. On a machine with one GPU there is nothing to ask."""
+    from mindtorch.kernels.cuda import streams
 
-    vendor: Any = own
-    conv2d: Any = nn.functional.conv2d
-    products = []
-
-    def product(out: Any, a: Any, b: Any) -> bool:
-        products.append(out.shape)
-        values = np.matmul(arrays.download(a), arrays.download(b))
-        arrays.assign(out, arrays.upload(np.ascontiguousarray(values.reshape(out.shape))))
-        return True
-
-    library, matmul = vendor.library, vendor.matmul
-    vendor.library, vendor.matmul = object, product
+    changed: Any = streams
+    if launch.SIMULATED:
+        changed.SIMULATED_DEVICES = 2
     try:
-        for stride, padding, groups in ((1, 1, 1), (2, 0, 2)):
-            torch.manual_seed(0)
-            x, weight = torch.randn(2, 2, 5, 4), torch.randn(4, 2 // groups, 3, 2)
-            bias, results = torch.randn(4), []
-            for device in ("cpu", "cuda"):
-                leaves = [
-                    t.detach().to(device, copy=True).requires_grad_() for t in (x, weight, bias)
-                ]
-                y = conv2d(*leaves, stride, padding, 1, groups)
-                (y * y).sum().backward()
-                results.append([y.detach().cpu(), *[t.grad.cpu() for t in leaves]])
-            for mine, expected in zip(results[1], results[0], strict=True):
-                assert torch.allclose(mine, expected, 1e-5, 1e-5)
+        if torch.cuda.device_count() > 1:
+            _on_two_devices(streams)
     finally:
-        vendor.library, vendor.matmul = library, matmul
-    assert len(products) == 6
+        changed.SIMULATED_DEVICES = 1
+        streams.set_device(0)
+
+
+def _on_two_devices(streams: Any) -> None:
+    second = torch.device("cuda:1")
+    x = torch.arange(4.0).reshape(2, 2)
+    y = x.to(second).requires_grad_()
+    assert y.device == second and torch.cuda.current_device() == 0 and y.get_device() == 1
+    text = "at least two devices, cuda:1 and cuda:0!"
+    raises(RuntimeError, text, lambda: y + x.cuda())
+    z = (y @ y).to("cuda:0")
+    assert z.device.index == 0 and (z * z).sum().item() == float(((x @ x) ** 2).sum())
+    z.sum().backward()
+    assert y.grad.device == second and y.grad.cpu().equal(torch.tensor([[3.0, 7.0], [5.0, 9.0]]))
+    before = [torch.cuda.memory_allocated(k) for k in range(2)]
+    with torch.cuda.device(1):
+        made = torch.ones(300, device="cuda")
+        assert made.device == second and torch.cuda.current_stream().device == second
+        stream = torch.cuda.Stream()
+    assert torch.cuda.current_device() == 0 and torch.cuda.memory_allocated(0) == before[0]
+    assert torch.cuda.memory_allocated(1) == before[1] + 1536
+    with torch.cuda.stream(stream):
+        assert torch.cuda.current_device() == 1 and torch.cuda.current_stream() == stream
+        stream.record_event().synchronize()
+    y.grad.record_stream(stream)
+    torch.cuda.set_device(1)
+    assert torch.zeros(1, device="cuda").device == second and torch.cuda._exchange_device(0) == 1
+    net, twin = (nn.Sequential(nn.Linear(2, 3), nn.Dropout(0.5)).to(k) for k in (0, second))
+    twin.load_state_dict(net.state_dict())
+    for kind in (torch.optim.SGD, torch.optim.Adam):
+        outs = []
+        for model, place in ((net, 0), (twin, second)):
+            torch.manual_seed(0)
+            optimizer = kind(model.parameters(), lr=0.1)
+            compiled = torch.compile(model)
+            for run in (model, compiled, compiled):
+                optimizer.zero_grad()
+                loss = nn.functional.cross_entropy(run(x.to(place)), torch.tensor([1, 0]).to(place))
+                loss.backward()
+                optimizer.step()
+            outs.append([loss.item(), *[p.tolist() for p in model.parameters()]])
+        assert outs[0] == outs[1] and loss.device == second
+    bad = made[torch.tensor([400], device=second)]
+    raises(torch.AcceleratorError, "index is out of range", bad.tolist)
+    file = io.BytesIO()
+    torch.save(made, file)
+    file.seek(0)
+    assert torch.load(file).device == second
+    thread = threading.Thread(target=lambda: before.append(torch.cuda.current_device()))
+    torch.cuda.set_device(1)
+    thread.start()
+    thread.join()
+    assert before[-1] == 0 and torch.cuda.current_device() == 1  # a thread begins on the first
 
 
 def helpers_stay_on_the_device() -> None:

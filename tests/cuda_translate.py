@@ -1,19 +1,21 @@
 """Translate the CUDA kernels to PTX without a GPU: run as a program where numba-cuda and NVVM are
 installed (``pip install "numba-cuda[cu12]"``; no driver is needed).
 
-    python tests/cuda_translate.py [--all] [--part i/n] [--keep FOLDER] [names...]
+    python tests/cuda_translate.py [--all] [--part i/n] [--keep FOLDER] [--log FILE] [names...]
 
 The op table's small cases are called as on a GPU, but device memory is host memory of zeros and a
 launch translates its kernel for the types of its arguments and does not run it. So every kernel is
 typed and compiled as it would be on a GPU, which the simulator, where kernels are plain Python,
 cannot show. Where NVIDIA's assembler is found (``ptxas``, of the package ``nvidia-cuda-nvcc``) each
 is assembled for the H200's capability. Prints a JSON object: kernels translated, what did not
-translate or assemble, and what kernels need of registers, shared and local memory at most.
+translate or assemble, and what kernels need of registers, shared and local memory at most. A log
+gets a line for each kernel; kernels that it holds already are not translated once more.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import importlib
 import importlib.util
 import json
@@ -60,16 +62,77 @@ def translate(kernel: Any, arguments: Any) -> None:
     if key in translated:
         return
     translated[key] = 0
+    log.calls += 1
+    mark = log.mark(kernel.py_func, signature)
+    if mark in log.known:
+        translated[key] = 1
+        return
     try:
         ptx, _ = cuda.compile_ptx(kernel.py_func, signature, cc=CAPABILITY)
         translated[key] = len(ptx)
-        assemble(f"{kernel.py_func.__name__}_{len(translated)}", ptx)
+        name = f"{kernel.py_func.__name__}_{mark[:10]}"
+        assemble(name, ptx)
+        log.note(mark, kernel.py_func, signature, {**needs.get(name, {}), **contents(ptx)})
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
         text = " | ".join([*lines[:3], *lines[-6:]])
         name = f"{kernel.py_func.__module__}.{kernel.py_func.__name__} {signature}"
         failed[name] = f"{type(error).__name__}: {text}"[:1500]
         print(name, failed[name], file=sys.stderr, flush=True)
+
+
+def contents(ptx: str) -> dict[str, int]:
+    """How many instructions of kinds that cost much, or little, a kernel has."""
+    patterns = {"f64": r"\.f64", "local": r"(?:ld|st)\.local", "vectors": r"(?:ld|st)\S*\.v[24]",
+                "fused": r"\bfma\.", "division": r"\b(?:div|rem)\.[su]64", "barriers": r"bar\.sync",
+                "lines": r"\n"}  # fmt: skip
+    return {kind: len(re.findall(pattern, ptx)) for kind, pattern in patterns.items()}
+
+
+class Log:
+    """A file with a line for each kernel that was translated, by its code and types."""
+
+    def __init__(self) -> None:
+        self.path: Path | None = None
+        self.known: dict[str, Any] = {}
+        self.row, self.calls = "", 0
+
+    def open(self, path: Path) -> None:
+        self.path = path
+        if path.exists():
+            lines = [json.loads(line) for line in path.read_text().splitlines()]
+            self.known = {found["mark"]: found for found in lines}
+
+    def mark(self, function: Any, signature: Any) -> str:
+        """The same for the same code, names that it uses and types."""
+        return hashlib.sha256(f"{described(function)} {signature}".encode()).hexdigest()
+
+    def note(self, mark: str, function: Any, signature: Any, found: dict[str, int]) -> None:
+        name = f"{function.__module__}.{function.__name__}"
+        told = {"mark": mark, "row": self.row, "kernel": name, "types": str(signature), **found}
+        self.known[mark] = told
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(json.dumps(told) + "\n")
+
+
+def described(function: Any, depth: int = 0) -> str:
+    """The code of a function and of those that it calls."""
+    code = getattr(function, "py_func", function)
+    if not isinstance(code, types.FunctionType):
+        return repr(function)
+    names = {n: code.__globals__.get(n) for n in code.__code__.co_names}
+    cells = zip(code.__code__.co_freevars, code.__closure__ or (), strict=True)
+    names |= {name: cell.cell_contents for name, cell in cells}
+    inner = "" if depth > 5 else " ".join(
+        f"{n}={described(v, depth + 1)}" for n, v in sorted(names.items())
+        if not isinstance(v, types.ModuleType)
+    )  # fmt: skip
+    plain = [c for c in code.__code__.co_consts if not isinstance(c, types.CodeType)]
+    return f"{code.__name__} {code.__code__.co_code.hex()} {plain} {code.__code__.co_names} {inner}"
+
+
+log = Log()
 
 
 def assembler() -> str | None:
@@ -153,6 +216,7 @@ def pretend() -> None:
     launches.each = lambda function, count, *a: (
         translate(function, (count, *a)) if count > 0 else None
     )
+    launches.whole = launches.each
     launches.rows = lambda function, count, *a, threads=0: (
         translate(function, a) if count > 0 else None
     )
@@ -206,8 +270,11 @@ def main() -> None:
     parser.add_argument("--all", action="store_true")
     parser.add_argument("--part", default="0/1")
     parser.add_argument("--keep", type=Path, help="a folder for the kernels' PTX and machine code")
+    parser.add_argument("--log", type=Path, help="a file with a line for each kernel")
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
+    if options.log:
+        log.open(options.log)
     global folder
     if options.keep:
         folder = options.keep
@@ -224,6 +291,7 @@ def main() -> None:
     for number, row in enumerate(all_rows()):
         if number % parts != part or (options.names and row.name not in options.names):
             continue
+        log.row = row.name
         for case, dtype in chosen(row, options.all):
             try:
                 run(row, case, dtype, "cuda", int(row.gradient and dtype in row.gradient_dtypes))

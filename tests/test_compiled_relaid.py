@@ -1,4 +1,5 @@
-"""Tensors from outside that a compiled function gives another shape in place."""
+"""Tensors from outside that a compiled function gives another shape in place; results that lie
+otherwise than their kernels write."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
+from mindtorch.engine import core
 from tests.compiled_kinds import KINDS, running, wrapped
 
 
@@ -52,3 +54,32 @@ def test_a_shape_given_in_place_stays(function: Any, kind: str) -> None:
     """The tensor's own memory was taken for something that was still to be computed."""
     expected = results(lambda f: f, function, "eager")
     assert results(wrapped(kind), function, kind) == expected
+
+
+def test_what_is_made_before_it_is_relaid_has_planned_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Kernels that write C order alone take nothing while a program runs (a CUDA graph could not
+    let them), and results are eager ones to the bit."""
+    f: Any = torch.nn.functional
+    torch.manual_seed(0)
+    x = torch.randn(2, 4, 6, 6).to(memory_format=torch.channels_last)
+
+    def function(x: Any) -> Any:
+        y = f.group_norm(x, 2)
+        return f.interpolate(y, scale_factor=2), f.avg_pool2d(y, 2) + 1
+
+    expected, run = function(x), torch.compile(function, fullgraph=True)
+    planned: list[Any] = []
+    before = core.Moved.planned
+
+    def noted(self: Any, *flat: Any) -> None:
+        planned.append(self)
+        before(self, *flat)
+
+    monkeypatch.setattr(core.Moved, "__call__", None)
+    monkeypatch.setattr(core.Moved, "planned", noted)
+    for _ in range(2):
+        for made, wanted in zip(run(x), expected, strict=True):
+            assert made.equal(wanted) and made.stride() == wanted.stride()
+    assert planned

@@ -17,7 +17,7 @@ from mindtorch.engine.gaps import GAPS, as_markdown
 
 ROOT = Path(__file__).resolve().parent.parent
 # what the kernels of CUDA share among themselves
-SHARED = {"arrays", "faults", "fold", "gemm", "graphs", "launch", "mathematics", "memory",
+SHARED = {"arrays", "cublas", "faults", "fold", "gemm", "graphs", "launch", "mathematics", "memory",
           "nccl", "order", "philox", "statistics", "streams", "toolkit", "vendor"}  # fmt: skip
 
 

@@ -167,10 +167,11 @@ class Program:
         arena = [root for root in roots if root.kind == "arena"]
         for device in dict.fromkeys(root.device for root in arena):
             self._lay_out([root for root in arena if root.device is device], device)
-        self._on_cuda = any(root.device.type == "cuda" for root in roots)
-        self._stream: Any = None
+        self._devices = {root.device for root in roots if root.device.type == "cuda"}
+        self._on_cuda = bool(self._devices)
+        self._streams: dict[Device, Any] = {}
         self.recorded: Any = None
-        if self._on_cuda:
+        if len(self._devices) == 1:
             from .cuda_graph import Recorded, wanted
 
             self.recorded = Recorded(self) if wanted.recorded else None
@@ -195,23 +196,29 @@ class Program:
             return
         arguments: list[Any] = []
         run, constants = getattr(plan.run, "direct", (plan.run, ()))
-        self.steps.append((run, arguments))
+        scratch = getattr(run, "scratch", ())
+        self.steps.append((run.planned if scratch else run, arguments))
         self.names.append(node.op.name)
         self.nodes.append(node)
         for value in node.outputs:
             kind = "output" if value.number in self._outputs else "arena"
             made = value.aval
             self._enter(value, Root(kind, made.extent, made.dtype.np, None, made.device))
-            self._use(value, arguments)
+            self._use(value.number, arguments)
         for used in node.inputs:
             if used is None:
                 arguments.append(None)
             else:
-                self._use(used, arguments)
+                self._use(used.number, arguments)
         arguments.extend(constants)
+        for made in scratch:
+            number = -1 - len(self.slots)  # of no value
+            root = Root("arena", made.extent, made.dtype.np, None, made.device)
+            self.slots[number] = Slot(root, 0, made.extent, made.dtype.np)
+            self._use(number, arguments)
 
-    def _use(self, value: Value, arguments: list[Any]) -> None:
-        slot = self.slots[value.number]
+    def _use(self, number: int, arguments: list[Any]) -> None:
+        slot = self.slots[number]
         root = slot.root
         root.sites.append((arguments, len(arguments), slot.start, slot.start + slot.size))
         arguments.append(None)
@@ -267,7 +274,10 @@ class Program:
         if self._on_cuda:
             self._order()
             if self.recorded is not None:
-                return self.recorded.run(flats)
+                from ..cuda import on
+
+                with on(*self._devices):
+                    return self.recorded.run(flats)
         return self.run_steps(flats, again, arguments)
 
     def run_steps(
@@ -305,10 +315,12 @@ class Program:
 
     def _order(self) -> None:
         """See to it that what another stream does in the arena is done."""
-        from ..cuda import kernels
+        from ..cuda import kernels, on
 
         streams = kernels("streams")
-        now = streams.current()
-        if self._stream is not None and self._stream is not now:
-            streams.synchronize(self._stream)
-        self._stream = now
+        for device in self._devices:
+            with on(device):
+                now, before = streams.current(), self._streams.get(device)
+                if before is not None and before is not now:
+                    streams.synchronize(before)
+                self._streams[device] = now

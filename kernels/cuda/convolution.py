@@ -4,8 +4,9 @@
               channels and taps of a window, one product for each image and group. Gradient for the
               input: rows are its channels, columns its places. Gradient for the weight: columns are
               channels and taps, the inner axis all places of all images
-    memory    the tiles of ``gemm``; windows are not written down. With cupy's cuBLAS they are, one
-              block of images at a time, since its product is faster than the copy is slow
+    memory    the tiles of ``gemm``; windows are not written down. With cupy's cuBLAS they are, some
+              images at a time, since its product is faster than the copy is slow; not those of one
+              tap, which are the image itself. 16-bit floats stay such and are summed in float32
     sync      see ``gemm``
     sizes     up to three spatial axes; strides, paddings, dilations and groups
 """
@@ -20,7 +21,12 @@ from numba import cuda
 
 from . import arrays, gemm, launch, reduction, vendor
 from .arrays import Array
+from .elementwise import plan
 from .half import flat, in_float32, optional
+from .indexing import _words
+
+# bytes of windows that are written down at once
+WINDOWS = 1 << 30
 
 _GEOMETRY = (
     "d_, h_, w_, od_, oh_, ow_, kd_, kh_, kw_, sd_, sh_, sw_, pd_, ph_, pw_, dd_, dh_, dw_"
@@ -94,6 +100,24 @@ class _Case:
         )  # fmt: skip
         self.taps, self.places = math.prod(self.window), math.prod(self.narrow)
         self.pixels = math.prod(self.wide)
+        moved = (*_three(params["stride"], 1), *(p + 1 for p in _three(params["padding"], 0)))
+        self.plain = self.taps == 1 and set(moved) == {1}  # each window is a pixel
+
+    def columns(self, x: Any, first: int, count: int, together: bool = False) -> Array:
+        """What each window of some images reads: [images, groups, channels * taps, places], or
+        ``together`` [groups, channels * taps, images * places]."""
+        own = _images(x, first, count, (count, self.groups, self.c, self.pixels))
+        rows = self.c * self.taps
+        if self.plain:
+            if not together:
+                return own
+            return own.permute((1, 2, 0, 3)).reshape(self.groups, rows, count * self.places)
+        many = (count, self.groups, rows, self.places)
+        made = arrays.empty((self.groups, rows, count * self.places) if together else many, x.dtype)
+        launch.each(_windows, made.size, _words(made.flat), _words(own.flat), count,
+                    self.groups * self.c, int(together), self.taps, self.pixels, self.places,
+                    *self.geometry)  # fmt: skip
+        return made
 
     def launch(self, texts: Any, batch: int, m: int, k: int, n: int, *operands: Any) -> None:
         """One of the products on (out, images, the other operand, bias, whether biased)."""
@@ -103,7 +127,6 @@ class _Case:
         gemm.run(kernel, batch, m, k, n, *operands, *numbers)
 
 
-@in_float32
 def convolution(
     out: Any, x: Any, weight: Any, bias: Any = None, *, stride: Any, padding: Any, dilation: Any,
     groups: int,
@@ -111,54 +134,53 @@ def convolution(
     """``out[n, o] = bias[o] + sum over c and taps of weight[o, c, tap] * x[n, c, place + tap]``."""
     params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     case = _Case(x.shape, weight.shape, out.shape, params)
-    offset, biased = optional(bias, out.dtype), int(bias is not None)
-    if vendor.library() is not None and weight.size and x.size:
-        columns = _columns(x, case)
-        factors = Array(flat(weight), (groups, case.o, case.c * case.taps))
-        target = Array(out.flat, (case.images, groups, case.o, case.places))
-        if vendor.matmul(target, factors, columns):
-            if biased:
-                _add_bias(target, offset, groups * case.o, case.places)
-            return
-    case.launch(_FORWARD, case.images * groups, case.o, case.c * case.taps, case.places, out,
-                flat(x), flat(weight), offset, biased)  # fmt: skip
+    if x.size and weight.size and _by_products(out, x, weight, case):
+        if bias is not None:
+            target = Array(out.flat, (case.images, groups * case.o, case.places))
+            given = Array(flat(bias), (groups * case.o, 1)).expand(target.shape)
+            plan("add", (target,), (target, given), _wide(out.dtype))(
+                target.flat, target.flat, given.flat
+            )
+        return
+    _implicit(out, x, weight, bias, case=case)
 
 
 @in_float32
+def _implicit(out: Any, x: Any, weight: Any, bias: Any, *, case: _Case) -> None:
+    offset = optional(bias, out.dtype)
+    case.launch(_FORWARD, case.images * case.groups, case.o, case.c * case.taps, case.places, out,
+                flat(x), flat(weight), offset, int(bias is not None))  # fmt: skip
+
+
 def convolution_input_gradient(
     out: Any, g: Any, weight: Any, *, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> None:
     """The gradient for ``x`` (shape of ``out``), and a transposed convolution's forward pass."""
     params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     case = _Case(out.shape, weight.shape, g.shape, params)
-    if vendor.library() is not None and weight.size and g.size:
-        factors = Array(flat(weight), (groups, case.o, case.c * case.taps)).permute((0, 2, 1))
-        slopes = Array(flat(g), (case.images, groups, case.o, case.places))
-        shape = (case.images, groups, case.c * case.taps, case.places)
-        columns = arrays.empty(shape, out.dtype)
-        if vendor.matmul(columns, factors, slopes):
-            launch.each(_collect, out.size, out, columns, case.taps, case.pixels, case.places,
-                        *case.geometry)  # fmt: skip
-            return
-    case.launch(_INPUT, case.images * groups, case.c, case.o * case.taps, case.pixels, out,
-                flat(g), flat(weight), optional(None, out.dtype), 0)  # fmt: skip
+    if not (weight.size and g.size and _input_by_products(out, g, weight, case)):
+        _implicit_input(out, g, weight, case=case)
 
 
 @in_float32
+def _implicit_input(out: Any, g: Any, weight: Any, *, case: _Case) -> None:
+    case.launch(_INPUT, case.images * case.groups, case.c, case.o * case.taps, case.pixels, out,
+                flat(g), flat(weight), optional(None, out.dtype), 0)  # fmt: skip
+
+
 def convolution_weight_gradient(
     out: Any, g: Any, x: Any, *, stride: Any, padding: Any, dilation: Any, groups: int
 ) -> None:
     """The gradient for the weight (shape of ``out``)."""
     params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     case = _Case(x.shape, out.shape, g.shape, params)
-    if vendor.library() is not None and out.size and g.size:
-        columns = _columns(x, case).permute((1, 0, 3, 2))
-        turned = arrays.dense(columns).reshape(groups, -1, case.c * case.taps)
-        slopes = Array(flat(g), (case.images, groups, case.o, case.places)).permute((1, 2, 0, 3))
-        left = arrays.dense(slopes).reshape(groups, case.o, -1)
-        if vendor.matmul(Array(out.flat, (groups, case.o, case.c * case.taps)), left, turned):
-            return
-    case.launch(_WEIGHT, groups, case.o, case.images * case.places, case.c * case.taps, out,
+    if not (out.size and g.size and _weight_by_products(out, g, x, case)):
+        _implicit_weight(out, g, x, case=case)
+
+
+@in_float32
+def _implicit_weight(out: Any, g: Any, x: Any, *, case: _Case) -> None:
+    case.launch(_WEIGHT, case.groups, case.o, case.images * case.places, case.c * case.taps, out,
                 flat(x), flat(g), optional(None, out.dtype), 0)  # fmt: skip
 
 
@@ -172,16 +194,98 @@ def channel_sum(out: Any, g: Any, *, inner: int, groups: int) -> None:
 # --- windows written down, for cuBLAS ----------------------------------------------------------
 
 
+def _wide(dtype: Any) -> Any:
+    """The type in which elements of a type are added."""
+    return np.dtype(np.float32) if dtype.itemsize == 2 else dtype
+
+
+def _blocks(case: _Case, itemsize: int) -> list[tuple[int, int]]:
+    """(first image, images) of the parts whose windows are written down together."""
+    each = case.groups * case.c * case.taps * case.places * itemsize
+    count = max(min(WINDOWS // max(each, 1), case.images), 1)
+    return [(k, min(count, case.images - k)) for k in range(0, case.images, count)]
+
+
+def _images(x: Any, first: int, count: int, shape: Any) -> Array:
+    """Some images of a dense flat array, as ``shape``."""
+    size = math.prod(shape) // max(count, 1)
+    return Array(x[first * size : (first + count) * size], shape)
+
+
+def _by_products(out: Any, x: Any, weight: Any, case: _Case) -> bool:
+    """The forward pass but for the bias; False where cuBLAS is not there or refuses."""
+    if not vendor.multiplies(out.dtype):
+        return False
+    factors = Array(flat(weight), (case.groups, case.o, case.c * case.taps))
+    whole = flat(x)
+    for first, count in _blocks(case, x.dtype.itemsize):
+        shape = (count, case.groups, case.o, case.places)
+        if not vendor.matmul(
+            _images(out.flat, first, count, shape), factors, case.columns(whole, first, count)
+        ):
+            return False
+    return True
+
+
+def _input_by_products(out: Any, g: Any, weight: Any, case: _Case) -> bool:
+    if not vendor.multiplies(out.dtype):
+        return False
+    factors = Array(flat(weight), (case.groups, case.o, case.c * case.taps)).permute((0, 2, 1))
+    slopes, made = flat(g), out
+    if not case.plain and out.dtype.itemsize == 2:
+        made = arrays.empty(out.shape, np.float32)
+    for first, count in _blocks(case, _wide(out.dtype).itemsize):
+        given = _images(slopes, first, count, (count, case.groups, case.o, case.places))
+        target = _images(made.flat, first, count, (count, case.groups, case.c, case.pixels))
+        shape = (count, case.groups, case.c * case.taps, case.places)
+        columns = target if case.plain else arrays.empty(shape, made.dtype)
+        if not vendor.matmul(columns, factors, given):
+            return False
+        if not case.plain:
+            launch.each(_collect, target.size, target, columns, case.taps, case.pixels, case.places,
+                        *case.geometry)  # fmt: skip
+    if made is not out:
+        arrays.assign(out, made)
+    return True
+
+
+def _weight_by_products(out: Any, g: Any, x: Any, case: _Case) -> bool:
+    if not vendor.multiplies(out.dtype):
+        return False
+    slopes, whole, made = flat(g), flat(x), out
+    blocks = _blocks(case, x.dtype.itemsize)
+    if len(blocks) > 1 and out.dtype.itemsize == 2:
+        made = arrays.empty(out.shape, np.float32)
+    target = Array(made.flat, (case.groups, case.o, case.c * case.taps))
+    for first, count in blocks:
+        left = _images(slopes, first, count, (count, case.groups, case.o, case.places))
+        left = left.permute((1, 2, 0, 3)).reshape(case.groups, case.o, count * case.places)
+        columns = case.columns(whole, first, count, together=True)
+        if not vendor.matmul(target, left, columns.permute((0, 2, 1)), int(first > 0)):
+            return False
+    if made is not out:
+        arrays.assign(out, made)
+    return True
+
+
 @launch.kernel
 def _windows(
-    count: int, out: Any, x: Any, taps: int, pixels: int, places: int, d_: int, h_: int, w_: int,
-    od_: int, oh_: int, ow_: int, kd_: int, kh_: int, kw_: int, sd_: int, sh_: int, sw_: int,
-    pd_: int, ph_: int, pw_: int, dd_: int, dh_: int, dw_: int,
+    count: int, out: Any, x: Any, images: int, channels: int, together: int, taps: int,
+    pixels: int, places: int, d_: int, h_: int, w_: int, od_: int, oh_: int, ow_: int, kd_: int,
+    kh_: int, kw_: int, sd_: int, sh_: int, sw_: int, pd_: int, ph_: int, pw_: int, dd_: int,
+    dh_: int, dw_: int,
 ) -> None:  # fmt: skip
+    """``together``: the images' places lie side by side, behind channels and taps."""
     for i in range(cuda.grid(1), count, cuda.gridsize(1)):
         q = i % places
-        tap = (i // places) % taps
-        plane = i // (places * taps)
+        row = i // places
+        if together:
+            image = row % images
+            row = row // images
+            plane = image * channels + row // taps
+        else:
+            plane = row // taps
+        tap = row % taps
         d = (q // (ow_ * oh_)) * sd_ - pd_ + (tap // (kw_ * kh_)) * dd_
         h = ((q // ow_) % oh_) * sh_ - ph_ + ((tap // kw_) % kh_) * dh_
         v = (q % ow_) * sw_ - pw_ + (tap % kw_) * dw_
@@ -189,15 +293,6 @@ def _windows(
             out[i] = x[plane * pixels + (d * h_ + h) * w_ + v]
         else:
             out[i] = 0
-
-
-def _columns(x: Any, case: _Case) -> Any:
-    """[images, groups, channels * taps, places]: the elements that each window reads."""
-    shape = (case.images, case.groups, case.c * case.taps, case.places)
-    columns = arrays.empty(shape, x.dtype)
-    launch.each(_windows, columns.size, columns, flat(x), case.taps, case.pixels, case.places,
-                *case.geometry)  # fmt: skip
-    return columns
 
 
 @launch.kernel
@@ -221,13 +316,3 @@ def _collect(
                     q = (d * oh_ + h) * ow_ + v
                     total += columns[(plane * taps + tap) * places + q]
         out[i] = total
-
-
-@launch.kernel
-def _bias(count: int, out: Any, bias: Any, channels: int, places: int) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        out[i] = out[i] + bias[(i // places) % channels]
-
-
-def _add_bias(out: Any, bias: Any, channels: int, places: int) -> None:
-    launch.each(_bias, out.size, out, bias, channels, places)

@@ -1,6 +1,9 @@
 """Elementwise kernels for CUDA, generated from the scalar functions that the CPU uses.
 
-    picture   one thread for each element of the result, in a grid-stride loop
+    picture   one thread for each element of the result (in the simulator, a loop over the grid,
+              which on a GPU would begin with a division in each thread). Places are unsigned, so
+              that no thread asks whether they are negative, and of 32 bits where all are, whose
+              division costs a fraction
     memory    no shared memory; neighbouring threads read neighbouring elements where the operands'
               layouts agree. The merged axes' lengths and strides are arguments of the launch, so
               one kernel serves all shapes with as many of them
@@ -36,6 +39,7 @@ def _build(text: str, name: str, space: dict[str, Any], loops: bool) -> Any:
     return launch.device(scope[name])
 
 
+_SMALL = 1 << 31  # places below it fit in 32 bits, sums of two of them, too
 typed_scalar = TypedScalars(mathematics, _build)
 
 
@@ -75,15 +79,17 @@ def fused_plan(
         "h" if k >= outs and on_host(in_layouts[k - outs]) else _mode(s)
         for k, s in enumerate(strides)
     )
-    kernel = _kernel(steps, results, types, modes, len(lengths))
     count = math.prod(lengths)
-    geometry = list(lengths[1:])
+    reach = max(sum((n - 1) * s for n, s in zip(lengths, own, strict=True)) for own in strides)
+    place = np.uint32 if max(count, reach) < _SMALL else np.uint64
+    kernel = _kernel(steps, results, types, modes, len(lengths), place)
+    geometry = [place(n) for n in lengths[1:]]
     for mode, own in zip(modes, strides, strict=True):
-        geometry += own if mode == "v" else []
+        geometry += [place(s) for s in own] if mode == "v" else []
 
     def run(*arrays: Any) -> None:
         given = [_number(a) if m == "h" else a for a, m in zip(arrays, modes, strict=True)]
-        launch.each(kernel, count, *given, *geometry)
+        launch.whole(kernel, count, *given, *geometry)
 
     return run
 
@@ -101,31 +107,33 @@ def _mode(strides: list[int]) -> str:
 
 
 @functools.cache
-def _kernel(steps: Steps, results: tuple[int, ...], types: Any, modes: str, rank: int) -> Any:
+def _kernel(
+    steps: Steps, results: tuple[int, ...], types: Any, modes: str, rank: int, place: Any
+) -> Any:
     outs = len(results)
     in_types, in_modes = types[outs:], modes[outs:].replace("h", "s")
     names = [*[f"o{i}" for i in range(outs)], *[f"a{i}" for i in range(len(in_types))]]
     arguments = [f"n{k}" for k in range(1, rank)]
     for name, mode in zip(names, modes, strict=True):
         arguments += [f"{name}_{k}" for k in range(rank)] if mode == "v" else []
-    body = _coordinates(rank) if "v" in modes else []
+    body = ["e = _U(i)", *(_coordinates(rank) if "v" in modes else [])]
     places = [_place(name, mode, rank) for name, mode in zip(names, modes, strict=True)]
-    space: dict[str, Any] = dict(NAMESPACE)
+    space: dict[str, Any] = {**NAMESPACE, "_U": np.uint64, "_W": place}
     for i, (dtype, place) in enumerate(zip(in_types, places[outs:], strict=True)):
         given = modes[outs + i] == "h" and dtype in SHORT_FLOATS  # a number, not its bits
         body.append(f"v{i} = np.float32({place})" if given else f"v{i} = {load(dtype, place)}")
     body += statements(steps, results, in_types, in_modes, places[:outs], typed_scalar, space, kept)
     source = f"def loop(count, {', '.join([*names, *arguments])}):\n"
-    source += "    for i in range(cuda.grid(1), count, cuda.gridsize(1)):\n"
-    source += "".join(f"        {line}\n" for line in body)
+    source += f"    i = cuda.grid(1)\n    {launch.WHOLE} i < count:\n"
+    source += "".join(f"        {line}\n" for line in [*body, "i += cuda.gridsize(1)"])
     return launch.from_source(source, "loop", space)
 
 
 def _coordinates(rank: int) -> list[str]:
     """Statements that give ``k0``, ``k1``, ...: the place of element ``i`` along each axis."""
-    lines = ["left = i"]
+    lines = ["left = _W(i)"]
     for axis in range(rank - 1, 0, -1):
-        lines += [f"k{axis} = left % n{axis}", f"left = left // n{axis}"]
+        lines += [f"k{axis} = _W(left % n{axis})", f"left = _W(left // n{axis})"]
     return [*lines, "k0 = left"]
 
 
@@ -133,8 +141,8 @@ def _place(name: str, mode: str, rank: int) -> str:
     if mode == "h":
         return name
     if mode == "v":
-        return f"{name}[{' + '.join(f'k{k} * {name}_{k}' for k in range(rank))}]"
-    return f"{name}[i]" if mode == "c" else f"{name}[0]"
+        return f"{name}[_U({' + '.join(f'k{k} * {name}_{k}' for k in range(rank))})]"
+    return f"{name}[e]" if mode == "c" else f"{name}[0]"
 
 
 def _copy_plan(out_layouts: Layouts, in_layouts: Layouts, **params: Any) -> Any:

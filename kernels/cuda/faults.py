@@ -16,25 +16,26 @@ import numpy as np
 
 from mindtorch.kernels.errors import AcceleratorError
 
-_cell: Any = None
-_used = False
+_cells: dict[int, Any] = {}  # by device
+_used: set[int] = set()
 
 
 def cell() -> Any:
-    """The cell, for a launch that may report."""
-    global _cell, _used
-    if _cell is None:
+    """The current device's cell, for a launch that may report."""
+    from . import streams
+
+    device = streams.device()
+    if device not in _cells:
         from numba import cuda
 
-        _cell = cuda.to_device(np.zeros(1, np.int64))
-    _used = True
-    return _cell
+        _cells[device] = cuda.to_device(np.zeros(1, np.int64))
+    _used.add(device)
+    return _cells[device]
 
 
 def reported() -> None:
     """Something was launched that may have reported."""
-    global _used
-    _used = _cell is not None
+    _used.update(_cells)
 
 
 def check() -> None:
@@ -43,12 +44,18 @@ def check() -> None:
     Raises:
         AcceleratorError: an index was out of range.
     """
-    global _used
     if not _used:
         return
-    _used = False
-    if _cell.copy_to_host()[0]:
-        _cell.copy_to_device(np.zeros(1, np.int64))
+    from . import streams
+
+    bad = False
+    while _used:
+        device = _used.pop()
+        with streams.on(device):
+            if raised_as_torchs(_cells[device].copy_to_host)[0]:
+                _cells[device].copy_to_device(np.zeros(1, np.int64))
+                bad = True
+    if bad:
         raise AcceleratorError(
             "CUDA error: device-side assert triggered: an index is out of range\n" + _LATE
         )
@@ -58,9 +65,11 @@ _LATE = (
     "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
     "below might be incorrect."
 )
-# errors of numba's drivers, and what CUDA says of the numbers that end a process's work
-_DRIVERS = ("CudaAPIError", "CUDARuntimeError", "CudaDriverError")
+# errors of numba's and cupy's drivers, and what CUDA says of the numbers that end a process's work
+_DRIVERS = ("CudaAPIError", "CudaDriverError", "CUDARuntimeError", "CUDADriverError", "CUBLASError",
+            "CUSOLVERError", "CuFFTError")  # fmt: skip
 _MEANINGS = {
+    2: "out of memory",
     100: "no CUDA-capable device is detected", 214: "uncorrectable ECC error encountered",
     700: "an illegal memory access was encountered", 702: "the launch timed out and was terminated",
     709: "context is destroyed", 710: "device-side assert triggered",
@@ -80,6 +89,7 @@ def raised_as_torchs(call: Callable[[], Any]) -> Any:
     except Exception as error:
         if type(error).__name__ not in _DRIVERS:
             raise
-        code = getattr(error, "code", None)
-        said = _MEANINGS.get(code, str(error)) if isinstance(code, int) else str(error)
+        code = getattr(error, "code", getattr(error, "status", None))  # numba's, cupy's
+        known = _MEANINGS if "BLAS" not in type(error).__name__.upper() else {}
+        said = known.get(int(code), str(error)) if isinstance(code, int) else str(error)
         raise AcceleratorError(f"CUDA error: {said}\n{_LATE}") from error

@@ -1,8 +1,8 @@
 """The tiled product that matrix products and convolutions share.
 
     picture   small products: one thread for each result. Others: a block of T x T threads makes T x
-              T results: rows i (grid x), columns j (grid y), of product z (grid z). It walks the
-              inner axis T at a time
+              T results: a tile of rows i and columns j (grid x, which alone may be large), of
+              product z (grid y). It walks the inner axis T at a time
     memory    two tiles of T x T elements in shared memory, of the left and of the right operand,
               each padded by a column against bank conflicts
     sync      after a pair of tiles is loaded, and after it is used
@@ -62,8 +62,10 @@ def kernel(names: str, setup: str, left: str, right: str, store: str, dtype: Any
         "    a_ = cuda.shared.array((TILE, PITCH), KIND)\n"
         "    b_ = cuda.shared.array((TILE, PITCH), KIND)\n"
         "    column = cuda.threadIdx.x\n    row = cuda.threadIdx.y\n"
-        "    i = cuda.blockIdx.x * TILE + row\n    j = cuda.blockIdx.y * TILE + column\n"
-        "    z = cuda.blockIdx.z\n    while z < batch:\n"
+        "    across = (n + TILE - 1) // TILE\n"
+        "    i = cuda.blockIdx.x // across * TILE + row\n"
+        "    j = cuda.blockIdx.x % across * TILE + column\n"
+        "    z = cuda.blockIdx.y\n    while z < batch:\n"
         + lines(setup, 2)
         + "        total = A(0)\n        for step in range((k + TILE - 1) // TILE):\n"
         "            p = step * TILE + column\n            value = A(0)\n"
@@ -74,7 +76,7 @@ def kernel(names: str, setup: str, left: str, right: str, store: str, dtype: Any
         + "            b_[row, column] = value\n"
         "            cuda.syncthreads()\n            for q in range(TILE):\n"
         "                total += a_[row, q] * b_[q, column]\n            cuda.syncthreads()\n"
-        "        if i < m and j < n:\n" + lines(store, 3) + "        z += cuda.gridDim.z\n"
+        "        if i < m and j < n:\n" + lines(store, 3) + "        z += cuda.gridDim.y\n"
     )
     alone = (
         f"def product(count, batch, m, k, n, {names}):\n"
@@ -98,7 +100,5 @@ def run(function: Product, batch: int, m: int, k: int, n: int, *arguments: Any) 
     if _by_thread(batch * m * k * n):
         launch.each(function.by_thread, batch * m * n, batch, m, k, n, *arguments)
         return
-    if -(-n // TILE) > _GRID:
-        raise NotImplementedError(f"a product with {n} columns")
-    grid = (-(-m // TILE), -(-n // TILE), min(batch, _GRID))
+    grid = (-(-m // TILE) * -(-n // TILE), min(batch, _GRID))
     launch.tiles(function.tiled, grid, (TILE, TILE), batch, m, k, n, *arguments)

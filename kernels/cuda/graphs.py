@@ -103,6 +103,14 @@ class Driver:
         kind = self.cuda.CUstreamCaptureMode(MODES.index(mode))
         self._checked(self.cuda.cuStreamBeginCapture(self.cuda.CUstream(stream), kind))
 
+    def exchange(self, mode: Any) -> Any:
+        """Choose what this thread may call while a stream is captured; gives what it might."""
+        return self._checked(self.cuda.cuThreadExchangeStreamCaptureMode(mode))
+
+    def relaxed(self) -> Any:
+        """The choice in which memory may be taken and kernels loaded, as PyTorch's own does."""
+        return self.cuda.CUstreamCaptureMode(MODES.index("relaxed"))
+
     def end(self, stream: int) -> _Graph:
         """What was captured, ready to be launched."""
         graph = self._checked(self.cuda.cuStreamEndCapture(self.cuda.CUstream(stream)))
@@ -165,6 +173,7 @@ class Recording:
         self.waiting: list[Call] = []
         self.kept: list[Any] = []
         self.stream = 0
+        self._around = contextlib.ExitStack()
 
     def begin(self) -> None:
         """Record what this thread issues on its current stream from now on.
@@ -172,19 +181,24 @@ class Recording:
         Raises:
             AcceleratorError: this thread makes a recording already, or the driver refuses.
         """
-        from . import faults, streams
+        from . import faults, memory, streams
 
         refuse()
         faults.cell()  # taken now, since it outlives the recording
         self.stream = streams.handle(streams.current())
-        if self.driver is not None:
-            self.driver.begin(self.stream, self.mode)
+        with contextlib.ExitStack() as around:
+            if self.driver is not None:
+                around.enter_context(memory.of_recording(self.kept))
+                self.driver.begin(self.stream, self.mode)
+                around.callback(self.driver.exchange, self.driver.exchange(self.driver.relaxed()))
+            self._around = around.pop_all()
         _local.active = self
 
     def end(self) -> None:
         """Stop; what was recorded has not been done yet."""
         _local.active = None
-        self._close()
+        with self._around:
+            self._close()
 
     def __enter__(self) -> Recording:
         self.begin()
@@ -194,9 +208,8 @@ class Recording:
         if kind is None:
             self.end()
             return
-        _local.active = None
         with contextlib.suppress(AcceleratorError):
-            self._close()
+            self.end()
         self.pieces, self.kept = [], []
 
     def _close(self) -> None:

@@ -40,6 +40,8 @@ _MOST_BLOCKS = 2 if SIMULATED else 1 << 20
 # the simulator runs one kernel at a time; a GPU orders launches itself
 _alone: Any = threading.RLock() if SIMULATED else contextlib.nullcontext()
 _MOST_ROWS = (1 << 31) - 1
+# a kernel of :func:`whole` is a loop in the simulator, whose grids are small
+WHOLE = "while" if SIMULATED else "if"
 
 
 def kernel(function: Callable[..., Any]) -> Any:
@@ -69,11 +71,12 @@ def from_source(source: str, name: str, space: dict[str, Any]) -> Any:
 def argument(value: Any) -> Any:
     """What a launch takes for ``value``: device arrays as numba's."""
     if isinstance(value, DeviceArray):
+        assert not SIMULATED or value.memory.device == streams.device(), "on another device"
         return value.carrier
     if isinstance(value, np.ndarray):
         raise TypeError("a launch takes memory of the device, not of the host")
     flat = getattr(value, "flat", None)
-    return flat.carrier if isinstance(flat, DeviceArray) else value
+    return argument(flat) if isinstance(flat, DeviceArray) else value
 
 
 def _launch(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
@@ -95,6 +98,16 @@ def each(function: Any, count: int, *arguments: Any) -> None:
     given = [argument(a) for a in arguments]
     blocks = min(-(-count // THREADS), _MOST_BLOCKS)
     _launch(function, blocks, THREADS, [count, *given])
+
+
+def whole(function: Any, count: int, *arguments: Any) -> None:
+    """:func:`each` for a kernel whose threads take one item: ``{WHOLE} i < count``."""
+    if count <= 0:
+        return
+    blocks = min(-(-count // THREADS), _MOST_BLOCKS if SIMULATED else _MOST_ROWS)
+    if not SIMULATED and count > blocks * THREADS:
+        raise NotImplementedError(f"{count} elements in one launch")
+    _launch(function, blocks, THREADS, [count, *[argument(a) for a in arguments]])
 
 
 def rows(function: Any, count: int, *arguments: Any, threads: int = FOLDING) -> None:

@@ -8,10 +8,14 @@ view that numba's launches take is made when first asked for.
 
 from __future__ import annotations
 
+import collections
+import contextlib
 import functools
+import math
 import threading
 import warnings
 import weakref
+from collections.abc import Iterator
 from typing import Any
 
 import ml_dtypes
@@ -60,25 +64,34 @@ class Statistics:
             self.allocated -= size
 
 
-statistics = Statistics()
+_statistics: dict[int, Statistics] = collections.defaultdict(Statistics)
+
+
+def statistics(device: int) -> Statistics:
+    """What is counted of a device."""
+    return _statistics[device]
+
+
 _held: weakref.WeakSet[Memory] = weakref.WeakSet()
 
 
 class Memory:
-    """One allocation: ``size`` bytes, and what keeps them."""
+    """One allocation of the current device: ``size`` bytes, and what keeps them."""
 
-    __slots__ = ("__weakref__", "bytes", "counted", "size")
+    __slots__ = ("__weakref__", "_statistics", "bytes", "counted", "device", "size")
 
     def __init__(self, array: Any, size: int, counted: int = 0) -> None:
         self.bytes = array
         self.size = size
         self.counted = counted
+        self.device = streams.device()
+        self._statistics = _statistics[self.device]
         if counted:
-            statistics.taken(counted)
+            self._statistics.taken(counted)
 
     def __del__(self) -> None:
         if self.counted:
-            statistics.given_back(self.counted)
+            self._statistics.given_back(self.counted)
 
 
 @functools.cache
@@ -116,11 +129,29 @@ def _take(size: int) -> Any:
 
 
 def _is_full(error: Exception) -> bool:
-    return "MEMORY" in str(error).upper() or type(error).__name__ == "OutOfMemoryError"
+    """Whether an allocation failed for want of memory; not for an illegal access before it."""
+    said = str(error).lower()
+    full = ("out_of_memory", "out of memory", "memoryallocation")
+    return type(error).__name__ == "OutOfMemoryError" or any(text in said for text in full)
 
 
-# bytes that arrays may hold together; None for as many as the device has
-limit: int | None = None
+@contextlib.contextmanager
+def of_recording(kept: list[Any]) -> Iterator[None]:
+    """A block whose memory is a recording's own: what cupy's functions take and let go in it is
+    not handed to others while the graph uses it. Nothing is given back to the driver meanwhile."""
+    cupy = _cupy()
+    with contextlib.ExitStack() as around:
+        if cupy is not None:
+            pool = cupy.cuda.MemoryPool()
+            kept.append(pool)
+            around.enter_context(cupy.cuda.using_allocator(pool.malloc))
+        if not SIMULATED:
+            around.enter_context(cuda.defer_cleanup())
+        yield
+
+
+# bytes that arrays of a device may hold together, where that is limited
+limits: dict[int, int] = {}
 
 
 # memory that a stream still uses, each with the event after which it does not
@@ -129,8 +160,9 @@ _used_elsewhere: list[tuple[Any, Memory]] = []
 
 def record_stream(memory: Memory, stream: Any) -> None:
     """Keep ``memory`` until what ``stream`` has now is done."""
-    event = streams.make_event(False)
-    streams.record(event, stream)
+    with streams.on(memory.device):
+        event = streams.make_event(False)
+        streams.record(event, stream)
     _used_elsewhere.append((event, memory))
 
 
@@ -152,31 +184,33 @@ def _allocated(whole: int) -> Memory:
     streams.used()
     if _used_elsewhere and graphs.active() is None:
         _used_elsewhere[:] = [each for each in _used_elsewhere if not streams.query(each[0])]
-    if limit is not None and statistics.allocated + whole > limit:
+    if limits and _held_now() + whole > limits.get(streams.device(), math.inf):
         raise _refusal(whole)
     if SIMULATED:
         return Memory(cuda.device_array(whole, np.uint8), whole, whole)
-    try:
-        return Memory(_take(whole), whole, whole)
-    except Exception as error:
-        if not _is_full(error):
-            raise
-    empty_cache()
-    try:
-        return Memory(_take(whole), whole, whole)
-    except Exception as error:
-        if not _is_full(error):
-            raise
-        raise _refusal(whole) from error
+    for again in (False, True):
+        try:
+            return Memory(faults.raised_as_torchs(lambda: _take(whole)), whole, whole)
+        except Exception as error:
+            if not _is_full(error):
+                raise
+            if again:
+                raise _refusal(whole) from error
+        empty_cache()
+    raise AssertionError("an allocation that neither failed nor was made")
 
 
 def _refusal(size: int) -> OutOfMemoryError:
     free, total = information()
     return OutOfMemoryError(
-        f"CUDA out of memory. Tried to allocate {_readable(size)}. GPU 0 has a total capacity of "
-        f"{_readable(total)} of which {_readable(free)} is free. "
-        f"{_readable(statistics.allocated)} is held by tensors."
+        f"CUDA out of memory. Tried to allocate {_readable(size)}. GPU {streams.device()} has a "
+        f"total capacity of {_readable(total)} of which {_readable(free)} is free. "
+        f"{_readable(_held_now())} is held by tensors."
     )
+
+
+def _held_now() -> int:
+    return _statistics[streams.device()].allocated
 
 
 def _readable(size: int) -> str:
@@ -187,9 +221,10 @@ def _readable(size: int) -> str:
 
 
 def information() -> tuple[int, int]:
-    """(free, all) bytes of the device."""
+    """(free, all) bytes of the current device."""
+    limit = limits.get(streams.device())
     if limit is not None:
-        return max(limit - statistics.allocated, 0), limit
+        return max(limit - _held_now(), 0), limit
     if SIMULATED:
         return 1 << 40, 1 << 40
     found = cuda.current_context().get_memory_info()
@@ -200,7 +235,7 @@ def reserved() -> int:
     """Bytes that this process holds of the device, freed blocks that are kept included."""
     cupy = _cupy()
     if cupy is None:
-        return statistics.allocated
+        return _held_now()
     return int(cupy.get_default_memory_pool().total_bytes())
 
 
@@ -213,9 +248,9 @@ def empty_cache() -> None:
         cuda.current_context().deallocations.clear()
 
 
-def blocks() -> list[tuple[int, int]]:
-    """(address, bytes) of each allocation that an array holds."""
-    return sorted((address_of(each), each.size) for each in list(_held))
+def blocks() -> list[tuple[int, int, int]]:
+    """(address, bytes, device) of each allocation that an array holds."""
+    return sorted((address_of(each), each.size, each.device) for each in list(_held))
 
 
 def address_of(memory: Memory) -> int:
@@ -287,15 +322,20 @@ class DeviceArray:
         if not target.size:
             return
         if isinstance(value, DeviceArray):
+            if value.memory.device != self.memory.device:
+                target.set(value.to_host())
+                return
             to, given = target.carrier, value.view(target.dtype).carrier
-            graphs.issue(lambda: to.copy_to_device(given, stream=streams.current()))
+            with streams.on(self.memory.device):
+                graphs.issue(lambda: to.copy_to_device(given, stream=streams.current()))
         elif isinstance(value, np.ndarray) and value.size != 1:
             target.set(value)
         else:
             from .arrays import Array, fill
 
             number = value.reshape(-1)[0] if isinstance(value, np.ndarray) else value
-            fill(Array(target, (target.size,)), number)
+            with streams.on(self.memory.device):
+                fill(Array(target, (target.size,)), number)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """A copy on the host."""
@@ -304,7 +344,8 @@ class DeviceArray:
 
     def copy(self) -> DeviceArray:
         """The elements in memory of their own."""
-        result = empty(self.size, self.dtype)
+        with streams.on(self.memory.device):
+            result = empty(self.size, self.dtype)
         result[...] = self
         return result
 
@@ -320,10 +361,11 @@ class DeviceArray:
         graphs.refuse()
         if sync_mode:
             _warn_of_waiting()
-        stream = streams.current()
-        values = faults.raised_as_torchs(lambda: self.carrier.copy_to_host(stream=stream))
-        if stream != 0:
-            streams.synchronize(stream)
+        with streams.on(self.memory.device):
+            stream = streams.current()
+            values = faults.raised_as_torchs(lambda: self.carrier.copy_to_host(stream=stream))
+            if stream != 0:
+                streams.synchronize(stream)
         faults.check()
         return values.view(self.dtype)
 
@@ -337,7 +379,8 @@ class DeviceArray:
             if recording is not None:
                 given = _staged(given)
                 recording.kept.append(given)
-            graphs.issue(lambda: carrier.copy_to_device(given, stream=streams.current()))
+            with streams.on(self.memory.device):
+                graphs.issue(lambda: carrier.copy_to_device(given, stream=streams.current()))
 
     def any(self) -> bool:
         """Whether an element is not zero."""
@@ -366,6 +409,12 @@ def empty(size: int, dtype: Any) -> DeviceArray:
     """``size`` elements, uninitialised."""
     dtype = np.dtype(dtype)
     return DeviceArray(allocate(max(size, 1) * dtype.itemsize), 0, size, dtype)
+
+
+def empty_at(index: int, size: int, dtype: Any) -> DeviceArray:
+    """:func:`empty` on a device."""
+    with streams.on(index):
+        return empty(size, dtype)
 
 
 def from_host(values: Any) -> DeviceArray:

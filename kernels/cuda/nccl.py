@@ -68,10 +68,15 @@ class Communicator:
         self._nccl = nccl
         self._own = nccl.NcclCommunicator(size, identity, rank)
         self._stream = streams.make()
+        self._device = streams.device()
         self.size, self.rank = size, rank
 
     def _issue(self, arrays: Any, call: Callable[[int], None]) -> Pending:
         """``call(address of the stream)``, between what was issued before and what comes after."""
+        with streams.on(self._device):
+            return self._issued(arrays, call)
+
+    def _issued(self, arrays: Any, call: Callable[[int], None]) -> Pending:
         ready = streams.make_event(False)
         streams.record(ready, streams.current())
         streams.wait(ready, self._stream)

@@ -51,6 +51,23 @@ def channels(n: int, c: int, inner: int) -> Sets:
     return Sets(c, n * inner, inner, inner, c * inner, inner)
 
 
+@launch.device
+def _at(k: int, inner: int, outer: int) -> Any:
+    """Where a set's element lies: sets that are rows need no division."""
+    if k < inner:
+        return k
+    return np.int64(np.uint64(k) // np.uint64(inner)) * outer + np.int64(
+        np.uint64(k) % np.uint64(inner)
+    )
+
+
+@launch.device
+def _number(i: int, inner: int, count: int) -> Any:
+    """``(i // inner) % count``, by division only where it is needed."""
+    k = i if inner == 1 else np.int64(np.uint64(i) // np.uint64(inner))
+    return k if k < count else np.int64(np.uint64(k) % np.uint64(count))
+
+
 @launch.kernel
 def _moments(
     mean: Any, invstd: Any, spread: Any, x: Any, count: int, step: int, inner: int, outer: int,
@@ -63,11 +80,11 @@ def _moments(
     if centred:
         part = 0.0
         for k in range(t, count, FOLDING):
-            part += x[base + (k // inner) * outer + k % inner]
+            part += x[base + _at(k, inner, outer)]
         center = total(lanes, t, part) / count
     part = 0.0
     for k in range(t, count, FOLDING):
-        d = x[base + (k // inner) * outer + k % inner] - center
+        d = x[base + _at(k, inner, outer)] - center
         part += d * d
     squares = total(lanes, t, part)
     if t == 0:
@@ -82,9 +99,9 @@ def _apply(
     inner: int, c: int, weighted: int, shifted: int,
 ) -> None:  # fmt: skip
     for i in range(cuda.grid(1), n, cuda.gridsize(1)):
-        s = (i // share) % sets
+        s = _number(i, share, sets)
         value = (x[i] - mean[s]) * invstd[s]
-        k = (i // inner) % c
+        k = _number(i, inner, c)
         if weighted:
             value = value * weight[k]
         if shifted:
@@ -103,10 +120,10 @@ def _pulls(
     center = np.float64(mean[s])
     a, b = 0.0, 0.0
     for k in range(t, count, FOLDING):
-        i = s * step + (k // inner) * outer + k % inner
+        i = s * step + _at(k, inner, outer)
         slope = np.float64(g[i])
         if weighted:
-            slope = slope * weight[(i // inner_c) % c]
+            slope = slope * weight[_number(i, inner_c, c)]
         a += slope
         b += slope * (x[i] - center)
     a = total(lanes, t, a)
@@ -122,10 +139,10 @@ def _input_gradient(
     share: int, sets: int, inner: int, c: int, weighted: int, count: float, centred: int,
 ) -> None:  # fmt: skip
     for i in range(cuda.grid(1), n, cuda.gridsize(1)):
-        s = (i // share) % sets
+        s = _number(i, share, sets)
         slope = np.float64(g[i])
         if weighted:
-            slope = slope * weight[(i // inner) % c]
+            slope = slope * weight[_number(i, inner, c)]
         scale = np.float64(invstd[s])
         if centred:
             slope = slope - first[s] / count
@@ -143,8 +160,8 @@ def _parameter_gradients(
     c, t = cuda.blockIdx.x, cuda.threadIdx.x
     a, b = 0.0, 0.0
     for k in range(t, count, FOLDING):
-        i = c * step + (k // inner) * outer + k % inner
-        s = (i // share) % sets
+        i = c * step + _at(k, inner, outer)
+        s = _number(i, share, sets)
         a += g[i] * (x[i] - np.float64(mean[s])) * invstd[s]
         b += g[i]
     a = total(lanes, t, a)

@@ -1,4 +1,7 @@
-"""The current stream of each thread, events, and the device that they belong to."""
+"""The current device of each thread and its current stream on it, events, devices.
+
+A device is chosen for the driver by numba, whose contexts are the primary ones that cupy uses, too.
+"""
 
 from __future__ import annotations
 
@@ -14,11 +17,55 @@ from . import graphs
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
 
+SIMULATED_DEVICES = 1
+
+
 class _Current(threading.local):
+    device = 0
     stream: Any = 0  # the device's default stream
+
+    def __init__(self) -> None:
+        self.others: dict[int, Any] = {}  # streams that are current on other devices
+        self.entered: Any = None
 
 
 _local = _Current()
+
+
+def device() -> int:
+    """The device on which this thread issues work."""
+    return _local.device
+
+
+def set_device(index: int) -> int:
+    """Issue this thread's further work on a device; gives the one before it."""
+    before = _local.device
+    if index != before:
+        if not SIMULATED:
+            entered, _local.entered = _local.entered, None
+            if entered is not None:
+                entered.__exit__(None, None, None)
+            chosen = cuda.gpus[index]
+            chosen.__enter__()
+            _local.entered = chosen
+        _local.others[before] = _local.stream
+        _local.device, _local.stream = index, _local.others.get(index, 0)
+    return before
+
+
+class on:  # noqa: N801
+    """A block whose work is issued on a device."""
+
+    __slots__ = ("before", "index")
+
+    def __init__(self, index: int) -> None:
+        self.index = index
+
+    def __enter__(self) -> None:
+        self.before = set_device(self.index)
+
+    def __exit__(self, *error: object) -> None:
+        set_device(self.before)
 
 
 def current() -> Any:
@@ -114,7 +161,7 @@ def settle() -> None:
 def device_count() -> int:
     """How many CUDA devices this process can use; 0 without a driver. The simulator is one."""
     if SIMULATED:
-        return 1
+        return SIMULATED_DEVICES
     if not cuda.is_available():
         return 0
     return len(cuda.gpus)

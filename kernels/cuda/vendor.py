@@ -1,4 +1,4 @@
-"""Vendor libraries through cupy: cuBLAS for matrix products, cuFFT, cuSOLVER.
+"""Vendor libraries through cupy: cuBLAS for matrix products (``cublas``), cuFFT, cuSOLVER.
 
     picture   none of its own: arrays of cupy are made over our memory, and its functions called
     sync      on this thread's stream; cuSOLVER's numbers of failure are read on the host
@@ -22,11 +22,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from mindtorch.kernels import precision
-
-from . import arrays, graphs, memory, streams
-
-_FLOATS = ("float16", "bfloat16", "float32", "float64", "complex64", "complex128")
+from . import arrays, cublas, faults, graphs, memory, streams
 
 
 @functools.cache
@@ -37,19 +33,25 @@ def library() -> Any:
 
 @functools.cache
 def _takes(name: str) -> bool:
-    """Whether cupy multiplies matrices of this type, which it is asked to once."""
-    if library() is None or name not in _FLOATS:
+    """Whether cuBLAS multiplies matrices of this type, which it is asked to once."""
+    if library() is None:
         return False
     dtype = np.dtype(ml_dtypes.bfloat16 if name == "bfloat16" else name)
     try:
-        _multiply(*[view(arrays.empty((2, 2), dtype)) for _ in range(3)])
+        out, a, b = (arrays.empty((2, 2), dtype) for _ in range(3))
+        _multiply(out, a, b)
     except Exception as error:
-        if name != "bfloat16":  # which cupy knows from version 14 on
+        if name != "bfloat16":  # which cards before Ampere do not know
             warnings.warn(
-                f"cupy multiplies no {name} here, our own product does: {error}", stacklevel=2
+                f"cuBLAS multiplies no {name} here, our own product does: {error}", stacklevel=2
             )
         return False
     return True
+
+
+def multiplies(dtype: Any) -> bool:
+    """Whether cuBLAS is there and multiplies matrices of a type."""
+    return cublas.knows(dtype) and _takes(dtype.name)
 
 
 def view(array: Any) -> Any:
@@ -62,27 +64,18 @@ def view(array: Any) -> Any:
     return cupy.ndarray(array.shape, flat.dtype, pointer, strides)
 
 
-def matmul(out: Any, a: Any, b: Any) -> bool:
-    """``out = a @ b`` by cuBLAS; False where it cannot."""
-    if not out.dense or not _takes(out.dtype.name) or a.dtype != out.dtype or b.dtype != out.dtype:
+def matmul(out: Any, a: Any, b: Any, before: int = 0) -> bool:
+    """``out = a @ b + before * out`` by cuBLAS; False where it cannot."""
+    if not cublas.fits(out, a, b) or not multiplies(a.dtype):
         return False
-    graphs.issue(lambda: _multiply(view(a), view(b), view(out)))
+    graphs.issue(lambda: _multiply(out, a, b, before))
     return True
 
 
-# numbers of cupy's: cuBLAS's usual arithmetic, float16 sums, factors rounded to tf32
-_USUAL, _FLOAT16, _TF32 = 1, 3, 7
-
-
-def _multiply(a: Any, b: Any, out: Any) -> None:
+def _multiply(out: Any, a: Any, b: Any, before: int = 0) -> None:
     cupy = library()
-    choose = getattr(cupy._core, "set_compute_type", None)
-    if choose is not None and out.dtype.char in "fF":
-        choose(np.float32, _TF32 if precision.tf32 else _USUAL)
-    elif choose is not None and out.dtype == np.float16:
-        choose(np.float16, _FLOAT16 if precision.float16_sums else _USUAL)
     with streams.of_cupy(cupy):
-        cupy.matmul(a, b, out=out)
+        faults.raised_as_torchs(lambda: cublas.multiply(cupy, out, a, b, before))
 
 
 class Refused(Exception):

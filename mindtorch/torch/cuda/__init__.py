@@ -42,7 +42,7 @@ def _functions() -> Any:
 
 def current_index() -> int:
     """The number of the current device."""
-    return 0
+    return int(_functions().current_device()) if device_count() else 0
 
 
 def is_available() -> bool:
@@ -287,8 +287,7 @@ def _exchange_device(device: int) -> int:
         raise RuntimeError("PyTorch was compiled without CUDA support")
     if device < 0:
         return -1
-    _choose(device)
-    return current_index()
+    return int(_functions().choose(device))
 
 
 _maybe_exchange_device = _exchange_device
@@ -444,12 +443,7 @@ def set_device(device: Any) -> None:
     """Make a device the current one; negative indices choose nothing."""
     if not (isinstance(device, int) and device < 0):
         require_cuda()
-        _choose(device)
-
-
-def _choose(device: Any) -> None:
-    if _functions().index_of(device):
-        raise NotImplementedError("mindtorch computes on the first CUDA device only")
+        _functions().choose(device)
 
 
 def manual_seed(seed: int) -> None:
@@ -486,10 +480,20 @@ def set_rng_state_all(new_states: Any) -> None:
 def device(device: Any) -> Iterator[None]:
     """Choose a device for the block; None and negative indices choose none."""
     if device is not None and not (isinstance(device, int) and device < 0):
-        if not device_count():
-            raise RuntimeError("PyTorch was compiled without CUDA support")
-        _choose(getattr(device, "device", device))
-    yield
+        before = _exchange_device(_number(device))
+        try:
+            yield
+        finally:
+            _functions().choose(before)
+    else:
+        yield
+
+
+def _number(device: Any) -> int:
+    """The number of a device, or of a tensor's; with the error that a block on it raises."""
+    if not device_count():
+        raise RuntimeError("PyTorch was compiled without CUDA support")
+    return int(_functions().index_of(getattr(device, "device", device)))
 
 
 def device_of(obj: Any) -> Any:

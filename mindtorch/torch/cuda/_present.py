@@ -25,11 +25,11 @@ def _streams() -> Any:
 def index_of(device: Any) -> int:
     """The number of a device; the current one for None."""
     if device is None:
-        return 0
+        return current_device()
     found = device if isinstance(device, Device) else Device(device)
     if found.type != "cuda":
         raise ValueError(f"Expected a cuda device, but got: {found}")
-    index = 0 if found.index is None else found.index
+    index = current_device() if found.index is None else found.index
     if index >= engine.device_count():
         raise RuntimeError(
             "CUDA error: invalid device ordinal\nGPU device may be out of range, do you have "
@@ -44,13 +44,27 @@ def init() -> None:
 
 
 def current_device() -> int:
-    return 0
+    return int(_streams().device())
+
+
+def choose(device: Any) -> int:
+    """Issue this thread's further work on a device; gives the number of the one before it."""
+    return int(_streams().set_device(index_of(device)))
+
+
+def _on(device: Any) -> Any:
+    """A block on a device; None for the current one."""
+    return _streams().on(index_of(device))
+
+
+def _statistics(device: Any) -> Any:
+    return _memory().statistics(index_of(device))
 
 
 def synchronize(device: Any = None) -> None:
     """Wait for everything that was issued on the device; its errors are raised here."""
-    index_of(device)
-    _streams().synchronize()
+    with _on(device):
+        _streams().synchronize()
     engine.kernels("faults").check()
 
 
@@ -67,9 +81,9 @@ class Properties(NamedTuple):
 
 def get_device_properties(device: Any = None) -> Any:
     """Name, capability (major, minor), bytes of memory and multiprocessors."""
-    index_of(device)
-    found = _streams().properties()
-    return Properties(total_memory=_memory().information()[1], **found)
+    with _on(device):
+        found = _streams().properties()
+        return Properties(total_memory=_memory().information()[1], **found)
 
 
 def get_device_name(device: Any = None) -> str:
@@ -83,35 +97,38 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
     """(free, all) bytes of the device."""
-    index_of(device)
-    found: tuple[int, int] = _memory().information()
+    with _on(device):
+        found: tuple[int, int] = _memory().information()
     return found
 
 
 def memory_allocated(device: Any = None) -> int:
-    return int(_memory().statistics.allocated)
+    return int(_statistics(device).allocated)
 
 
 def max_memory_allocated(device: Any = None) -> int:
-    return int(_memory().statistics.peak)
+    return int(_statistics(device).peak)
 
 
 def memory_reserved(device: Any = None) -> int:
-    return int(_memory().reserved())
+    with _on(device):
+        return int(_memory().reserved())
 
 
 def max_memory_reserved(device: Any = None) -> int:
     """The most that was seen when it was asked for; the pool itself does not say."""
-    _peak[0] = max(_peak[0], memory_reserved(device))
-    return _peak[0]
+    index = index_of(device)
+    _peaks[index] = max(_peaks.get(index, 0), memory_reserved(device))
+    return _peaks[index]
 
 
-_peak = [0]
+_peaks: dict[int, int] = {}
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    _memory().statistics.peak = _memory().statistics.allocated
-    _peak[0] = memory_reserved(device)
+    found = _statistics(device)
+    found.peak = found.allocated
+    _peaks[index_of(device)] = memory_reserved(device)
 
 
 def empty_cache() -> None:
@@ -124,21 +141,22 @@ def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None
         raise TypeError("Invalid type for fraction argument, must be `float`")
     if not 0 <= fraction <= 1:
         raise ValueError(f"Invalid fraction value: {fraction}. Allowed range: 0~1")
-    _fraction[0] = fraction
+    index = index_of(device)
+    _fractions[index] = fraction
     memory = _memory()
-    memory.limit = None
-    memory.limit = int(memory.information()[1] * fraction)
+    memory.limits.pop(index, None)
+    memory.limits[index] = int(mem_get_info(index)[1] * fraction)
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
     """Counters under torch's names: bytes in use, at most, allocations."""
-    found = _memory().statistics
+    found = _statistics(device)
     return OrderedDict({
         "allocated_bytes.all.allocated": found.total,
         "allocated_bytes.all.current": found.allocated,
         "allocated_bytes.all.freed": found.total - found.allocated,
         "allocated_bytes.all.peak": found.peak, "allocation.all.allocated": found.count,
-        "reserved_bytes.all.current": _memory().reserved(),
+        "reserved_bytes.all.current": memory_reserved(device),
     })  # fmt: skip
 
 
@@ -175,8 +193,8 @@ _taken: dict[int, Any] = {}
 
 def caching_allocator_alloc(size: int, device: Any = None, stream: Any = None) -> int:
     """The address of ``size`` bytes that stay taken until ``caching_allocator_delete``."""
-    index_of(device)
-    made = _memory().allocate(size)
+    with _on(device):
+        made = _memory().allocate(size)
     address = int(_memory().address_of(made))
     _taken[address] = made
     return address
@@ -249,7 +267,7 @@ def allocator() -> str:
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
     """Count allocations from what is held now."""
-    found = _memory().statistics
+    found = _statistics(device)
     found.total, found.count = found.allocated, 0
 
 
@@ -257,22 +275,22 @@ def memory_snapshot(mempool_id: Any = None, include_traces: bool = True) -> list
     """A segment for each block of memory that tensors hold."""
     return [
         {
-            "device": 0, "address": address, "total_size": size, "allocated_size": size,
+            "device": device, "address": address, "total_size": size, "allocated_size": size,
             "active_size": size, "stream": 0, "segment_type": "large" if size > 1 << 20 else (
                 "small"
             ),
             "blocks": [{"address": address, "size": size, "state": "active_allocated"}],
         }
-        for address, size in _memory().blocks()
+        for address, size, device in _memory().blocks()
     ]  # fmt: skip
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
     """What :func:`set_per_process_memory_fraction` was told; 1.0 at first."""
-    return _fraction[0]
+    return _fractions.get(index_of(device), 1.0)
 
 
-_fraction = [1.0]
+_fractions: dict[int, float] = {}
 
 
 class Stream:
@@ -285,12 +303,14 @@ class Stream:
 
     def __init__(self, device: Any = None, priority: int = 0, **options: Any) -> None:
         self.device = Device("cuda", index_of(device))
+        self.device_index = index_of(device)
         self.priority = priority
         self._stream = options.pop("stream", None)
         if options:
             raise TypeError(f"Stream() got an unexpected keyword argument '{next(iter(options))}'")
         if self._stream is None:
-            self._stream = _streams().make()
+            with _on(device):
+                self._stream = _streams().make()
 
     @property
     def cuda_stream(self) -> int:
@@ -301,12 +321,14 @@ class Stream:
 
     def synchronize(self) -> None:
         """Wait for the work issued so far."""
-        _streams().synchronize(self._stream)
+        with _on(self.device):
+            _streams().synchronize(self._stream)
         engine.kernels("faults").check()
 
     def query(self) -> bool:
         """Whether the work issued so far has ended."""
-        return bool(_streams().query(self._stream))
+        with _on(self.device):
+            return bool(_streams().query(self._stream))
 
     def record_event(self, event: Any = None) -> Any:
         made = Event() if event is None else event
@@ -322,7 +344,8 @@ class Stream:
         self.wait_event(stream.record_event())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Stream) and other.cuda_stream == self.cuda_stream
+        same = isinstance(other, Stream) and other.cuda_stream == self.cuda_stream
+        return same and other.device is self.device  # type: ignore[attr-defined]
 
     def __hash__(self) -> int:
         return hash(self.cuda_stream)
@@ -360,18 +383,23 @@ class Event:
         if interprocess or external:
             raise NotImplementedError("events of other processes are not implemented in mindtorch")
         self.enable_timing = enable_timing
-        self._event = _streams().make_event(enable_timing)
+        self._event: Any = None  # of the device whose stream first records it
         self._recorded = False
 
     def record(self, stream: Any = None) -> None:
         chosen = current_stream() if stream is None else stream
-        _streams().record(self._event, chosen._stream)
+        with _on(chosen.device):
+            if self._event is None:
+                self._event = _streams().make_event(self.enable_timing)
+            _streams().record(self._event, chosen._stream)
         self._recorded = True
 
     def wait(self, stream: Any = None) -> None:
         """``stream``'s later work waits for this event."""
         chosen = current_stream() if stream is None else stream
-        _streams().wait(self._event, chosen._stream)
+        if self._recorded:
+            with _on(chosen.device):
+                _streams().wait(self._event, chosen._stream)
 
     def query(self) -> bool:
         return not self._recorded or bool(_streams().query(self._event))
@@ -390,7 +418,8 @@ class Event:
 
 
 def current_stream(device: Any = None) -> Stream:
-    return Stream(device, stream=_streams().current())
+    with _on(device):
+        return Stream(device, stream=_streams().current())
 
 
 def default_stream(device: Any = None) -> Stream:
@@ -399,6 +428,7 @@ def default_stream(device: Any = None) -> Stream:
 
 def set_stream(stream: Any) -> None:
     if stream is not None:
+        choose(stream.device)
         _streams().set_current(stream._stream)
 
 
@@ -408,8 +438,9 @@ def stream_block(stream: Any) -> Iterator[None]:
     if stream is None:
         yield
         return
-    before = _streams().set_current(stream._stream)
-    try:
-        yield
-    finally:
-        _streams().set_current(before)
+    with _on(stream.device):
+        before = _streams().set_current(stream._stream)
+        try:
+            yield
+        finally:
+            _streams().set_current(before)
