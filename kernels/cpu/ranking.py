@@ -124,7 +124,7 @@ def ranking(
     def call(values: Any, indices: Any, source: Any) -> None:
         run(values, indices, source, *bounds)
 
-    return bound(call, run, *bounds)  # type: ignore[no-any-return]
+    return bound(call, run, *bounds)
 
 
 @kernel
@@ -182,5 +182,5 @@ def extreme(
         run(values, indices, source, *bounds)
 
     if keeps:
-        return bound(call, run, *bounds)  # type: ignore[no-any-return]
+        return bound(call, run, *bounds)
     return lambda indices, source: run(source, indices, source, *bounds)

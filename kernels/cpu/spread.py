@@ -118,7 +118,7 @@ def plan(
         def call(target: Any, source: Any) -> None:
             run(target, source, *bounds, 0, units)
 
-        return bound(call, run, *bounds, 0, units)  # type: ignore[no-any-return]
+        return bound(call, run, *bounds, 0, units)
 
     def on_threads(target: Any, source: Any) -> None:
         def part(first: int, last: int) -> None:
