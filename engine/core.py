@@ -353,6 +353,8 @@ class Op:
             run = make_plan(layouts(avals), layouts(in_avals), **params)
             if run is not None:
                 return run
+        if not any(a is not None and a.dtype.np.itemsize == 2 for a in (*avals, *in_avals)):
+            function = getattr(function, "of_wide", function)
         return array_form(function, avals, in_avals, params)
 
     def view_at(self, x: Tensor, kind: Any, offset: int, params: dict[str, Any]) -> Tensor:

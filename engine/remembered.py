@@ -26,7 +26,8 @@ from .core import (
     state,
     tables_of_plans,
 )
-from .tape import named, record
+from .lean import lean
+from .tape import ViewHistory, named, record
 from .tensor import Tensor, captures, result_types
 
 __all__ = ["remembered"]
@@ -39,6 +40,7 @@ class Watcher:
     """Stands at the door while a function runs with arguments of a kind that was met before.
 
     Attributes:
+        count: how many tensors were given.
         values: the tensors given, then constants and results as they come.
         steps: the ops called: op, plan, params, where its inputs are among the values (-1: None),
             and where its results begin.
@@ -47,6 +49,7 @@ class Watcher:
 
     def __init__(self, given: list[Any], mode: int) -> None:
         self.mode = mode
+        self.count = len(given)
         self.values: list[Any] = list(given)
         self.places = {id(x): i for i, x in enumerate(given)}
         self.constants: dict[int, Tensor] = {}
@@ -114,18 +117,45 @@ class Watcher:
             op, plan, params, inputs, start = self.steps[0]
             whole = places == list(range(start, len(self.values)))
             if whole and inputs == tuple(range(start)) and not self.constants:
-                return _one_op(op, plan, params, wrap if several else None)
-        return _every_step(self, tuple(places) if several else places[0], wrap)
+                if len(inputs) == 1 and plan.kind in (KERNEL, VIEW):
+                    return _of_one(op, plan, params)
+                return self._lean_or(_one_op(op, plan, params, wrap if several else None), result)
+        return self._lean_or(
+            _every_step(self, tuple(places) if several else places[0], wrap), result
+        )
+
+    def _lean_or(self, recording: Callable[..., Any], result: Any) -> Callable[..., Any]:
+        """``recording``, but where there is nothing to record."""
+        several = isinstance(result, tuple)
+        places = [self.places[id(x)] for x in (result if several else (result,))]
+        wrap = None if type(result) is tuple else type(result)
+        short = lean(self, tuple(places) if several else places[0], wrap)
+        if short is None:
+            return recording
+
+        def call(mode: int, *given: Tensor) -> Any:
+            if mode:
+                for x in given:
+                    node = x._node
+                    if node is not None and (
+                        node.__class__ is not ViewHistory or node.derive() is not None
+                    ):
+                        return recording(mode, *given)
+            return short(*given)
+
+        return call
+
+
+def _of_one(op: Op, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:
+    """An op with one result on the tensor as it was given."""
+    if plan.kind == KERNEL:
+        return _one_kernel(op, plan, params)
+    offset = plan.run
+    return lambda mode, x: op._view(plan, mode, (x,), params, offset)
 
 
 def _one_op(op: Op, plan: Plan, params: dict[str, Any], wrap: Any) -> Callable[..., Any]:
     """An op on the tensors as they were given."""
-    if len(plan.in_avals) == 1:
-        if plan.kind == KERNEL:
-            return _one_kernel(op, plan, params)
-        if plan.kind == VIEW:
-            offset = plan.run
-            return lambda mode, x: op._view(plan, mode, (x,), params, offset)
     if wrap is not None:
         return lambda mode, *given: wrap(*op.follow(plan, mode, given, params))
     return lambda mode, *given: op.follow(plan, mode, given, params)
@@ -200,7 +230,7 @@ def _describe(value: Any, key: list[Any], given: list[Any]) -> None:
                 _describe(each, key, given)
         return
     if kind is float and (not value or value != value):
-        raise TypeError("zeros have signs, and nan is equal to nothing")
+        value = repr(value)  # zeros have signs, and nan is equal to nothing
     key.append(value)
     key.append(kind)
 
@@ -262,7 +292,11 @@ def remembered(
             found = _UNKNOWN
             if not kwargs and first.__class__ is not list:
                 try:
-                    if args:
+                    if args and args[0].__class__ is result_types[0]:
+                        found = get((first.aval, *[x.aval for x in args]), _UNKNOWN)
+                        if found is not _UNKNOWN and found is not None:
+                            return found(mode, first, *args)
+                    elif args:
                         found = get((first.aval, *args, *map(type, args)), _UNKNOWN)
                     else:
                         found = get(first.aval, _UNKNOWN)

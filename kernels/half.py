@@ -19,6 +19,8 @@ def through_float32(
 ) -> Callable[[Kernel], Kernel]:
     """A decorator: a kernel that, given 16-bit floating-point arrays, runs on float32 copies.
 
+    Its attribute ``of_wide`` is the kernel itself, for arrays of which none has 16 bits.
+
     Args:
         is_half: whether an argument is such an array of the device.
         empty: a new array of a shape and type; ``widen``: the array as float32.
@@ -39,6 +41,7 @@ def through_float32(
                 if o is not w:
                     assign(o, w)
 
+        vars(wrapper)["of_wide"] = function
         return wrapper
 
     return decorate

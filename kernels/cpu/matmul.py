@@ -24,6 +24,7 @@ from .threads import get_num_threads, parallel_for
 _SERIAL = 1_500_000  # multiplications that one thread does sooner than two
 _BLOCK = 16  # rows or columns of a product that one thread computes
 _OUTER = 16384  # elements of a product without sums that are worth an elementwise loop
+_ROW = 8  # columns that are worth a loop of vectors
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 
 
@@ -39,15 +40,33 @@ def _few_terms(m: int, n: int, k: int, ta: int, tb: int) -> bool:
 def _sums(
     out: Any, a: Any, b: Any, m: int, n: int, k: int, ta: int, lda: int, tb: int, ldb: int
 ) -> None:
-    """``out = a @ b`` without fused multiply-adds."""
+    """``out = a @ b`` without fused multiply-adds; terms are few, so that long rows are walked."""
     down_a, along_a = (1, lda) if ta else (lda, 1)
     down_b, along_b = (1, ldb) if tb else (ldb, 1)
-    for i in range(m):
+    if n < _ROW:
+        for i in range(m):
+            for j in range(n):
+                total = a[i * down_a] * b[j * along_b]
+                for q in range(1, k):
+                    total += a[i * down_a + q * along_a] * b[j * along_b + q * down_b]
+                out[i * n + j] = total
+        return
+    turned = np.empty(n * k, b.dtype) if tb else b
+    if tb:
         for j in range(n):
-            total = a[i * down_a] * b[j * along_b]
-            for q in range(1, k):
-                total += a[i * down_a + q * along_a] * b[j * along_b + q * down_b]
-            out[i * n + j] = total
+            for q in range(k):
+                turned[q * n + j] = b[j * ldb + q]
+        down_b = n
+    for i in range(m):
+        row = out[i * n : i * n + n]
+        for q in range(k):
+            factor, other = a[i * down_a + q * along_a], turned[q * down_b : q * down_b + n]
+            if q == 0:
+                for j in range(n):
+                    row[j] = factor * other[j]
+            else:
+                for j in range(n):
+                    row[j] += factor * other[j]
 
 
 @kernel
@@ -97,6 +116,12 @@ def _batched(
 ) -> None:  # fmt: skip
     """Products ``first`` to ``last`` of the batch."""
     axes = geometry.shape[1]
+    if axes == 1:
+        step_a, step_b = geometry[1, 0], geometry[2, 0]
+        for i in range(first, last):
+            into, left, right = out[i * m * n :], a[i * step_a :], b[i * step_b :]
+            _single(into, left, right, m, n, k, ta, lda, tb, ldb)
+        return
     for i in range(first, last):
         left = i
         at_a = 0
@@ -296,6 +321,10 @@ def matmul(out: Any, a: Any, b: Any) -> None:
         return
     if out.dtype in _FAST:
         _through_plan(matmul, out, (a, b))
+    elif out.dtype.kind in "iu" and out.ndim == 2 and a.dtype == b.dtype == out.dtype:
+        kind = f"{out.dtype.name}[:, ::1]"
+        run = entry_point(_whole_numbers, f"void({kind}, {kind}, {kind})")
+        run(out, np.ascontiguousarray(a), np.ascontiguousarray(b))
     elif out.dtype.kind in "ciub":
         out[...] = np.matmul(a, b)
     else:
@@ -303,6 +332,18 @@ def matmul(out: Any, a: Any, b: Any) -> None:
         matmul(wide, widened(a), widened(b))
         with np.errstate(over="ignore"):
             narrow(out, wide)
+
+
+@kernel
+def _whole_numbers(out: Any, a: Any, b: Any) -> None:
+    """The product of matrices of whole numbers, which BLAS and numpy have no loops for."""
+    for i in range(out.shape[0]):
+        row = out[i]
+        row[:] = 0
+        for q in range(b.shape[0]):
+            factor, other = a[i, q], b[q]
+            for j in range(row.size):
+                row[j] += factor * other[j]
 
 
 matmul.plan = _plan
@@ -340,7 +381,8 @@ def _memory(array: Any) -> Any:
 
 def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | None:
     out, (x, weight, bias) = out_layouts[0], in_layouts
-    if bias is None or x.dtype not in _FAST or {x.dtype, weight.dtype, bias.dtype} != {out.dtype}:
+    kinds = {a.dtype for a in (out, *in_layouts) if a is not None}
+    if len(kinds) > 1 or x.dtype not in _FAST:
         return None
     n, k = weight.shape
     m = int(np.prod(x.shape[:-1], dtype=np.int64))
@@ -351,10 +393,14 @@ def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., Non
     step = x.strides[-2] if len(x.shape) > 1 else k
     left = leading((m, k), (max(step, k) if m == 1 else step, x.strides[-1]))
     right = leading((k, n), (weight.strides[1], weight.strides[0]))
-    if not rows_in_order or left is None or right is None or bias.strides != (1,) or k == 0:
+    if not rows_in_order or left is None or right is None or k == 0:
         return None
     (ta, lda), (tb, ldb) = left, right
     blas.library()
+    if bias is None:
+        return _bare(_whole(x.dtype.name, m, n, k, ta, lda, tb, ldb))
+    if bias.strides != (1,):
+        return None
     vector = f"{x.dtype.name}[::1]"
     numbers = ", ".join(["int64"] * 7)
     run = entry_point(_linear, f"void({vector}, {vector}, {vector}, {vector}, {numbers})")
@@ -373,6 +419,15 @@ def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., Non
         run(target, source, w, offset, m, n, k, ta, lda, tb, ldb)
 
     return bound(affine, run, m, n, k, ta, lda, tb, ldb)
+
+
+def _bare(product: Callable[..., None]) -> Callable[..., None]:
+    """A product in the place of a linear layer without bias."""
+
+    def run(target: Any, x: Any, weight: Any, bias: Any = None) -> None:
+        product(target, x, weight)
+
+    return run
 
 
 def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:

@@ -11,7 +11,7 @@ import numpy as np
 
 from mindtorch.kernels.compile import entry_point, kernel
 
-from . import reduction
+from . import reduction, spread
 from .copies import ordered
 from .half import is_half, widened
 from .movement import dense, picture
@@ -329,6 +329,16 @@ def var(out: Any, x: Any, *, axis: Any, correction: float, keepdims: bool) -> No
 def std(out: Any, x: Any, *, axis: Any, correction: float, keepdims: bool) -> None:
     """The square root of the variance, of single precision rounded once."""
     out[...] = np.sqrt(_variance(x, axis, correction, out.shape))
+
+
+def _spread_plan(root: bool) -> Callable[..., Any]:
+    def plan(outs: Any, ins: Any, *, axis: Any, correction: float, keepdims: bool) -> Any:
+        return spread.plan(outs, ins, axis=axis, correction=correction, root=root)
+
+    return plan
+
+
+var.plan, std.plan = _spread_plan(False), _spread_plan(True)
 
 
 def _variance(x: Any, axis: Any, correction: float, shape: Any) -> Any:

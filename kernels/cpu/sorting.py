@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from . import ranking
 from .introsort import keys_of, kth_places, select_rows, sort_rows
 from .threads import parallel_for
 
@@ -217,6 +218,46 @@ def kthvalue(outs: Any, x: Any, *, k: int, axis: int, keepdims: bool) -> None:
         return kth_places(keys, k - 1).reshape(rows.shape[:-1])
 
     _choose(outs, x, axis, find)
+
+
+def _extreme_plan(greatest: bool) -> Any:
+    def plan(outs: Any, ins: Any, *, axis: int | None, keepdims: bool) -> Any:
+        return ranking.extreme(outs, ins[0], axis, greatest)
+
+    return plan
+
+
+def _middle_plan(how: int) -> Any:
+    def plan(outs: Any, ins: Any, *, axis: int, keepdims: bool) -> Any:
+        return ranking.ranking(outs, ins[0], axis, how)
+
+    return plan
+
+
+def _sort_plan(outs: Any, ins: Any, *, axis: int, descending: bool, stable: bool) -> Any:
+    x = ins[0]
+    n = x.shape[axis] if x.shape else 1
+    how = ranking.STABLE if stable or n <= _INSERTION else ranking.SORTED
+    return ranking.ranking(outs, x, axis, how, 0, n, descending)
+
+
+def _topk_plan(outs: Any, ins: Any, *, k: int, axis: int, largest: bool) -> Any:
+    x = ins[0]
+    first = k == 1 and (x.shape[axis] if x.shape else 1) >= 64
+    how = ranking.FIRST if first else ranking.LEAST
+    return ranking.ranking(outs, x, axis, how, k, k, largest) if k else None
+
+
+def _kth_plan(outs: Any, ins: Any, *, k: int, axis: int, keepdims: bool) -> Any:
+    return ranking.ranking(outs, ins[0], axis, ranking.KTH, k - 1)
+
+
+argmax.plan = max_with_index.plan = _extreme_plan(True)
+argmin.plan = min_with_index.plan = _extreme_plan(False)
+median_with_index.plan = _middle_plan(ranking.MEDIAN)
+nanmedian_with_index.plan = _middle_plan(ranking.NUMBERS)
+mode_with_index.plan = _middle_plan(ranking.COMMONEST)
+sort.plan, topk.plan, kthvalue.plan = _sort_plan, _topk_plan, _kth_plan
 
 
 def searchsorted(out: Any, boundaries: Any, values: Any, *, right: bool) -> None:

@@ -24,6 +24,8 @@ from ._arguments import as_device, as_dtype, normalize_axis, require_tensor
 from ._autocast import FFT as _AUTOCAST_POLICIES
 from ._autocast import cast_whole as _cast_whole
 from ._registry import with_out
+from ._remembered import FFT as _REMEMBERED
+from ._remembered import remember as _remember
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",
@@ -366,5 +368,6 @@ def ifftshift(input: Any, dim: Any = None) -> Any:  # noqa: A002
 
 
 _cast_whole(globals(), _AUTOCAST_POLICIES)
+_remember(globals(), _REMEMBERED, __name__, check_of=lambda *named: None)
 
 _TEXTS.add_to(globals().values())

@@ -44,6 +44,8 @@ from ._linalg_factors import (
     svdvals,
 )
 from ._registry import with_out
+from ._remembered import LINALG as _REMEMBERED
+from ._remembered import remember as _remember
 
 __all__ = [
     "LinAlgError", "cholesky", "cholesky_ex", "cond", "cross", "det", "diagonal", "eig", "eigh",
@@ -524,5 +526,6 @@ def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
 from ._linalg_norms import cond, matrix_norm, norm, vector_norm  # noqa: E402
 
 _cast_whole(globals(), _AUTOCAST_POLICIES)
+_remember(globals(), _REMEMBERED, __name__, check_of=lambda *named: None)
 
 _TEXTS.add_to(globals().values())

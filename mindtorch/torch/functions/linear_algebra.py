@@ -24,6 +24,7 @@ from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.reduction import sum_
+from mindtorch.engine.remembered import remembered
 from mindtorch.engine.tape import named
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
@@ -55,9 +56,15 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002
     """The product of matrices (the last two axes), vectors and batches of them."""
     require_tensor(input, "matmul", "input", 1)
     require_tensor(other, "matmul", "other", 2)
-    m, n = input.aval.ndim, other.aval.ndim
-    if m == 2 and n == 2:
+    if input.aval.ndim == 2 and other.aval.ndim == 2:
         return ops.matmul(input, other)
+    return _by_rank(input, other)
+
+
+@remembered
+def _by_rank(input: Any, other: Any) -> Any:  # noqa: A002
+    """:func:`matmul` of what is not two matrices."""
+    m, n = input.aval.ndim, other.aval.ndim
     if m == 0 or n == 0:
         raise RuntimeError(
             f"both arguments to matmul need to be at least 1D, but they are {m}D and {n}D"
@@ -70,7 +77,7 @@ def matmul(input: Any, other: Any) -> Any:  # noqa: A002
         if m == 2:
             return mv(input, other)
         _check_vector(input, other)
-        return _drop(matmul(input, _column(other)), m - 1)
+        return movement.reshape(matmul(input, _column(other)), input.aval.shape[:-1])
     if m == 1:
         if input.aval.shape[0] != other.aval.shape[-2]:
             raise RuntimeError(

@@ -141,13 +141,13 @@ def _linear(start: Any, end: Any, steps: int, chosen: Any) -> Any:
     if steps == 1:
         return first.reshape(1)
     step = ((last - first) / np.array(max(steps - 1, 1)).astype(work)).astype(work)
+    if work in (np.float32, np.float64):
+        from mindtorch.kernels.cpu import sequences  # with numba, not before it is needed
+
+        return sequences.from_both_ends(first, last, step, steps)
     ahead = np.arange(steps // 2).astype(work)
     behind = np.arange(steps - 1 - steps // 2, -1, -1).astype(work)
-    if work in (np.float32, np.float64):
-        left, right = _fused(step, ahead, first), _fused(-step, behind, last)
-    else:
-        left, right = first + step * ahead, last - step * behind
-    return np.concatenate([left, right])
+    return np.concatenate([first + step * ahead, last - step * behind])
 
 
 def _exponents(start: Any, end: Any, steps: int, chosen: Any) -> Any:
@@ -164,13 +164,16 @@ def _exponents(start: Any, end: Any, steps: int, chosen: Any) -> Any:
 def _arithmetic(start: float, step: float, count: int, chosen: Any) -> Any:
     """``start + i * step``; in groups of a vector's size from the group's rounded first value,
     up to the last multiple of two vectors, as torch's loop does."""
+    if chosen.np in (np.float32, np.float64):
+        from mindtorch.kernels.cpu import sequences
+
+        return sequences.from_one_end(start, step, count, chosen.np)
     index = np.arange(count)
     first, distance = np.float64(start), np.float64(step)
     lanes = 64 // chosen.itemsize // 2
     group = np.where(index < count // (2 * lanes) * (2 * lanes), index // lanes * lanes, index)
     begun = _fused(distance, group.astype(np.float64), first)
-    if chosen is not dtypes.float64:
-        begun = begun.astype(chosen.np).astype(np.float64)
+    begun = begun.astype(chosen.np).astype(np.float64)
     return _fused(distance, (index - group).astype(np.float64), begun).astype(chosen.np)
 
 
