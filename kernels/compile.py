@@ -35,6 +35,7 @@ from .files import write_whole
 from .linked import Linked
 from .loading import rebuild
 from .locks import known, lock
+from .pipeline import Compiler, undisturbed
 
 logger = logging.getLogger("mindtorch.kernels")
 
@@ -295,7 +296,8 @@ class Kernel(registry.CPUDispatcher):
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         # a wrapper for C callers, which there are none of, is a tenth of the time of compiling
-        super().__init__(function, targetoptions={**_SETTINGS, **_known(options)})
+        settings = {**_SETTINGS, **_known(options)}
+        super().__init__(function, targetoptions=settings, pipeline_class=Compiler)
         _set_flags(self, options)
         self._cache = _DiskCache(function, options)
         self._options = options
@@ -311,7 +313,8 @@ class Kernel(registry.CPUDispatcher):
     def compile(self, sig: Any) -> Any:
         """The machine code for a signature: from the cache, or compiled now."""
         try:
-            return super().compile(sig)
+            with undisturbed():
+                return super().compile(sig)
         finally:
             self._cache.release()
 

@@ -14,10 +14,12 @@ from __future__ import annotations
 from typing import Any
 
 import llvmlite.binding
-from numba.core import codegen, compiler, registry
+from numba.core import registry
+
+from .pipeline import Compiler, Library
 
 
-class LinkedLibrary(codegen.JITCodeLibrary):
+class LinkedLibrary(Library):
     """Intermediate code for callers to link with; never machine code.
 
     Args:
@@ -47,7 +49,7 @@ class LinkedLibrary(codegen.JITCodeLibrary):
         return self.name, "bitcode", self._get_module_for_linking().as_bitcode()
 
 
-class _Compiler(compiler.Compiler):
+class _Compiler(Compiler):
     """numba's compiler up to the intermediate code."""
 
     def define_pipelines(self) -> Any:
