@@ -20,7 +20,7 @@ import mindtorch.torch
 from mindtorch.engine import cuda
 from tests import cuda_simulator
 from tests.cuda_program import raises
-from tests.cuda_stand_ins import WithCupy, asked
+from tests.cuda_stand_ins import Cudnn, WithCupy, asked
 
 torch: Any = mindtorch.torch
 
@@ -250,6 +250,61 @@ def windows_are_written_for_cublas() -> None:
                     assert (mine.float() - expected).abs().max() <= near * top, (window, dtype)
     finally:
         changed.WINDOWS = most
+
+
+def convolutions_are_cudnns() -> None:
+    """One to three axes, groups, strides, transposed, 16-bit floats: what cuDNN is told and gives;
+    its switches, and what it refuses."""
+    from mindtorch.kernels.cuda import cudnn
+
+    f, flags = torch.nn.functional, torch.backends.cudnn
+    changed: Any = cudnn
+    calls: list[Any] = [
+        lambda x, w: f.conv1d(x, w[..., 0], stride=2, padding=1),
+        lambda x, w: f.conv2d(x[..., None].expand(2, 4, 6, 3), w, w[:, 0, 0, 0], 1, 1, 1, 2),
+        lambda x, w: f.conv_transpose1d(x[:, :2], w[:2, :, 0], stride=2, output_padding=1),
+        lambda x, w: f.conv3d(x[..., None, None] + w[0, 0, 0, 0], w[..., None], dilation=(2, 1, 1)),
+    ]  # fmt: skip
+    shapes = [(4, 4, 3, 1), (4, 2, 3, 2), (4, 2, 3, 2), (4, 4, 3, 1)]
+    held = changed.library
+    try:
+        for dtype, near, mode in ((torch.float32, 1e-5, 0), (torch.float16, 1e-2, 1)):
+            for number, (call, shape) in enumerate(zip(calls, shapes, strict=True)):
+                library = Cudnn()
+                changed.library = lambda held=library: held
+                changed._problems.clear()
+                torch.manual_seed(0)
+                x, w, results = torch.randn(2, 4, 6), torch.randn(*shape), []
+                for device in ("cpu", "cuda"):
+                    kind = dtype if device == "cuda" else torch.float32
+                    leaves = [t.to(device, kind, copy=True).requires_grad_() for t in (x, w)]
+                    y = call(*leaves)
+                    (y * 0.1).sum().backward()
+                    results.append([y.detach().cpu(), *[t.grad.cpu() for t in leaves]])
+                kinds = {"Forward", "BackwardData", "BackwardFilter", f"mode {mode}"}
+                assert set(library.calls) == {*kinds, "create"}, (number, library.calls)
+                for mine, expected in zip(results[1], results[0], strict=True):
+                    top = float(expected.abs().max())
+                    assert (mine.float() - expected).abs().max() <= near * top, (number, dtype)
+        x, w = torch.randn(1, 1, 4, 4, device="cuda"), torch.randn(1, 1, 3, 3, device="cuda")
+        expected = f.conv2d(x.cpu(), w.cpu())
+        for options, refuses, asked_for in (
+            ({"enabled": True, "allow_tf32": False}, False, "mode 3"), ({}, False, ""),
+            ({"enabled": True, "fp32_precision": "tf32"}, False, "mode 0"),
+            ({"enabled": True}, True, "mode 0"),
+        ):  # fmt: skip
+            library = Cudnn(refuses)
+            changed.library = lambda held=library: held
+            changed._problems.clear()
+            with flags.flags(**options):
+                found = f.conv2d(x, w)
+            assert torch.allclose(found.cpu(), expected, 1e-5, 1e-5)
+            assert (asked_for in library.calls) == bool(asked_for), (options, library.calls)
+            assert ("Forward" in library.calls) == (bool(asked_for) and not refuses)
+        assert flags.is_available() and flags.is_acceptable(x) and not flags.is_acceptable(x.cpu())
+    finally:
+        changed.library = held
+        changed._problems.clear()
 
 
 def errors_of_the_driver_are_torchs() -> None:
