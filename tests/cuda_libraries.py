@@ -6,7 +6,6 @@ function is one check; the program prints a JSON object of those that failed.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import tempfile
 import threading
@@ -20,7 +19,7 @@ import mindtorch.torch
 from mindtorch.engine import cuda
 from tests import cuda_simulator
 from tests.cuda_program import raises
-from tests.cuda_stand_ins import Cudnn, WithCupy, asked
+from tests.cuda_stand_ins import Cudnn, Meeting, Nccl, WithCupy, asked
 
 torch: Any = mindtorch.torch
 
@@ -346,117 +345,50 @@ def errors_of_the_driver_are_torchs() -> None:
             waiting.cuda_error = lambda said=said: said
             raises(RuntimeError, text, lambda: torch.ones(1, device="cuda"))
             raises(RuntimeError, text, torch.cuda.init)
+        waiting.cuda_error, changed._driver_answers = lambda: None, lambda: True
+        raises(RuntimeError, "numba-cuda does not find NVVM", torch.cuda.init)
     finally:
         engine.device_count, changed.SIMULATED = counted, True
         for name, value in held.items():
             setattr(waiting, name, value)
 
 
-class _Nccl:
-    """NCCL for two threads of this process: arrays at addresses, combined when both have come."""
+def failed_allocations_say_why() -> None:
+    """Memory that is used up is one error, memory that was touched wrongly before is another."""
+    from mindtorch.kernels.cuda import memory
 
-    def __init__(self) -> None:
-        self.meeting, self.given, self.calls = threading.Barrier(2, timeout=60), {}, []  # type: ignore[var-annotated]
-        self.waiting = threading.local()
+    class CudaAPIError(Exception):
+        code = 2
 
-    def get_unique_id(self) -> tuple[int, ...]:
-        return (1, 2, 3)
+    class OutOfMemoryError(Exception):
+        """cupy's."""
 
-    def groupStart(self) -> None:  # noqa: N802
-        self.waiting.receives = []
+    class CUDARuntimeError(Exception):
+        """cupy's, whose number has another name."""
 
-    def groupEnd(self) -> None:  # noqa: N802
-        self.meeting.wait()
-        for receive in self.waiting.receives:
-            receive()
-        self.meeting.wait()
+        status = 700
 
-    def NcclCommunicator(self, size: int, identity: Any, rank: int) -> Any:  # noqa: N802
-        assert size == 2 and tuple(identity) == (1, 2, 3)
-        return _End(self, rank)
+    def fails(kind: Any) -> Any:
+        raise kind("Call to cuMemAlloc results in an answer")
 
-
-class _End:
-    """One thread's end of it, with the methods of cupy's NcclCommunicator."""
-
-    types: Any = (np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.float16,
-                  np.float32, np.float64)  # fmt: skip
-    ways: Any = (np.add, np.multiply, np.maximum, np.minimum)
-
-    def __init__(self, nccl: _Nccl, rank: int) -> None:
-        self.nccl, self.rank = nccl, rank
-
-    def _together(self, name: str, address: int, count: int, kind: int) -> Any:
-        """The arrays of both."""
-        dtype = np.dtype(self.types[kind])
-        mine = np.ndarray(count, dtype, (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(
-            address))  # fmt: skip
-        self.nccl.calls.append((self.rank, name))
-        self.nccl.given[self.rank] = mine.copy()
-        self.nccl.meeting.wait()
-        both = [self.nccl.given[r] for r in range(2)]
-        self.nccl.meeting.wait()
-        return both
-
-    def _put(self, address: int, values: Any) -> None:
-        ctypes.memmove(address, np.ascontiguousarray(values).ctypes.data, values.nbytes)
-
-    def allReduce(self, at: int, to: int, count: int, kind: int, how: int, stream: int) -> None:  # noqa: N802
-        self._put(to, self.ways[how](*self._together("allReduce", at, count, kind)))
-
-    def reduce(self, at: int, to: int, count: int, kind: int, how: int, root: int, s: int) -> None:
-        both = self._together("reduce", at, count, kind)
-        if root == self.rank:
-            self._put(to, self.ways[how](*both))
-
-    def broadcast(self, at: int, to: int, count: int, kind: int, root: int, s: int) -> None:
-        self._put(to, self._together("broadcast", at, count, kind)[root])
-
-    def allGather(self, at: int, to: int, count: int, kind: int, stream: int) -> None:  # noqa: N802
-        self._put(to, np.concatenate(self._together("allGather", at, count, kind)))
-
-    def reduceScatter(self, at: int, to: int, count: int, kind: int, how: int, s: int) -> None:  # noqa: N802
-        both = self._together("reduceScatter", at, 2 * count, kind)
-        self._put(to, self.ways[how](*both)[self.rank * count : (self.rank + 1) * count])
-
-    def send(self, at: int, count: int, kind: int, peer: int, stream: int) -> None:
-        held = (ctypes.c_uint8 * count).from_address(at)
-        self.nccl.given["sent", self.rank, peer] = bytes(held)
-
-    def recv(self, to: int, count: int, kind: int, peer: int, stream: int) -> None:
-        key = ("sent", peer, self.rank)
-        self.nccl.waiting.receives.append(
-            lambda: self._put(to, np.frombuffer(self.nccl.given[key], np.uint8))
-        )
-
-    def destroy(self) -> None:
-        self.nccl.calls.append((self.rank, "destroy"))
-
-
-class _Meeting:
-    """What a group's connections do for two threads: give all what the first one has."""
-
-    backend = "nccl"
-
-    def __init__(self, rank: int, shared: dict[str, Any], barrier: threading.Barrier) -> None:
-        self.own, self.shared, self.barrier = rank, shared, barrier
-        self.ranks, self.group_name = [0, 1], ""
-        self.device: Any = None
-
-    def rank(self) -> int:
-        return self.own
-
-    def size(self) -> int:
-        return 2
-
-    def pending(self) -> bool:
-        return False
-
-    def broadcast_bytes(self, data: Any, root: int) -> Any:
-        if self.own == root:
-            self.shared["data"] = data
-        self.barrier.wait()
-        return self.shared["data"]
+    changed: Any = memory
+    held = {name: getattr(changed, name) for name in ("SIMULATED", "_take", "empty_cache")}
+    emptied: list[int] = []
+    changed.SIMULATED, changed.empty_cache = False, lambda: emptied.append(1)
+    changed.limits[0] = 1 << 30  # so that the device need not be asked for its size
+    try:
+        for kind, error, text in (
+            (CudaAPIError, torch.OutOfMemoryError, "CUDA out of memory. Tried to allocate"),
+            (OutOfMemoryError, torch.OutOfMemoryError, "of which"),
+            (CUDARuntimeError, torch.AcceleratorError, "an illegal memory access was encountered"),
+        ):
+            changed._take = lambda size, kind=kind: fails(kind)
+            raises(error, text, lambda: torch.ones(1, device="cuda"))
+        assert len(emptied) == 2
+    finally:
+        del changed.limits[0]
+        for name, value in held.items():
+            setattr(changed, name, value)
 
 
 def two_ranks_meet_in_nccl() -> None:
@@ -467,13 +399,13 @@ def two_ranks_meet_in_nccl() -> None:
     from mindtorch.torch.nn.parallel._reducer import Reducer
 
     dist: Any = torch.distributed
-    fake, binding, shared = _Nccl(), own, dict[str, Any]()
+    fake, binding, shared = Nccl(), own, dict[str, Any]()
     changed: Any = binding
     before, changed.library = changed.library, lambda: fake
     results: list[Any] = [None, None]
 
     def work(rank: int) -> None:
-        group: Any = _Meeting(rank, shared, fake.meeting)
+        group: Any = Meeting(rank, shared, fake.meeting)
         group.device = _device.NcclCollectives(group)
         like = {"device": "cuda"}
         x = torch.arange(4.0, **like) + rank

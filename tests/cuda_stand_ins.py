@@ -1,4 +1,4 @@
-"""Stand-ins for cupy, cuBLAS and cuDNN, whose arrays are numpy's over the same memory, for the
+"""Stand-ins for cupy, cuBLAS, cuDNN and NCCL, whose arrays are numpy's over the same memory, for the
 programs that run in numba's simulator."""
 
 from __future__ import annotations
@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import sys
+import threading
 import types
 from typing import Any
 
@@ -211,3 +212,110 @@ class Cudnn:
                 found = given[kind == "BackwardFilter"].grad
         made[...] = found.detach().numpy().astype(made.dtype)
         return 0
+
+
+class Nccl:
+    """NCCL for two threads of this process: arrays at addresses, combined when both have come."""
+
+    def __init__(self) -> None:
+        self.meeting, self.given, self.calls = threading.Barrier(2, timeout=60), {}, []  # type: ignore[var-annotated]
+        self.waiting = threading.local()
+
+    def get_unique_id(self) -> tuple[int, ...]:
+        return (1, 2, 3)
+
+    def groupStart(self) -> None:  # noqa: N802
+        self.waiting.receives = []
+
+    def groupEnd(self) -> None:  # noqa: N802
+        self.meeting.wait()
+        for receive in self.waiting.receives:
+            receive()
+        self.meeting.wait()
+
+    def NcclCommunicator(self, size: int, identity: Any, rank: int) -> Any:  # noqa: N802
+        assert size == 2 and tuple(identity) == (1, 2, 3)
+        return End(self, rank)
+
+
+class End:
+    """One thread's end of it, with the methods of cupy's NcclCommunicator."""
+
+    types: Any = (np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.float16,
+                  np.float32, np.float64)  # fmt: skip
+    ways: Any = (np.add, np.multiply, np.maximum, np.minimum)
+
+    def __init__(self, nccl: Nccl, rank: int) -> None:
+        self.nccl, self.rank = nccl, rank
+
+    def _together(self, name: str, address: int, count: int, kind: int) -> Any:
+        """The arrays of both."""
+        dtype = np.dtype(self.types[kind])
+        mine = np.ndarray(count, dtype, (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(
+            address))  # fmt: skip
+        self.nccl.calls.append((self.rank, name))
+        self.nccl.given[self.rank] = mine.copy()
+        self.nccl.meeting.wait()
+        both = [self.nccl.given[r] for r in range(2)]
+        self.nccl.meeting.wait()
+        return both
+
+    def _put(self, address: int, values: Any) -> None:
+        ctypes.memmove(address, np.ascontiguousarray(values).ctypes.data, values.nbytes)
+
+    def allReduce(self, at: int, to: int, count: int, kind: int, how: int, stream: int) -> None:  # noqa: N802
+        self._put(to, self.ways[how](*self._together("allReduce", at, count, kind)))
+
+    def reduce(self, at: int, to: int, count: int, kind: int, how: int, root: int, s: int) -> None:
+        both = self._together("reduce", at, count, kind)
+        if root == self.rank:
+            self._put(to, self.ways[how](*both))
+
+    def broadcast(self, at: int, to: int, count: int, kind: int, root: int, s: int) -> None:
+        self._put(to, self._together("broadcast", at, count, kind)[root])
+
+    def allGather(self, at: int, to: int, count: int, kind: int, stream: int) -> None:  # noqa: N802
+        self._put(to, np.concatenate(self._together("allGather", at, count, kind)))
+
+    def reduceScatter(self, at: int, to: int, count: int, kind: int, how: int, s: int) -> None:  # noqa: N802
+        both = self._together("reduceScatter", at, 2 * count, kind)
+        self._put(to, self.ways[how](*both)[self.rank * count : (self.rank + 1) * count])
+
+    def send(self, at: int, count: int, kind: int, peer: int, stream: int) -> None:
+        held = (ctypes.c_uint8 * count).from_address(at)
+        self.nccl.given["sent", self.rank, peer] = bytes(held)
+
+    def recv(self, to: int, count: int, kind: int, peer: int, stream: int) -> None:
+        key = ("sent", peer, self.rank)
+        self.nccl.waiting.receives.append(
+            lambda: self._put(to, np.frombuffer(self.nccl.given[key], np.uint8))
+        )
+
+    def destroy(self) -> None:
+        self.nccl.calls.append((self.rank, "destroy"))
+
+
+class Meeting:
+    """What a group's connections do for two threads: give all what the first one has."""
+
+    backend = "nccl"
+
+    def __init__(self, rank: int, shared: dict[str, Any], barrier: threading.Barrier) -> None:
+        self.own, self.shared, self.barrier = rank, shared, barrier
+        self.ranks, self.group_name = [0, 1], ""
+        self.device: Any = None
+
+    def rank(self) -> int:
+        return self.own
+
+    def size(self) -> int:
+        return 2
+
+    def pending(self) -> bool:
+        return False
+
+    def broadcast_bytes(self, data: Any, root: int) -> Any:
+        if self.own == root:
+            self.shared["data"] = data
+        self.barrier.wait()
+        return self.shared["data"]
