@@ -33,19 +33,18 @@ class Work(NamedTuple):
 
 
 def namespace(side: str) -> Any:
-    """``mindtorch.torch``, or real torch with float32 products in float32.
+    """``mindtorch.torch``, or real torch, both with float32 products in float32.
 
     Raises:
         RuntimeError: this torch has no CUDA.
     """
     if side == "mindtorch":
-        import mindtorch.torch
+        import mindtorch.torch as torch
+    else:
+        import torch  # type: ignore[no-redef]
 
-        return mindtorch.torch
-    import torch
-
-    if not torch.cuda.is_available():
-        raise RuntimeError(f"torch {torch.__version__} finds no CUDA device")
+        if not torch.cuda.is_available():
+            raise RuntimeError(f"torch {torch.__version__} finds no CUDA device")
     torch.backends.cuda.matmul.allow_tf32 = False
     torch.backends.cudnn.allow_tf32 = False
     return torch

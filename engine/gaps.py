@@ -39,9 +39,9 @@ GAPS: tuple[Gap, ...] = (
         "torch.compile records what lies between two host calls, and optimizers' steps are such; "
         "annotations of graphs raise, memory of graphs is not shared"),
     Gap("feature", "tensor cores and cuDNN", "cuda",
-        "float16, bfloat16 and tf32 products go through cuBLAS (cupy) alone; convolution is an "
-        "implicit product of our own, or cuBLAS's over written windows: cupy has no cuDNN, and "
-        "nvidia-cudnn-frontend could not be proven without a GPU"),
+        "products of float16, bfloat16 and tf32 need cuBLAS (cupy), convolutions cuDNN (PyTorch's "
+        "wheels have it) or cuBLAS over written windows, else an implicit product of our own; "
+        "attention, recurrent layers and norms are our kernels, without tensor cores"),
     Gap("feature", "several CUDA devices in one process", "cuda",
         "written, and run on two devices of the simulator: copies between devices go through the "
         "host, DataParallel runs on one, philox has one stream for all; NCCL (cupy's) is under "

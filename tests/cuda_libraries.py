@@ -6,7 +6,6 @@ function is one check; the program prints a JSON object of those that failed.
 
 from __future__ import annotations
 
-import ctypes
 import json
 import tempfile
 import threading
@@ -20,7 +19,7 @@ import mindtorch.torch
 from mindtorch.engine import cuda
 from tests import cuda_simulator
 from tests.cuda_program import raises
-from tests.cuda_stand_ins import WithCupy, asked
+from tests.cuda_stand_ins import Cudnn, Meeting, Nccl, WithCupy, asked
 
 torch: Any = mindtorch.torch
 
@@ -252,6 +251,61 @@ def windows_are_written_for_cublas() -> None:
         changed.WINDOWS = most
 
 
+def convolutions_are_cudnns() -> None:
+    """One to three axes, groups, strides, transposed, 16-bit floats: what cuDNN is told and gives;
+    its switches, and what it refuses."""
+    from mindtorch.kernels.cuda import cudnn
+
+    f, flags = torch.nn.functional, torch.backends.cudnn
+    changed: Any = cudnn
+    calls: list[Any] = [
+        lambda x, w: f.conv1d(x, w[..., 0], stride=2, padding=1),
+        lambda x, w: f.conv2d(x[..., None].expand(2, 4, 6, 3), w, w[:, 0, 0, 0], 1, 1, 1, 2),
+        lambda x, w: f.conv_transpose1d(x[:, :2], w[:2, :, 0], stride=2, output_padding=1),
+        lambda x, w: f.conv3d(x[..., None, None] + w[0, 0, 0, 0], w[..., None], dilation=(2, 1, 1)),
+    ]  # fmt: skip
+    shapes = [(4, 4, 3, 1), (4, 2, 3, 2), (4, 2, 3, 2), (4, 4, 3, 1)]
+    held = changed.library
+    try:
+        for dtype, near, mode in ((torch.float32, 1e-5, 0), (torch.float16, 1e-2, 1)):
+            for number, (call, shape) in enumerate(zip(calls, shapes, strict=True)):
+                library = Cudnn()
+                changed.library = lambda held=library: held
+                changed._problems.clear()
+                torch.manual_seed(0)
+                x, w, results = torch.randn(2, 4, 6), torch.randn(*shape), []
+                for device in ("cpu", "cuda"):
+                    kind = dtype if device == "cuda" else torch.float32
+                    leaves = [t.to(device, kind, copy=True).requires_grad_() for t in (x, w)]
+                    y = call(*leaves)
+                    (y * 0.1).sum().backward()
+                    results.append([y.detach().cpu(), *[t.grad.cpu() for t in leaves]])
+                kinds = {"Forward", "BackwardData", "BackwardFilter", f"mode {mode}"}
+                assert set(library.calls) == {*kinds, "create"}, (number, library.calls)
+                for mine, expected in zip(results[1], results[0], strict=True):
+                    top = float(expected.abs().max())
+                    assert (mine.float() - expected).abs().max() <= near * top, (number, dtype)
+        x, w = torch.randn(1, 1, 4, 4, device="cuda"), torch.randn(1, 1, 3, 3, device="cuda")
+        expected = f.conv2d(x.cpu(), w.cpu())
+        for options, refuses, asked_for in (
+            ({"enabled": True, "allow_tf32": False}, False, "mode 3"), ({}, False, ""),
+            ({"enabled": True, "fp32_precision": "tf32"}, False, "mode 0"),
+            ({"enabled": True}, True, "mode 0"),
+        ):  # fmt: skip
+            library = Cudnn(refuses)
+            changed.library = lambda held=library: held
+            changed._problems.clear()
+            with flags.flags(**options):
+                found = f.conv2d(x, w)
+            assert torch.allclose(found.cpu(), expected, 1e-5, 1e-5)
+            assert (asked_for in library.calls) == bool(asked_for), (options, library.calls)
+            assert ("Forward" in library.calls) == (bool(asked_for) and not refuses)
+        assert flags.is_available() and flags.is_acceptable(x) and not flags.is_acceptable(x.cpu())
+    finally:
+        changed.library = held
+        changed._problems.clear()
+
+
 def errors_of_the_driver_are_torchs() -> None:
     """A lost device in a launch, a copy and a wait; a driver that is too old or finds no device."""
     from mindtorch.kernels.cuda import faults, streams
@@ -291,117 +345,50 @@ def errors_of_the_driver_are_torchs() -> None:
             waiting.cuda_error = lambda said=said: said
             raises(RuntimeError, text, lambda: torch.ones(1, device="cuda"))
             raises(RuntimeError, text, torch.cuda.init)
+        waiting.cuda_error, changed._driver_answers = lambda: None, lambda: True
+        raises(RuntimeError, "numba-cuda does not find NVVM", torch.cuda.init)
     finally:
         engine.device_count, changed.SIMULATED = counted, True
         for name, value in held.items():
             setattr(waiting, name, value)
 
 
-class _Nccl:
-    """NCCL for two threads of this process: arrays at addresses, combined when both have come."""
+def failed_allocations_say_why() -> None:
+    """Memory that is used up is one error, memory that was touched wrongly before is another."""
+    from mindtorch.kernels.cuda import memory
 
-    def __init__(self) -> None:
-        self.meeting, self.given, self.calls = threading.Barrier(2, timeout=60), {}, []  # type: ignore[var-annotated]
-        self.waiting = threading.local()
+    class CudaAPIError(Exception):
+        code = 2
 
-    def get_unique_id(self) -> tuple[int, ...]:
-        return (1, 2, 3)
+    class OutOfMemoryError(Exception):
+        """cupy's."""
 
-    def groupStart(self) -> None:  # noqa: N802
-        self.waiting.receives = []
+    class CUDARuntimeError(Exception):
+        """cupy's, whose number has another name."""
 
-    def groupEnd(self) -> None:  # noqa: N802
-        self.meeting.wait()
-        for receive in self.waiting.receives:
-            receive()
-        self.meeting.wait()
+        status = 700
 
-    def NcclCommunicator(self, size: int, identity: Any, rank: int) -> Any:  # noqa: N802
-        assert size == 2 and tuple(identity) == (1, 2, 3)
-        return _End(self, rank)
+    def fails(kind: Any) -> Any:
+        raise kind("Call to cuMemAlloc results in an answer")
 
-
-class _End:
-    """One thread's end of it, with the methods of cupy's NcclCommunicator."""
-
-    types: Any = (np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.float16,
-                  np.float32, np.float64)  # fmt: skip
-    ways: Any = (np.add, np.multiply, np.maximum, np.minimum)
-
-    def __init__(self, nccl: _Nccl, rank: int) -> None:
-        self.nccl, self.rank = nccl, rank
-
-    def _together(self, name: str, address: int, count: int, kind: int) -> Any:
-        """The arrays of both."""
-        dtype = np.dtype(self.types[kind])
-        mine = np.ndarray(count, dtype, (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(
-            address))  # fmt: skip
-        self.nccl.calls.append((self.rank, name))
-        self.nccl.given[self.rank] = mine.copy()
-        self.nccl.meeting.wait()
-        both = [self.nccl.given[r] for r in range(2)]
-        self.nccl.meeting.wait()
-        return both
-
-    def _put(self, address: int, values: Any) -> None:
-        ctypes.memmove(address, np.ascontiguousarray(values).ctypes.data, values.nbytes)
-
-    def allReduce(self, at: int, to: int, count: int, kind: int, how: int, stream: int) -> None:  # noqa: N802
-        self._put(to, self.ways[how](*self._together("allReduce", at, count, kind)))
-
-    def reduce(self, at: int, to: int, count: int, kind: int, how: int, root: int, s: int) -> None:
-        both = self._together("reduce", at, count, kind)
-        if root == self.rank:
-            self._put(to, self.ways[how](*both))
-
-    def broadcast(self, at: int, to: int, count: int, kind: int, root: int, s: int) -> None:
-        self._put(to, self._together("broadcast", at, count, kind)[root])
-
-    def allGather(self, at: int, to: int, count: int, kind: int, stream: int) -> None:  # noqa: N802
-        self._put(to, np.concatenate(self._together("allGather", at, count, kind)))
-
-    def reduceScatter(self, at: int, to: int, count: int, kind: int, how: int, s: int) -> None:  # noqa: N802
-        both = self._together("reduceScatter", at, 2 * count, kind)
-        self._put(to, self.ways[how](*both)[self.rank * count : (self.rank + 1) * count])
-
-    def send(self, at: int, count: int, kind: int, peer: int, stream: int) -> None:
-        held = (ctypes.c_uint8 * count).from_address(at)
-        self.nccl.given["sent", self.rank, peer] = bytes(held)
-
-    def recv(self, to: int, count: int, kind: int, peer: int, stream: int) -> None:
-        key = ("sent", peer, self.rank)
-        self.nccl.waiting.receives.append(
-            lambda: self._put(to, np.frombuffer(self.nccl.given[key], np.uint8))
-        )
-
-    def destroy(self) -> None:
-        self.nccl.calls.append((self.rank, "destroy"))
-
-
-class _Meeting:
-    """What a group's connections do for two threads: give all what the first one has."""
-
-    backend = "nccl"
-
-    def __init__(self, rank: int, shared: dict[str, Any], barrier: threading.Barrier) -> None:
-        self.own, self.shared, self.barrier = rank, shared, barrier
-        self.ranks, self.group_name = [0, 1], ""
-        self.device: Any = None
-
-    def rank(self) -> int:
-        return self.own
-
-    def size(self) -> int:
-        return 2
-
-    def pending(self) -> bool:
-        return False
-
-    def broadcast_bytes(self, data: Any, root: int) -> Any:
-        if self.own == root:
-            self.shared["data"] = data
-        self.barrier.wait()
-        return self.shared["data"]
+    changed: Any = memory
+    held = {name: getattr(changed, name) for name in ("SIMULATED", "_take", "empty_cache")}
+    emptied: list[int] = []
+    changed.SIMULATED, changed.empty_cache = False, lambda: emptied.append(1)
+    changed.limits[0] = 1 << 30  # so that the device need not be asked for its size
+    try:
+        for kind, error, text in (
+            (CudaAPIError, torch.OutOfMemoryError, "CUDA out of memory. Tried to allocate"),
+            (OutOfMemoryError, torch.OutOfMemoryError, "of which"),
+            (CUDARuntimeError, torch.AcceleratorError, "an illegal memory access was encountered"),
+        ):
+            changed._take = lambda size, kind=kind: fails(kind)
+            raises(error, text, lambda: torch.ones(1, device="cuda"))
+        assert len(emptied) == 2
+    finally:
+        del changed.limits[0]
+        for name, value in held.items():
+            setattr(changed, name, value)
 
 
 def two_ranks_meet_in_nccl() -> None:
@@ -412,13 +399,13 @@ def two_ranks_meet_in_nccl() -> None:
     from mindtorch.torch.nn.parallel._reducer import Reducer
 
     dist: Any = torch.distributed
-    fake, binding, shared = _Nccl(), own, dict[str, Any]()
+    fake, binding, shared = Nccl(), own, dict[str, Any]()
     changed: Any = binding
     before, changed.library = changed.library, lambda: fake
     results: list[Any] = [None, None]
 
     def work(rank: int) -> None:
-        group: Any = _Meeting(rank, shared, fake.meeting)
+        group: Any = Meeting(rank, shared, fake.meeting)
         group.device = _device.NcclCollectives(group)
         like = {"device": "cuda"}
         x = torch.arange(4.0, **like) + rank

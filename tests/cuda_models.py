@@ -78,6 +78,7 @@ def measured(name: str, compiled: bool) -> Any:
 def main() -> None:
     warnings.simplefilter("ignore")
     cuda_simulator.install()
+    torch.backends.cudnn.allow_tf32 = False
     names = [name for name in sys.argv[1:] if name != "--compiled"]
     for name in names or MODELS:
         print(json.dumps({name: measured(name, "--compiled" in sys.argv)}), flush=True)

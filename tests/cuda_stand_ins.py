@@ -1,17 +1,19 @@
-"""Stand-ins for cupy and cuBLAS, whose arrays are numpy's over the same memory, for the programs
-that run in numba's simulator."""
+"""Stand-ins for cupy, cuBLAS, cuDNN and NCCL, whose arrays are numpy's over the same memory, for the
+programs that run in numba's simulator."""
 
 from __future__ import annotations
 
 import contextlib
 import ctypes
 import sys
+import threading
 import types
 from typing import Any
 
 import ml_dtypes
 import numpy as np
 
+import mindtorch.torch
 from mindtorch.kernels.cuda import cublas, vendor
 
 # what was called, in order
@@ -109,3 +111,211 @@ class WithCupy:
         self.changed.library, self.products.binding = self.before
         self.changed._takes.cache_clear()
         del sys.modules["cupyx"]
+
+
+class Cudnn:
+    """cuDNN's functions over memory at addresses: what is described is kept, and the CPU computes.
+
+    Args:
+        refuses: answers of the heuristics: no algorithm is good enough.
+    """
+
+    def __init__(self, refuses: bool = False) -> None:
+        self.refuses = refuses
+        self.known: dict[int, dict[str, Any]] = {}
+        self.calls: list[str] = []
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("cudnnCreate"):
+            return self._create
+        if name.startswith("cudnnDestroy"):
+            return lambda made: self.known.pop(made.value) and 0
+        if name.startswith("cudnnGetConvolution"):
+            return self._algorithms
+        if name.startswith("cudnnConvolution"):
+            return lambda *given: self._compute(name.removeprefix("cudnnConvolution"), *given)
+        raise AttributeError(name)
+
+    def _create(self, place: Any) -> int:
+        place._obj.value = len(self.calls) + len(self.known) + 1000
+        self.known[place._obj.value] = {}
+        self.calls.append("create")
+        return 0
+
+    def cudnnSetStream(self, handle: Any, stream: int) -> int:  # noqa: N802
+        return 0
+
+    def cudnnSetTensorNdDescriptor(  # noqa: N802
+        self, made: Any, kind: int, rank: int, shape: Any, steps: Any
+    ) -> int:
+        strides = [int(np.prod(shape[i + 1 :])) for i in range(rank)]
+        assert rank >= 4 and strides == list(steps)
+        self.known[made.value] = {"kind": kind, "shape": list(shape)}
+        return 0
+
+    def cudnnSetFilterNdDescriptor(  # noqa: N802
+        self, made: Any, kind: int, form: int, rank: int, shape: Any
+    ) -> int:
+        assert form == 0 and rank >= 4
+        self.known[made.value] = {"kind": kind, "shape": list(shape)}
+        return 0
+
+    def cudnnSetConvolutionNdDescriptor(  # noqa: N802
+        self, made: Any, rank: int, padding: Any, stride: Any, dilation: Any, mode: int, kind: int
+    ) -> int:
+        assert mode == 1 and kind in (0, 1)
+        lists = [list(x) for x in (stride, padding, dilation)]
+        self.known[made.value] = {"axes": lists, "groups": 1}
+        return 0
+
+    def cudnnSetConvolutionGroupCount(self, made: Any, groups: int) -> int:  # noqa: N802
+        self.known[made.value]["groups"] = groups
+        return 0
+
+    def cudnnSetConvolutionMathType(self, made: Any, mode: int) -> int:  # noqa: N802
+        self.calls.append(f"mode {mode}")
+        return 0
+
+    def _algorithms(self, *given: Any) -> int:
+        count, found = given[-2]._obj, given[-1]
+        count.value = 3
+        for number, (status, determinism) in enumerate(((3000, 1), (0, 0), (0, 1))):
+            found[number].algorithm, found[number].status = number, status
+            found[number].determinism = 0 if self.refuses else determinism
+            found[number].memory = 64
+        return 0
+
+    def _array(self, described: Any, address: int) -> Any:
+        facts = self.known[described.value]
+        dtype = {0: np.float32, 1: np.float64, 2: np.float16, 9: ml_dtypes.bfloat16}[facts["kind"]]
+        size = int(np.prod(facts["shape"])) * np.dtype(dtype).itemsize
+        held = memoryview((ctypes.c_uint8 * size).from_address(address))
+        return np.frombuffer(held, dtype).reshape(facts["shape"])
+
+    def _compute(
+        self, kind: str, handle: Any, one: Any, left: Any, a: int, right: Any, b: int, how: Any,
+        algorithm: int, space: int, size: int, zero: Any, target: Any, out: int,
+    ) -> int:  # fmt: skip
+        assert algorithm == 2 and size == 64 and one._obj.value == 1 and not zero._obj.value
+        self.calls.append(kind)
+        facts, first, second = self.known[how.value], self._array(left, a), self._array(right, b)
+        made = self._array(target, out)
+        x, weight, y = {"Forward": (first, second, made), "BackwardData": (made, first, second),
+                        "BackwardFilter": (first, made, second)}[kind]  # fmt: skip
+        t: Any = mindtorch.torch
+        given = [t.tensor(np.float64(z)).requires_grad_() for z in (x, weight)]
+        convolve = t.nn.functional.conv2d if x.ndim == 4 else t.nn.functional.conv3d
+        with t.enable_grad():
+            found = convolve(*given, None, *facts["axes"], facts["groups"])
+            if kind != "Forward":
+                found.backward(t.tensor(np.float64(y)))
+                found = given[kind == "BackwardFilter"].grad
+        made[...] = found.detach().numpy().astype(made.dtype)
+        return 0
+
+
+class Nccl:
+    """NCCL for two threads of this process: arrays at addresses, combined when both have come."""
+
+    def __init__(self) -> None:
+        self.meeting, self.given, self.calls = threading.Barrier(2, timeout=60), {}, []  # type: ignore[var-annotated]
+        self.waiting = threading.local()
+
+    def get_unique_id(self) -> tuple[int, ...]:
+        return (1, 2, 3)
+
+    def groupStart(self) -> None:  # noqa: N802
+        self.waiting.receives = []
+
+    def groupEnd(self) -> None:  # noqa: N802
+        self.meeting.wait()
+        for receive in self.waiting.receives:
+            receive()
+        self.meeting.wait()
+
+    def NcclCommunicator(self, size: int, identity: Any, rank: int) -> Any:  # noqa: N802
+        assert size == 2 and tuple(identity) == (1, 2, 3)
+        return End(self, rank)
+
+
+class End:
+    """One thread's end of it, with the methods of cupy's NcclCommunicator."""
+
+    types: Any = (np.int8, np.uint8, np.int32, np.uint32, np.int64, np.uint64, np.float16,
+                  np.float32, np.float64)  # fmt: skip
+    ways: Any = (np.add, np.multiply, np.maximum, np.minimum)
+
+    def __init__(self, nccl: Nccl, rank: int) -> None:
+        self.nccl, self.rank = nccl, rank
+
+    def _together(self, name: str, address: int, count: int, kind: int) -> Any:
+        """The arrays of both."""
+        dtype = np.dtype(self.types[kind])
+        mine = np.ndarray(count, dtype, (ctypes.c_uint8 * (count * dtype.itemsize)).from_address(
+            address))  # fmt: skip
+        self.nccl.calls.append((self.rank, name))
+        self.nccl.given[self.rank] = mine.copy()
+        self.nccl.meeting.wait()
+        both = [self.nccl.given[r] for r in range(2)]
+        self.nccl.meeting.wait()
+        return both
+
+    def _put(self, address: int, values: Any) -> None:
+        ctypes.memmove(address, np.ascontiguousarray(values).ctypes.data, values.nbytes)
+
+    def allReduce(self, at: int, to: int, count: int, kind: int, how: int, stream: int) -> None:  # noqa: N802
+        self._put(to, self.ways[how](*self._together("allReduce", at, count, kind)))
+
+    def reduce(self, at: int, to: int, count: int, kind: int, how: int, root: int, s: int) -> None:
+        both = self._together("reduce", at, count, kind)
+        if root == self.rank:
+            self._put(to, self.ways[how](*both))
+
+    def broadcast(self, at: int, to: int, count: int, kind: int, root: int, s: int) -> None:
+        self._put(to, self._together("broadcast", at, count, kind)[root])
+
+    def allGather(self, at: int, to: int, count: int, kind: int, stream: int) -> None:  # noqa: N802
+        self._put(to, np.concatenate(self._together("allGather", at, count, kind)))
+
+    def reduceScatter(self, at: int, to: int, count: int, kind: int, how: int, s: int) -> None:  # noqa: N802
+        both = self._together("reduceScatter", at, 2 * count, kind)
+        self._put(to, self.ways[how](*both)[self.rank * count : (self.rank + 1) * count])
+
+    def send(self, at: int, count: int, kind: int, peer: int, stream: int) -> None:
+        held = (ctypes.c_uint8 * count).from_address(at)
+        self.nccl.given["sent", self.rank, peer] = bytes(held)
+
+    def recv(self, to: int, count: int, kind: int, peer: int, stream: int) -> None:
+        key = ("sent", peer, self.rank)
+        self.nccl.waiting.receives.append(
+            lambda: self._put(to, np.frombuffer(self.nccl.given[key], np.uint8))
+        )
+
+    def destroy(self) -> None:
+        self.nccl.calls.append((self.rank, "destroy"))
+
+
+class Meeting:
+    """What a group's connections do for two threads: give all what the first one has."""
+
+    backend = "nccl"
+
+    def __init__(self, rank: int, shared: dict[str, Any], barrier: threading.Barrier) -> None:
+        self.own, self.shared, self.barrier = rank, shared, barrier
+        self.ranks, self.group_name = [0, 1], ""
+        self.device: Any = None
+
+    def rank(self) -> int:
+        return self.own
+
+    def size(self) -> int:
+        return 2
+
+    def pending(self) -> bool:
+        return False
+
+    def broadcast_bytes(self, data: Any, root: int) -> Any:
+        if self.own == root:
+            self.shared["data"] = data
+        self.barrier.wait()
+        return self.shared["data"]

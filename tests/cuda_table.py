@@ -203,6 +203,7 @@ def main() -> None:
     warnings.simplefilter("ignore")
     cuda_simulator.install()
     importlib.import_module("mindtorch.torch.nn.functional")
+    mt.backends.cudnn.allow_tf32 = False
     rows = selected(options)
     count, different, times = 0, {}, {}
     for place, (number, row) in enumerate(rows):

@@ -265,6 +265,33 @@ def draws() -> None:
     philox.words(1, 0, 0)
 
 
+def steps() -> None:
+    """The optimizers' kernels, loops of compiled chains, and windows that are written down."""
+    import mindtorch.torch as torch
+    from mindtorch.engine.graph import fusion
+    from mindtorch.kernels.cuda import convolution
+
+    fusion.SMALLEST = 4
+    for dtype in (torch.float32, torch.float64):
+        weight: Any = torch.zeros(6, dtype=dtype, device="cuda", requires_grad=True)
+        weight.grad = torch.zeros(6, dtype=dtype, device="cuda")
+        torch.optim.SGD([weight], lr=0.1, momentum=0.9, nesterov=True).step()
+        torch.optim.AdamW([weight], lr=0.1, amsgrad=True).step()
+    chain: Any = torch.compile(lambda x, y: torch.sigmoid((x * y + 1).tanh() * 0.5).sum(0))
+    for dtype in (torch.float32, torch.bfloat16):
+        chain(torch.zeros(4, 6, dtype=dtype, device="cuda"), torch.zeros(6, device="cuda"))
+    case = convolution._Case(
+        (2, 2, 5, 5), (4, 2, 3, 3), (2, 4, 3, 3),
+        {"groups": 1, "stride": (1, 1), "padding": (0, 0), "dilation": (1, 1)},
+    )  # fmt: skip
+    for kind in ("f4", "f8", "f2"):
+        x = memory.empty(100, kind)
+        for together in (False, True):
+            columns = case.columns(x, 0, 2, together)
+        launch.each(convolution._collect, 100, x, columns, case.taps, case.pixels, case.places,
+                    *case.geometry)  # fmt: skip
+
+
 def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--all", action="store_true")
@@ -297,8 +324,10 @@ def main() -> None:
                 run(row, case, dtype, "cuda", int(row.gradient and dtype in row.gradient_dtypes))
             except Exception as error:
                 errors[row.name] = f"{type(error).__name__}: {error}"[:200]
-    if not options.names or "draws" in options.names:
+    if part == 0 and (not options.names or "draws" in options.names):
         draws()
+    if part == 0 and (not options.names or "steps" in options.names):
+        steps()
     kernels = {key[0] for key in translated}
     print(json.dumps({
         "kernels": len(kernels), "translations": sum(map(bool, translated.values())),

@@ -6,7 +6,8 @@
               channels and taps, the inner axis all places of all images
     memory    the tiles of ``gemm``; windows are not written down. With cupy's cuBLAS they are, some
               images at a time, since its product is faster than the copy is slow; not those of one
-              tap, which are the image itself. 16-bit floats stay such and are summed in float32
+              tap, which are the image itself. 16-bit floats stay such and are summed in float32.
+              Where cuDNN is found it computes all of this (``cudnn``)
     sync      see ``gemm``
     sizes     up to three spatial axes; strides, paddings, dilations and groups
 """
@@ -19,7 +20,7 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
-from . import arrays, gemm, launch, reduction, vendor
+from . import arrays, cudnn, gemm, launch, reduction, vendor
 from .arrays import Array
 from .elementwise import plan
 from .half import flat, in_float32, optional
@@ -89,6 +90,10 @@ class _Case:
     """Sizes of one convolution: input and weight shapes, the results' spatial shape."""
 
     def __init__(self, x: Any, weight: Any, result: Any, params: dict[str, Any]) -> None:
+        self.shapes = tuple(x), tuple(weight), tuple(result)
+        self.axes = [
+            tuple(map(int, params[name])) for name in ("stride", "padding", "dilation")
+        ]
         self.images, self.groups = x[0], params["groups"]
         self.c, self.o = weight[1], weight[0] // params["groups"]
         self.wide, self.narrow, self.window = _three(x[2:], 1), _three(result[2:], 1), _three(
@@ -102,6 +107,14 @@ class _Case:
         self.pixels = math.prod(self.wide)
         moved = (*_three(params["stride"], 1), *(p + 1 for p in _three(params["padding"], 0)))
         self.plain = self.taps == 1 and set(moved) == {1}  # each window is a pixel
+
+    def by_cudnn(self, kind: str, out: Any, left: Any, right: Any) -> bool:
+        """Whether cuDNN has computed it."""
+        if cudnn.library() is None:
+            return False
+        return cudnn.convolve(
+            kind, out.flat, flat(left), flat(right), *self.shapes, self.axes, self.groups
+        )
 
     def columns(self, x: Any, first: int, count: int, together: bool = False) -> Array:
         """What each window of some images reads: [images, groups, channels * taps, places], or
@@ -134,7 +147,9 @@ def convolution(
     """``out[n, o] = bias[o] + sum over c and taps of weight[o, c, tap] * x[n, c, place + tap]``."""
     params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     case = _Case(x.shape, weight.shape, out.shape, params)
-    if x.size and weight.size and _by_products(out, x, weight, case):
+    if x.size and weight.size and (
+        case.by_cudnn(cudnn.FORWARD, out, x, weight) or _by_products(out, x, weight, case)
+    ):
         if bias is not None:
             target = Array(out.flat, (case.images, groups * case.o, case.places))
             given = Array(flat(bias), (groups * case.o, 1)).expand(target.shape)
@@ -158,7 +173,9 @@ def convolution_input_gradient(
     """The gradient for ``x`` (shape of ``out``), and a transposed convolution's forward pass."""
     params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     case = _Case(out.shape, weight.shape, g.shape, params)
-    if not (weight.size and g.size and _input_by_products(out, g, weight, case)):
+    if not (weight.size and g.size and (
+        case.by_cudnn(cudnn.INPUT, out, weight, g) or _input_by_products(out, g, weight, case)
+    )):  # fmt: skip
         _implicit_input(out, g, weight, case=case)
 
 
@@ -174,7 +191,9 @@ def convolution_weight_gradient(
     """The gradient for the weight (shape of ``out``)."""
     params = {"stride": stride, "padding": padding, "dilation": dilation, "groups": groups}
     case = _Case(x.shape, out.shape, g.shape, params)
-    if not (out.size and g.size and _weight_by_products(out, g, x, case)):
+    if not (out.size and g.size and (
+        case.by_cudnn(cudnn.WEIGHT, out, x, g) or _weight_by_products(out, g, x, case)
+    )):  # fmt: skip
         _implicit_weight(out, g, x, case=case)
 
 

@@ -71,6 +71,7 @@ _DRIVERS = ("CudaAPIError", "CudaDriverError", "CUDARuntimeError", "CUDADriverEr
 _MEANINGS = {
     2: "out of memory",
     100: "no CUDA-capable device is detected", 214: "uncorrectable ECC error encountered",
+    222: "the provided PTX was compiled with an unsupported toolchain.",
     700: "an illegal memory access was encountered", 702: "the launch timed out and was terminated",
     709: "context is destroyed", 710: "device-side assert triggered",
     715: "an illegal instruction was encountered", 716: "misaligned address",

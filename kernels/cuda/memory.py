@@ -156,6 +156,7 @@ limits: dict[int, int] = {}
 
 # memory that a stream still uses, each with the event after which it does not
 _used_elsewhere: list[tuple[Any, Memory]] = []
+_elsewhere = threading.Lock()
 
 
 def record_stream(memory: Memory, stream: Any) -> None:
@@ -163,7 +164,8 @@ def record_stream(memory: Memory, stream: Any) -> None:
     with streams.on(memory.device):
         event = streams.make_event(False)
         streams.record(event, stream)
-    _used_elsewhere.append((event, memory))
+    with _elsewhere:
+        _used_elsewhere.append((event, memory))
 
 
 def allocate(size: int) -> Memory:
@@ -183,7 +185,9 @@ def allocate(size: int) -> Memory:
 def _allocated(whole: int) -> Memory:
     streams.used()
     if _used_elsewhere and graphs.active() is None:
-        _used_elsewhere[:] = [each for each in _used_elsewhere if not streams.query(each[0])]
+        with _elsewhere:
+            done = [each for each in _used_elsewhere if streams.query(each[0])]
+            _used_elsewhere[:] = [each for each in _used_elsewhere if each not in done]
     if limits and _held_now() + whole > limits.get(streams.device(), math.inf):
         raise _refusal(whole)
     if SIMULATED:

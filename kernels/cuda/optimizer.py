@@ -14,8 +14,6 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
-import numpy as np
-
 from . import launch
 from .mathematics import mathematics
 
@@ -48,12 +46,12 @@ def _sgd(dtype: Any) -> Any:
 @functools.cache
 def _adam(dtype: Any) -> Any:
     kind, sqrt = dtype.type, mathematics(dtype)["sqrt"]
-    power = mathematics(np.dtype(np.float64))["_pow"]
 
     @launch.device
     def update(
-        p: Any, g: Any, m: Any, v: Any, w: Any, i: int, step: float, lr: float, beta1: float,
-        beta2: float, eps: float, decay: float, decoupled: int, largest: int, maximize: int,
+        p: Any, g: Any, m: Any, v: Any, w: Any, i: int, rate: float, root: float, lr: float,
+        beta1: float, beta2: float, eps: float, decay: float, decoupled: int, largest: int,
+        maximize: int,
     ) -> None:  # fmt: skip
         d = -g[i] if maximize else g[i]
         x = p[i]
@@ -69,30 +67,33 @@ def _adam(dtype: Any) -> Any:
         if largest:
             b = w[i] if w[i] > b else b
             w[i] = b
-        rate = kind(-(lr / (1.0 - power(beta1, step))))
-        root = kind(power(1.0 - power(beta2, step), 0.5))
-        p[i] = x + rate * (a / (sqrt(b) / root + kind(eps)))
+        p[i] = x + kind(rate) * (a / (sqrt(b) / kind(root) + kind(eps)))
 
     names = "lr, beta1, beta2, eps, decay, decoupled, largest, maximize"
-    return _together(update, "p g m v w", names)
+    return _together(update, "p g m v w", names, 2)
 
 
-def _together(update: Any, lists: str, names: str) -> Any:
-    """The kernel that runs ``update`` on eight tensors of each of ``lists``, with a number each."""
+def _together(update: Any, lists: str, names: str, numbers: int = 1) -> Any:
+    """The kernel that runs ``update`` on eight tensors of each of ``lists``, with numbers each."""
     places = range(TOGETHER)
     tensors = [f"{name}{k}" for k in places for name in lists.split()]
-    ends, own = [f"end{k}" for k in places], [f"own{k}" for k in places]
+    ends = [f"end{k}" for k in places]
+    owned = [", ".join(f"own{k}_{j}" for j in range(numbers)) for k in places]
+    own = ", ".join(owned).split(", ")
     source = f"def step(count, {', '.join([*tensors, *ends, *own])}, {names}):\n"
-    source += "    for r in range(cuda.grid(1), count, cuda.gridsize(1)):\n"
+    source += f"    r = cuda.grid(1)\n    {launch.WHOLE} r < count:\n"
     for k in places:
         arrays = ", ".join(f"{name}{k}" for name in lists.split())
         start = f" - end{k - 1}" if k else ""
         test = f"{'el' if k else ''}if r < end{k}" if k < TOGETHER - 1 else "else"
-        source += f"        {test}:\n            update({arrays}, r{start}, own{k}, {names})\n"
+        source += f"        {test}:\n            update({arrays}, r{start}, {owned[k]}, {names})\n"
+    source += "        r += cuda.gridsize(1)\n"
     return launch.from_source(source, "step", {"update": update})
 
 
-def _run(kernel: Any, lists: Sequence[Sequence[Any]], own: Sequence[float], *settings: Any) -> None:
+def _run(
+    kernel: Any, lists: Sequence[Sequence[Any]], own: Sequence[tuple[float, ...]], *settings: Any
+) -> None:
     """Launch for all tensors, eight at a time; where fewer are left the last stands in."""
     number = len(lists[0])
     for first in range(0, number, TOGETHER):
@@ -100,8 +101,8 @@ def _run(kernel: Any, lists: Sequence[Sequence[Any]], own: Sequence[float], *set
         sizes = [lists[0][i].size if first + k < number else 0 for k, i in enumerate(places)]
         ends = list(itertools.accumulate(sizes))
         tensors = [each[i] for i in places for each in lists]
-        numbers = [float(own[i]) for i in places]
-        launch.each(kernel, ends[-1], *tensors, *ends, *numbers, *settings)
+        numbers = [float(number) for i in places for number in own[i]]
+        launch.whole(kernel, ends[-1], *tensors, *ends, *numbers, *settings)
 
 
 def sgd(
@@ -115,8 +116,9 @@ def sgd(
         buffers: of momentum; the parameters themselves where there is none.
         fresh: for each parameter whether its momentum buffer holds nothing yet.
     """
-    _run(_sgd(params[0].dtype), (params, grads, buffers), fresh, float(lr), float(momentum),
-         float(dampening), float(weight_decay), int(nesterov), int(maximize))  # fmt: skip
+    _run(_sgd(params[0].dtype), (params, grads, buffers), [(f,) for f in fresh], float(lr),
+         float(momentum), float(dampening), float(weight_decay), int(nesterov),
+         int(maximize))  # fmt: skip
 
 
 def adam(
@@ -127,5 +129,6 @@ def adam(
     """One step of Adam (``decoupled``: AdamW) for lists of flat device arrays; ``largest`` is empty
     but for amsgrad."""
     lists = (params, grads, first, second, largest or second)
-    _run(_adam(params[0].dtype), lists, steps, float(lr), float(beta1), float(beta2), float(eps),
+    own = [(-(lr / (1.0 - beta1**s)), (1.0 - beta2**s) ** 0.5) for s in map(float, steps)]
+    _run(_adam(params[0].dtype), lists, own, float(lr), float(beta1), float(beta2), float(eps),
          float(weight_decay), int(decoupled), int(bool(largest)), int(maximize))  # fmt: skip

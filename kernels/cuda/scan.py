@@ -1,7 +1,8 @@
 """Running results along an axis for CUDA, and the spread and norm of whole axes.
 
-    picture   one block for each row; each thread folds a stretch of it, thread 0 scans the
-              stretches' results, and each thread walks its stretch again from where it begins
+    picture   one block for each row, or for each part of a long one; each thread folds a stretch of
+              it, thread 0 scans the stretches' results, and each thread walks its stretch again
+              from where it begins. What parts come to is folded first, and scanned likewise
     memory    one accumulator (and one place, for cummax) a thread in shared memory
     sync      after the stretches are folded, and after they are scanned
     sizes     rows of any length; elements of a row lie ``inner`` apart
@@ -16,12 +17,13 @@ from typing import Any
 import numpy as np
 from numba import cuda, int64
 
-from . import arrays, launch
+from . import arrays, launch, memory
 from .bits import NAMESPACE
 from .half import flat, in_float32
 from .mathematics import mathematics
 from .reduction import _numba_type
 
+_SPAN = 8 if launch.SIMULATED else 8 * launch.FOLDING  # elements of a part
 _STEP = {
     "sum": ("0", "a + v"), "prod": ("1", "a * v"), "logsum": ("-inf", "logaddexp(a, v)"),
 }  # fmt: skip
@@ -35,22 +37,34 @@ def _picture(x: Any, axis: int) -> tuple[int, int, int]:
 
 
 @functools.cache
-def _kernel(name: str, accumulator: Any, reverse: bool) -> Any:
+def _kernels(name: str, accumulator: Any, reverse: bool) -> tuple[Any, Any]:
+    """(the scan of each part of each row, the fold of each part).
+
+    Block b takes part ``b % parts``, ``span`` elements of row ``b // parts``; ``before[b - 1]`` is
+    what the parts before it come to.
+    """
     begin, step = _STEP[name]
     place = "(n - 1 - k)" if reverse else "k"
-    fold = f"            v = A(x[base + {place} * inner])\n            a = {step}\n"
-    source = (
-        "def scan(out, x, n, inner):\n    held = cuda.shared.array(FOLDING, KIND)\n"
-        "    t = cuda.threadIdx.x\n    r = cuda.blockIdx.x\n"
-        "    base = (r // inner) * n * inner + r % inner\n"
-        "    length = (n + FOLDING - 1) // FOLDING\n    start = min(t * length, n)\n"
-        f"    stop = min(start + length, n)\n    a = A({begin})\n"
-        f"    for k in range(start, stop):\n{fold.replace('            ', '        ')}"
+    fold = f"        v = A(x[base + {place} * inner])\n        a = {step}\n"
+    head = (
+        "(out, x, before, n, inner, parts, span):\n    held = cuda.shared.array(FOLDING, KIND)\n"
+        "    t = cuda.threadIdx.x\n    r = cuda.blockIdx.x // parts\n"
+        "    part = cuda.blockIdx.x % parts\n    base = (r // inner) * n * inner + r % inner\n"
+        "    end = min((part + 1) * span, n)\n    length = (span + FOLDING - 1) // FOLDING\n"
+        "    start = min(part * span + t * length, end)\n    stop = min(start + length, end)\n"
+        f"    a = A({begin})\n    for k in range(start, stop):\n{fold}"
         "    held[t] = a\n    cuda.syncthreads()\n    if t == 0:\n"
+    )
+    whole = (
         f"        a = A({begin})\n        for k in range(FOLDING):\n            v = held[k]\n"
+        f"            a = {step}\n        out[cuda.blockIdx.x] = a\n"
+    )
+    running = (
+        f"        a = before[cuda.blockIdx.x - 1] if part > 0 else A({begin})\n"
+        "        for k in range(FOLDING):\n            v = held[k]\n"
         f"            held[k] = a\n            a = {step}\n"
         "    cuda.syncthreads()\n    a = held[t]\n    for k in range(start, stop):\n"
-        f"{fold.replace('            ', '        ')}        out[base + {place} * inner] = a\n"
+        f"{fold}        out[base + {place} * inner] = a\n"
     )
     own = mathematics(np.dtype(np.float64))
     exp, log1p = own["exp"], own["log1p"]
@@ -66,7 +80,24 @@ def _kernel(name: str, accumulator: Any, reverse: bool) -> Any:
 
     space = {**NAMESPACE, "A": accumulator.type, "KIND": _numba_type(accumulator),
              "FOLDING": launch.FOLDING, "logaddexp": logaddexp, "inf": math.inf}  # fmt: skip
-    return launch.from_source(source, "scan", space)
+    return (launch.from_source(f"def scan{head}{running}", "scan", space),
+            launch.from_source(f"def total{head}{whole}", "total", space))  # fmt: skip
+
+
+def _rows(
+    name: str, out: Any, x: Any, rows: int, n: int, inner: int, accumulator: Any, reverse: bool
+) -> None:
+    """Scan dense rows. Long ones are cut into parts, whose folds are scanned first: many blocks,
+    whose threads read near to each other."""
+    scan, total = _kernels(name, accumulator, reverse)
+    parts = -(-n // _SPAN) if n >= 2 * _SPAN else 1
+    span = _SPAN if parts > 1 else n
+    before = memory.empty(rows * parts, accumulator)
+    if parts > 1:
+        totals = memory.empty(rows * parts, accumulator)
+        launch.rows(total, rows * parts, totals, x, before, n, inner, parts, span)
+        _rows(name, before, totals, rows, parts, 1, accumulator, False)
+    launch.rows(scan, rows * parts, out, x, before, n, inner, parts, span)
 
 
 def _scan(
@@ -74,9 +105,8 @@ def _scan(
 ) -> None:
     if accumulator is None:
         accumulator = np.dtype(np.float64) if out.dtype.kind == "f" else out.dtype
-    rows, n, inner = _picture(x, axis)
     work = out if out.dense else arrays.empty(out.shape, out.dtype)
-    launch.rows(_kernel(name, accumulator, reverse), rows, work, flat(x), n, inner)
+    _rows(name, work.flat, flat(x), *_picture(x, axis), accumulator, reverse)
     if work is not out:
         arrays.assign(out, work)
 

@@ -5,6 +5,7 @@ A device is chosen for the driver by numba, whose contexts are the primary ones 
 
 from __future__ import annotations
 
+import importlib
 import os
 import threading
 import time
@@ -172,6 +173,11 @@ def failure() -> str:
     if SIMULATED or cuda.is_available():
         return ""
     found = str(cuda.cuda_error() or "")
+    if not found and _driver_answers():
+        return (
+            "The NVIDIA driver is there, but numba-cuda does not find NVVM, which compiles "
+            "kernels: install numba-cuda[cu12] or numba-cuda[cu13], or set CUDA_HOME to a toolkit"
+        )
     if "INSUFFICIENT" in found or "MISMATCH" in found or "version" in found.lower():
         return (
             "The NVIDIA driver on your system is too old. Please update your GPU driver by "
@@ -186,6 +192,11 @@ def failure() -> str:
             "installed a driver from http://www.nvidia.com/Download/index.aspx"
         )
     return f"CUDA initialization: {found}"
+
+
+def _driver_answers() -> bool:
+    """Whether there is a device, so that numba lacks something else."""
+    return bool(importlib.import_module("numba.cuda.cudadrv.driver").driver.is_available)
 
 
 def query(item: Any) -> bool:

@@ -87,7 +87,8 @@ NOTES: tuple[Note, ...] = (
     Note("torch.Tensor.cuda", "different", _CUDA),
     Note("torch.Tensor.pin_memory", "different", _CUDA),
     Note("torch.nn.Module.cuda", "different", _CUDA),
-    Note("torch.backends.cudnn.*", "different", "is kept and has no effect: there is no cuDNN"),
+    Note("torch.backends.cudnn.*", "different",
+         "enabled and allow_tf32 reach cuDNN on CUDA; the others are kept and have no effect"),
     Note("torch.backends.cuda.*", "different", "is kept and has no effect on the CPU"),
     Note("torch.nested.*", "different", "gap:torch.nested: the jagged layout, views and most "
          "functions"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import types
+from collections.abc import Callable
 from typing import Any
 
 PRECISIONS = ("none", "ieee", "tf32", "bf16")
@@ -11,8 +12,8 @@ PRECISIONS = ("none", "ieee", "tf32", "bf16")
 class Switches(types.ModuleType):
     """A module with switches: names in ``_booleans`` take bools, in ``_precisions`` a precision.
 
-    Switches are remembered and answered; the kernels here are always exact and deterministic,
-    and there is no library that a switch could turn off.
+    Switches are remembered and answered; the kernels of the CPU are always exact and
+    deterministic. A module whose switches reach a library has a function ``_changed``.
     """
 
     _booleans: dict[str, str]
@@ -26,13 +27,19 @@ class Switches(types.ModuleType):
         if name in known.get("_precisions", ()) and value not in PRECISIONS:
             raise RuntimeError(f"Unknown precision: {value}")
         super().__setattr__(name, value)
+        if setter is not None or name in known.get("_precisions", ()):
+            known.get("_changed", _remembered)()
+
+
+def _remembered() -> None:
+    """Nothing asks for the switch."""
 
 
 class Precision:
     """The precision of float32 arithmetic of one kind of op: ``fp32_precision``."""
 
-    def __init__(self) -> None:
-        self.__dict__["fp32_precision"] = "none"
+    def __init__(self, changed: Callable[[], None] = _remembered) -> None:
+        self.__dict__.update(fp32_precision="none", _changed=changed)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name != "fp32_precision":
@@ -40,6 +47,7 @@ class Precision:
         if value not in PRECISIONS:
             raise RuntimeError(f"Unknown precision: {value}")
         self.__dict__[name] = value
+        self.__dict__["_changed"]()
 
 
 class Restored:

@@ -1,11 +1,16 @@
-"""Switches of cuDNN: remembered; cuDNN is not called, convolutions are exact and deterministic."""
+"""Switches of cuDNN, which computes convolutions on CUDA where its library is found.
+
+``enabled`` and ``allow_tf32`` (and ``fp32_precision``, ``conv.fp32_precision``) are obeyed; the
+others are remembered: algorithms are always deterministic, and chosen by cuDNN's heuristics.
+"""
 
 from __future__ import annotations
 
 import sys
 from typing import Any
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import cuda, dtypes
+from mindtorch.kernels import precision
 
 from ._flags import Precision, Restored, Switches
 
@@ -20,23 +25,40 @@ benchmark_limit = None
 deterministic = False
 allow_tf32 = True
 fp32_precision = "none"
-conv = Precision()
+
+
+def _changed() -> None:
+    """Tell the kernels what a switch says now."""
+    own = sys.modules[__name__]
+    said = [p for p in (own.conv.fp32_precision, own.fp32_precision) if p != "none"]
+    precision.cudnn = own.enabled
+    precision.cudnn_tf32 = said[0] == "tf32" if said else own.allow_tf32
+
+
+conv = Precision(_changed)
 rnn = Precision()
 CUDNN_TENSOR_DTYPES = {dtypes.float16, dtypes.float32, dtypes.float64}
 
 
+def _library() -> Any:
+    return cuda.kernels("cudnn").library() if cuda.device_count() else None
+
+
 def is_available() -> bool:
-    """False: there is no CUDA device."""
-    return False
+    """Whether there is a CUDA device, and cuDNN's library is found."""
+    return _library() is not None
 
 
-def version() -> None:
-    """None: there is no cuDNN."""
+def version() -> int | None:
+    """The library's version, such as 90100; None where there is none."""
+    library = _library()
+    return None if library is None else int(library.cudnnGetVersion())
 
 
 def is_acceptable(tensor: Any) -> bool:
-    """Whether cuDNN would take the tensor: never."""
-    return False
+    """Whether cuDNN takes the tensor."""
+    taken = tensor.is_cuda and tensor.dtype in CUDNN_TENSOR_DTYPES
+    return taken and precision.cudnn and is_available()
 
 
 def flags(
