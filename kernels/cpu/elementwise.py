@@ -192,16 +192,17 @@ def _generate(
     names = [f"a{i}" for i in range(len(in_types))]
     targets = [f"o{i}" for i in range(outs)]
     space: dict[str, Any] = {
+        "_U": np.uint64,  # unsigned places need no look whether they count from the end
         "load_half": bits.load_half, "store_half": bits.store_half,
         "load_bfloat16": bits.load_bfloat16, "store_bfloat16": bits.store_bfloat16,
     }  # fmt: skip
     hoisted: list[str] = []
     inner: list[str] = []
     for i, (name, dtype, mode) in enumerate(zip(names, in_types, in_modes, strict=True)):
-        place = {"s": f"{name}[0]", "c": f"{name}[i]", "v": f"{name}[i*s{i}]"}[mode]
+        place = {"s": f"{name}[0]", "c": f"{name}[i]", "v": f"{name}[_U(i*s{i})]"}[mode]
         (hoisted if mode == "s" else inner).append(f"v{i} = {load(dtype, place)}")
     places = [
-        f"{x}[i]" if mode == "c" else f"{x}[i*s{x}]"
+        f"{x}[i]" if mode == "c" else f"{x}[_U(i*s{x})]"
         for x, mode in zip(targets, modes, strict=False)
     ]
     inner += statements(steps, results, in_types, in_modes, places, typed_scalar, space)

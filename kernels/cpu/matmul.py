@@ -46,10 +46,13 @@ def _sums(
     if n < _ROW:
         for i in range(m):
             for j in range(n):
-                total = a[i * down_a] * b[j * along_b]
-                for q in range(1, k):
-                    total += a[i * down_a + q * along_a] * b[j * along_b + q * down_b]
-                out[i * n + j] = total
+                left, right = np.uint64(i * down_a), np.uint64(j * along_b)
+                total = a[left] * b[right]
+                for _ in range(1, k):
+                    left += np.uint64(along_a)
+                    right += np.uint64(down_b)
+                    total += a[left] * b[right]
+                out[np.uint64(i * n + j)] = total
         return
     turned = np.empty(n * k, b.dtype) if tb else b
     if tb:

@@ -18,6 +18,7 @@ from .convolution_geometry import grid
 from .formats import channels_behind, lies_last, writes_channels_last
 from .half import flat, in_float32
 from .movement import dense
+from .pooling_rows import adaptive_max, max_of_rows
 from .threads import parallel_for
 from .vectors import BLOCK, keep_largest, largest_of_four
 
@@ -257,32 +258,6 @@ def _scatter_last(out: Any, g: Any, places: Any, images: int, channels: int) -> 
                 target[places[i * channels + c] * channels + c] += g[i * channels + c]
 
 
-@kernel
-def _adaptive_max(out: Any, places: Any, x: Any, planes: int, facts: Any) -> None:
-    depth, height, width = facts[0], facts[1], facts[2]
-    od, oh, ow = facts[3], facts[4], facts[5]
-    for plane in range(planes):
-        image = x[plane * depth * height * width :]
-        for i in range(od):
-            z0, z1 = i * depth // od, ((i + 1) * depth + od - 1) // od
-            for j in range(oh):
-                y0, y1 = j * height // oh, ((j + 1) * height + oh - 1) // oh
-                for k in range(ow):
-                    x0, x1 = k * width // ow, ((k + 1) * width + ow - 1) // ow
-                    place = (z0 * height + y0) * width + x0
-                    best = image[place]
-                    for z in range(z0, z1):
-                        for y in range(y0, y1):
-                            for q in range(x0, x1):
-                                here = (z * height + y) * width + q
-                                if (image[here] > best) | (image[here] != image[here]):
-                                    best = image[here]
-                                    place = here
-                    at = ((plane * od + i) * oh + j) * ow + k
-                    out[at] = best
-                    places[at] = place
-
-
 def _three(values: Any, fill: int) -> tuple[int, ...]:
     return (fill,) * (3 - len(values)) + tuple(int(v) for v in values)
 
@@ -393,6 +368,15 @@ def _largest_last(values: Any, places: Any, x: Any, *window: Any) -> None:
     parallel_for(x.shape[0], part, 1 + _SERIAL // max(size, 1))
 
 
+def _along_one(
+    wide: Any, narrow: Any, window: Any, stride: Any, padding: Any, dilation: Any
+) -> tuple[int, ...] | None:
+    """Of windows along the last axis alone what :func:`max_of_rows` is told; else None."""
+    if any(n != 1 for n in (*wide[2:-1], *narrow[2:-1], *window[:-1])):
+        return None
+    return (wide[-1], narrow[-1], window[-1], stride[-1], padding[-1], dilation[-1])
+
+
 @writes_channels_last
 @in_float32
 def max_pool(
@@ -409,16 +393,18 @@ def max_pool(
     if halved and inside and x.dtype.kind == "f":
         _halved(values, places, flat(x), x.shape)
         return
-    tables = _max_tables(
+    along = _along_one(x.shape, values.shape, kernel_size, stride, padding, dilation)
+    tables = along or _max_tables(
         x.shape[2:], values.shape[2:], tuple(kernel_size), tuple(stride), tuple(padding),
         tuple(dilation),
     )  # fmt: skip
+    run = max_of_rows if along else _max
     lowest = _lowest(x.dtype)
     out, where, source = values.reshape(-1), places.reshape(-1), flat(x)
     size, count = int(np.prod(x.shape[2:])), int(np.prod(values.shape[2:]))
 
     def part(first: int, last: int) -> None:
-        _max(
+        run(
             out[first * count :], where[first * count :], source[first * size :], last - first,
             lowest, *tables,
         )  # fmt: skip
@@ -492,7 +478,7 @@ def adaptive_max_pool(outs: Any, x: Any) -> None:
     """The largest element of each such window, and its place within the spatial axes."""
     values, places = outs
     facts = _facts(x.shape[2:], values.shape[2:])
-    _adaptive_max(values.reshape(-1), places.reshape(-1), flat(x), _planes(x), facts)
+    adaptive_max(values.reshape(-1), places.reshape(-1), flat(x), _planes(x), facts)
 
 
 # --- few elements: loops that are called without ado --------------------------------------------
@@ -526,6 +512,13 @@ def _max_plan(
         )
         sizes = (*wide[2:], *narrow[2:])
         return lambda out, places, x: halves(out, places, x, planes, *sizes)
+    along = _along_one(wide, narrow, kernel_size, stride, padding, dilation)
+    if along:
+        numbers = ", int64" * 6
+        rows = entry_point(
+            max_of_rows, f"void({name}[::1], int64[::1], {name}[::1], int64, {name}{numbers})"
+        )
+        return lambda out, places, x: rows(out, places, x, planes, -math.inf, *along)
     tables = _max_tables(
         wide[2:], narrow[2:], tuple(kernel_size), tuple(stride), tuple(padding), tuple(dilation)
     )
@@ -535,6 +528,17 @@ def _max_plan(
     )  # fmt: skip
     lowest = -math.inf
     return lambda out, places, x: loop(out, places, x, planes, lowest, *tables)
+
+
+def _adaptive_max_plan(outs: Any, ins: Any) -> Any:
+    name, planes = _kind(outs, ins), ins[0].shape[0] * ins[0].shape[1]
+    if name is None:
+        return None
+    facts = _facts(ins[0].shape[2:], outs[0].shape[2:])
+    loop = entry_point(
+        adaptive_max, f"void({name}[::1], int64[::1], {name}[::1], int64, int64[::1])"
+    )
+    return lambda out, places, x: loop(out, places, x, planes, facts)
 
 
 def _scatter_plan(outs: Any, ins: Any) -> Any:
@@ -580,6 +584,7 @@ def _average_plan(backward: int, adaptive: bool) -> Any:
 
 
 max_pool.plan, max_pool_gradient.plan = _max_plan, _scatter_plan
+adaptive_max_pool.plan = _adaptive_max_plan
 avg_pool.plan, avg_pool_gradient.plan = _average_plan(0, False), _average_plan(1, False)
 adaptive_avg_pool.plan, adaptive_avg_pool_gradient.plan = (
     _average_plan(0, True), _average_plan(1, True),

@@ -58,17 +58,22 @@ def _choose(outs: Any, x: Any, axis: int, find: Any) -> None:
     values[...] = found.reshape(values.shape)
 
 
+def _middle_place(x: Any, axis: int) -> Any:
+    """Where a stable sort finds the lower median."""
+    middle = (x.shape[axis] - 1) // 2
+    value = np.take(np.partition(x, middle, axis), [middle], axis)
+    equal = x == value
+    earlier = middle - np.count_nonzero(x < value, axis, keepdims=True)
+    if earlier.any():
+        equal &= np.cumsum(equal, axis) > earlier
+    return np.argmax(equal, axis)
+
+
 def median_with_index(outs: Any, x: Any, *, axis: int, keepdims: bool) -> None:
     """The lower median along ``axis`` and its place; nan where one is met."""
 
     def find(x: Any, axis: int) -> Any:
-        middle = (x.shape[axis] - 1) // 2
-        value = np.take(np.partition(x, middle, axis), [middle], axis)
-        equal = x == value
-        earlier = middle - np.count_nonzero(x < value, axis, keepdims=True)
-        if earlier.any():  # of equal elements, the one that a stable sort puts there
-            equal &= np.cumsum(equal, axis) > earlier
-        place = np.argmax(equal, axis)
+        place = _middle_place(x, axis)
         if x.dtype.kind == "f":
             bad = np.isnan(x)
             place = np.where(bad.any(axis), np.argmax(bad, axis), place)
@@ -81,6 +86,8 @@ def nanmedian_with_index(outs: Any, x: Any, *, axis: int, keepdims: bool) -> Non
     """The lower median of the elements that are numbers, and its place."""
 
     def find(x: Any, axis: int) -> Any:
+        if x.dtype.kind != "f" or not np.isnan(x).any():
+            return _middle_place(x, axis)
         order = np.argsort(x, axis, kind="stable")
         count = np.sum(~np.isnan(x), axis, keepdims=True) if x.dtype.kind == "f" else x.shape[axis]
         at = np.maximum((count - 1) // 2, 0)
