@@ -30,7 +30,8 @@ def row_deviation(row: Any, mean: Any) -> Any:
     start = 0
     while start < row.size:
         part = row[start : start + 256]
-        prefetch(row, 2 * row.size + start)
+        if part.size == 256:
+            prefetch(row, 2 * row.size + start)
         partial = row.dtype.type(0)
         for i in range(part.size):
             d = part[i] - mean
@@ -82,8 +83,9 @@ def slope_sums(g: Any, w: Any, x: Any, shift: Any) -> Any:
     start = 0
     while start < g.size:
         slope, row, factor = g[start : start + 256], x[start : start + 256], w[start : start + 256]
-        prefetch(g, 2 * g.size + start)
-        prefetch(x, 2 * g.size + start)
+        if slope.size == 256:
+            prefetch(g, 2 * g.size + start)
+            prefetch(x, 2 * g.size + start)
         first, second = zero, zero
         for i in range(slope.size):
             part = slope[i] * factor[i]

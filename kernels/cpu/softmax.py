@@ -64,7 +64,8 @@ def _row_loops(exponential: Any) -> dict[str, Any]:
         total = 0.0
         for start in range(0, row.size, 256):
             part, result = row[start : start + 256], out[start : start + 256]
-            prefetch(row, row.size + start)
+            if part.size == 256:
+                prefetch(row, row.size + start)
             partial = row.dtype.type(0)
             for i in range(part.size):
                 value = exponential(part[i] - shift)
