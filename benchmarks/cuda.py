@@ -274,7 +274,7 @@ def times(context: Context, before: Any, tell: Tell) -> Any:
         except Ended as end:
             found["sides"][side] = f"not timed: {end}"
     rounds = {"full": 9, "usual": 5, "quick": 3, "tiny": 1}[context.size]
-    names = next((s.hello["names"] for s in sides.values()), [])
+    names: list[str] = next((s.hello["names"] for s in sides.values()), [])
     todo = [name for name in names if name not in found["works"]]
     try:
         for place, name in enumerate(todo):

@@ -221,6 +221,39 @@ def products_of_all_layouts_are_cublas_own() -> None:
                 assert torch.allclose(found.cpu(), call(*given), near, near), (dtype, number)
 
 
+def attention_is_made_of_products() -> None:
+    """Scores by cuBLAS some heads at a time, with masks, causal, and in 16 bits; a query that sees
+    nothing gets zeros."""
+    from mindtorch.kernels.cuda import attention_products
+
+    changed, attend = attention_products, torch.nn.functional.scaled_dot_product_attention
+    torch.manual_seed(0)
+    q, k, v = torch.randn(2, 2, 3, 4), torch.randn(2, 2, 5, 4), torch.randn(2, 2, 5, 2)
+    hidden = torch.zeros(2, 1, 3, 5)
+    hidden[0, 0, 1], hidden[1, 0, :, 2] = -float("inf"), -float("inf")
+    most, changed.SCORES = changed.SCORES, 200
+    try:
+        for dtype, near in ((torch.float32, 1e-5), (torch.float64, 1e-12), (torch.float16, 1e-2)):
+            cases: list[dict[str, Any]] = [{}, {"is_causal": True}, {"attn_mask": hidden}]
+            for options in cases:
+                results = []
+                for device in ("cpu", "cuda"):
+                    kind = torch.float64 if device == "cpu" else dtype
+                    leaves = [x.to(device, kind, copy=True).requires_grad_() for x in (q, k, v)]
+                    given = {name: x.to(device, kind) if torch.is_tensor(x) else x
+                             for name, x in options.items()}  # fmt: skip
+                    with WithCupy():
+                        y = attend(*leaves, **given)
+                        (y * y).sum().backward()
+                        assert (len(asked) > 12) == (device == "cuda"), asked
+                    results.append([x.detach().cpu() for x in (y, *[x.grad for x in leaves])])
+                for mine, expected in zip(*results[::-1], strict=True):
+                    worst = (mine.double() - expected).abs().max()
+                    assert worst <= near * expected.abs().max(), (dtype, options.keys(), worst)
+    finally:
+        changed.SCORES = most
+
+
 def windows_are_written_for_cublas() -> None:
     """Convolution and its gradients by products, some images at a time; 16-bit floats stay such."""
     from mindtorch.kernels.cuda import convolution

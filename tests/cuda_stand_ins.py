@@ -1,5 +1,5 @@
-"""Stand-ins for cupy, cuBLAS, cuDNN and NCCL, whose arrays are numpy's over the same memory, for the
-programs that run in numba's simulator."""
+"""Stand-ins for cupy, cuBLAS, cuDNN and NCCL, whose arrays are numpy's over the same memory, for
+the programs that run in numba's simulator."""
 
 from __future__ import annotations
 

@@ -266,10 +266,10 @@ def draws() -> None:
 
 
 def steps() -> None:
-    """The optimizers' kernels, loops of compiled chains, and windows that are written down."""
+    """The optimizers' kernels, loops of compiled chains, and what is launched beside cuBLAS."""
     import mindtorch.torch as torch
     from mindtorch.engine.graph import fusion
-    from mindtorch.kernels.cuda import convolution
+    from mindtorch.kernels.cuda import attention_products, convolution
 
     fusion.SMALLEST = 4
     for dtype in (torch.float32, torch.float64):
@@ -280,6 +280,13 @@ def steps() -> None:
     chain: Any = torch.compile(lambda x, y: torch.sigmoid((x * y + 1).tanh() * 0.5).sum(0))
     for dtype in (torch.float32, torch.bfloat16):
         chain(torch.zeros(4, 6, dtype=dtype, device="cuda"), torch.zeros(6, device="cuda"))
+    for kind in ("f4", "f8"):
+        x = memory.empty(60, kind)
+        weigh, slopes = attention_products._kernels(x.dtype)
+        numbers = (0, 0, 0, 0, 0, 1, 0, 3, 5, 1.0, 0)
+        launch.rows(weigh, 12, x, x, x, *numbers)
+        launch.each(slopes, 60, x, x, x, x, x, *numbers)
+        launch.rows(attention_products._drops, 12, x, x, x, 5)
     case = convolution._Case(
         (2, 2, 5, 5), (4, 2, 3, 3), (2, 4, 3, 3),
         {"groups": 1, "stride": (1, 1), "padding": (0, 0), "dilation": (1, 1)},

@@ -16,6 +16,7 @@ from typing import Any
 
 import pytest
 
+from benchmarks import cuda as benchmark
 from benchmarks import gpu_page, processes
 from mindtorch.engine import cuda_ops
 
@@ -79,6 +80,21 @@ def test_the_page_of_a_gpu_says_what_did_not_run() -> None:
     assert "3 comparisons of 1 rows, 1 differ, 0 not reached" in found
     assert "- `add`: 2 epsilons" in found
     assert "| copy | 1.0000 | 2.0000 | 0.50 | 4000 GB/s | - / - |" in found
+    assert "Not done" not in found
+    results["times"]["complete"] = False
+    assert "the same command goes on with it: times." in gpu_page.page(results)
+
+
+def test_the_benchmark_goes_on_where_a_call_ended(tmp_path: Path) -> None:
+    """What was found is kept by the same sources, and put aside by others."""
+    results = benchmark.Results(tmp_path / "gpu.md")
+    results.begin(False)
+    results.take("times", {"works": {}, "complete": False})
+    again = benchmark.Results(tmp_path / "gpu.md")
+    again.begin(False)
+    assert again.found["times"] == {"works": {}, "complete": False}
+    again.begin(True)
+    assert "times" not in again.found and (tmp_path / "gpu.before.json").exists()
 
 
 def test_a_program_that_dies_or_hangs_is_reported(tmp_path: Path) -> None:

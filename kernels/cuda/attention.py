@@ -1,4 +1,5 @@
-"""Scaled dot product attention for CUDA, tiled over keys.
+"""Scaled dot product attention for CUDA, tiled over keys; where cuBLAS is, its products make it
+(``attention_products``).
 
     picture   forward: one block for each query; each thread scores one key of a tile, the block
               folds the tile's maximum and sum into those so far, and each thread adds the tile's
@@ -21,6 +22,7 @@ import numpy as np
 from numba import cuda, float64
 
 from . import arrays, launch
+from . import attention_products as products
 from .fold import largest, total
 from .half import flat, in_float32
 from .mathematics import mathematics
@@ -184,9 +186,10 @@ def _kernels() -> tuple[Any, Any, Any]:
 def _mask_of(mask: Any, q: Any, k: Any) -> tuple[Any, int, tuple[int, ...], int]:
     """(flat mask, whether there is one, its strides over [batch, head, query, key], heads)."""
     heads = q.shape[-3] if q.ndim >= 3 else 1
+    dtype = np.dtype(np.float32) if q.dtype.itemsize == 2 else q.dtype
     if mask is None:
-        return arrays.zeros((1,), q.dtype).flat, 0, (0, 0, 0, 0), heads
-    whole = arrays.cast(mask, q.dtype).expand((*q.shape[:-1], k.shape[-2]))
+        return arrays.zeros((1,), dtype).flat, 0, (0, 0, 0, 0), heads
+    whole = arrays.cast(mask, dtype).expand((*q.shape[:-1], k.shape[-2]))
     if whole.ndim < 4:
         extra = 4 - whole.ndim
         return whole.flat, 1, (*[0] * extra, *whole.strides), heads
@@ -199,7 +202,6 @@ def _sizes(q: Any, k: Any, v: Any) -> tuple[int, ...]:
     return q.shape[-2], k.shape[-2], q.shape[-1], v.shape[-1]
 
 
-@in_float32
 def attention(
     outs: Any, q: Any, k: Any, v: Any, mask: Any = None, *, scale: float, causal: bool
 ) -> None:
@@ -208,18 +210,34 @@ def attention(
     Shapes: q [..., L, E], k [..., S, E], v [..., S, F]; mask is added, and broadcasts to [..., L,
     S]. A query whose scores are all -inf gets zeros.
     """
+    given = (float(scale), int(causal))
+    if not (outs[0].size and products.forward(outs, q, k, v, _mask_of(mask, q, k), *given)):
+        _tiled(outs, q, k, v, mask, scale=scale, causal=causal)
+
+
+@in_float32
+def _tiled(outs: Any, q: Any, k: Any, v: Any, mask: Any, *, scale: float, causal: bool) -> None:
     y, lse = outs
     values, masked, steps, heads = _mask_of(mask, q, k)
     launch.rows(_kernels()[0], lse.size, y, lse, flat(q), flat(k), flat(v), values, masked, *steps,
                 heads, *_sizes(q, k, v), float(scale), int(causal))  # fmt: skip
 
 
-@in_float32
 def attention_gradient(
     outs: Any, g: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, logsumexp: Any, *, scale: float,
     causal: bool,
 ) -> None:  # fmt: skip
     """``outs`` = gradients for (q, k, v) of :func:`attention`."""
+    given = (y, logsumexp, float(scale), int(causal))
+    if not (g.size and products.backward(outs, g, q, k, v, _mask_of(mask, q, k), *given)):
+        _tiled_gradient(outs, g, q, k, v, mask, y, logsumexp, scale=scale, causal=causal)
+
+
+@in_float32
+def _tiled_gradient(
+    outs: Any, g: Any, q: Any, k: Any, v: Any, mask: Any, y: Any, logsumexp: Any, *, scale: float,
+    causal: bool,
+) -> None:  # fmt: skip
     gq, gk, gv = outs
     values, masked, steps, heads = _mask_of(mask, q, k)
     given = [flat(a) for a in (g, q, k, v)]

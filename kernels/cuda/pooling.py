@@ -2,7 +2,8 @@
 
     picture   forward: one thread for each result, which walks its window. Gradients of means: one
               thread for each element of the input, which walks the windows that hold it. Gradient
-              of a maximum: one thread for each plane, which adds its results in order
+              of a maximum: one block for each plane, whose threads own its elements in turns; each
+              walks all results, which they read together, and adds those of its own in order
     memory    no shared memory
     sync      none: nobody writes where another does
     sizes     up to three spatial axes
@@ -12,11 +13,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import cuda
 
 from . import launch
 from .convolution import _three
 from .half import flat, in_float32
+
+FOLDING = launch.FOLDING
 
 
 @launch.kernel
@@ -67,13 +71,15 @@ def _adaptive_max(
 
 
 @launch.kernel
-def _add_back(count: int, out: Any, g: Any, where: Any, size: int, results: int) -> None:
-    for plane in range(cuda.grid(1), count, cuda.gridsize(1)):
-        for k in range(size):
-            out[plane * size + k] = 0
-        for k in range(results):
-            at = plane * results + k
-            out[plane * size + where[at]] += g[at]
+def _add_back(out: Any, g: Any, where: Any, size: int, results: int) -> None:
+    plane, t = np.int64(cuda.blockIdx.x), cuda.threadIdx.x
+    base, first = plane * size, plane * results
+    for k in range(t, size, FOLDING):
+        out[base + k] = 0
+    for k in range(results):
+        place = where[first + k]
+        if place % FOLDING == t:
+            out[base + place] += g[first + k]
 
 
 @launch.device
@@ -201,7 +207,7 @@ def max_pool(
 def max_pool_gradient(out: Any, g: Any, indices: Any) -> None:
     """``g`` added at ``indices`` of zeros, channel by channel."""
     planes = max(out.shape[0] * out.shape[1], 1)
-    launch.each(_add_back, planes, out, flat(g), flat(indices), out.size // planes,
+    launch.rows(_add_back, planes, out, flat(g), flat(indices), out.size // planes,
                 g.size // planes)  # fmt: skip
 
 

@@ -163,9 +163,12 @@ def device_count() -> int:
     """How many CUDA devices this process can use; 0 without a driver. The simulator is one."""
     if SIMULATED:
         return SIMULATED_DEVICES
-    if not cuda.is_available():
-        return 0
-    return len(cuda.gpus)
+    if not _counted and cuda.is_available():
+        _counted.append(len(cuda.gpus))
+    return _counted[0] if _counted else 0
+
+
+_counted: list[int] = []  # stays so, and is asked often
 
 
 def failure() -> str:
