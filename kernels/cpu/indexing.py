@@ -327,6 +327,66 @@ def _select_plan(outs: Any, ins: Any, *, axis: int) -> Any:
 index_select.plan = _select_plan
 
 
+@kernel
+def _pairs(out: Any, x: Any, first: Any, second: Any, n: int, m: int, inner: int) -> bool:
+    """``out[i] = x[first[i], second[i]]``, slices of ``inner`` elements; False where a place is
+    not inside."""
+    for i in range(first.size):
+        a, b = first[i], second[i]
+        a, b = a + n if a < 0 else a, b + m if b < 0 else b
+        if (a < 0) | (a >= n) | (b < 0) | (b >= m):
+            return False
+        at, to = (a * m + b) * inner, i * inner
+        for j in range(inner):
+            out[np.uint64(to + j)] = x[np.uint64(at + j)]
+    return True
+
+
+def _index_plan(outs: Any, ins: Any) -> Any:
+    """For one index, or two of one shape along the first axes; all operands in C order."""
+    (out,), (x, *given) = outs, ins
+    indices = [i for i in given if i is not None]
+    word = WORDS.get(x.dtype.itemsize)
+    fits = word is not None and all(i.dtype == np.int64 for i in indices)
+    if not fits or not all(dense(v) for v in (out, x, *indices)) or not indices:
+        return None
+    name, shapes = np.dtype(word).name, [v if v is None else v.shape for v in (out, x, *given)]
+
+    def by_numpy(*arrays: Any) -> None:
+        index(*[v if s is None else v.reshape(s) for v, s in zip(arrays, shapes, strict=True)])
+
+    if len(indices) == 1:
+        outer, n, inner = picture(x.shape, given.index(indices[0]))
+        loop = entry_point(
+            _select, f"void({name}[::1], {name}[::1], int64[::1], int64, int64, int64)"
+        )
+        inside = entry_point(slices.all_in_range, "boolean(int64[::1], int64, int64)")
+        at = 2 + given.index(indices[0])
+
+        def run(*arrays: Any) -> None:
+            if inside(arrays[at], 0, n):
+                loop(arrays[0], arrays[1], arrays[at], outer, n, inner)
+            else:
+                by_numpy(*arrays)
+
+        return run
+    if len(given) != 2 or indices[0].shape != indices[1].shape:
+        return None
+    pairs = entry_point(
+        _pairs, f"boolean({name}[::1], {name}[::1], int64[::1], int64[::1], int64, int64, int64)"
+    )
+    sizes = (*x.shape[:2], picture(x.shape, 1)[2])
+
+    def two(out: Any, x: Any, first: Any, second: Any) -> None:
+        if not pairs(out, x, first, second, *sizes):
+            by_numpy(out, x, first, second)
+
+    return two
+
+
+index.plan = _index_plan
+
+
 def index_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     """``out = x`` with ``source``'s slices added to those that ``index`` names."""
     out[...] = x

@@ -47,8 +47,24 @@ def _axis(
 def _row(
     out: Any, x: Any, outer: int, old: int, starts: Any, places: Any, weights: Any
 ) -> None:
-    """:func:`_axis` of the last axis."""
+    """:func:`_axis` of the last axis; where each element has one term, or two, by vectors."""
     new = starts.size - 1
+    terms = starts[1] - starts[0]
+    for j in range(new):
+        if starts[j + 1] - starts[j] != terms:
+            terms = 0
+    if terms == 1 or terms == 2:
+        for o in range(outer):
+            source, target = x[o * old : (o + 1) * old], out[o * new : (o + 1) * new]
+            if terms == 1:
+                for j in range(new):
+                    target[j] = weights[j] * source[np.uint64(places[j])]
+            else:
+                for j in range(new):
+                    left = weights[2 * j] * source[np.uint64(places[2 * j])]
+                    right = weights[2 * j + 1] * source[np.uint64(places[2 * j + 1])]
+                    target[j] = left + right
+        return
     for o in range(outer):
         source, target = x[o * old : (o + 1) * old], out[o * new : (o + 1) * new]
         for j in range(new):

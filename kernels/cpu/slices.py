@@ -113,18 +113,26 @@ def _folding(combine: Any) -> Any:
         out: Any, source: Any, index: Any, wide: bool, n: int, m: int, inner: int, begin: int,
         end: int,
     ) -> None:  # fmt: skip
-        for j in range(begin * m, end * m):
-            table, values = out[j // m * n * inner :], source[j * inner : (j + 1) * inner]
-            if wide:
-                places = index[j * inner : (j + 1) * inner]
-                for b in range(inner):
-                    place = places[b] * inner + b
-                    table[place] = combine(table[place], values[b])
+        for a in range(begin, end):
+            table = out[a * n * inner : (a + 1) * n * inner]
+            if inner == 1:
+                places, values = index[a * m : (a + 1) * m], source[a * m : (a + 1) * m]
+                for j in range(m):
+                    place = np.uint64(places[j])
+                    table[place] = combine(table[place], values[j])
                 continue
-            place = index[j] * inner
-            target = table[place : place + inner]
-            for b in range(inner):
-                target[b] = combine(target[b], values[b])
+            for j in range(a * m, (a + 1) * m):
+                values = source[j * inner : (j + 1) * inner]
+                if wide:
+                    places = index[j * inner : (j + 1) * inner]
+                    for b in range(inner):
+                        place = places[b] * inner + b
+                        table[place] = combine(table[place], values[b])
+                    continue
+                place = index[j] * inner
+                target = table[place : place + inner]
+                for b in range(inner):
+                    target[b] = combine(target[b], values[b])
 
     return folded
 
