@@ -204,7 +204,7 @@ def _of_number(dtype: DType) -> DType:
 
 def _raise_category(kept: DType, higher: DType) -> DType:
     if higher.category == COMPLEX and kept.category == FLOAT:
-        return kept.to_complex() if kept is float64 else promote(kept.to_complex(), higher)
+        return kept.to_complex()
     return higher
 
 

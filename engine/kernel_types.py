@@ -17,6 +17,7 @@ from .dtypes import (
     float16,
     float32,
     int64,
+    result_type,
     scalar_type_name,
 )
 
@@ -44,7 +45,19 @@ KERNELS: dict[str, tuple[str | tuple[str, str, str], Any]] = {
 
 
 # op -> PyTorch's kernel, which takes all types but bool
-WITHOUT_BOOL = {"linear": "addmm_impl_cpu_", "convolution": "slow_conv2d_cpu"}
+WITHOUT_BOOL = {
+    "linear": "addmm_impl_cpu_", "convolution": "slow_conv2d_cpu", "floor": "floor_vml_cpu",
+    "ceil": "ceil_vml_cpu", "trunc": "trunc_vml_cpu", "round": "round_vml_cpu",
+    "fmod": "fmod_cpu", "remainder": "remainder_cpu", "floor_divide": "div_floor_cpu",
+}  # fmt: skip
+# op -> PyTorch's kernel, which takes no complex numbers
+WITHOUT_COMPLEX = {
+    "lt": "lt_cpu", "le": "le_cpu", "gt": "gt_cpu", "ge": "ge_cpu",
+    "atan2": "atan2_cpu", "xlogy": "xlogy_cpu", "remainder": "remainder_cpu",
+    "fmod": "fmod_cpu", "round": "round_vml_cpu", "hypot": "hypot_cpu", "erf": "erf_vml_cpu",
+    "copysign": "copysign_cpu", "nextafter": "nextafter_cpu", "lgamma": "lgamma_vml_cpu",
+    "amax": "max_values_cpu", "amin": "min_values_cpu",
+}  # fmt: skip
 # ops whose inputs have one type; parameters of 16-bit inputs may all be float32
 OF_ONE_TYPE = {
     "native_batch_norm", "batch_norm_inference", "native_layer_norm", "native_group_norm",
@@ -92,6 +105,10 @@ def check(name: str, in_avals: Any) -> None:
     if name in WITHOUT_BOOL:
         if all(x is None or x.dtype is bool_ for x in in_avals):
             refuse(WITHOUT_BOOL[name], bool_)
+    if name in WITHOUT_COMPLEX:
+        for x in in_avals:
+            if x.dtype.category == COMPLEX:
+                refuse(WITHOUT_COMPLEX[name], result_type(in_avals))
     if name in OF_ONE_TYPE and "batch" not in name:
         require_one_type(*in_avals)
     known = KERNELS.get(name)

@@ -93,6 +93,8 @@ def _equal(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, (float, complex)):
         return repr(a) == repr(b)  # 0.0 is not -0.0, and NaN is NaN
+    if isinstance(a, tuple):  # of tensors, too, which have no one answer to ==
+        return len(a) == len(b) and all(map(_equal, a, b))
     return bool(a == b)
 
 

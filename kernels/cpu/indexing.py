@@ -427,8 +427,9 @@ def masked_fill(out: Any, x: Any, mask: Any, value: Any) -> None:
 
 def _masked_fill_plan(out_layouts: Any, in_layouts: Any) -> Any:
     kind = out_layouts[0].dtype
-    if kind.kind == "c" or in_layouts[2].dtype.kind == "c":
-        return None
+    filling = in_layouts[2].dtype
+    if "c" in (kind.kind, filling.kind) or (kind.kind == "b" and filling != kind):
+        return None  # loops take a number's low bits for a bool
     step = Step("where", (1, 2, 0), kind, kind)
     return elementwise.fused_plan((step,), (0,), out_layouts, in_layouts)
 

@@ -144,8 +144,8 @@ def check_value(value: Any, dtype: DType, filling: bool = True) -> None:
     """torch's errors for a number that an element type cannot hold.
 
     Args:
-        filling: as the functions that fill a tensor have it: what is too large for the 16-bit
-            types becomes infinite.
+        filling: as a write of one number has it: what is too large for the 16-bit types becomes
+            infinite.
 
     Raises:
         OverflowError: an int has more than 64 bits.
@@ -164,7 +164,8 @@ def check_value(value: Any, dtype: DType, filling: bool = True) -> None:
         fits = True
     if dtype.category == dtypes.INTEGER:
         limits = np.iinfo(dtype.np)
-        low = int(limits.min) or -int(limits.max)  # the negative ones wrap around
+        # negative whole numbers wrap around
+        low = int(limits.min) or (0 if isinstance(value, float) else -int(limits.max))
         fits = fits and (type(value) is Count or math.isfinite(value))
         fits = fits and low <= value <= int(limits.max)
     elif dtype.itemsize > 2 or not filling:

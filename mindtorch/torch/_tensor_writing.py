@@ -53,7 +53,7 @@ class Writing(EngineTensor):
                 f"{value.aval.ndim} dimensions."
             )
         if type(value) in (int, float, complex):
-            check_value(value, self.aval.dtype)
+            check_value(value, self.aval.dtype, filling=self.aval.size == 1)
         try:
             inplace.fill_(self, value)
         except TypeError:

@@ -53,7 +53,7 @@ def new_empty(described: Aval) -> Any:
 def filled(described: Aval, value: Any) -> Any:
     """A tensor with every element ``value``."""
     if type(value) not in (int, float) or not 0 <= value <= 127:  # which all types hold
-        check_value(value, described.dtype)
+        check_value(value, described.dtype, filling=described.size == 1)
         if described.dtype.category == dtypes.INTEGER and value < 0:
             value = np.array(int(value)).astype(described.dtype.np)
     if open_sizes:

@@ -106,10 +106,12 @@ def _check_fits(array: Any, dtype: Any) -> None:
     if dtype.category != dtypes.INTEGER or not array.size or array.dtype == bool:
         return
     limits = np.iinfo(dtype.np)
-    low = int(limits.min) or -int(limits.max)  # the negative ones wrap around
+    signed_low = int(limits.min) or -int(limits.max)  # negative whole numbers wrap around
     least, most = array.min().item(), array.max().item()
-    if not (math.isfinite(least) and math.isfinite(most) and low <= int(least)
-            and int(most) <= int(limits.max)):  # fmt: skip
+    fits = math.isfinite(least) and math.isfinite(most) and int(most) <= int(limits.max)
+    if array.dtype.kind == "f" and not limits.min:
+        fits = fits and least >= 0
+    if not fits or int(least) < signed_low:
         raise RuntimeError(f"value cannot be converted to type {dtype.name} without overflow")
 
 

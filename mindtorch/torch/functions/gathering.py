@@ -65,6 +65,7 @@ def scatter(
         reduce: None to overwrite, "add" or "multiply".
     """
     source = _source(input, value if src is None else src, "scatter")
+    _check_filling(input, value if src is None else src)
     if reduce is None:
         return ops.scatter(input, index, source, axis=_axis(input, dim))
     if reduce not in _OLD_REDUCE:
@@ -222,6 +223,7 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:  # noqa: A
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A002
     """``input`` with ``value`` in the slices that ``index`` names."""
     filling = operand(value, "index_fill", "value")
+    _check_filling(input, value)
     return ops.index_fill(input, index, filling, axis=_axis(input, dim))
 
 
@@ -229,6 +231,12 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A0
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:  # noqa: A002
     """``input`` with ``values`` written (added) at ``indices``, a tuple of index tensors."""
     given = _as_places(input, indices)
+    if values.aval.dtype is not input.aval.dtype:
+        kinds = [dtypes.scalar_type_name(x.aval.dtype) for x in (input, values)]
+        raise RuntimeError(
+            "Index put requires the source and destination dtypes match, got "
+            f"{kinds[0]} for the destination and {kinds[1]} for the source."
+        )
     return ops.index_put(input, values, *given, accumulate=bool(accumulate))
 
 

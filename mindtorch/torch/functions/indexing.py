@@ -263,7 +263,7 @@ def set_item(x: Any, item: Any, value: Any) -> None:
                 f"can't assign a {package}{kind.__name__} to a "
                 f"{tape.tensor_type_name(x)}"
             )
-        value = constant(value)
+        plain, value = value, constant(value)
     if isinstance(item, EngineTensor) and item.aval.dtype is dtypes.bool_ and not value.aval.shape:
         if item.aval.shape == x.aval.shape and not tape.requires_grad(value):
             x.masked_fill_(item, value)
@@ -276,9 +276,9 @@ def set_item(x: Any, item: Any, value: Any) -> None:
         view, indices = select_first(x, item), None
     else:
         view, indices = _basic(x, item)
-    if number and value.aval.dtype.is_complex and x.aval.dtype.category > dtypes.BOOL:
-        if not x.aval.dtype.is_complex:
-            check_value(1j, x.aval.dtype)
+    if number and x.aval.dtype.category > dtypes.BOOL:
+        check_value(1j if value.aval.dtype.is_complex and not x.aval.dtype.is_complex else plain,
+                    x.aval.dtype)
     if indices is None:
         if value.aval.shape != view.aval.shape:
             value = _drop_leading(value)

@@ -222,6 +222,9 @@ def cat(tensors: Any, dim: int = 0) -> Any:
             )
     kept = [x for x in tensors if x.aval.shape != (0,)] or [tensors[0]]
     axis = normalize_axis(dim, kept[0].aval.ndim)
+    if len(kept) != len(tensors):  # what is left out still counts in the type
+        kind = dtypes.result_type([x.aval for x in tensors])
+        kept = [x if x.aval.dtype is kind else ops.cast(x, dtype=kind) for x in kept]
     return ops.cat(*kept, axis=axis)
 
 

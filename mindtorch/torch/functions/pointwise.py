@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes, inplace, tape
+from mindtorch.engine.kernel_types import refuse
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
@@ -126,7 +127,8 @@ def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any
     other = _in_type_of_sum(operand(other, name, "other"), beside)
     if alpha == 1 and type(alpha) is not bool:
         return other
-    if isinstance(alpha, float) and other.aval.dtype.category < dtypes.FLOAT:
+    kinds = [x.aval for x in (other, beside) if isinstance(x, EngineTensor)]
+    if isinstance(alpha, float) and dtypes.result_type(kinds).category < dtypes.FLOAT:
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )
@@ -139,7 +141,7 @@ def _in_type_of_sum(other: Any, beside: Any) -> Any:
     """Whole numbers as floating-point ones where they are added to such a tensor."""
     if not isinstance(beside, EngineTensor) or beside.aval.dtype.category < dtypes.FLOAT:
         return other
-    if other.aval.dtype.category >= dtypes.FLOAT or not other.aval.ndim:
+    if other.aval.dtype.category >= dtypes.FLOAT:
         return other
     return movement.cast(other, dtype=beside.aval.dtype)
 
@@ -463,13 +465,25 @@ def _old_pair(
     return old_factor(name, "value", "tensor1 tensor2", first, value, (second, *rest))
 
 
+def _factor_of_products(value: Any, name: str, *tensors: Any) -> Any:
+    """addcmul's factor in the type that it computes in: of whole numbers a whole one."""
+    kind = dtypes.result_type([x.aval for x in tensors])
+    if kind is dtypes.bool_:
+        refuse("addcmul_cpu_out", kind)
+    if isinstance(value, float) and kind.category < dtypes.FLOAT:
+        check_value(value, kind, filling=False)
+        value = int(value)
+    return operand(value, name, "value")
+
+
 @function(out=True)
 def addcmul(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:  # noqa: A002
     """``input + value * tensor1 * tensor2``."""
     if old:
         value, (tensor1, tensor2) = tensor1, _old_pair("addcmul", input, tensor1, tensor2, old)
     _require_fitting(value, input, tensor1, tensor2)
-    return ops.addcmul(input, tensor1, tensor2, operand(value, "addcmul", "value"))
+    factor = _factor_of_products(value, "addcmul", input, tensor1, tensor2)
+    return ops.addcmul(input, tensor1, tensor2, factor)
 
 
 @function(out=True)
@@ -494,7 +508,7 @@ def _addcmul_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) 
     """:func:`addcmul` over ``self``."""
     if old:
         value, (tensor1, tensor2) = tensor1, _old_pair("addcmul_", self, tensor1, tensor2, old)
-    factor = operand(value, "addcmul_", "value")
+    factor = _factor_of_products(value, "addcmul_", self, tensor1, tensor2)
     return inplace.apply_in_place(ops.addcmul, self, self, tensor1, tensor2, factor)
 
 
@@ -544,7 +558,10 @@ def rad2deg(input: Any) -> Any:  # noqa: A002
 def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
     """``input * 2 ** other``."""
     check_numbers("ldexp", "none", input, other)
-    return ops.multiply(input, ops.power(constant(2.0), other))
+    base = constant(2.0)
+    if input.aval.dtype.category >= dtypes.FLOAT:
+        base = movement.cast(base, dtype=input.aval.dtype)
+    return ops.multiply(input, ops.power(base, other))
 
 
 @function(out=True, in_place=True)

@@ -95,6 +95,14 @@ def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = N
 def nanmean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
     """The mean of the elements that are numbers."""
     x = _typed(input, dtype)
+    if x.aval.dtype.category < dtypes.FLOAT:
+        kind = dtypes.scalar_type_name(x.aval.dtype)
+        raise RuntimeError(
+            f"nanmean(): expected input to have floating point or complex dtype but got {kind}"
+            if dtype is None
+            else "nanmean(): could not infer output dtype. Optional dtype must be either a "
+            f"floating point or complex dtype. Got: {kind}"
+        )
     axis = _axes(x, dim)
     count = reduction.sum_(el.logical_not(el.is_nan(x)), axis=axis, keepdims=keepdim)
     return el.divide(nansum(x, dim, keepdim), count)
@@ -108,12 +116,20 @@ def prod(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
     return _typed(reduction.prod(x, axis=axis, keepdims=keepdim), dtype)
 
 
+def _truths(x: Any) -> Any:
+    """Whether each element is not 0; uint8 for uint8, as any and all have it."""
+    kept = dtypes.uint8 if x.aval.dtype is dtypes.uint8 else dtypes.bool_
+    return movement.cast(el.not_equal(x, constant(0)), dtype=kept)
+
+
 def _truth(name: str, op: Any) -> None:
     about = f"Whether {name} of the elements along ``dim`` (of all by default) is not 0; bool."
 
     @function(out=True, name=name, about=about)
     def body(input: Any, dim: Any = None, keepdim: bool = False) -> Any:  # noqa: A002
         require_tensor(input, name, "input", 1)
+        if dim == () or dim == []:  # no axis is folded, unlike in sums
+            return _truths(input)
         return op(input, axis=_axes(input, dim), keepdims=keepdim)
 
 
@@ -476,7 +492,8 @@ Raises:
                 raise TypeError(f'{name}() missing 1 required positional arguments: "dim"')
             flat = movement.reshape(input, (input.aval.size,))
             if not input.aval.size:
-                return reduction.sum_(flat, axis=(0,), keepdims=False) * math.nan
+                none = reduction.sum_(flat, axis=(0,), keepdims=False) * math.nan
+                return _typed(none, input.aval.dtype)
             found = op(flat, axis=0, keepdims=False)[0]
             if not (state.grad_enabled and input.requires_grad):
                 return found

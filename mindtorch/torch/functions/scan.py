@@ -7,6 +7,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import movement, scan
+from mindtorch.engine.tensor import constant
 
 from .. import return_types
 from .._registry import function, operand
@@ -86,29 +87,34 @@ def diff(
     return x
 
 
-def _trapezoids(y: Any, x: Any, dx: Any, dim: int) -> tuple[Any, int]:
-    """The areas between neighbours along ``dim``, and the axis."""
-    from mindtorch.engine.tensor import constant
-
+def _sides(y: Any, x: Any, dim: int, name: str) -> tuple[Any, Any, int]:
+    """The sums of neighbours along ``dim``, the steps of ``x`` where it is given, the axis."""
+    given = [tensor for tensor in (y, x) if tensor is not None]
+    if any(tensor.aval.dtype is dtypes.bool_ for tensor in given):
+        which = "`y`" if x is None else "`x` or `y`"
+        raise RuntimeError(
+            f"{name}: received a bool input for {which}, but bool is not supported"
+        )
     axis = _single(y, dim)
     length = y.aval.shape[axis] if y.aval.ndim else 1
-    later = movement.slice_(y, axis=axis, start=1, length=length - 1, step=1)
-    earlier = movement.slice_(y, axis=axis, start=0, length=length - 1, step=1)
-    middle = el.divide(el.add(later, earlier), constant(2))
+    steps = max(length - 1, 0)
+    later = movement.slice_(y, axis=axis, start=min(length, 1), length=steps, step=1)
+    earlier = movement.slice_(y, axis=axis, start=0, length=steps, step=1)
+    both = el.add(earlier, later)
     if x is None:
-        return el.multiply(middle, operand(dx, "trapezoid", "dx")), axis
+        return both, None, axis
     if x.aval.ndim == 1:
         if x.aval.size != length:
             raise RuntimeError(
-                "trapezoid: There must be one `x` value for each sample point"
+                f"{name}: There must be one `x` value for each sample point"
             )
         width = diff(x)
         shape = tuple(width.aval.size if i == axis else 1 for i in range(y.aval.ndim))
-        return el.multiply(middle, movement.reshape(width, shape)), axis
+        return both, movement.reshape(width, shape), axis
     missing = y.aval.ndim - x.aval.ndim
     if missing > 0:
         x = movement.reshape(x, (*[1] * missing, *x.aval.shape))
-    return el.multiply(middle, diff(x, 1, dim)), axis
+    return both, diff(x, 1, dim), axis
 
 
 @function(method=False, aliases=("trapz",))
@@ -116,17 +122,22 @@ def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """The integral of ``y`` along ``dim`` by the trapezoidal rule."""
     from mindtorch.engine.ops.reduction import sum_
 
-    if y.aval.ndim and y.aval.shape[_single(y, dim)] == 0:
-        shape = [n for i, n in enumerate(y.aval.shape) if i != _single(y, dim)]
-        return y.new_zeros(shape)
-    areas, axis = _trapezoids(y, x, dx, dim)
-    return sum_(areas, axis=(axis,), keepdims=False)
+    both, width, axis = _sides(y, x, dim, "trapezoid")
+    if y.aval.ndim and y.aval.shape[axis] == 0:
+        return y.new_zeros([n for i, n in enumerate(y.aval.shape) if i != axis])
+    if width is not None:
+        total = sum_(el.multiply(both, width), axis=(axis,), keepdims=False)
+        return el.divide(total, constant(2.0))
+    total = sum_(y, axis=(axis,), keepdims=False)
+    ends = el.add(*(movement.select(y, axis=axis, index=i) for i in (0, y.aval.shape[axis] - 1)))
+    inside = el.subtract(total, el.multiply(ends, constant(0.5)))
+    return el.multiply(inside, operand(float(dx), "trapezoid", "dx"))
 
 
 @function(method=False)
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """The integrals of ``y`` from the beginning up to every place along ``dim``."""
-    if y.aval.ndim and y.aval.shape[_single(y, dim)] == 0:
-        return y * 1 if x is None else y * x
-    areas, axis = _trapezoids(y, x, dx, dim)
-    return areas.cumsum(axis)
+    both, width, axis = _sides(y, x, dim, "cumulative_trapezoid")
+    if width is not None:
+        return el.divide(el.multiply(both, width).cumsum(axis), constant(2.0))
+    return el.multiply(constant(float(dx) / 2.0), both).cumsum(axis)

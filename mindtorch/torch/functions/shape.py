@@ -236,7 +236,7 @@ def broadcast_tensors(*tensors: Any) -> Any:
     """The tensors expanded to their common shape."""
     require_tensors(tensors)
     shape = broadcast_shapes(*[x.aval.shape for x in tensors])
-    return tuple(ops.expand(x, shape=shape) for x in tensors)
+    return tuple(x if x.aval.shape == shape else ops.expand(x, shape=shape) for x in tensors)
 
 
 @function(namespace=False)

@@ -89,21 +89,25 @@ def dropout1d(input: Any, p: float = 0.5, training: bool = True, inplace: bool =
     return result.squeeze_(0) if inplace else result.squeeze(0)
 
 
+def _warn_dims(name: str, spatial: int, ndim: int, known: tuple[int, ...]) -> None:
+    batched, unbatched = known
+    if ndim not in known:
+        warn_caller(
+            f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will "
+            "result in an error in a future release. To retain the behavior and silence this "
+            f"warning, please use dropout instead. Note that {name} exists to provide "
+            f"channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
+            "dimension, and an optional batch dimension "
+            f"(i.e. {unbatched}D or {batched}D inputs).",
+        )
+
+
 def _channelwise(name: str, spatial: int, feature_dims: tuple[int, ...]) -> Any:
     def drop(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
         _check(p)
         ndim = input.dim()
-        batched, unbatched = feature_dims
-        if ndim not in feature_dims:
-            warn_caller(
-                f"{name}: Received a {ndim}-D input to {name}, which is deprecated and will "
-                "result in an error in a future release. To retain the behavior and silence this "
-                f"warning, please use dropout instead. Note that {name} exists to provide "
-                f"channel-wise dropout on inputs with {spatial} spatial dimensions, a channel "
-                "dimension, and an optional batch dimension "
-                f"(i.e. {unbatched}D or {batched}D inputs).",
-            )
-        if spatial == 2 and ndim == unbatched:
+        _warn_dims(name, spatial, ndim, feature_dims)
+        if spatial == 2 and ndim == feature_dims[1]:
             warn_caller(
                 "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
                 "dropout behavior is desired - input is interpreted as shape (N, C, L), where C "
@@ -124,9 +128,10 @@ _dropout3d = _channelwise("dropout3d", 3, (5, 4))
 
 def dropout3d(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False) -> Any:  # noqa: A002
     """:func:`dropout` of whole channels of (N, C, D, H, W) or (C, D, H, W)."""
-    if input.dim() != 4:
+    if input.dim() == 5:
         return _dropout3d(input, p, training, inplace)
     _check(p)
+    _warn_dims("dropout3d", 3, input.dim(), (5, 4))
     batched = input.unsqueeze_(0) if inplace else input.unsqueeze(0)
     result = _drop(batched, p, training, inplace, feature=True)
     return result.squeeze_(0) if inplace else result.squeeze(0)

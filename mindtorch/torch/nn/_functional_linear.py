@@ -338,14 +338,16 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """``x1 . x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
     from .. import broadcast_tensors
 
-    x1, x2 = broadcast_tensors(x1, x2)
-    common = dtypes.promote(x1.aval.dtype, x2.aval.dtype)
+    common = dtypes.result_type((x1.aval, x2.aval))
     if common.category != dtypes.FLOAT:
         raise RuntimeError(
             "expected common dtype to be floating point, yet common dtype is "
             f"{dtypes.scalar_type_name(common)}"
         )
-    x1, x2 = (movement.cast(x, dtype=common) for x in (x1, x2))
+    x1, x2 = (
+        movement.cast(x, dtype=common) if x.aval.dtype.category < dtypes.FLOAT else x
+        for x in broadcast_tensors(x1, x2)
+    )
     first = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)
     second = x2 / x2.norm(2, dim, keepdim=True).clamp_min(eps)
     return (first * second).sum(dim)

@@ -199,13 +199,17 @@ def _count(numbers: int, classes: int) -> float:
     return numbers / classes if classes else math.nan
 
 
-def _warn_sizes(input: Any, target: Any) -> None:  # noqa: A002
-    if target.size() != input.size():
-        warn_caller(
-            f"Using a target size ({target.size()}) that is different to the input size "
-            f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
-            "Please ensure they have the same size.",
-        )
+def _of_one_size(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
+    """Both in their common size, before types are promoted; a warning where they differ."""
+    if target.aval.shape == input.aval.shape:
+        return input, target
+    warn_caller(
+        f"Using a target size ({target.size()}) that is different to the input size "
+        f"({input.size()}). This will likely lead to incorrect results due to broadcasting. "
+        "Please ensure they have the same size.",
+    )
+    shape = broadcast_shapes(input.aval.shape, target.aval.shape)
+    return movement.expand(input, shape=shape), movement.expand(target, shape=shape)
 
 
 def _weighed(loss: Any, weight: Any, reduction: str) -> Any:
@@ -237,7 +241,7 @@ def mse_loss(
         input, target: of one shape; shapes that broadcast are taken with a warning.
         weight: a factor for each element; the mean is then divided by its sum.
     """
-    _warn_sizes(input, target)
+    input, target = _of_one_size(input, target)  # noqa: A001
     reduction = chosen_reduction(size_average, reduce, reduction)
     input = _promoted(input, target, "mse_cpu")  # noqa: A001
     loss = _weighed(pointwise.square(pointwise.subtract(input, target)), weight, reduction)
@@ -254,7 +258,7 @@ def l1_loss(
         input, target: of one shape; shapes that broadcast are taken with a warning.
         weight: a factor for each element; the mean is then divided by its sum.
     """
-    _warn_sizes(input, target)
+    input, target = _of_one_size(input, target)  # noqa: A001
     reduction = chosen_reduction(size_average, reduce, reduction)
     return _weighed(pointwise.absolute(pointwise.subtract(input, target)), weight, reduction)
 
@@ -269,7 +273,7 @@ def smooth_l1_loss(
         input, target: of one shape; shapes that broadcast are taken with a warning.
         beta: where the parabola ends; with 0 this is :func:`l1_loss`. Negative: RuntimeError.
     """
-    _warn_sizes(input, target)
+    input, target = _of_one_size(input, target)  # noqa: A001
     reduction = chosen_reduction(size_average, reduce, reduction)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
@@ -291,7 +295,7 @@ def huber_loss(
         delta: where the parabola ends. Not positive: RuntimeError.
         weight: a factor for each element; the mean is then divided by its sum.
     """
-    _warn_sizes(input, target)
+    input, target = _of_one_size(input, target)  # noqa: A001
     reduction = chosen_reduction(None, None, reduction)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")

@@ -13,7 +13,6 @@ from mindtorch.engine import dtypes, vmap
 from mindtorch.engine.kernel_types import require_floats
 from mindtorch.engine.ops import elementwise as pointwise
 
-from ._functional_activation import relu
 from ._functional_linear import pairwise_distance
 from ._reduction import chosen_reduction, reduced
 
@@ -197,6 +196,13 @@ def _check_multi_margin(x: Any, target: Any, weight: Any) -> tuple[int, int]:
     return rows, classes
 
 
+def _positive(gap: Any) -> Any:
+    """What is above 0, else 0: nan is not above it."""
+    from .. import where
+
+    return where(gap > 0, gap, 0)
+
+
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None,  # noqa: A002
     size_average: Any = None, reduce: Any = None, reduction: str = "mean",
@@ -220,7 +226,7 @@ def multi_margin_loss(
     require_floats(input.aval, "multi_margin_loss_cpu_kernel")
     x = input.reshape(rows, classes)
     t = target.reshape(rows, 1)
-    terms = relu(margin - x.gather(1, t) + x)
+    terms = _positive(margin - x.gather(1, t) + x)
     if p == 2:
         terms = terms * terms
     if weight is not None:
@@ -241,7 +247,7 @@ def multilabel_margin_loss(
     Raises:
         RuntimeError: for shapes that do not fit and a target out of range.
     """
-    from .. import arange
+    from .. import arange, where
 
     reduction = chosen_reduction(size_average, reduce, reduction)
     rows, classes = _margin_rows(input)
@@ -259,6 +265,6 @@ def multilabel_margin_loss(
     named = arange(classes)
     true = ((safe.unsqueeze(2) == named) & listed.unsqueeze(2)).any(1)
     gap = 1 - x.gather(1, safe).unsqueeze(2) + x.unsqueeze(1)
-    counted = (listed.unsqueeze(2) & ~true.unsqueeze(1)).to(x.dtype)
-    loss = (relu(gap) * counted).sum((1, 2)) / classes
+    counted = listed.unsqueeze(2) & ~true.unsqueeze(1)
+    loss = where(counted, _positive(gap), 0).sum((1, 2)) / classes
     return reduced(loss if len(shape) == 2 else loss.squeeze(0), reduction)

@@ -14,6 +14,8 @@ from mindtorch.engine.ops.movement import in_format_of
 from mindtorch.engine.sizes import as_index
 from mindtorch.engine.tensor import constant, from_array
 
+from .._arguments import check_value
+
 __all__ = ["pad"]
 
 _KERNELS = {"reflect": "reflection_pad", "replicate": "replication_pad"}
@@ -43,6 +45,10 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     pairs = [(pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
     if mode == "constant":
         full = [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
+        if isinstance(value, complex):
+            raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
+        if type(value) in (int, float):
+            check_value(float(value), input.aval.dtype, filling=False)
         return movement.pad(input, constant(0 if value is None else value), padding=tuple(full))
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')

@@ -1,0 +1,100 @@
+"""Calls that random programs found to differ from PyTorch: types, empty parts, nan, refusals."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch as real
+
+import mindtorch.torch as ours
+
+INF = float("inf")
+
+CALLS = {
+    # types: a tensor of one or more axes keeps its precision beside a complex number's
+    "complex_number": lambda m: m.ones(3) * m.tensor(1j, dtype=m.complex128),
+    "alpha_of_a_number": lambda m: m.sub(m.zeros(2), 255, alpha=0.5),
+    "alpha_of_a_tensor": lambda m: m.sub(m.ones(2, dtype=m.float64), m.tensor(2), alpha=0.1),
+    "whole_addcmul": lambda m: m.addcmul(*[m.arange(3)] * 3, value=1.5),
+    "loss_of_a_number": lambda m: m.nn.functional.mse_loss(
+        m.tensor(1.5), m.ones(3, dtype=m.bfloat16), reduction="none"
+    ),
+    "cat_with_nothing": lambda m: m.cat([m.ones(0), m.ones(2, dtype=m.float16)]),
+    "ldexp": lambda m: m.ldexp(m.ones(2, dtype=m.float64), m.tensor([1000, 2])),
+    "ldexp_half": lambda m: m.ldexp(m.ones(2, dtype=m.float16), m.tensor([10, 30])),
+    "cosine": lambda m: m.nn.functional.cosine_similarity(
+        m.arange(4.0)[None], m.arange(4, dtype=m.float64)[None] + 0.1
+    ),
+    # nothing, nan and infinities
+    "median_of_nothing": lambda m: m.ones(0, dtype=m.uint8).median(),
+    "all_of_no_axis": lambda m: m.all(m.tensor([[2, 0]]), dim=()),
+    "any_of_no_axis": lambda m: m.any(m.tensor([[2, 0]], dtype=m.uint8), dim=()),
+    "margin_of_nan": lambda m: m.nn.functional.multi_margin_loss(
+        m.tensor([[float("nan"), 1.0, 2.0]]), m.tensor([1])
+    ),
+    "margins_of_infinity": lambda m: m.nn.functional.multilabel_margin_loss(
+        m.tensor([[INF, 1.0, 2.0]]), m.tensor([[0, -1, 0]])
+    ),
+    "trapezoid_of_infinity": lambda m: m.trapezoid(m.tensor([1.0, 2.0, -INF])),
+    "trapezoids_of_nothing": lambda m: m.cumulative_trapezoid(m.ones(2, 0, dtype=m.int64)),
+    "mask_filled": lambda m: m.tensor([True, False]).masked_fill(m.tensor([False, True]), INF),
+    "bool_filled": lambda m: m.zeros(2, dtype=m.bool).masked_fill(m.tensor([False, True]), 256),
+    # refusals
+    "written_number": lambda m: m.zeros(2, dtype=m.uint8).__setitem__(slice(0, 1), 256),
+    "written_infinity": lambda m: m.zeros(2, dtype=m.int64).__setitem__([1], INF),
+    "negative_fraction": lambda m: m.full((2,), -1.5, dtype=m.uint8),
+    "negative_number": lambda m: m.full((2,), -1, dtype=m.uint8),
+    "too_large_for_half": lambda m: m.zeros(2, dtype=m.float16).fill_(70000),
+    "one_too_large_for_half": lambda m: m.zeros(1, dtype=m.float16).fill_(70000),
+    "padding": lambda m: m.nn.functional.pad(m.zeros(2, dtype=m.int8), (1, 1), value=INF),
+    "index_put": lambda m: m.zeros(2).index_put((m.tensor([0]),), m.tensor(2)),
+    "floor_of_bool": lambda m: m.floor(m.tensor([True])),
+    "nanmean_of_integers": lambda m: m.nanmean(m.ones(2, dtype=m.int64)),
+    "trapezoid_of_bool": lambda m: m.trapezoid(m.tensor([True, False])),
+    "less_than_complex": lambda m: m.tensor([1j]) < 1,
+}  # fmt: skip
+
+
+def outcome(call: Any, m: Any) -> Any:
+    try:
+        result = call(m)
+    except (RuntimeError, TypeError, NotImplementedError) as error:
+        return type(error).__name__, str(error)
+    if result is None:
+        return None
+    return str(result.dtype), tuple(result.shape), repr(result.tolist())
+
+
+@pytest.mark.parametrize("name", CALLS)
+@pytest.mark.filterwarnings("ignore:Using a target size")
+def test_as_pytorch(name: str) -> None:
+    assert outcome(CALLS[name], ours) == outcome(CALLS[name], real)
+
+
+@pytest.mark.filterwarnings("ignore:dropout3d. Received")
+def test_channels_of_three_axes() -> None:
+    results: list[Any] = []
+    for m in (real, ours):
+        m.manual_seed(0)
+        results.append(m.nn.functional.dropout3d(m.ones(3, 2, 4)).tolist())
+    assert results[0] == results[1]
+
+
+def test_broadcast_keeps_what_fits() -> None:
+    x, y = ours.ones(2, 3), ours.ones(3)
+    first, second = ours.broadcast_tensors(x, y)
+    assert first is x and second._base is y
+
+
+def test_guard_of_tensors_in_a_tuple() -> None:
+    """A container that a compiled call changes may hold tensors."""
+    kept: list[Any] = [None]
+
+    def step() -> Any:
+        result = ours.ones(3) if kept[0] is None else kept[0][0] + 1
+        kept[0] = (result, result * 2)
+        return result
+
+    compiled = ours.compile(step)
+    assert [compiled().tolist()[0] for _ in range(4)] == [1.0, 2.0, 3.0, 4.0]
