@@ -497,6 +497,12 @@ def _is_watched(kind: type) -> bool:
     )
 
 
+def is_of_user(kind: type) -> bool:
+    """Whether a class was written by a user, in Python."""
+    made_in_python = kind.__flags__ & _MADE_IN_PYTHON and not of_library(kind.__module__)
+    return bool(made_in_python) and _is_watched(kind)
+
+
 @functools.lru_cache(1024)
 def _slots(kind: type) -> tuple[str, ...]:
     """The names of ``__slots__`` of a class and of those it is derived from."""

@@ -27,9 +27,9 @@ from .alive import alive
 from .capture import Capture
 from .compiled import Compiled, close, repeatable
 from .effects import effects, entangled, impure
-from .guards import Watch
+from .guards import Watch, is_of_user
 from .many_sizes import by_library
-from .purity import of_library, of_user_module
+from .purity import of_library
 from .replay import replayed
 from .retyped import is_retyped
 from .sized import At
@@ -99,7 +99,7 @@ class _Flattened:
             return ("exact", _Exact(value))
         kind = type(value)
         if value is not None and not isinstance(value, enum.Enum) and (
-            hasattr(value, "__dict__") or callable(value) or of_user_module(kind.__module__, "")
+            hasattr(value, "__dict__") or callable(value) or is_of_user(kind)
         ):
             self.objects.append(value)
             return ("object", _Same(value))
