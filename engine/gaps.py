@@ -61,15 +61,16 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "gradients of gradients through a compiled call that draws or writes", "all",
         "raises, as torch.compile does; of other calls they are computed by calling them again"),
     Gap("feature", "errors of indices in compiled calls: where they are raised", "all",
-        "at the end of the compiled part, so the call's own try does not see them, and of results "
-        "that nobody uses not at all; replayed code raises at once where the index is no result of "
-        "ops that wait"),
+        "where eager code raises, but: after an optimizer's step, and in replayed code where ops "
+        "that wait computed the index, at the end of the compiled part, of which nothing is done "
+        "then; of results that nobody uses not at all"),
     Gap("feature", "compiled calls: _base of views that they return and that require gradients",
         "all", "None, and the memory is shared; views without gradients have theirs"),
     Gap("feature", "compiled calls beside one another in one backward pass", "all",
         "each adds up its own gradients first, so that a sum of three may differ in its last bit"),
     Gap("feature", "compiled calls: library functions that are replaced after the capture", "all",
-        "torch.nn.functional.relu = mine is not seen; torch.compiler.reset() forgets captures"),
+        "torch.nn.functional.relu = mine is not seen, nor is what is set on torch.nn.Linear; "
+        "torch.compiler.reset() forgets captures"),
     Gap("feature", "torch.autograd.forward_ad: requires_grad of dual tensors", "all",
         "True, since the tape records them; tangents are computed when they are asked for, as the "
         "transpose of the transposed product, and of nothing under inference_mode"),

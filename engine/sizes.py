@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import gc
 import math
 import operator
 import sys
@@ -466,24 +465,6 @@ class Sizes:
             return self._derive(*sizes)
         except ArithmeticError:
             return None
-
-    def hand_back(self) -> None:
-        """Put plain numbers where user code has stored ours, which it may ask for their type."""
-        own = [made for made in self._known.values() if type(made) in KINDS] + self.sizes
-        for holder in gc.get_referrers(*own):
-            fields = getattr(holder, "__dict__", None)
-            if type(holder) is list and holder is not own and holder is not self.sizes:
-                holder[:] = map(plain, holder)
-            elif type(holder) is set:
-                holder |= {plain(holder.pop()) for _ in range(len(holder))}
-            elif type(holder) is dict and holder is not self._known:
-                items = [(plain(k), plain(v)) for k, v in holder.items()]
-                holder.clear()
-                holder.update(items)
-            elif type(holder) is types.CellType:
-                holder.cell_contents = plain(holder.cell_contents)
-            elif type(fields) is dict and holder is not self:
-                fields.update((k, plain(v)) for k, v in list(fields.items()))
 
 
 def fixed(value: Any) -> Any:

@@ -6,11 +6,13 @@ between them. A capture that took one of them for constant gives another number.
 
 from __future__ import annotations
 
+import asyncio
 import collections
 import dataclasses
 import functools
 import os
 import random
+import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -452,6 +454,60 @@ def modes_of_functions(c: Compiler) -> Iterator[Any]:
         given = x(i)
         with Mode():
             yield call(given), list(seen)
+
+
+@case
+def arguments_with_slots(c: Compiler) -> Iterator[Any]:
+    class Held:
+        __slots__ = ("k",)
+
+        def __init__(self, k: Any) -> None:
+            self.k = k
+
+    held, call = Held(1), c(lambda x, held: x * held.k)
+    made = [c(lambda x: Held(x * 2))(x(i)).k for i in range(3)]
+    for i in range(4):
+        held.k = i
+        yield call(x(), held), call(x(), Held(i + 5)), made
+
+
+@case
+def what_is_set_on_classes_and_modules_later(c: Compiler) -> Iterator[Any]:
+    class Plain:
+        pass
+
+    plain = Plain()
+    call = c(lambda x: x * getattr(plain, "k", 2) * len(sys.argv))
+    flag = c(lambda x: x * (2 if torch.backends.cudnn.benchmark else 3))
+    before = torch.backends.cudnn.benchmark
+    for i in range(6):
+        if i == 2:
+            Plain.k = 7  # type: ignore[attr-defined]
+        if i == 4:
+            sys.argv.append("--more")
+        torch.backends.cudnn.benchmark = i % 4 == 3
+        yield call(x()), flag(x())
+    torch.backends.cudnn.benchmark = before
+    sys.argv.pop()
+
+
+@case
+def the_environment_as_a_mapping(c: Compiler) -> Iterator[Any]:
+    call = c(lambda x: x * float(os.environ.get("CASE_SIZE", "1")) + ("CASE_SIZE" in os.environ))
+    for i in range(4):
+        yield call(x())
+        os.environ["CASE_SIZE"] = str(i)
+    del os.environ["CASE_SIZE"]
+
+
+@case
+def coroutines(c: Compiler) -> Iterator[Any]:
+    async def doubled(x: Any) -> Any:
+        return x * 2
+
+    call = c(doubled)
+    for i in range(3):
+        yield asyncio.run(call(x(i)))
 
 
 def described(value: Any) -> Any:

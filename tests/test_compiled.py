@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import fractions
 import math
 import threading
 from collections.abc import Callable
@@ -584,3 +585,13 @@ def test_memory_read_as_another_type() -> None:
     for _ in range(2):
         assert call(torch.ones(2, 2)).tolist() == [[1, 0], [1, 0]]
     assert "view_as_real" in call.eager
+
+
+def test_equal_numbers_and_texts_are_the_same_arguments() -> None:
+    """Whichever objects they are."""
+    call = jit(lambda x, *values: x * values[0])
+    for _ in range(3):
+        number, text = float("2.5"), "".join(["a", "b"])
+        values = (number, text, int("1234567"), fractions.Fraction(1, 3), torch.float64)
+        assert call(torch.ones(2), *values).tolist() == [2.5, 2.5]
+    assert call.traces == 1 and not call.eager

@@ -282,3 +282,30 @@ def test_a_capture_that_is_refused_at_its_end_keeps_the_gradients(
     call(x).sum().backward()
     assert x.grad.tolist() == [4.0] * 3
     assert not call.compiled and not call.eager
+
+
+def test_results_are_differentiated_one_after_another_as_eagerly() -> None:
+    """Those that share nothing that is kept are; for others the tape was freed."""
+
+    def outcomes(wrap: Any) -> list[Any]:
+        a, b = torch.ones(3, requires_grad=True), torch.ones(3, requires_grad=True)
+        apart = wrap(lambda: (a.exp().sum(), (b * b).sum(), (a * 2).sum()))
+        shared = wrap(lambda: (a.exp().sin().sum(), a.exp().cos().sum(), (a.exp() * 3).sum()))
+
+        def both() -> Any:
+            h = (a * b).exp()
+            return h.sum(), (h * h).sum()
+
+        found: list[Any] = []
+        for call in (apart, shared, wrap(both)):
+            for order in ((0, 1), (1, 0), (0, 0), (-1, 0, -1), (-1, -1)):
+                results = call()
+                for i in order:
+                    try:
+                        results[i].backward()
+                    except RuntimeError as error:
+                        found.append(str(error)[:40])
+                    found += [x.grad is not None and x.grad.tolist() for x in (a, b)]
+        return found
+
+    assert outcomes(torch.compile) == outcomes(lambda function: function)

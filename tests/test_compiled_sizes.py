@@ -207,13 +207,13 @@ def test_what_is_stored_of_a_size_is_an_int() -> None:
         if n > 5:
             kept.append(n)
             masks[n] = n * 2
-            holder.last = n
+            holder.last, holder.shape = n, x.shape
         return x.sum() + json.loads(str(n)) + np.sqrt(n) * 0
 
     compiled: Any = torch.compile(keep)
     assert [compiled(torch.ones(n)).item() for n in (4, 6, 9)] == [8, 12, 18]
-    stored = [*kept, *masks, *masks.values(), holder.last]
-    assert stored == [6, 9, 6, 9, 12, 18, 9] and {type(each) for each in stored} == {int}
+    stored = [*kept, *masks, *masks.values(), holder.last, *holder.shape]
+    assert stored == [6, 9, 6, 9, 12, 18, 9, 9] and {type(each) for each in stored} == {int}
 
 
 def test_c_code_that_takes_ints_alone_is_traced_for_its_size() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from typing import Any
 
@@ -75,6 +76,7 @@ class Backward:
         whole: computes them from the results' gradients, which follow the arguments.
         parts: each computes them from the gradient of one result.
         error: raised instead, for results whose graph was already freed.
+        holds: for each result the places, as bits, of what its own pass frees.
     """
 
     def __init__(self, roots: list[Any], targets: list[Source], error: str) -> None:
@@ -86,6 +88,7 @@ class Backward:
         # the call's results that have gradients, computed again eagerly from its arguments
         self.again: Callable[[Any], list[Tensor] | None] | None = None
         self.order: list[int] = []
+        self.holds = [0] * len(roots)
 
     @functools.cached_property
     def saved(self) -> list[Any]:
@@ -109,7 +112,7 @@ class CompiledNode:
     edges: Any = ()
     plan: Any = _Avals(())
     hooks: Any = None
-    released = False
+    freed = used = 0
     saved: Any = ()
     versions: Any = ()
 
@@ -153,12 +156,15 @@ class CompiledNode:
         return tape.add_hook(self, "pre", hook)
 
     def release(self) -> None:
-        self.released = True
-        self.made = {}
+        self.freed |= self.used
+        if all(not ours & ~self.freed for ours in self.backward.holds):
+            self.made = {}
 
     def apply(self, gradients: Any, needed: Any) -> Any:
         """The gradients of the targets."""
-        if self.backward.error or self.released:
+        here = [i for i, g in enumerate(gradients) if g is not None]
+        self.used = functools.reduce(operator.or_, [self.backward.holds[i] for i in here], 0)
+        if self.backward.error or self.freed & self.used:
             raise RuntimeError(self.backward.error or tape.TWICE)
         for tensor, version in zip(self._read(), self.versions, strict=True):
             if version_of(tensor) != version:
@@ -166,7 +172,6 @@ class CompiledNode:
         if state.grad_enabled or (state.interpreters and graph_under_way() is None):
             return self._recorded(gradients)
         backward = self.backward
-        here = [i for i, g in enumerate(gradients) if g is not None]
         if len(here) == len(gradients) or not (backward.parts or backward.again):
             return self._run(backward.whole, gradients)
         if not backward.parts:
@@ -414,7 +419,7 @@ class _Inside(backward_pass.Pass):
 
 def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
     """Trace the backward pass of ``roots`` and cut it off the graph into one of its own."""
-    leaves, sources = _leaves(capture, roots)
+    leaves, sources, holds = _leaves(capture, roots)
     avals = [_own_layout(x.aval) for x in roots]
     graph = capture.graph
     forward = len(graph.nodes)
@@ -425,6 +430,7 @@ def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
         capture.sources.append((value, source))
         cotangents.append(capture._tensor(value))
     backward = Backward(avals, sources, "")
+    backward.holds = holds
     roots_of = [(tape.node_of(x), x._output_index) for x in roots]
     starts = [(*root, g) for root, g in zip(roots_of, cotangents, strict=True)]
     alone = starts if 1 < len(starts) <= _MOST_PARTS else []
@@ -463,8 +469,11 @@ def _own_layout(described: Any) -> Any:
     return aval(described.shape, described.dtype, None, described.device)
 
 
-def _leaves(capture: Capture, roots: list[Tensor]) -> tuple[list[Any], list[Source]]:
-    """The ends of the graph inside of the call: (node, index), and what they belong to."""
+def _leaves(
+    capture: Capture, roots: list[Tensor]
+) -> tuple[list[Any], list[Source], list[int]]:
+    """The ends of the graph inside of the call, (node, index), what they belong to, and for each
+    root, as bits, the nodes on its ways that keep tensors."""
     owners: dict[Any, Source] = {}
     for i, (x, history) in enumerate(zip(capture.arguments, capture.histories, strict=True)):
         if history[0] is not None:
@@ -475,19 +484,26 @@ def _leaves(capture: Capture, roots: list[Tensor]) -> tuple[list[Any], list[Sour
             owners.setdefault(
                 (id(node), x._output_index), Source(CAPTURED, x, False, x.aval)
             )
-    seen: set[int] = set()
     ends: dict[Any, Any] = {}
-    stack = [(tape.node_of(x), x._output_index) for x in roots]
-    while stack:
-        node, index = stack.pop()
-        if (id(node), index) in owners and (
-            type(node) is tape.AccumulateGrad or node.sequence < capture.started  # type: ignore[union-attr]
-        ):
-            ends[id(node), index] = (node, index)
-        elif id(node) not in seen:
-            seen.add(id(node))
-            stack.extend(e for e in node.edges if e is not None)  # type: ignore[union-attr]
-    return list(ends.values()), [owners[key] for key in ends]
+    bits: dict[int, int] = {}
+    holds = []
+    for root in roots:
+        seen: set[int] = set()
+        kept = 0
+        stack = [(tape.node_of(root), root._output_index)]
+        while stack:
+            node, index = stack.pop()
+            if (id(node), index) in owners and (
+                type(node) is tape.AccumulateGrad or node.sequence < capture.started  # type: ignore[union-attr]
+            ):
+                ends[id(node), index] = (node, index)
+            elif id(node) not in seen:
+                seen.add(id(node))
+                if getattr(node, "saved", None):
+                    kept |= bits.setdefault(id(node), 1 << len(bits))
+                stack.extend(e for e in node.edges if e is not None)  # type: ignore[union-attr]
+        holds.append(kept if len(roots) <= _MOST_PARTS else 1)
+    return list(ends.values()), [owners[key] for key in ends], holds
 
 
 def cut(capture: Capture, forward: int, values: list[Value | None]) -> Part:

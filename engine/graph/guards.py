@@ -23,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from ..dtypes import DType
 from ..tensor import Tensor, own_attributes
 from .purity import (
     foreign_random_state,
@@ -45,6 +46,8 @@ _UNCHANGING = (
     frozenset, range, slice, np.generic, np.dtype, np.ufunc, property, staticmethod, classmethod,
     types.GenericAlias, types.MappingProxyType, enum.Enum, type(NotImplemented), type(...),
 )  # fmt: skip
+# what libraries have in their modules and nobody replaces
+_FIXED = (types.ModuleType, DType, float)
 # classes of the standard library whose objects hold what users put into them
 _HOLDERS = {"argparse", "types", "collections"}
 _MADE_IN_PYTHON = 0x200  # a flag of classes
@@ -165,6 +168,7 @@ class Watch:
         self.everywhere = changes.hooks()
         self._random = foreign_random_state()
         self._known: set[int] = set()
+        self._read_modules: set[tuple[int, int]] = set()
         self._names: set[str] = set()
         self._marked: list[tuple[Tensor, str]] = []
         self._holding: dict[int, Any] = {}
@@ -178,6 +182,9 @@ class Watch:
         # what is in the modules' dictionaries, which programs also write to directly
         self._held_by_modules: list[Guard] = []
         self._bare: list[dict[str, Any]] = []  # of functions without attributes
+        # the dictionaries of classes, and how many names they had
+        self._scopes: dict[int, Any] = {}
+        self._sizes: list[int] = []
         self._kept: list[Any] = []  # so that the ids in the keys stay theirs
 
     def profile(self, frame: types.FrameType, event: str, argument: Any) -> None:
@@ -231,16 +238,25 @@ class Watch:
         """Note the attributes of a class and of those it is derived from."""
         for each in kind.__mro__:
             self.watch_object(each, _DEEP - 1)
+            if id(each) not in self._scopes and not of_library(each.__module__):
+                self._scopes[id(each)] = each.__dict__
+                self._sizes.append(len(each.__dict__))
 
     def _imported(self, module: types.ModuleType, code: types.CodeType) -> None:
-        if not of_user_module(module.__name__, getattr(module, "__file__", None) or "<frozen"):
-            return
+        """Note what code reads of a module: of those that are not the user's, data only."""
         scope = vars(module)
+        if (id(scope), id(code)) in self._read_modules:
+            return
+        self._read_modules.add((id(scope), id(code)))
+        users = of_user_module(module.__name__, getattr(module, "__file__", None) or "<frozen")
         for name in code.co_names:
-            if name in scope and (id(scope), name) not in self.guards:
-                self._note((id(scope), name), f"global {name}", _Item(scope, name), scope[name])
-                if isinstance(scope[name], types.ModuleType):
-                    self._imported(scope[name], code)
+            value = scope.get(name, code)
+            if value is code or (id(scope), name) in self.guards:
+                continue
+            if users or not (callable(value) or isinstance(value, _FIXED)):
+                self._note((id(scope), name), f"global {name}", _Item(scope, name), value)
+            if isinstance(value, types.ModuleType):
+                self._imported(value, code)
 
     def watch_object(self, owner: Any, depth: int = 0) -> None:
         """Note the attributes of an object or of a class."""
@@ -429,6 +445,8 @@ class Watch:
         for guard in self._others:
             if not guard.holds():
                 return guard.name
+        if list(map(len, self._scopes.values())) != self._sizes:
+            return "what is set on a class"
         return "an attribute of a function" if any(self._bare) else ""
 
     def _sort(self) -> None:
@@ -479,6 +497,12 @@ def _is_watched(kind: type) -> bool:
     return kind.__module__.split(".")[0] in _HOLDERS or (
         of_user_module(kind.__module__, getattr(module, "__file__", None) or "")
     )
+
+
+def is_of_user(kind: type) -> bool:
+    """Whether a class was written by a user, in Python."""
+    made_in_python = kind.__flags__ & _MADE_IN_PYTHON and not of_library(kind.__module__)
+    return bool(made_in_python) and _is_watched(kind)
 
 
 @functools.lru_cache(1024)

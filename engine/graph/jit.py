@@ -19,6 +19,7 @@ import numpy as np
 
 from .. import autocast, backward_pass, tape
 from ..core import state
+from ..handed_back import hand_back
 from ..sizes import KINDS
 from ..tensor import Tensor, captures, own_attributes
 from . import cuda_graph, modes
@@ -26,7 +27,7 @@ from .alive import alive
 from .capture import Capture
 from .compiled import Compiled, close, repeatable
 from .effects import effects, entangled, impure
-from .guards import Watch
+from .guards import Watch, is_of_user
 from .many_sizes import by_library
 from .purity import of_library
 from .replay import replayed
@@ -96,12 +97,13 @@ class _Flattened:
             return ("dataclass", type(value), fields)
         if isinstance(value, _NUMBERS) and (value == 0 or value != value):
             return ("exact", _Exact(value))
-        if value is not None and (hasattr(value, "__dict__") or callable(value)) and not (
-            isinstance(value, enum.Enum)
+        kind = type(value)
+        if value is not None and not isinstance(value, enum.Enum) and (
+            hasattr(value, "__dict__") or callable(value) or is_of_user(kind)
         ):
             self.objects.append(value)
             return ("object", _Same(value))
-        if hasattr(type(value), "__next__"):
+        if hasattr(kind, "__next__") or hasattr(kind, "__await__"):
             raise TypeError("an iterator gives other values at each call")
         hash(value)
         return ("value", type(value), value)
@@ -447,7 +449,7 @@ class Jitted:
                 capture.materialise()
             if not again:
                 if plan is not None:
-                    plan[0].hand_back()
+                    hand_back(plan[0])
                 if not eager:
                     raise
         finally:
@@ -463,7 +465,7 @@ class Jitted:
             if plan is not None:
                 result = At(plan[0]).thing(result)
                 del given
-                plan[0].hand_back()
+                hand_back(plan[0])
             if capture.left or refused == watch.impure or self._spared:
                 self._refuse(refused)
             self._spared = True

@@ -73,6 +73,8 @@ def impure_function(frame: types.FrameType) -> str:
     what = frame.f_code.co_name
     if name.split(".")[0] == "numpy":
         return f"{what}() is called" if what in _FILES and _called_by_user(frame) else ""
+    if frame.f_code.co_qualname.startswith("_Environ."):
+        return "" if _for_the_library(frame) else "the environment is read"
     if name.split(".")[0] in _PLAIN or of_library(name) or not standard(frame):
         return ""
     return f"{name}.{what}() is called" if _called_by_user(frame) else ""
@@ -81,6 +83,13 @@ def impure_function(frame: types.FrameType) -> str:
 def _called_by_user(frame: types.FrameType) -> bool:
     caller = frame.f_back
     return caller is not None and of_user(caller)
+
+
+def _for_the_library(frame: types.FrameType | None) -> bool:
+    """Whether a function of the standard library works for one of ours."""
+    while frame is not None and standard(frame):
+        frame = frame.f_back
+    return frame is not None and not of_user(frame)
 
 
 def standard(frame: types.FrameType) -> bool:

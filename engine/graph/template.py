@@ -39,7 +39,7 @@ def sized_backward(x: Backward | None, sizes: Sizes, at: At) -> Backward | None:
     if x is None:
         return None
     made = Backward([at.aval(a) for a in x.roots], x.targets, x.error)
-    made.order = x.order
+    made.order, made.holds = x.order, x.holds
     made.whole = None if x.whole is None else sized_part(x.whole, sizes, at)
     made.parts = [sized_part(part, sizes, at) for part in x.parts]
     return made
