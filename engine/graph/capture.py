@@ -24,7 +24,7 @@ from typing import Any
 from .. import inplace, tape
 from ..core import Op, graph_under_way, state
 from ..sizes import NOTES, PLAIN, fixed
-from ..tensor import Storage, Tensor, captures, capturing, fields_of, typed_buffer
+from ..tensor import Storage, Tensor, capturing, fields_of, typed_buffer
 from ..vmap import redraw
 from .ir import MAKE, Graph, Value
 from .many_sizes import ManySizes
@@ -525,18 +525,26 @@ class Capture(ManySizes):
 
 def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate what works on real memory (an optimizer's step): a capture calls it as it is."""
+    steps = function.__name__ == "step"
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         capture = graph_under_way()
-        if capture is not None:
+        resting = None if capture is not None or state.interpreters else capturing()
+        watched = capture or resting
+        if watched is None or watched.hosting:
+            if capture is None:
+                return function(*args, **kwargs)
             return capture.host(function, args, kwargs)
-        result = function(*args, **kwargs)
-        if captures and not state.interpreters:
-            resting = capturing()
-            if resting is not None:
-                resting.resume()
-        return result
+        watched.hosting = True
+        try:
+            if capture is not None:
+                return capture.host(function, args, kwargs)
+            return function(*args, **kwargs)
+        finally:
+            watched.hosting = False
+            if steps:
+                watched.stepped()
 
     return call
 
