@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph import always
+from mindtorch.engine.graph import always, pace
+from mindtorch.engine.graph.tree import PATIENCE, Tree
 from mindtorch.tools import watch
 
 nn = torch.nn
@@ -99,6 +100,11 @@ def arrays() -> Iterator[Any]:
     turned[:] = 0
     yield matrix.grad
     del turned, array, later
+    counts = torch.zeros(2, 2)
+    looked = counts.numpy()
+    before, view = counts + 1, counts.t()
+    looked[0] = 4
+    yield from (before, counts + 1, view + 1)
     bits = np.asarray(torch.tensor([True, False]))
     yield bits[::-1]
     table = np.arange(400_000, dtype=np.float32).reshape(-1, 4)
@@ -131,6 +137,10 @@ def mistakes() -> Iterator[Any]:
                 yield f"{type(error).__name__}: {error}"
             yield state
     yield table.grad
+    try:
+        state[1:].copy_(state[:1]), table.data[1:].copy_(table.data[:-1])
+    except RuntimeError as error:
+        yield str(error)
 
 
 def derivatives() -> Iterator[Any]:
@@ -154,7 +164,32 @@ def seen(script: Any) -> list[Any]:
     return [plain(x) for x in script()]
 
 
-@pytest.mark.parametrize("script", [training, memory, arrays, mistakes, derivatives])
+def parts() -> Iterator[Any]:
+    """Slices of a data set, buffers filled row by row, parts that overlap and are written to."""
+    data, weight = torch.randn(40, 4), torch.randn(4, 2, requires_grad=True)
+    rows, columns = torch.zeros(5, 3), torch.zeros(3, 5)
+    for i in range(0, 40, 8):
+        (data[i : i + 8] @ weight).square().mean().backward()
+        rows[i // 8] = data[i, :3] * 2
+        columns[:, i // 8] = rows[i // 8] + rows[i // 8 - 1]
+        yield (rows[i // 8] + columns[:, i // 8]).sum().item()
+    yield from (weight.grad, rows, columns)
+    for turn in range(4):
+        after = torch.zeros(2, dtype=torch.float64)
+        a, b, c = data[turn : turn + 3], data[turn + 2 : turn + 5], data[turn + 8 : turn + 10]
+        read = a + b
+        b.mul_(2)
+        c[0] = read[0]
+        data[turn + 9, 1:3] = 7
+        for t in reversed(range(4)):
+            rows[t] = rows[t + 1] * 0.5 + rows[t]
+        after += c.double().sum(1)
+        turned = weight.detach().t()
+        weight.data[turn] = a[2, :2]
+        yield from (read, a + b, c * 1, rows.sum(), turned + 1, after, data[turn + 1 : turn + 9])
+
+
+@pytest.mark.parametrize("script", [training, memory, arrays, mistakes, derivatives, parts])
 def test_a_script_gives_what_it_gives_eagerly(script: Any) -> None:
     """Numbers, arrays and texts, bit for bit."""
     expected = seen(script)
@@ -168,7 +203,61 @@ def test_a_script_gives_what_it_gives_eagerly(script: Any) -> None:
     for mine, eager in zip(found, expected, strict=True):
         np.testing.assert_array_equal(mine, eager)
     if script is training:
-        assert tree.runs > 10
+        assert tree.runs > 6
+
+
+def test_the_place_of_a_part_does_not_matter() -> None:
+    """Batches that are slices, and rows of a buffer, are one segment wherever they lie."""
+    data, buffer = torch.randn(160, 4), torch.zeros(20, 4)
+    always.begin()
+    try:
+        for i in range(20):
+            buffer[i] = data[8 * i : 8 * i + 8].mean(0)
+            assert (buffer[i] * 2).sum().item() != 0
+        tree = always.tree()
+        assert tree is not None and len(tree.segments()) == 1 and tree.runs == 18
+    finally:
+        always.end()
+    np.testing.assert_allclose(buffer.numpy(), data.numpy().reshape(20, 8, 4).mean(1), rtol=1e-5)
+
+
+def test_a_segment_that_ends_within_an_op_does_not_end_waiting() -> None:
+    """Giving up while an op was noted left it behind: nobody ran it."""
+    x = torch.zeros(64)
+    always.begin()
+    try:
+        tree = always.tree()
+        assert tree is not None
+        for n in range(1, 30):
+            tree.fresh = PATIENCE
+            x[n : 2 * n] += 1
+            x[n + 1 : 2 * n + 1] += torch.ones(n)
+            x[: n + 1].add_(1)
+        found = x.tolist()
+    finally:
+        always.end()
+    expected = np.zeros(64)
+    for n in range(1, 30):
+        expected[n : 2 * n] += 1
+        expected[n + 1 : 2 * n + 1] += 1
+        expected[: n + 1] += 1
+    assert found == expected.tolist()
+
+
+@pytest.mark.parametrize(("waiting", "alone"), [(2.0, 1.0), (1.0, 2.0)])
+def test_the_faster_way_goes_on(
+    waiting: float, alone: float, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Steps are timed in both ways; the other one is tried again later."""
+    now, waits, ways = 0.0, True, []
+    monkeypatch.setattr(pace, "process_time", lambda: now)
+    judge = pace.Pace(Tree())
+    for _ in range(60):
+        now += waiting if waits else alone
+        waits = judge.waits(waits)
+        ways.append(waits)
+    assert ways[: pace.FIRST + pace.TIMED - 1] == [True] * (pace.FIRST + pace.TIMED - 1)
+    assert ways.count(False) >= pace.TIMED and set(ways[30:]) == {waiting < alone}
 
 
 def test_counters_of_modules_do_not_end_segments() -> None:

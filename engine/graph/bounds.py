@@ -84,32 +84,32 @@ def draws_in_vain(nodes: Any) -> bool:
     )
 
 
-def elements(tensor: Tensor, records: dict[int, Any]) -> Any:
+def elements(tensor: Tensor, is_written: Callable[[Any], bool]) -> Any:
     """The flat elements of a tensor; None where they are still to be computed or written, or on
     another device, whose work a look at them would have to wait for.
 
-    ``records``: what a trace knows of storages."""
+    ``is_written``: whether a write to a storage waits."""
     if tensor.aval.device is not cpu:
         return None
     storage = tensor._storage
     if storage is None:
         return None if type(tensor.flat) is Value else tensor.flat
     memory = storage.memory
-    buffer, record = memory.buffer, records.get(id(memory))
-    if type(buffer) is Value or (record is not None and record.count > 0) or (
+    buffer = memory.buffer
+    if type(buffer) is Value or is_written(memory) or (
         buffer.dtype != tensor.aval.dtype.np
     ):
         return None
     return buffer[tensor._offset : tensor._offset + _now(tensor.aval.extent)]
 
 
-def may_fail(op: Any, inputs: Any, params: Any, records: dict[int, Any]) -> bool:
+def may_fail(op: Any, inputs: Any, params: Any, is_written: Callable[[Any], bool]) -> bool:
     """Whether an index is out of range, of those whose :func:`elements` are there."""
     bounds = _BOUNDS.get(op)
     if bounds is None:
         return False
     for index, low, stop, ignored in bounds(inputs, params):
-        flat = elements(index, records)
+        flat = elements(index, is_written)
         if flat is None or flat.dtype.kind not in "iu" or not flat.size:
             continue
         least, most = flat.min(), flat.max()

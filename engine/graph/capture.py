@@ -24,7 +24,7 @@ from typing import Any
 from .. import inplace, tape
 from ..core import Op, graph_under_way, state
 from ..sizes import NOTES, PLAIN, fixed
-from ..tensor import Storage, Tensor, captures, capturing, fields_of, typed_buffer
+from ..tensor import Storage, Tensor, capturing, fields_of, typed_buffer
 from ..vmap import redraw
 from .bounds import may_fail
 from .ir import MAKE, Graph, Value
@@ -215,7 +215,7 @@ class Capture(ManySizes):
         if params.get("check"):
             self.leave(f"to know whether {op.name} fails")
             return op(*inputs, **params)
-        if not self.whole and may_fail(op, inputs, params, self.storages):
+        if not self.whole and may_fail(op, inputs, params, self.is_written):
             self.leave(f"an index of {op.name} that is in range")
             return op(*inputs, **params)
         sys.setprofile(None)  # no code of the user's runs in there
@@ -557,18 +557,26 @@ class Capture(ManySizes):
 
 def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate what works on real memory (an optimizer's step): a capture calls it as it is."""
+    steps = function.__name__ == "step"
 
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         capture = graph_under_way()
-        if capture is not None:
+        resting = None if capture is not None or state.interpreters else capturing()
+        watched = capture or resting
+        if watched is None or watched.hosting:
+            if capture is None:
+                return function(*args, **kwargs)
             return capture.host(function, args, kwargs)
-        result = function(*args, **kwargs)
-        if captures and not state.interpreters:
-            resting = capturing()
-            if resting is not None:
-                resting.resume()
-        return result
+        watched.hosting = True
+        try:
+            if capture is not None:
+                return capture.host(function, args, kwargs)
+            return function(*args, **kwargs)
+        finally:
+            watched.hosting = False
+            if steps:
+                watched.stepped()
 
     return call
 

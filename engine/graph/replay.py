@@ -46,7 +46,7 @@ from .trace import (
     refuse_data,
     user_line,
 )
-from .tree import PATIENCE, Entry, Fill, Tree
+from .tree import Entry, Fill, Tree
 from .waiting import Waiting
 
 wanted.on = True
@@ -58,8 +58,6 @@ MOST_WAITING = 20_000
 _LARGE, _ANY_SIZE = 1 << 20, 1 << 62
 # so many backward passes are known at one place
 MOST_PASSES = 16
-# how often a script that does not repeat is looked at again
-MOST_RESTS = 8
 
 
 class _LargeError(TracingError):
@@ -80,18 +78,20 @@ class Replay(Waiting):
         self.resting = True
         self.beside.append(thread)
 
-    def resume(self) -> None:
-        """Let ops wait again, less patiently each time."""
-        if self.beside:
-            self.beside = [each for each in self.beside if each.is_alive()]
-            if not self.beside and not self.tree.hopeless and not state.interpreters:
-                self.resting = False
-                self.enter()
-        elif self.resting and self.tree.rests < MOST_RESTS and not state.interpreters:
-            self.tree.rests += 1
-            self.tree.fresh = PATIENCE * self.tree.rests // MOST_RESTS
+    def stepped(self) -> None:
+        """After a step of an optimizer: whether ops wait from now on."""
+        beside, self.beside = self.beside, [each for each in self.beside if each.is_alive()]
+        if not self.whole_script or self.beside or state.interpreters != (
+            self.outer if self.resting else (*self.outer, self)
+        ):
+            return
+        waiting = self.pace.waits(not self.resting)
+        if waiting or (beside and not self.tree.hopeless):
             self.resting = False
             self.enter()
+        else:
+            self.exit()
+            self.resting = True
 
     # --- values -------------------------------------------------------------------------------
 
@@ -105,9 +105,11 @@ class Replay(Waiting):
         if type(storage) is not Storage:
             storage = storage.memory
         record = self.storages.get(id(storage))
+        if id(storage) in self.copied:
+            return self._of_copied(tensor, storage)
         if record is None:
             if self.at.depth > MOST_WAITING:
-                self.flush()
+                self.flush(within=True)
             record = self._capture(tensor, storage)
             if tensor.aval is record.base_aval:
                 return record.value
@@ -115,12 +117,64 @@ class Replay(Waiting):
             tensor._offset == record.base_offset
         ):
             return record.value
-        elif type(flat) is not Value and not _inside(tensor, record):
-            if tensor.aval.dtype is record.base_aval.dtype:
-                self._widen(tensor)
-            self.flush()
-            record = self._capture(tensor, storage)
+        elif type(flat) is not Value:
+            part = self._part(tensor, storage, record)
+            if part is not None:
+                return part.value
+            if not _inside(tensor, record):
+                if tensor.aval.dtype is record.base_aval.dtype:
+                    self._widen(tensor)
+                self.flush(within=True)
+                record = self._capture(tensor, storage)
+        elif id(storage) in self.parts and not _inside(tensor, record):
+            return self._of_part(tensor, storage)
         return super().value_of(tensor)
+
+    def _of_copied(self, tensor: Tensor, storage: Storage) -> Value:
+        """The value of memory that others may have written to since it was copied."""
+        self.parts.pop(id(storage), None)
+        waits = type(tensor.flat) is Value
+        record = self._capture(self.copied[id(storage)] if waits else tensor, storage)
+        if tensor.aval is record.base_aval and tensor._offset == record.base_offset:
+            return record.value
+        return self._derive(record, tensor.aval, tensor._offset)
+
+    def _of_part(self, tensor: Tensor, storage: Storage) -> Value:
+        """The value of a view that was derived from a part."""
+        for part in self.parts.get(id(storage), {}).values():
+            if part.count and _overlap(tensor, part):
+                if _inside(tensor, part):
+                    return self._derive(part, tensor.aval, tensor._offset)
+                self.flush(within=True)
+                return self.value_of(tensor)
+        value: Value = tensor.flat
+        return value
+
+    def _part(self, tensor: Tensor, storage: Storage, record: Written) -> Written | None:
+        """What a part of memory holds that is read besides another part; None where they overlap
+        and one of them was written to, or where the types differ."""
+        parts = self.parts.setdefault(id(storage), {})
+        place = tensor._offset, tensor.aval
+        part = parts.get(place)
+        if part is None and tensor.aval.dtype is record.base_aval.dtype:
+            if any(r.count and _overlap(tensor, r) for r in (record, *parts.values())):
+                return None
+            part = parts[place] = self._read(tensor)
+        return part
+
+    def _record(self, target: Tensor) -> Written:
+        """What is written to; parts of the same memory that were read before are forgotten."""
+        storage = target._shared.memory
+        record = self.storages[id(storage)]
+        parts = self.parts.get(id(storage))
+        if parts:
+            part = parts.get((target._offset, target.aval))
+            if part is not None and not _overlap(target, record):
+                record = part
+            for place, each in list(parts.items()):
+                if each is not record and _overlap(target, each):
+                    del parts[place]
+        return record
 
     def values_of(self, inputs: Any) -> tuple[Any, ...]:
         """The values that an op's inputs have now.
@@ -173,17 +227,22 @@ class Replay(Waiting):
                 if entry.reach is not None and entry.params is described:
                     first = self._reaching(tensor)
                     break
-            if may_be_seen(tensor._shared.memory):
-                if tensor.flat.nbytes > self.large:
-                    raise _LargeError
-                first = _copied(first)
-                self.copied.add(id(storage))
-            value = self._from_outside(first.aval, first)
-            record = Written(value, first.aval, len(self.given) - 1, first._offset)
+            record = self._read(first)
             if first is tensor:
                 self.firsts[id(storage)] = self.at, tensor._offset
         self.storages[id(storage)] = record
         return record
+
+    def _read(self, tensor: Tensor) -> Written:
+        """A tensor's memory as the segment finds it."""
+        memory = tensor._shared.memory
+        if may_be_seen(memory):
+            if tensor.flat.nbytes > self.large:
+                raise _LargeError
+            self.copied[id(memory)] = tensor
+            tensor = _copied(tensor)
+        value = self._from_outside(tensor.aval, tensor)
+        return Written(value, tensor.aval, len(self.given) - 1, tensor._offset)
 
     def _remember(self, tensor: Tensor) -> None:
         """See to it that the tensor's memory has a record."""
@@ -194,8 +253,13 @@ class Replay(Waiting):
             self._capture(tensor, storage)
 
     def _write(self, target: Tensor, source: Tensor, whole: bool = False) -> Tensor:
-        self._remember(target)
-        if not self.storages[id(target._shared.memory)].base_aval.dense:
+        self._remember(_without_gaps(target))
+        record = self.storages[id(target._shared.memory)]
+        if type(target.flat) is not Value and not _inside(target, record):
+            if _overlap(target, record):
+                self.flush(within=True)
+            self.value_of(target)
+        if not self._record(target).base_aval.dense:
             raise TracingError("a write to memory that was read with gaps")
         return super()._write(target, source, whole)
 
@@ -248,7 +312,7 @@ class Replay(Waiting):
             try:
                 values = self.values_of(inputs)
             except TracingError:
-                self.flush()
+                self.flush(within=True)
                 values = self.values_of([_copied(x) for x in inputs])
         self.fills.append(fill)
         for entry in self.at.children:
@@ -278,8 +342,12 @@ class Replay(Waiting):
     # --- ops ------------------------------------------------------------------------------------
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
+        if op.view is not None and type(inputs[0].flat) is not Value and op.name not in (
+            retyped.VIEWS
+        ) and not tape.requires_grad(inputs[0]):
+            return self._at_once(op, *inputs, **params)  # memory that is there: nothing is computed
         # it may raise, and whoever called it may wait for that
-        if params.get("check") or may_fail(op, inputs, params, self.storages):
+        if params.get("check") or may_fail(op, inputs, params, self.is_written):
             return self.outside(op, *inputs, **params)
         try:
             values = self.values_of(inputs)
@@ -341,6 +409,8 @@ class Replay(Waiting):
         return self._written_to(target)
 
     def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
+        if source._storage is not None and source._storage is target._storage:
+            inplace.check_partial_overlap(target, source)
         if self._shown(target):
             return self.outside(inplace.copy_, target, source)
         try:
@@ -429,12 +499,13 @@ class Replay(Waiting):
 
     def item(self, tensor: Tensor) -> Any:
         self._check_innermost("item()")
-        return self.outside(tensor.item) if self._waits(tensor) else self._at_once(tensor)
+        return self.outside(tensor.item) if self._waits(tensor) else self._at_once(tensor.item)
 
-    def _at_once(self, tensor: Tensor) -> Any:
+    def _at_once(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """Call a function that needs nothing of what waits."""
         self.exit()
         try:
-            return tensor.item()
+            return function(*args, **kwargs)
         finally:
             self.enter()
 
@@ -448,8 +519,11 @@ class Replay(Waiting):
             return True
         if tensor._storage is None:
             return False
-        record = self.storages.get(id(tensor._storage.memory))
-        return record is not None and record.count > 0
+        return self.is_written(tensor._storage.memory)
+
+    def is_written(self, storage: Storage) -> bool:
+        parts = self.parts.get(id(storage), {}).values()
+        return super().is_written(storage) or any(part.count for part in parts)
 
     def data_needed(self, tensor: Tensor) -> None:
         if self in state.interpreters and self._waits(tensor):
@@ -496,6 +570,19 @@ def _inside(tensor: Tensor, record: Written) -> bool:
     if tensor.aval.dtype is not record.base_aval.dtype:
         return False
     return start >= 0 and start + tensor.aval.extent <= record.base_aval.extent
+
+
+def _without_gaps(target: Tensor) -> Tensor:
+    """The tensor, or the one that it is a view of: its memory is written back as a whole."""
+    while not target.aval.dense and type(target._node) is tape.ViewHistory:
+        target = target._node.parent
+    return target
+
+
+def _overlap(tensor: Tensor, record: Written) -> bool:
+    """Whether a tensor may have elements in what was captured of its memory."""
+    first, base = tensor._offset, record.base_offset
+    return first < base + record.base_aval.extent and base < first + tensor.aval.extent
 
 
 def _copied(tensor: Tensor) -> Tensor:

@@ -110,6 +110,8 @@ class Trace:
     """The interpreter that writes down what is done to tensors."""
 
     traces = True
+    # whether a host call is under way
+    hosting = False
 
     def __init__(self) -> None:
         self.graph = Graph()
@@ -136,6 +138,11 @@ class Trace:
         self.storages[id(storage)] = Written(value, value.aval, None)
         return make(value, value.aval, storage)
 
+    def is_written(self, storage: Storage) -> bool:
+        """Whether a write to the memory waits."""
+        record = self.storages.get(id(storage))
+        return record is not None and record.count > 0
+
     def value_of(self, tensor: Tensor) -> Value:
         """The value that ``tensor`` has now."""
         storage = tensor._shared.memory
@@ -153,6 +160,10 @@ class Trace:
             tensor.flat = value
             fields_of(tensor)["_trace_stamp"] = record.count
         return value
+
+    def _record(self, target: Tensor) -> Written:
+        """What stands for the memory that a tensor is written to."""
+        return self.storages[id(target._shared.memory)]
 
     def values_of(self, inputs: Any) -> tuple[Any, ...]:
         """The values that an op's inputs have now, None for those that are absent."""
@@ -288,7 +299,7 @@ class Trace:
         if source.aval.dtype is not target.aval.dtype:
             source = cast(source, dtype=target.aval.dtype)
         value, _ = self.values_of((source, target))
-        record = self.storages[id(target._shared.memory)]
+        record = self._record(target)
         own_type = target.aval.dtype is record.base_aval.dtype
         seen = record if own_type else retyped.read(self.emit, record, target.aval.dtype)
         place = tuple(sorted(seen.place(target.aval, target._offset).items()))
@@ -317,8 +328,8 @@ class Trace:
         """Whether this backward pass was done by other means."""
         return False
 
-    def resume(self) -> None:
-        """An optimizer's step has ended while this trace does not watch."""
+    def stepped(self) -> None:
+        """An optimizer's step has ended."""
 
     def settle(self, tensor: Tensor) -> None:
         """Memory is about to be written to by other means than an op."""

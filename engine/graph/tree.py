@@ -12,8 +12,9 @@ from .segment import ARGUMENT, CONSTANT, Segment, Source, compiled
 
 # how many entries and segments a tree holds before it is cut down to nothing
 MOST_ENTRIES, MOST_SEGMENTS = 200_000, 64
-# after so many segments in a row that were never met again, replaying is given up
-PATIENCE = 24
+# after so many segments in a row that were never met again, replaying is given up; after fewer
+# where they have so many ops
+PATIENCE, FEW, MANY_OPS = 24, 6, 4_000
 
 
 class Fill:
@@ -79,7 +80,7 @@ class Tree:
     Attributes:
         entries, compiled: how many entries and segments there are.
         runs: how many segments were run compiled.
-        fresh: how many were new, since one was met again.
+        fresh, lost: how many were new, since one was met again, and their ops.
         reasons: the lines where data was needed, in the order in which they were met.
     """
 
@@ -88,8 +89,7 @@ class Tree:
         self.owner: int | None = None
         self.clear()
         self.runs = 0
-        self.fresh = 0
-        self.rests = 0
+        self.fresh = self.lost = 0
 
     def clear(self) -> None:
         self.root = Entry(None, None, (), None)
@@ -108,7 +108,7 @@ class Tree:
 
     @property
     def hopeless(self) -> bool:
-        return self.fresh > PATIENCE
+        return self.fresh > PATIENCE or (self.fresh > FEW and self.lost > MANY_OPS)
 
 
 def segment_of(

@@ -10,8 +10,9 @@ from .. import tape
 from ..core import state
 from ..tensor import Tensor, fields_of, typed_buffer
 from .ir import DRAW, Value, waits
+from .pace import Pace
 from .threads import watch_starts
-from .trace import Trace
+from .trace import Trace, Written
 from .tree import MOST_ENTRIES, MOST_SEGMENTS, Entry, Tree, segment_of
 
 
@@ -22,6 +23,7 @@ class Waiting(Trace):
         super().__init__()
         self.tree = tree
         self.whole_script = whole_script
+        self.pace = Pace(tree)
         self.resting = False
         self.beside: list[threading.Thread] = []
         self.thread = threading.get_ident()
@@ -39,7 +41,9 @@ class Waiting(Trace):
         self.given: list[Tensor] = []
         self.fills: list[Any] = []
         self.firsts: dict[int, tuple[Entry, int]] = {}
-        self.copied: set[int] = set()
+        self.copied: dict[int, Tensor] = {}  # what was copied last of memory that others see
+        # parts of memory besides the one that `storages` knows, by offset and layout
+        self.parts: dict[int, dict[Any, Written]] = {}
 
     def enter(self) -> None:
         if self.resting:
@@ -50,13 +54,17 @@ class Waiting(Trace):
         state.update(interpreters=self.outer)
 
     def rest(self) -> None:
-        """Let ops run one by one until an optimizer's step: nothing repeats here."""
+        """Let ops run one by one: nothing repeats here."""
         self.resting = True
         self.exit()
         self.tree.clear()
+        self.pace.unrepeated()
 
-    def flush(self) -> None:
-        """Run what waits, and give the tensors that are alive their data."""
+    def flush(self, *, within: bool = False) -> None:
+        """Run what waits, and give the tensors that are alive their data.
+
+        ``within``: an op that will wait asks for it.
+        """
         waiting = [x for x in [reference() for reference in self.alive]
                    if x is not None and type(x.flat) is Value]  # fmt: skip
         numbers: list[int] = []
@@ -85,7 +93,7 @@ class Waiting(Trace):
             finally:
                 self.enter()
         self._hand_out(waiting, places, made)
-        self._forget()
+        self._forget(within)
 
     def _hand_out(self, waiting: list[Tensor], places: dict[Any, int], made: Any) -> None:
         order: Any = iter(range(len(made)))
@@ -103,7 +111,7 @@ class Waiting(Trace):
             x.flat = flat[x._offset : x._offset + x.aval.extent]
             fields_of(x).pop("_trace_stamp", None)
 
-    def _forget(self) -> None:
+    def _forget(self, within: bool = False) -> None:
         self.alive.clear()
         self.storages.clear()
         self.written.clear()
@@ -112,7 +120,7 @@ class Waiting(Trace):
         tree = self.tree
         if tree.entries > MOST_ENTRIES or tree.compiled > MOST_SEGMENTS:
             tree.clear()
-        if self.whole_script and tree.hopeless:
+        if self.whole_script and tree.hopeless and not within:
             self.rest()
         self._begin()
 
@@ -136,8 +144,9 @@ class Waiting(Trace):
                 at.segments[key] = segment
                 tree.compiled += 1
             tree.fresh += 1
+            tree.lost += at.depth
         else:
-            tree.fresh = 0
+            tree.fresh = tree.lost = 0
             tree.runs += 1
         if self.fills:
             draws = [e.params["fill"] for e in path or at.path() if e.op is DRAW]

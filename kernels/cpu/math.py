@@ -123,7 +123,8 @@ def log1p32(x: Any) -> Any:
 
 @kernel(inline="always")
 def tanh32(x: Any) -> Any:
-    """tanh: an odd polynomial (Cephes') below 0.625, else 1 - 2 / (exp(2 |x|) + 1)."""
+    """tanh: an odd polynomial (Cephes') below 0.625, else 1 - 2 / (exp(2 |x|) + 1): near 1, where
+    programs take 1 - tanh(x)^2, the last difference alone rounds."""
     a = magnitude(x)
     z = x * x
     p = fma(_f(-5.70498872745e-3), z, _f(2.06390887954e-2))
@@ -132,7 +133,7 @@ def tanh32(x: Any) -> Any:
     p = fma(p, z, _f(-3.33332819422e-1))
     near = fma(a * z, p, a)
     e = exp_falling(_f(-2.0) * a)
-    far = (_f(1.0) - e) / (_f(1.0) + e)
+    far = _f(1.0) - (e + e) / (_f(1.0) + e)
     return with_sign(choose(a < _f(0.625), near, far), x)
 
 
