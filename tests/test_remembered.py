@@ -15,10 +15,10 @@ from tests.ops_running import array_of, differentiable, gradient_of, outputs_of,
 from tests.ops_table import Row, all_rows
 
 
-def _all_of(row: Row, case: Any) -> list[Any]:
+def _all_of(row: Row, case: Any, tracked: bool) -> list[Any]:
     """Results, layouts, nodes and gradients of a row's call."""
     inputs = [tensor_of(mt, array, "float32") for array in case]
-    if row.gradient:
+    if row.gradient and tracked:
         inputs = [x.detach().requires_grad_() if x.is_floating_point() else x for x in inputs]
     outputs = outputs_of(row.call(mt, *inputs))
     leaves = [x for x in inputs if x.requires_grad]
@@ -31,23 +31,25 @@ def _all_of(row: Row, case: Any) -> list[Any]:
     return found
 
 
-def _differs(row: Row) -> bool:
+def _differs(row: Row, tracked: bool) -> bool:
     """Whether the third call, where the second was remembered, does something else."""
     forget_plans()
     case, found = row.cases[0], []
     for _ in range(3):
         mt.manual_seed(0)
-        found.append(_all_of(row, case))
+        found.append(_all_of(row, case, tracked))
         if len(found) == 2 and not any(tables_of_plans):
             break
     return any(each != found[0] for each in found)
 
 
-def test_the_third_call_is_the_first_again() -> None:
-    rows = [row for row in all_rows() if "float32" in row.dtypes]
+@pytest.mark.parametrize("tracked", [True, False])
+def test_the_third_call_is_the_first_again(tracked: bool) -> None:
+    """``tracked``: with gradients; without, steps run on arrays alone."""
+    rows = [row for row in all_rows() if "float32" in row.dtypes and (tracked or row.gradient)]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        assert [row.name for row in rows if _differs(row)] == []
+        assert [row.name for row in rows if _differs(row, tracked)] == []
 
 
 def _calls(x: Any) -> dict[str, Any]:

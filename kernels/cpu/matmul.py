@@ -37,22 +37,34 @@ def _few_terms(m: int, n: int, k: int, ta: int, tb: int) -> bool:
 
 
 @kernel
+def _short_sums(
+    out: Any, a: Any, b: Any, at: int, left: int, right: int, m: int, n: int, k: int, ta: int,
+    lda: int, tb: int, ldb: int,
+) -> None:  # fmt: skip
+    """:func:`_sums` element by element, of matrices that begin at these places; unsigned places
+    need no look whether they count from the end."""
+    down_a, along_a = (1, lda) if ta else (lda, 1)
+    down_b, along_b = (1, ldb) if tb else (ldb, 1)
+    for i in range(m):
+        for j in range(n):
+            p, q = np.uint64(left + i * down_a), np.uint64(right + j * along_b)
+            total = a[p] * b[q]
+            for _ in range(1, k):
+                p += np.uint64(along_a)
+                q += np.uint64(down_b)
+                total += a[p] * b[q]
+            out[np.uint64(at + i * n + j)] = total
+
+
+@kernel
 def _sums(
     out: Any, a: Any, b: Any, m: int, n: int, k: int, ta: int, lda: int, tb: int, ldb: int
 ) -> None:
     """``out = a @ b`` without fused multiply-adds; terms are few, so that long rows are walked."""
     down_a, along_a = (1, lda) if ta else (lda, 1)
-    down_b, along_b = (1, ldb) if tb else (ldb, 1)
+    down_b = 1 if tb else ldb
     if n < _ROW:
-        for i in range(m):
-            for j in range(n):
-                left, right = np.uint64(i * down_a), np.uint64(j * along_b)
-                total = a[left] * b[right]
-                for _ in range(1, k):
-                    left += np.uint64(along_a)
-                    right += np.uint64(down_b)
-                    total += a[left] * b[right]
-                out[np.uint64(i * n + j)] = total
+        _short_sums(out, a, b, 0, 0, 0, m, n, k, ta, lda, tb, ldb)
         return
     turned = np.empty(n * k, b.dtype) if tb else b
     if tb:
@@ -121,6 +133,10 @@ def _batched(
     axes = geometry.shape[1]
     if axes == 1:
         step_a, step_b = geometry[1, 0], geometry[2, 0]
+        if n < _ROW and _few_terms(m, n, k, ta, tb):
+            for i in range(first, last):
+                _short_sums(out, a, b, i * m * n, i * step_a, i * step_b, m, n, k, ta, lda, tb, ldb)
+            return
         for i in range(first, last):
             into, left, right = out[i * m * n :], a[i * step_a :], b[i * step_b :]
             _single(into, left, right, m, n, k, ta, lda, tb, ldb)

@@ -249,7 +249,7 @@ def _read_mask(view: Any, axis: int, mask: Any, indices: dict[int, Any]) -> None
                 f"the shape of the indexed tensor {list(view.aval.shape)} at index {axis + i}"
             )
     for i, places in enumerate(np.nonzero(vmap.known_values(mask, vmap.MASK))):
-        indices[axis + i] = from_array(places, view.aval.device)
+        indices[axis + i] = from_array(np.ascontiguousarray(places), view.aval.device)
 
 
 def set_item(x: Any, item: Any, value: Any) -> None:
