@@ -98,3 +98,18 @@ def test_guard_of_tensors_in_a_tuple() -> None:
 
     compiled = ours.compile(step)
     assert [compiled().tolist()[0] for _ in range(4)] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_division_that_fails_in_a_compiled_call() -> None:
+    """The error is the division's own, and the same call goes on afterwards."""
+
+    def divide(x: Any, y: Any) -> Any:
+        x = x * 1
+        x.fmod_(y)
+        return x
+
+    compiled = ours.compile(divide)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            compiled(ours.arange(3), ours.tensor([1, 0, 2]))
+    assert compiled(ours.arange(3), ours.tensor([1, 1, 2])).tolist() == [0, 0, 0]

@@ -67,6 +67,7 @@ class Capture(ManySizes):
         self.made: dict[Any, Any] = {}
         self.sources: list[tuple[Value, Source]] = []
         self.alive: list[weakref.ref[Tensor]] = []
+        self.failed: Exception | None = None
         self.steps: list[Any] = []
         self.left = ""
         self.whole = False  # whether what is traced cannot go on op by op
@@ -344,6 +345,8 @@ class Capture(ManySizes):
 
     def materialise(self) -> None:
         """Close the segment, run it, and give the traced tensors that are alive their data."""
+        if self.failed is not None:
+            raise self.failed  # what was to run has no results
         live: dict[int, list[Tensor]] = {}
         for reference in self.alive:
             tensor = reference()
@@ -364,6 +367,9 @@ class Capture(ManySizes):
                 segment.run(self.made, self.arguments, traced=True)
                 self.steps.append(segment)
             self._hand_out(live)
+        except Exception as error:
+            self.failed = error
+            raise
         finally:
             self.enter()
         following = Graph()
