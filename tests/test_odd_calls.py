@@ -48,6 +48,10 @@ CALLS = {
     "too_large_for_half": lambda m: m.zeros(2, dtype=m.float16).fill_(70000),
     "one_too_large_for_half": lambda m: m.zeros(1, dtype=m.float16).fill_(70000),
     "padding": lambda m: m.nn.functional.pad(m.zeros(2, dtype=m.int8), (1, 1), value=INF),
+    "scattered_by_mask": lambda m: m.ones(3).masked_scatter(m.tensor([True] * 3), m.ones(2)),
+    "scattered_of_another_type": lambda m: m.ones(3).masked_scatter(
+        m.tensor([True] * 3), m.ones(3, dtype=m.int64)
+    ),
     "index_put": lambda m: m.zeros(2).index_put((m.tensor([0]),), m.tensor(2)),
     "floor_of_bool": lambda m: m.floor(m.tensor([True])),
     "nanmean_of_integers": lambda m: m.nanmean(m.ones(2, dtype=m.int64)),
