@@ -60,7 +60,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "gradients of gradients through a compiled call that draws or writes", "all",
         "raises, as torch.compile does; of other calls they are computed by calling them again"),
     Gap("feature",
-        "errors of indices and of divisions by zero in compiled calls: where they are raised", "all",
+        "errors of indices and of divisions by zero in compiled calls: where they are raised",
+        "all",
         "at the end of the compiled part, so the call's own try does not see them, and of results "
         "that nobody uses not at all; replayed code raises at once where the index is no result of "
         "ops that wait"),
