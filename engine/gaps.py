@@ -60,7 +60,9 @@ GAPS: tuple[Gap, ...] = (
         "each size is bound by itself; sizes that do not come again run op by op"),
     Gap("feature", "gradients of gradients through a compiled call that draws or writes", "all",
         "raises, as torch.compile does; of other calls they are computed by calling them again"),
-    Gap("feature", "errors of indices in compiled calls: where they are raised", "all",
+    Gap("feature",
+        "errors of indices and of divisions by zero in compiled calls: where they are raised",
+        "all",
         "where eager code raises, but: after an optimizer's step, and in replayed code where ops "
         "that wait computed the index, at the end of the compiled part, of which nothing is done "
         "then; of results that nobody uses not at all"),

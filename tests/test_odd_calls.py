@@ -48,6 +48,10 @@ CALLS = {
     "too_large_for_half": lambda m: m.zeros(2, dtype=m.float16).fill_(70000),
     "one_too_large_for_half": lambda m: m.zeros(1, dtype=m.float16).fill_(70000),
     "padding": lambda m: m.nn.functional.pad(m.zeros(2, dtype=m.int8), (1, 1), value=INF),
+    "scattered_by_mask": lambda m: m.ones(3).masked_scatter(m.tensor([True] * 3), m.ones(2)),
+    "scattered_of_another_type": lambda m: m.ones(3).masked_scatter(
+        m.tensor([True] * 3), m.ones(3, dtype=m.int64)
+    ),
     "index_put": lambda m: m.zeros(2).index_put((m.tensor([0]),), m.tensor(2)),
     "floor_of_bool": lambda m: m.floor(m.tensor([True])),
     "nanmean_of_integers": lambda m: m.nanmean(m.ones(2, dtype=m.int64)),
@@ -98,3 +102,18 @@ def test_guard_of_tensors_in_a_tuple() -> None:
 
     compiled = ours.compile(step)
     assert [compiled().tolist()[0] for _ in range(4)] == [1.0, 2.0, 3.0, 4.0]
+
+
+def test_a_division_that_fails_in_a_compiled_call() -> None:
+    """The error is the division's own, and the same call goes on afterwards."""
+
+    def divide(x: Any, y: Any) -> Any:
+        x = x * 1
+        x.fmod_(y)
+        return x
+
+    compiled = ours.compile(divide)
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="ZeroDivisionError"):
+            compiled(ours.arange(3), ours.tensor([1, 0, 2]))
+    assert compiled(ours.arange(3), ours.tensor([1, 1, 2])).tolist() == [0, 0, 0]

@@ -443,10 +443,7 @@ def masked_scatter(out: Any, x: Any, mask: Any, source: Any) -> None:
     mask = np.broadcast_to(mask, out.shape)
     count = int(np.count_nonzero(mask))
     if count > source.size:
-        raise RuntimeError(
-            "masked_scatter: expected self and source to have same dtypes and source to have at "
-            f"least {count} elements but got {source.size}"
-        )
+        raise RuntimeError("Number of elements of source < number of ones in mask")
     out[mask] = source.reshape(-1)[:count]
 
 

@@ -362,10 +362,7 @@ def masked_scatter(out: Any, x: Any, mask: Any, source: Any) -> None:
     places, ends = _numbered(mask, out.shape, source.size)
     count = int(ends.flat[-1])
     if count > source.size:
-        raise RuntimeError(
-            "masked_scatter: expected self and source to have same dtypes and source to have at "
-            f"least {count} elements but got {source.size}"
-        )
+        raise RuntimeError("Number of elements of source < number of ones in mask")
     take_places(work, source, places)
     _finish(out, work)
 

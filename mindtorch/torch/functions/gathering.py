@@ -299,6 +299,12 @@ def masked_scatter(input: Any, mask: Any, source: Any) -> Any:  # noqa: A002
             "masked_scatter_ only supports boolean masks, but got mask with dtype "
             f"{dtypes.scalar_type_name(mask.aval.dtype)}"
         )
+    if source.aval.dtype is not input.aval.dtype:
+        kinds = [dtypes.scalar_type_name(x.aval.dtype) for x in (input, source)]
+        raise RuntimeError(
+            f"masked_scatter: expected self and source to have same dtypes but got{kinds[0]} and "
+            f"{kinds[1]}"
+        )
     return ops.masked_scatter(input, mask, source)
 
 
