@@ -116,7 +116,10 @@ class _Call(callwrapper.PyCallWrapper):
                 value, error = self._array(api, builder, item, kind)
                 wrong.append(error)
             elif kind == types.int64:
-                value = api.long_as_longlong(item)
+                whole = api.number_long(item)  # numpy's truth values are no indices
+                none = builder.icmp_unsigned("==", whole, whole.type(None))
+                value = api.long_as_longlong(builder.select(none, item, whole))
+                api.decref(whole)
                 numbers = True
             elif kind == types.float64:
                 value = api.float_as_double(item)
