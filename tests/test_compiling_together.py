@@ -110,17 +110,3 @@ def test_a_killed_process_holds_no_claim(tmp_path: Path) -> None:
     begin = time.monotonic()
     after = claims.Claim(path, 30.0)
     assert refused.refused and not after.refused and time.monotonic() - begin < 20
-
-
-def test_a_first_network_has_what_trains_it_compiled_beside_it(tmp_path: Path) -> None:
-    """The program builds a layer and waits for kernels that it never calls: those of a step."""
-    source = START + f"""
-import pathlib, time
-torch.nn.Linear(3, 2)
-end = time.monotonic() + 100
-while time.monotonic() < end and not any(pathlib.Path({str(tmp_path)!r}).rglob("sgd-*.nbc")):
-    time.sleep(0.05)
-json.dump(time.monotonic() < end, sys.stdout)
-"""
-    assert _answer(_started(source, _environment(tmp_path, 2))) is True
-    assert sum(path.name == "networks" for path in tmp_path.rglob("*")) == 1

@@ -93,7 +93,7 @@ def _distinct(graph: Graph) -> list[Node]:
 def _help(nodes: list[Node], parent: int) -> None:
     """A child's life."""
     try:
-        alone()
+        _alone()
         for patience in (0.0, PATIENCE):  # what another process is at is left for later
             Compiling.patience = patience
             nodes = [node for node in nodes if os.getppid() == parent and not _tried(node)]
@@ -101,7 +101,7 @@ def _help(nodes: list[Node], parent: int) -> None:
         os._exit(0)
 
 
-def alone() -> None:
+def _alone() -> None:
     """Say nothing, take no signals that are meant for the parent, and leave it the cores."""
     for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, signal.SIG_DFL)

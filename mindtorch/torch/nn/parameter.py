@@ -11,7 +11,6 @@ from .._arguments import as_device, as_dtype
 from .._function_switch import _disabled_torch_function_impl
 from .._tensor import Tensor
 from ..functions.creation import new_empty
-from ._first_network import watch
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]
 
@@ -34,7 +33,6 @@ class Parameter(Tensor):
             data = Tensor()
         if not isinstance(data, EngineTensor):
             raise AttributeError(f"'{_type_name(data)}' object has no attribute 'detach'")
-        watch(data.ndim)
         return Tensor._make_subclass(cls, data, requires_grad)
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
