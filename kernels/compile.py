@@ -66,7 +66,7 @@ class Statistics:
 
 
 statistics = Statistics()
-_FORMAT = 2  # of the files; 1 had symbols that were not unique
+_FORMAT = 3  # of the files; 1 had symbols that were not unique, 2 slower calls
 
 
 def cache_directory() -> Path:
