@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import importlib
 from typing import Any
 
 import numpy as np
@@ -275,3 +276,20 @@ def test_refusals_of_recurrent_and_lazy_parts() -> None:
     parameter = ours.nn.UninitializedParameter()
     parameter.materialize(3)
     assert parameter.shape == (3,)
+
+
+@pytest.mark.parametrize("namespace", [ours, torch], ids=["ours", "torch"])
+def test_the_module_tracker_looks_into_dictionaries(namespace: Any) -> None:
+    """A module whose arguments and results are in a dictionary is one of the parents backward."""
+    tracking = importlib.import_module(namespace.__name__ + ".utils.module_tracker")
+    seen = []
+
+    class Outer(namespace.nn.Module):
+        def forward(self, given: Any) -> Any:
+            x = given["x"] * 1
+            x.register_hook(lambda g: seen.append(set(tracker.parents)))
+            return {"x": x * 2}
+
+    with tracking.ModuleTracker() as tracker:
+        Outer()({"x": namespace.ones(2, requires_grad=True) * 1})["x"].sum().backward()
+    assert seen == [{"Global", "Outer"}]
