@@ -74,8 +74,21 @@ class _AliasLoader(Loader):
 
     def exec_module(self, module: ModuleType) -> None:
         # The import system has written the alias's spec into the module: the module keeps its own.
+        alias = module.__spec__.name if module.__spec__ is not None else self.target
         module.__spec__ = self.spec
         _name_root()
+        if hasattr(module, "__path__"):
+            _name_shadowed(self.target, alias)
+
+
+def _name_shadowed(package: str, alias: str) -> None:
+    """Name the modules below a package that a function of the same name hides, as
+    torch.autograd.gradcheck: an import that finds them loaded leaves the function in its place."""
+    for name, module in list(sys.modules.items()):
+        if name.startswith(f"{package}."):
+            parent, _, last = name.rpartition(".")
+            if vars(sys.modules[parent]).get(last, module) is not module:
+                sys.modules.setdefault(alias + name.removeprefix(package), module)
 
 
 def _name_root() -> None:

@@ -120,3 +120,36 @@ def test_errors_are_torchs(call: Any) -> None:
     with pytest.raises(type(expected.value)) as found:
         run(ours)
     assert str(found.value) == str(expected.value).partition("\n")[0]
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("mode", ["sum", "mean", "max"])
+@pytest.mark.parametrize("padding", [None, 1])
+def test_a_last_offset_before_the_end(mode: str, padding: int | None, dtype: str) -> None:
+    """The last bag has the rest of the indices, but in torch's quick way for sums."""
+
+    def run(namespace: Any) -> Any:
+        table = namespace.tensor(np.arange(1.0, 11).reshape(5, 2), dtype=getattr(namespace, dtype))
+        return namespace.nn.functional.embedding_bag(
+            namespace.tensor([0, 1, 2, 3]), table, namespace.tensor([0, 1, 3]), mode=mode,
+            include_last_offset=True, padding_idx=padding,
+        ).numpy()  # fmt: skip
+
+    np.testing.assert_array_equal(run(ours), run(torch))
+
+
+@pytest.mark.parametrize(
+    ("index", "padding", "mode"),
+    [(-1, 0, "sum"), (9, None, "max"), (1, 7, "sum"), (9, None, "sum")],
+)
+def test_rows_that_are_not_there(index: int, padding: int | None, mode: str) -> None:
+    """The texts of both of torch's ways, and of a padding row outside of the table."""
+
+    def error(namespace: Any) -> str:
+        with pytest.raises(RuntimeError) as caught:
+            namespace.nn.functional.embedding_bag(
+                namespace.tensor([[index, 1]]), namespace.ones(5, 2), mode=mode, padding_idx=padding
+            )
+        return str(caught.value)
+
+    assert error(ours) == error(torch)

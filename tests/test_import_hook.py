@@ -71,6 +71,15 @@ def test_torch_is_the_very_module_mindtorch_torch() -> None:
         assert functional is sys.modules["mindtorch.torch.autograd.functional"]
 
 
+def test_a_function_stays_where_a_module_has_its_name() -> None:
+    """An import below torch.autograd.gradcheck must not put the module in the function's place."""
+    with torch_as_mindtorch():
+        from torch.autograd.gradcheck import gradgradcheck
+
+        assert gradgradcheck is mindtorch.torch.autograd.gradgradcheck
+        assert callable(mindtorch.torch.autograd.gradcheck)
+
+
 def test_a_module_keeps_its_own_name_and_spec() -> None:
     """Relative imports, reloading and pickling go by them."""
     with torch_as_mindtorch():

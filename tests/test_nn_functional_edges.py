@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+import importlib
 from typing import Any
 
 import numpy as np
@@ -202,3 +204,92 @@ def test_activations_of_whole_numbers_are_torchs_or_refused_with_its_text(kind: 
 
     for name in OF_FLOATS:
         assert activated(ours, name) == activated(torch, name), name
+
+
+@pytest.mark.parametrize(
+    ("query", "padding", "mask"),
+    [((3, 2, 4), (3,), None), ((3, 4), (1, 3), None), ((3, 2, 4), None, (3,)),
+     ((3, 4), None, (3,)), ((3, 4), None, (5, 3, 3))],
+)  # fmt: skip
+def test_masks_of_attention_with_other_axes(query: Any, padding: Any, mask: Any) -> None:
+    """torch says which mask has too few or too many axes."""
+
+    def error(namespace: Any) -> str:
+        def zeros(shape: Any) -> Any:
+            return None if shape is None else namespace.zeros(shape, dtype=namespace.bool)
+
+        x = namespace.ones(query)
+        with pytest.raises(AssertionError) as caught:
+            namespace.nn.MultiheadAttention(4, 2)(
+                x, x, x, key_padding_mask=zeros(padding), attn_mask=zeros(mask)
+            )
+        return str(caught.value)
+
+    assert error(ours) == error(torch)
+
+
+@pytest.mark.parametrize("namespace", [ours, torch], ids=["ours", "torch"])
+def test_hooks_keep_named_tuples_and_accept_gradients_of_none(namespace: Any) -> None:
+    """A module with backward hooks returns what its forward returned, of the same class."""
+    pair = collections.namedtuple("pair", "first second")
+
+    class Two(namespace.nn.Linear):
+        def forward(self, x: Any) -> Any:
+            y = super().forward(x)
+            return pair(y, y * 2)
+
+    module, seen = Two(2, 2), list[Any]()
+
+    def keep(module: Any, inputs: Any, outputs: Any) -> Any:
+        seen.append(inputs)
+        return inputs
+
+    module.register_full_backward_hook(keep)
+    found = module(namespace.ones(3, 2))
+    assert type(found) is pair
+    with pytest.warns(UserWarning, match="no inputs require gradients. See"):
+        found.first.sum().backward()
+    assert seen == [(None,)]
+
+
+@pytest.mark.parametrize("namespace", [ours, torch], ids=["ours", "torch"])
+def test_a_part_of_a_row_may_be_written_to_the_whole_row(namespace: Any) -> None:
+    """The value's view lies in what is written: only views of other layouts overlap."""
+    x = namespace.arange(6).view(2, 3)
+    x[0] = x[0][2]
+    x[:] = x[0]
+    assert x.tolist() == [[2, 2, 2], [2, 2, 2]]
+    with pytest.raises(RuntimeError, match="single memory location"):
+        x[0][:2] = x[0][1:]
+
+
+@pytest.mark.parametrize("name", ["float8_e5m2", "float8_e4m3fn", "bfloat16", "float16"])
+def test_finfo_of_short_types(name: str) -> None:
+    """All that finfo prints, of types that numpy does not know too."""
+    assert repr(ours.finfo(getattr(ours, name))) == repr(torch.finfo(getattr(torch, name)))
+
+
+def test_refusals_of_recurrent_and_lazy_parts() -> None:
+    """Empty tensors to pack; a whole number as an uninitialised parameter's shape."""
+    with pytest.raises(RuntimeError, match="Cannot pack empty tensors"):
+        ours.nn.utils.rnn.pack_padded_sequence(ours.ones(0, 0), [])
+    parameter = ours.nn.UninitializedParameter()
+    parameter.materialize(3)
+    assert parameter.shape == (3,)
+
+
+@pytest.mark.parametrize("namespace", [ours, torch], ids=["ours", "torch"])
+def test_the_module_tracker_looks_into_dictionaries(namespace: Any) -> None:
+    """A module whose arguments and results are in a dictionary is one of the parents backward."""
+    tracking = importlib.import_module(namespace.__name__ + ".utils.module_tracker")
+    seen = []
+
+    class Outer(namespace.nn.Module):
+        def forward(self, given: Any) -> Any:
+            x = given["x"] * 1
+            x.register_hook(lambda g: seen.append(set(tracker.parents)))
+            return {"x": x * 2}
+
+    with tracking.ModuleTracker() as tracker:
+        Outer()({"x": namespace.ones(2, requires_grad=True) * 1})["x"].sum().backward()
+    assert seen == [{"Global", "Outer"}]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import prod
+from math import log10, prod
 from typing import Any
 
 import ml_dtypes
@@ -109,7 +109,7 @@ class finfo:  # noqa: N801
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
                 "'torch.finfo'"
             )
-        limits: Any = np.finfo if dtype.np.kind == "f" else ml_dtypes.finfo
+        limits: Any = np.finfo if issubclass(dtype.np.type, np.floating) else ml_dtypes.finfo
         found = limits(dtype.np)
         self.bits = dtype.itemsize * 8
         self.eps = float(found.eps)
@@ -117,7 +117,7 @@ class finfo:  # noqa: N801
         self.min = float(found.min)
         self.tiny = self.smallest_normal = float(found.smallest_normal)
         # as PyTorch rounds it: ten to minus the number of decimal digits
-        self.resolution = 10.0 ** -int(found.precision)
+        self.resolution = 10.0 ** -int(found.nmant * log10(2))
         self.dtype = dtype.name
 
     def __repr__(self) -> str:

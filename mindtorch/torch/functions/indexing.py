@@ -284,6 +284,8 @@ def set_item(x: Any, item: Any, value: Any) -> None:
             value = _drop_leading(value)
             if value.aval.ndim > view.aval.ndim:
                 value.expand(view.aval.shape)  # raises torch's error
+            if not number:
+                value = value.expand(view.aval.shape)  # as a view it may lie in what is written
         inplace.copy_(view, value)
         return
     index_put_(view, indices, _drop_leading(value), indexing)

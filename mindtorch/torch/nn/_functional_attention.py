@@ -169,6 +169,26 @@ def _is_batched(query: Any, key: Any, value: Any) -> bool:
     return axes == 3
 
 
+def _check_mask_axes(query: Any, key: Any, padding: Any, mask: Any, heads: int) -> None:
+    """torch's errors for masks that have not the axes that the query's ask for."""
+    axes = query.dim()
+    start = f"For {'batched' if axes == 3 else 'unbatched'} ({axes}-D) `query`, expected "
+    if padding is not None and padding.dim() != axes - 1:
+        raise AssertionError(
+            f"{start}`key_padding_mask` to be `None` or {axes - 1}-D but found {padding.dim()}-D "
+            "tensor instead"
+        )
+    if mask is None:
+        return
+    if mask.dim() not in (2, 3):
+        raise AssertionError(
+            f"{start}`attn_mask` to be `None`, 2-D or 3-D but found {mask.dim()}-D tensor instead"
+        )
+    wanted = (heads, query.shape[0], key.shape[0])
+    if axes == 2 and mask.dim() == 3 and mask.shape != wanted:
+        raise AssertionError(f"Expected `attn_mask` shape to be {wanted} but got {mask.shape}")
+
+
 def _check_shapes(key: Any, value: Any, apart: bool) -> None:
     """torch's error for a key and a value of two shapes; ``apart``: their widths may differ."""
     if not apart:
@@ -213,6 +233,8 @@ def multi_head_attention_forward(
         None unless ``need_weights``.
     """
     batched = _is_batched(query, key, value)
+    if attn_mask is not None or key_padding_mask is not None:
+        _check_mask_axes(query, key, key_padding_mask, attn_mask, num_heads)
     if not batched:
         same = query is key and key is value
         query = query.unsqueeze(1)

@@ -200,17 +200,42 @@ def embedding_bag(
         )
         weight, input = input, weight  # noqa: A001
     _check_bag_options(input, mode, per_sample_weights, scale_grad_by_freq, sparse)
-    place = -1 if padding_idx is None else _padding_place(padding_idx, weight.size(0))
+    place = -1 if padding_idx is None else _padding_row(padding_idx, weight.size(0))
     flat, starts = _bags(input, offsets, include_last_offset)
     _require_indices(flat)
     if max_norm is not None:
         _renormalize(weight, flat, max_norm, norm_type)
+    # torch's quick way for sums stops where the offsets do; else the last bag has all the rest
+    whole = np.append(starts[:-1], flat.aval.size) if starts.size > 1 else starts
+    quick = place < 0 and mode != "max" and weight.aval.dtype is not dtypes.float64
+    if not quick:
+        starts = whole
+        _check_rows(flat, weight.size(0))
     if mode == "max":
         return _largest_of_bags(weight, flat, starts, place)
     sums = _sums_of_bags(
         weight, flat, starts, place, per_sample_weights, scale_grad_by_freq, sparse
     )
-    return sums if mode == "sum" else _over_counts(sums, flat, starts, place)
+    return sums if mode == "sum" else _over_counts(sums, flat, whole, place)
+
+
+def _padding_row(padding_idx: int, rows: int) -> int:
+    if not -rows <= padding_idx < rows:
+        raise RuntimeError(
+            f"padding_idx must be within the number of embeddings, {-rows} through {rows - 1}, "
+            f"but got {padding_idx}"
+        )
+    return padding_idx % rows
+
+
+def _check_rows(flat: Any, rows: int) -> None:
+    found = flat.array()
+    wrong = found[(found < 0) | (found >= rows)]
+    if wrong.size:
+        raise RuntimeError(
+            "embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be "
+            f"{wrong[0]}"
+        )
 
 
 def _check_bag_options(

@@ -82,7 +82,8 @@ class UninitializedTensorMixin:
         """Become an ordinary (uninitialised) tensor of this shape."""
         dtype = self.aval.dtype if dtype is None else as_dtype(dtype)
         device = self.aval.device if device is None else as_device(device)
-        made = new_empty(aval(tuple(shape), dtype, None, device))
+        shape = (shape,) if isinstance(shape, int) else tuple(shape)
+        made = new_empty(aval(shape, dtype, None, device))
         self.data = made
         self.__class__ = self.cls_to_become
 

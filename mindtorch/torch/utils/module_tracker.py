@@ -12,12 +12,13 @@ from mindtorch.torch.nn.modules.module import (
     register_module_forward_pre_hook,
 )
 
+from ._pytree import tree_leaves
+
 __all__ = ["ModuleTracker"]
 
 
 def _tracked(values: Any) -> list[Any]:
-    listed = values if isinstance(values, (tuple, list)) else (values,)
-    return [x for x in listed if isinstance(x, EngineTensor) and x.requires_grad]
+    return [x for x in tree_leaves(values) if isinstance(x, EngineTensor) and x.requires_grad]
 
 
 class ModuleTracker:

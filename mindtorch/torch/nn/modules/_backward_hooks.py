@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from mindtorch.engine.core import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ...autograd.function import Function
+
+_NO_INPUTS = (
+    "Full backward hook is firing when gradients are computed with respect to module outputs since "
+    "no inputs require gradients. See https://docs.pytorch.org/docs/main/generated/"
+    "torch.nn.Module.html#torch.nn.Module.register_full_backward_hook for more details."
+)
 
 
 class _Passage:
@@ -44,7 +51,9 @@ class _Passage:
         self.output_places = [i for i, _ in tensors]
         passed = _Exit.apply(self, *[r for _, r in tensors])
         results = _replace(results, self.output_places, passed)
-        return results[0] if single else results
+        if single:
+            return results[0]
+        return type(result)(*results) if hasattr(result, "_fields") else results
 
     def outputs_arrive(self, gradients: tuple[Any, ...]) -> tuple[Any, ...]:
         full = _spread(gradients, self.output_places, self.output_count)
@@ -54,6 +63,7 @@ class _Passage:
                 full = _as_gradients(changed, self.output_count, "Backward pre hook")
         self.grad_outputs = full
         if not self.input_places:
+            warnings.warn(_NO_INPUTS, stacklevel=2)
             self.run_hooks((None,) * self.input_count)
         return tuple(full[i] for i in self.output_places)
 
@@ -69,6 +79,8 @@ class _Passage:
             if changed is None:
                 continue
             if not self.input_places:
+                if isinstance(changed, tuple) and all(g is None for g in changed):
+                    continue
                 raise RuntimeError(
                     "Backward hook for Modules where no input requires gradient should always "
                     "return None or None for all gradients."

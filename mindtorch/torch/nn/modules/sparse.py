@@ -15,6 +15,8 @@ __all__ = ["Embedding", "EmbeddingBag"]
 
 
 class _Table(Module):
+    _padding_name = "Padding_idx"  # what torch's error calls it
+
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None,
         max_norm: float | None, norm_type: float, scale_grad_by_freq: bool, sparse: bool,
@@ -25,7 +27,7 @@ class _Table(Module):
         self.embedding_dim = embedding_dim
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
-                raise AssertionError("Padding_idx must be within num_embeddings")
+                raise AssertionError(f"{self._padding_name} must be within num_embeddings")
             padding_idx %= num_embeddings
         self.padding_idx = padding_idx
         self.max_norm = max_norm
@@ -110,6 +112,8 @@ class Embedding(_Table):
 
 class EmbeddingBag(_Table):
     """The sum, mean or maximum of the rows that each bag names."""
+
+    _padding_name = "padding_idx"
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, max_norm: float | None = None,

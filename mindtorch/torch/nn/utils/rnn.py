@@ -115,6 +115,8 @@ def pack_padded_sequence(
 
     sizes = np.asarray(lengths.array() if hasattr(lengths, "array") else lengths, np.int64)
     order, batch = None, input.size(0 if batch_first else 1)
+    if not input.aval.size:
+        raise RuntimeError("Cannot pack empty tensors.")
     if len(sizes) != batch:
         raise RuntimeError(
             f"Expected `len(lengths)` to be equal to batch_size, but got {len(sizes)} "
