@@ -99,3 +99,25 @@ def test_complex_numbers_have_no_order(code: str) -> None:
 def test_arguments_out_of_bounds_raise_torchs_errors(code: str) -> None:
     """Not numpy's, and no results where torch has none."""
     check(code, "x = torch.arange(6.0).reshape(2, 3)")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "torch.ones(4, 2).index_put((m,), torch.tensor(5.0), accumulate=True)",
+        "torch.empty(0).set_(x.untyped_storage(), 1, (2,), (2,))",
+        "torch.empty(0).set_(torch.TypedStorage(wrap_storage=x.untyped_storage(),"
+        " dtype=torch.float32, _internal=True), 1, (2,), (2,))",
+        "str(torch.finfo(torch.float8_e5m2))", "str(torch.finfo(torch.float8_e4m3fn))",
+        "torch.finfo(torch.float32) == torch.finfo()",
+        "torch.iinfo(torch.int8) == torch.iinfo(torch.uint8)",
+        "copy.deepcopy(torch.ops.aten.add)(x, 1)", "torch.frombuffer([1], dtype=torch.int8)",
+        "x.__dlpack__(stream=object())", "x.to_sparse().__dlpack__()",
+        "torch.testing.make_tensor((9,), dtype=torch.uint64, device='cpu')",
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:indexing with dtype torch.uint8:UserWarning")
+def test_masks_of_bytes_storages_limits_and_buffers(code: str) -> None:
+    """What PyTorch's own test files ask for, value by value and error by error."""
+    before = "import copy; torch.manual_seed(0); x = torch.arange(6.0);"
+    check(code, f"{before} m = torch.tensor([0, 1, 0, 0], dtype=torch.uint8)")

@@ -19,7 +19,7 @@ from mindtorch.engine.windows import opened
 
 from ._arguments import as_device, as_dtype, require_tensor
 from ._signatures import wrong_call
-from ._types import channels_last, channels_last_3d, contiguous_format, preserve_format
+from ._types import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
 
 
 def python_number(value: Any) -> Any:
@@ -199,8 +199,12 @@ class Conversions(EngineTensor):
         """A capsule over this memory, for other libraries."""
         if self.requires_grad:
             raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.layout is not strided:
+            raise BufferError("Can't export tensors with layout other than torch.strided")
         if self.aval.device.type == "cuda":
             return cuda.export(self).__dlpack__(stream=stream, **options)
+        if stream is not None and type(stream) is not int:
+            raise TypeError("stream must be ``int`` or ``none``")
         if stream is not None:
             raise AssertionError("stream should be None on cpu.")
         return self.numpy().__dlpack__(**options)

@@ -92,6 +92,7 @@ class Writing(EngineTensor):
                 f"{c_name(self.aval.dtype)}"
             )
         elif not isinstance(source, EngineTensor):
+            source = getattr(source, "_untyped_storage", source)  # of a typed one
             if not hasattr(source, "_storage"):
                 raise TypeError(
                     "set_() received an invalid combination of arguments - got "

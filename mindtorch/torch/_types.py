@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from math import log10, prod
+import math
+from math import prod
 from typing import Any
 
 import ml_dtypes
@@ -99,7 +100,16 @@ def _named(kind: str, name: str) -> Any:
     return globals()[name]
 
 
-class finfo:  # noqa: N801
+class _Limits:
+    """What finfo and iinfo have in common: those of one type are equal, and no keys."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+
+class finfo(_Limits):  # noqa: N801
     """Limits of a floating-point type (default: the default dtype), as Python floats."""
 
     def __init__(self, type: DType | None = None) -> None:  # noqa: A002
@@ -109,15 +119,14 @@ class finfo:  # noqa: N801
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
                 "'torch.finfo'"
             )
-        limits: Any = np.finfo if issubclass(dtype.np.type, np.floating) else ml_dtypes.finfo
-        found = limits(dtype.np)
+        found: Any = ml_dtypes.finfo(dtype.np)  # also of numpy's own types
         self.bits = dtype.itemsize * 8
         self.eps = float(found.eps)
         self.max = float(found.max)
         self.min = float(found.min)
         self.tiny = self.smallest_normal = float(found.smallest_normal)
-        # as PyTorch rounds it: ten to minus the number of decimal digits
-        self.resolution = 10.0 ** -int(found.nmant * log10(2))
+        # ten to minus the number of decimal digits that survive
+        self.resolution = 10.0 ** -int(found.nmant * math.log10(2))
         self.dtype = dtype.name
 
     def __repr__(self) -> str:
@@ -128,7 +137,7 @@ class finfo:  # noqa: N801
         )
 
 
-class iinfo:  # noqa: N801
+class iinfo(_Limits):  # noqa: N801
     """Limits of an integer type."""
 
     def __init__(self, type: DType) -> None:  # noqa: A002

@@ -109,6 +109,8 @@ class _Native:
 
     def __getattr__(self, name: str) -> _Native:
         """An overload; our functions tell torch's overloads from the arguments."""
+        if name.startswith("__"):  # asked of a copy that has no name yet
+            raise AttributeError(name)
         if name not in _OVERLOADS or "." in self.__name__:
             raise AttributeError(f"The underlying op of '{self}' has no overload name '{name}'")
         made = self.__dict__[name] = _Native(f"{self.__name__}.{name}", self._function)

@@ -278,7 +278,10 @@ def frombuffer(
 ) -> Any:
     """A 1-d tensor over the memory of a Python buffer."""
     chosen = as_dtype(dtype)
-    size = len(memoryview(buffer).cast("B"))
+    try:
+        size = memoryview(buffer).nbytes
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
     if size == 0:
         raise ValueError("both buffer length (0) and count (-1) must not be 0")
     if offset >= size:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -20,6 +21,7 @@ from .._arguments import as_int, check_value, normalize_axis, require_tensor
 from .._registry import FUNCTIONS, function, operand
 from .._signatures import as_method
 from .._warnings import warn_caller
+from .indexing import warn_byte_mask
 
 
 def _axis(x: Any, dim: Any) -> int:
@@ -162,7 +164,16 @@ def unravel_index(indices: Any, shape: Any) -> Any:
     """
     if indices.aval.dtype.category >= dtypes.FLOAT or indices.aval.dtype is dtypes.bool_:
         raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, Sequence)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    for n in sizes:
+        if not isinstance(n, int):
+            raise TypeError(
+                f"expected 'shape' sequence to only contain ints, but got {type(n)}"
+            )
+    if any(n < 0 for n in sizes):
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
     rest, coordinates = indices, []
     for n in reversed(sizes):
         coordinates.append(rest % n if n else rest)
@@ -242,9 +253,14 @@ def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -
 
 def _as_places(x: Any, indices: Any) -> list[Any]:
     """Index tensors, masks replaced by their coordinates."""
+    if len(indices) > x.aval.ndim:
+        raise IndexError(
+            f"too many indices for tensor of dimension {x.aval.ndim} (got {len(indices)})"
+        )
     places: list[Any] = []
     for index in indices:
-        if index is not None and index.aval.dtype is dtypes.bool_:
+        if index is not None and index.aval.dtype in (dtypes.bool_, dtypes.uint8):
+            warn_byte_mask(index)
             places += [
                 from_array(p, x.aval.device) for p in np.nonzero(index.detach().array())
             ]
@@ -254,6 +270,8 @@ def _as_places(x: Any, indices: Any) -> list[Any]:
         raise IndexError(
             f"too many indices for tensor of dimension {x.aval.ndim} (got {len(places)})"
         )
+    if all(place is None for place in places):
+        raise RuntimeError("index_put needs at least one index tensor")
     return places
 
 
@@ -340,6 +358,11 @@ def take_along_dim(input: Any, indices: Any, dim: int | None = None) -> Any:  # 
             "torch.take_along_dim(): input and indices should have the same number of dimensions, "
             f"but got {input.aval.ndim} dimensions for input, and {indices.aval.ndim} dimensions "
             "for indices"
+        )
+    if indices.aval.dtype is not dtypes.int64:
+        raise RuntimeError(
+            "torch.take_along_dim(): dtype of indices should be Long but got "
+            f"{dtypes.scalar_type_name(indices.aval.dtype)}"
         )
     axis = _axis(input, dim)
     own = [*input.aval.shape]

@@ -225,11 +225,7 @@ def _take_tensor(axis: int, item: Any, indices: dict[int, Any], masks: list[Any]
         item = from_array(array if array.dtype == bool else array.astype(np.int64))
     dtype = item.aval.dtype
     if dtype in (dtypes.bool_, dtypes.uint8):
-        if dtype is dtypes.uint8:
-            warn_caller(
-                "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
-                "instead.",
-            )
+        warn_byte_mask(item)
         masks.append((axis, item))
         for i in range(item.aval.ndim):
             indices[axis + i] = None
@@ -238,6 +234,15 @@ def _take_tensor(axis: int, item: Any, indices: dict[int, Any], masks: list[Any]
         raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
     indices[axis] = item
     return axis + 1
+
+
+def warn_byte_mask(mask: Any) -> None:
+    """Warn, as torch does, of a mask of bytes."""
+    if mask.aval.dtype is dtypes.uint8:
+        warn_caller(
+            "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool "
+            "instead.",
+        )
 
 
 def _read_mask(view: Any, axis: int, mask: Any, indices: dict[int, Any]) -> None:

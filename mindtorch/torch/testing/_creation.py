@@ -11,7 +11,8 @@ import mindtorch.torch as torch
 
 __all__ = ["make_tensor"]
 
-_INTEGERS = (torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64)
+_UNSIGNED = (torch.uint8, torch.uint16, torch.uint32, torch.uint64)
+_INTEGERS = (*_UNSIGNED, torch.int8, torch.int16, torch.int32, torch.int64)
 
 
 def _limits(
@@ -49,7 +50,7 @@ def make_tensor(
     Args:
         shape: sizes, or one sequence of them.
         dtype, device: of the tensor.
-        low, high: the ends; [-9, 9) by default, [0, 2) for bool and [0, 10) for uint8.
+        low, high: the ends; [-9, 9) by default, [0, 2) for bool and [0, 10) for unsigned types.
         requires_grad: for types of real and complex numbers only.
         noncontiguous: every other element of a larger tensor.
         exclude_zero: replace zeros by 1, or by the type's least normal number.
@@ -89,7 +90,7 @@ def _drawn(shape: Any, dtype: Any, device: Any, low: Any, high: Any) -> Any:
     if dtype in _INTEGERS or dtype == getattr(torch, "bool"):  # noqa: B009
         if dtype in _INTEGERS:
             info = torch.iinfo(dtype)
-            most = info.max + (dtype is not torch.int64)
+            most = min(info.max + 1, torch.iinfo(torch.int64).max)  # randint's bounds are int64
             low, high = _limits(dtype, low, high, info.min, most, (-9, 10))
         else:
             low, high = _limits(dtype, low, high, 0, 2, (0, 2))
