@@ -293,3 +293,11 @@ def test_the_module_tracker_looks_into_dictionaries(namespace: Any) -> None:
     with tracking.ModuleTracker() as tracker:
         Outer()({"x": namespace.ones(2, requires_grad=True) * 1})["x"].sum().backward()
     assert seen == [{"Global", "Outer"}]
+
+
+@pytest.mark.parametrize("shape", [(None, 3), [2, None]])
+def test_sizes_that_stay_as_they_are(shape: Any) -> None:
+    """Their kernel takes numbers, and is not asked whether None is one."""
+    x = RANDOM.standard_normal((2, 3, 6, 5)).astype(np.float32)
+    for name in ("adaptive_max_pool2d", "adaptive_avg_pool2d"):
+        compare(lambda t, v, name=name: getattr(t.nn.functional, name)(v, shape), x)
