@@ -121,3 +121,18 @@ def test_masks_of_bytes_storages_limits_and_buffers(code: str) -> None:
     """What PyTorch's own test files ask for, value by value and error by error."""
     before = "import copy; torch.manual_seed(0); x = torch.arange(6.0);"
     check(code, f"{before} m = torch.tensor([0, 1, 0, 0], dtype=torch.uint8)")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "torch.randint(high=5, size=(3,))", "c.real = torch.ones(3); c", "c.imag = 2.0; c",
+        "x = x.clone(); x.real = -1; x", "x.imag = 1", "torch.linspace(0, 1j, 3)",
+        "torch.logspace(0, 1j, 3)", "torch.range(1, 7, 2, dtype=torch.int32, device='cpu')",
+        "torch.randperm(300, out=torch.empty(300, dtype=torch.uint8))",
+    ],
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:torch.range is deprecated:UserWarning")
+def test_forms_of_calls_that_are_rare(code: str) -> None:
+    """Names for what is mostly given by position; parts that are set; ends that are complex."""
+    check(code, "torch.manual_seed(0); x = torch.arange(6.0); c = torch.zeros(3) * 1j;")

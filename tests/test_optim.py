@@ -135,6 +135,41 @@ def test_layouts_and_types_without_a_kernel(name: str, settings: dict[str, Any])
     np.testing.assert_allclose(results[1], results[0], rtol=1e-13, atol=1e-14)
 
 
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
+def test_complex_parameters_are_their_parts(name: str, settings: dict[str, Any]) -> None:
+    """The step of real and imaginary parts, and states that are complex, as torch's."""
+    values = np.random.default_rng(0)
+    start, *grads = values.standard_normal((4, 5)) + 1j * values.standard_normal((4, 5))
+    results: list[Any] = []
+    for library, kind in ((torch, torch.optim), (mt, optim)):
+        p = library.tensor(start).requires_grad_()
+        optimizer = getattr(kind, name)([p], **settings)
+        for g in grads:
+            p.grad = library.tensor(g)
+            optimizer.step()
+        states = optimizer.state[p]
+        results.append([p, *[states[key] for key in sorted(states) if states[key] is not None]])
+    for theirs, mine in zip(*results, strict=True):
+        expected = theirs.detach().numpy()
+        assert mine.detach().numpy().dtype == expected.dtype
+        np.testing.assert_allclose(mine.detach().numpy(), expected, rtol=1e-12, atol=1e-14)
+
+
+@pytest.mark.parametrize("name", ["Adam", "Adamax", "NAdam", "RMSprop", "ASGD"])
+def test_counters_of_old_checkpoints_are_numbers(name: str) -> None:
+    """They become tensors when they are loaded, and the step goes on."""
+    one, other, theirs, ours = pair(name, {})
+    walk(one, other, theirs, ours, 2)
+    for optimizer in (one, other):
+        state = optimizer.state_dict()
+        for each in state["state"].values():
+            each.update({key: float(each[key]) for key in ("step", "mu_product") if key in each})
+        optimizer.load_state_dict(state)
+    walk(one, other, theirs, ours, 2, seed=2)
+    assert_close(theirs, ours)
+    assert isinstance(other.state[ours[0]]["step"], mt.Tensor)
+
+
 @pytest.mark.parametrize("line_search", [None, "strong_wolfe"])
 def test_lbfgs_follows_torch(line_search: str | None) -> None:
     """The whole inner iteration (history, line search, stopping) takes the same decisions."""

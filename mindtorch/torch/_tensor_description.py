@@ -248,8 +248,16 @@ class Description(EngineTensor):
 
         return real(self)
 
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
     @property
     def imag(self) -> Any:
         from .functions.complex_numbers import imag
 
         return imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag[...] = value

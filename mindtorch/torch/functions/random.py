@@ -125,7 +125,7 @@ _define_factory("randn", "normal", 0.0, 1.0)
 
 @function(method=False)
 def randint(
-    low: Any,
+    low: Any = None,
     high: Any = None,
     size: Any = None,
     *,
@@ -141,6 +141,10 @@ def randint(
         low, high, size = 0, low, high
     elif high is None:
         low, high = 0, low
+    elif low is None:
+        low = 0
+    if high is None:
+        raise TypeError("randint() missing 1 required positional argument: 'high'")
     chosen = dtypes.int64 if dtype is None else as_dtype(dtype)
     fill = _integers(low, high, generator)
     shape = as_shape((size,))
@@ -196,7 +200,7 @@ def randperm(
     """A random order of 0 .. n - 1."""
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
-    check_value(n, as_dtype(dtype))
+    check_value(n, as_dtype(dtype) if out is None else out.dtype)
 
     def fill(array: Any) -> None:
         count = array.shape[-1]  # which is another one where a compiled call is for many sizes

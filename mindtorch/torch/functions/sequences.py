@@ -82,13 +82,11 @@ def _whole_numbers(start: int, step: int, count: int) -> Any:
 
 
 @function(method=False, name="range")
-def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> Any:
-    """``start``, ``start + step``, ... up to and with ``end``; torch.arange replaces it.
-
-    Args:
-        options: ``dtype``, ``device``, ``layout``, ``requires_grad``, ``out``, as of
-            :func:`torch.arange`.
-    """
+def range_(
+    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, layout: Any = None,
+    device: Any = None, requires_grad: bool = False,
+) -> Any:  # fmt: skip
+    """``start``, ``start + step``, ... up to and with ``end``; torch.arange replaces it."""
     warn_caller(
         "torch.range is deprecated and will be removed in a future release because its behavior is "
         "inconsistent with Python's range builtin. Instead, use torch.arange, which produces "
@@ -97,11 +95,11 @@ def range_(start: Any = 0, end: Any = None, step: Any = 1, **options: Any) -> An
     if end is None:
         start, end = 0, start
     count = int((end - start) / step) + 1
-    dtype = options.pop("dtype", None) or dtypes.default
-    if dtype.category < dtypes.FLOAT:
+    chosen = type_for(dtype, None)
+    if chosen.category < dtypes.FLOAT:
         start, step = int(start), int(step)
     values = start + np.arange(count, dtype=np.float64) * step
-    return finish(from_array(values.astype(dtype.np)), **options)
+    return _spaced("range", values, chosen, device, requires_grad, layout, None)
 
 
 def _spaced(
@@ -205,6 +203,14 @@ def _ends(name: str, start: Any, end: Any, steps: Any, more: str = "") -> tuple[
     return tuple(ends)
 
 
+def _type_of(start: Any, end: Any, dtype: Any, out: Any) -> Any:
+    """:func:`type_for`, of which the default is complex where an end is."""
+    chosen = type_for(dtype, out)
+    if dtype is None and out is None and (isinstance(start, complex) or isinstance(end, complex)):
+        return chosen.to_complex()
+    return chosen
+
+
 @function(method=False)
 def linspace(
     start: Any,
@@ -219,7 +225,7 @@ def linspace(
 ) -> Any:
     """``steps`` values from ``start`` to ``end`` with equal distances."""
     start, end = _ends("linspace", start, end, steps)
-    chosen = type_for(dtype, out)
+    chosen = _type_of(start, end, dtype, out)
     values = _linear(start, end, as_int(steps), chosen)
     return _spaced("linspace", values, chosen, device, requires_grad, layout, out)
 
@@ -244,7 +250,7 @@ def logspace(
         steps: how many values.
     """
     start, end = _ends("logspace", start, end, steps, " float base = 10.0,")
-    chosen = type_for(dtype, out)
+    chosen = _type_of(start, end, dtype, out)
     if chosen.category < dtypes.FLOAT:
         start, end = int(start), int(end)
     exponents = _exponents(start, end, as_int(steps), chosen)

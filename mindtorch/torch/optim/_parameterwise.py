@@ -10,6 +10,7 @@ from mindtorch.engine.optimizer import zeros_like as zeros_in_layout
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
 from mindtorch.torch.autograd.grad_mode import no_grad
+from mindtorch.torch.functions.complex_numbers import view_as_complex, view_as_real
 
 from .optimizer import Optimizer, _get_capturable_supported_devices, to_scalar
 
@@ -60,6 +61,16 @@ def options(
     if capturable is None:
         del values["capturable"]
     return {name: values[name] for name in order.split() if name in values}
+
+
+_SCALARS = ("step", "mu_product", "eta", "mu")  # states that are tensors of one number
+
+
+def _parts_of(value: Any) -> Any:
+    """Real and imaginary parts along a last axis, where a value has such."""
+    if isinstance(value, EngineTensor) and value.aval.dtype.is_complex:
+        return view_as_real(value)
+    return value
 
 
 def scalar_state(value: float = 0.0) -> Any:
@@ -116,7 +127,7 @@ class ParameterwiseOptimizer(Optimizer):
             state = self.state[p]
             if not state:
                 self._init_state(p, state, group)
-            self._update(p, -grad if maximize else grad, state, group)
+            self._update_one(p, -grad if maximize else grad, state, group)
 
     def _refuse_capture(self, group: dict[str, Any], given: Any) -> None:
         """torch's error for ``capturable=True`` on a device whose steps it cannot record."""
@@ -142,6 +153,28 @@ class ParameterwiseOptimizer(Optimizer):
         state["step"] = scalar_state()
         for name in self.zeros:
             state[name] = zeros_like(p)
+
+    def _update_one(
+        self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:  # fmt: skip
+        """:meth:`_update`, of a complex parameter as of its real and imaginary parts."""
+        if not p.is_complex():
+            self._update(p, grad, state, group)
+            return
+        parts = {name: _parts_of(value) for name, value in state.items()}
+        given = dict(parts)
+        self._update(_parts_of(p), _parts_of(grad), parts, group)
+        for name, value in parts.items():
+            if value is not given.get(name):  # else it was updated in place
+                whole = name in state and state[name] is not given[name]
+                state[name] = view_as_complex(value.contiguous()) if whole else value
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        super().__setstate__(state)
+        for own in self.state.values():  # old versions of torch counted by numbers
+            for name in _SCALARS if isinstance(own, dict) else ():
+                if isinstance(own.get(name), (int, float)):
+                    own[name] = scalar_state(float(own[name]))
 
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         raise NotImplementedError

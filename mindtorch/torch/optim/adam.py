@@ -73,10 +73,6 @@ class Adam(ParameterwiseOptimizer):
                                 ("capturable", False), ("differentiable", False), ("fused", None),
                                 ("decoupled_weight_decay", False)):
                 group.setdefault(name, value)
-            for p in group["params"]:
-                own = self.state.get(p)
-                if own and not isinstance(own["step"], EngineTensor):
-                    own["step"] = scalar_state(float(own["step"]))
 
     def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         state["step"] = scalar_state()
@@ -109,7 +105,7 @@ class Adam(ParameterwiseOptimizer):
         ):  # fmt: skip
             return
         for p, grad, state in zip(params, grads, states, strict=True):
-            self._update(p, -grad if group["maximize"] else grad, state, group)
+            self._update_one(p, -grad if group["maximize"] else grad, state, group)
 
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of ops on tensors, for parameters that the kernel does not take."""

@@ -22,6 +22,11 @@ def _count(state: dict[str, Any]) -> float:
     return float(state["step"].item())
 
 
+def _filled_like(p: Any, value: float) -> Any:
+    """The number, of a complex parameter in both parts."""
+    return zeros_like(p).fill_(complex(value, value) if p.is_complex() else value)
+
+
 def _shrink_or_decay(p: Any, grad: Any, lr: float, group: dict[str, Any]) -> Any:
     """Decoupled decay shrinks the parameter; otherwise decay joins the gradient."""
     if group["decoupled_weight_decay"]:
@@ -212,7 +217,7 @@ class Adagrad(ParameterwiseOptimizer):
 
     def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         state["step"] = scalar_state()
-        state["sum"] = zeros_like(p).fill_(group["initial_accumulator_value"])
+        state["sum"] = _filled_like(p, group["initial_accumulator_value"])
 
     def share_memory(self) -> None:
         """Move the sums into memory that other processes can map."""
@@ -384,7 +389,7 @@ class Rprop(ParameterwiseOptimizer):
     def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         state["step"] = scalar_state()
         state["prev"] = zeros_like(p)
-        state["step_size"] = zeros_like(p).fill_(to_scalar(group["lr"]))
+        state["step_size"] = _filled_like(p, to_scalar(group["lr"]))
 
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         state["step"] += 1
