@@ -201,7 +201,7 @@ def _count(numbers: int, classes: int) -> float:
 
 def _of_one_size(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
     """Both in their common size, before types are promoted; a warning where they differ."""
-    if target.aval.shape == input.aval.shape:
+    if target.size() == input.size():
         return input, target
     warn_caller(
         f"Using a target size ({target.size()}) that is different to the input size "
