@@ -5,6 +5,7 @@ home folder is shown as `~`, and of the environment only variables that change w
 """
 
 import argparse
+import contextlib
 import importlib.metadata
 import json
 import os
@@ -91,9 +92,13 @@ def _kernels() -> dict[str, Any]:
     except (ImportError, OSError) as error:
         found["BLAS"] = f"not loaded: {error}"
     directory = compiling.cache_directory()
-    files = [entry for entry in directory.glob("**/*") if entry.is_file()]
-    size = sum(entry.stat().st_size for entry in files) / 2**20
-    found["kernel cache"] = f"{_short(directory)} ({len(files)} files, {size:.1f} MiB)"
+    sizes = []
+    for entry in directory.glob("**/*"):
+        with contextlib.suppress(FileNotFoundError):  # another process has just taken it away
+            if entry.is_file():
+                sizes.append(entry.stat().st_size)
+    size = sum(sizes) / 2**20
+    found["kernel cache"] = f"{_short(directory)} ({len(sizes)} files, {size:.1f} MiB)"
     found["threads"] = threads.get_num_threads()
     return found
 

@@ -69,9 +69,14 @@ class Adafactor(ParameterwiseOptimizer):
         else:
             state["variance"] = zeros_like(p)
 
-    def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+    def _update_one(
+        self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]
+    ) -> None:  # fmt: skip
         if p.is_complex():
             raise RuntimeError("Adafactor does not support complex parameters")
+        self._update(p, grad, state, group)
+
+    def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         lr, (eps1, eps2) = to_scalar(group["lr"]), group["eps"]
         if eps1 is None:
             import mindtorch.torch as torch
