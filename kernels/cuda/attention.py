@@ -23,7 +23,7 @@ from numba import cuda, float64
 
 from . import arrays, launch
 from . import attention_products as products
-from .fold import largest, total
+from .fold import largest, product, total
 from .half import flat, in_float32
 from .mathematics import mathematics
 
@@ -106,10 +106,7 @@ def _kernels() -> tuple[Any, Any, Any]:
         r, t = cuda.blockIdx.x, cuda.threadIdx.x
         s, i = r // queries, r % queries
         at_mask = (s // heads) * m0 + (s % heads) * m1 + i * m2
-        part = 0.0
-        for f in range(t, out_width, FOLDING):
-            part += np.float64(g[r * out_width + f]) * y[r * out_width + f]
-        drop = total(lanes, t, part)
+        drop = product(lanes, t, g, y, r * out_width, out_width)
         if t == 0:
             drops[r] = drop
         for e in range(t, width, FOLDING):

@@ -19,7 +19,7 @@ from numba import cuda, float64
 
 from . import arrays, launch, vendor
 from .arrays import Array
-from .fold import largest, total
+from .fold import largest, product, total
 from .half import flat
 from .mathematics import mathematics
 
@@ -91,12 +91,9 @@ def _drops(drops: Any, g: Any, y: Any, width: int) -> None:
     """For each row the sum of the products of its elements."""
     lanes = cuda.shared.array(FOLDING, float64)
     r, t = np.int64(cuda.blockIdx.x), cuda.threadIdx.x
-    part = 0.0
-    for f in range(t, width, FOLDING):
-        part += np.float64(g[r * width + f]) * y[r * width + f]
-    part = total(lanes, t, part)
+    drop = product(lanes, t, g, y, r * width, width)
     if t == 0:
-        drops[r] = part
+        drops[r] = drop
 
 
 def _wide(dtype: Any) -> Any:

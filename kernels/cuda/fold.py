@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from numba import cuda
 
 from .launch import FOLDING, device
@@ -29,6 +30,15 @@ def total(lanes: Any, t: int, value: Any) -> Any:
     result = lanes[0]
     cuda.syncthreads()
     return result
+
+
+@device
+def product(lanes: Any, t: int, a: Any, b: Any, start: int, count: int) -> Any:
+    """The sum of the products of ``count`` elements of two arrays from ``start`` on."""
+    part = 0.0
+    for i in range(start + t, start + count, FOLDING):
+        part += np.float64(a[i]) * b[i]
+    return total(lanes, t, part)
 
 
 @device

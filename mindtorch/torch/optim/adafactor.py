@@ -61,6 +61,8 @@ class Adafactor(ParameterwiseOptimizer):
         })  # fmt: skip
 
     def _init_state(self, p: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+        if p.is_complex():
+            raise RuntimeError("Adafactor does not support complex parameters")
         state["step"] = scalar_state()
         if p.dim() > 1:
             *front, rows, columns = p.shape
@@ -68,13 +70,6 @@ class Adafactor(ParameterwiseOptimizer):
             state["col_var"] = p.new_zeros((*front, 1, columns))
         else:
             state["variance"] = zeros_like(p)
-
-    def _update_one(
-        self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]
-    ) -> None:  # fmt: skip
-        if p.is_complex():
-            raise RuntimeError("Adafactor does not support complex parameters")
-        self._update(p, grad, state, group)
 
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         lr, (eps1, eps2) = to_scalar(group["lr"]), group["eps"]
