@@ -128,7 +128,7 @@ def _kernel(name: str, dtype: Any) -> Any:
     return _kernels().update(name, dtype.np)
 
 
-_MOST_WATCHED = 64  # entries of a state that one generated expression compares
+_MOST_WATCHED = 64  # parameters that one generated expression compares
 _REPEATED = 2  # updates with the same memory, after which it is generated
 
 
@@ -153,15 +153,15 @@ def _unmoved(
         tests.append(f"{expression}.flat is f{number} and t.aval is a{number}")
 
     for i, p in enumerate(parameters):
-        known[f"p{i}"], known[f"s{i}"] = p, state[p]
+        known[f"p{i}"], known[f"s{i}"] = p, state.get(p)
         same(f"(t := p{i})", p, f"p{i}")
         gradient: Any = p._grad
         known[f"ag{i}"], known[f"fg{i}"] = gradient.aval, weakref.ref(gradient.flat)
         tests.append(f"(t := p{i}._grad).flat is fg{i}() and t.aval is ag{i}")
         for j, name in enumerate(names):
-            known[f"t{i}_{j}"] = state[p][name]
+            known[f"t{i}_{j}"] = held = state[p][name]
             tests.append(f"(t := s{i}[{name!r}]) is t{i}_{j}")
-            same("t", state[p][name], f"{i}_{j}")
+            same("t", held, f"{i}_{j}")
     exec(f"def unmoved(now, given):\n    return {' and '.join(tests)}", known)
     found: Callable[..., bool] = known["unmoved"]
     return found
@@ -183,8 +183,8 @@ class Fused:
     def stands(
         self, state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]
     ) -> bool:
-        """Whether all that the last update was made of is where it was, so that
-        :meth:`adam_again` may follow; the arguments are those of :meth:`watch`."""
+        """Whether all that the last update was made of is where it was, so that its ``.._again``
+        may follow; the arguments are those of :meth:`watch`."""
         if self._unmoved is None or names is not self._names or graph_under_way() is not None:
             return False
         try:
@@ -197,8 +197,10 @@ class Fused:
     ) -> None:
         """After an update of ``parameters`` with their gradients and with what ``state`` holds of
         each under ``names``."""
-        if self._repeated == _REPEATED and self._counts_itself and len(state) <= _MOST_WATCHED:
+        few = max(len(state), len(parameters)) <= _MOST_WATCHED
+        if self._repeated == _REPEATED and self._counts_itself and few:
             self._unmoved, self._names = _unmoved(state, parameters, names), names
+            self._none_fresh = np.zeros(len(parameters), np.int64)
 
     def _rows(
         self, name: str, gradients: Sequence[Tensor], own: Sequence[Tensor], counters: int = 0
@@ -214,7 +216,9 @@ class Fused:
             alike, counts = avals[: len(avals) - counters], avals[len(avals) - counters :]
             self._alike = avals[:count]
             self._fits = fits(own[:count]) and alike == avals[:count] * (len(alike) // count)
-            self._counts_itself = bool(counters) and all(map(_is_counter, counts))
+            self._counts_itself = name == "sgd" or (
+                bool(counters) and all(map(_is_counter, counts))
+            )
             if self._fits:
                 self._update = _kernels().group_update(name, avals[0].dtype.np)
         if not self._fits or [g.aval for g in gradients] != self._alike:
@@ -272,6 +276,16 @@ class Fused:
                 int(nesterov), int(maximize),
             )  # fmt: skip
         return held
+
+    def sgd_again(
+        self, *, lr: float, momentum: float, dampening: float, weight_decay: float, nesterov: bool,
+        maximize: bool,
+    ) -> None:  # fmt: skip
+        """One more step of gradient descent with the same tensors."""
+        self._run(
+            self._none_fresh, float(lr), float(momentum), float(dampening), float(weight_decay),
+            int(nesterov), int(maximize),
+        )  # fmt: skip
 
     def adam(
         self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], first: Sequence[Tensor],

@@ -1,4 +1,4 @@
-"""Adam, which knows its tensors' memory from the steps before, sees whatever was changed since."""
+"""Optimizers know the memory of the steps before, and see whatever was changed since."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ import mindtorch.torch as torch
 
 
 def _other_state(parameters: Any, optimizer: Any) -> None:
-    optimizer.state[parameters[0]]["exp_avg"] = torch.ones_like(parameters[0])
+    state = optimizer.state[parameters[0]]
+    state[next(iter(state.keys() - {"step"}))] = torch.ones_like(parameters[0])
 
 
 def _no_state(parameters: Any, optimizer: Any) -> None:
@@ -33,7 +34,9 @@ def _data(parameters: Any, optimizer: Any) -> None:
 
 
 def _memory_of_state(parameters: Any, optimizer: Any) -> None:
-    optimizer.state[parameters[0]]["exp_avg_sq"].set_(torch.ones(8, 4))
+    for name, held in optimizer.state[parameters[0]].items():
+        if name != "step":
+            held.set_(torch.ones(8, 4))
 
 
 def _fewer(parameters: Any, optimizer: Any) -> None:
@@ -45,7 +48,13 @@ def _frozen(parameters: Any, optimizer: Any) -> None:
 
 
 def _settings(parameters: Any, optimizer: Any) -> None:
-    optimizer.param_groups[0].update(lr=0.5, betas=(0.5, 0.9), weight_decay=0.1, maximize=True)
+    changed = {"lr": 0.5, "betas": (0.5, 0.9), "momentum": 0.5, "weight_decay": 0.1}
+    group = optimizer.param_groups[0]
+    group.update({k: v for k, v in changed.items() if k in group}, maximize=True)
+
+
+def _no_momentum(parameters: Any, optimizer: Any) -> None:
+    optimizer.param_groups[0]["momentum"] = 0
 
 
 def _largest(parameters: Any, optimizer: Any) -> None:
@@ -54,11 +63,11 @@ def _largest(parameters: Any, optimizer: Any) -> None:
         state["max_exp_avg_sq"] = torch.full_like(state["exp_avg"], 0.1)
 
 
-def _trained(change: Callable[[Any, Any], None], compiled: bool) -> list[Any]:
+def _trained(kind: Any, change: Callable[[Any, Any], None], compiled: bool) -> list[Any]:
     torch.manual_seed(0)
     model = torch.nn.Sequential(torch.nn.Linear(4, 8), torch.nn.ReLU(), torch.nn.Linear(8, 2))
     parameters = list(model.parameters())
-    optimizer = torch.optim.Adam(parameters, lr=0.01)
+    optimizer = kind(parameters)
     x = torch.randn(5, 4)
 
     def step() -> Any:
@@ -80,11 +89,26 @@ def _trained(change: Callable[[Any, Any], None], compiled: bool) -> list[Any]:
     return [p.detach().numpy() for p in parameters]
 
 
+def _adam(parameters: Any) -> Any:
+    return torch.optim.Adam(parameters, lr=0.01)
+
+
+def _sgd(parameters: Any) -> Any:
+    return torch.optim.SGD(parameters, lr=0.01, momentum=0.9)
+
+
+_FOR_BOTH = [
+    _other_state, _no_state, _state_of_one, _loaded, _data, _memory_of_state, _fewer, _frozen,
+    _settings,
+]  # fmt: skip
+
+
 @pytest.mark.parametrize(
-    "change",
-    [_other_state, _no_state, _state_of_one, _loaded, _data, _memory_of_state, _fewer, _frozen,
-     _settings, _largest],
+    ("kind", "change"),
+    [*[(kind, change) for kind in (_adam, _sgd) for change in _FOR_BOTH], (_adam, _largest),
+     (_sgd, _no_momentum)],
 )  # fmt: skip
-def test_changes_between_steps_are_seen(change: Callable[[Any, Any], None]) -> None:
-    for given, expected in zip(_trained(change, True), _trained(change, False), strict=True):
-        np.testing.assert_array_equal(given, expected)
+def test_changes_between_steps_are_seen(kind: Any, change: Callable[[Any, Any], None]) -> None:
+    found, expected = _trained(kind, change, True), _trained(kind, change, False)
+    for one, other in zip(found, expected, strict=True):
+        np.testing.assert_array_equal(one, other)
