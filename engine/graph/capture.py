@@ -248,7 +248,7 @@ class Capture(ManySizes):
             return super().copy_into(target, source)
         except TracingError as error:
             self.needed(str(error))
-            return inplace.copy_(target, source)
+            return inplace.copy_(target, source, True)
 
     def redraw(self, target: Tensor, fill: Any, inputs: Any) -> None:
         try:

@@ -83,7 +83,7 @@ class Waiting(Trace):
         numbers = [v.number for v in values]
         writes = [(r.owner, r.value) for r in self.written]
         made: dict[Any, Any] = {}
-        if self.at.parent is not None and (values or writes):
+        if self.at.parent is not None and (values or writes or self.fills):
             self.exit()
             try:
                 self._run(numbers, values, writes, made)
