@@ -45,8 +45,13 @@ WHOLE = "while" if SIMULATED else "if"
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """A kernel; compiled at its first launch with arguments of some types."""
-    return cuda.jit(function)
+    """A kernel; compiled at its first launch with arguments of some types, or read from the disk."""
+    made = cuda.jit(function)
+    if SIMULATED:
+        return made
+    from .stored import Kernel
+
+    return Kernel(function, made.targetoptions)
 
 
 def device(function: Callable[..., Any]) -> Any:
@@ -65,7 +70,7 @@ def from_source(source: str, name: str, space: dict[str, Any]) -> Any:
     """The kernel ``name`` that generated ``source`` defines."""
     scope = {"cuda": cuda, **space}
     exec(compile(source, f"<cuda kernel {name}>", "exec"), scope)
-    return cuda.jit(scope[name])
+    return kernel(scope[name])
 
 
 def argument(value: Any) -> Any:
