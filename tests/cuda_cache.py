@@ -56,8 +56,8 @@ def main() -> None:
     kernels: list[tuple[Any, Any]] = [(softmax._make(SINGLE)[0], (flat, flat, whole, whole, whole))]
     for name in ("sin", "cos"):
         steps = (Step(name, (0,), SINGLE, SINGLE),)
-        made = elementwise._kernel(steps, (0,), (SINGLE, SINGLE), "cc", 1, np.uint32)
-        kernels.append((made, (whole, flat, flat)))
+        made = elementwise._kernel(steps, (0,), (SINGLE, SINGLE), "cc", 1, np.uint32, 4)
+        kernels.append((made, (whole, flat, flat, whole)))
     codes = []
     for kernel, signature in kernels:
         code = kernel.compile(signature)._codelibrary.get_cubin()

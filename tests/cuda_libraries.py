@@ -20,6 +20,7 @@ from mindtorch.engine import cuda
 from tests import cuda_simulator
 from tests.cuda_program import raises
 from tests.cuda_stand_ins import Cudnn, Meeting, Nccl, WithCupy, asked
+from tests.cuda_vectors import VECTORS
 
 torch: Any = mindtorch.torch
 
@@ -524,10 +525,11 @@ def one_process_trains_in_parallel_on_the_device() -> None:
 CHECKS = [f for f in list(globals().values())
           if getattr(f, "__module__", "") == __name__ and hasattr(f, "__code__")
           and not f.__name__.startswith("_") and f.__code__.co_argcount == 0]  # fmt: skip
+CHECKS += VECTORS
 
 # those that need no stand-in
 ON_A_GPU = [complex_numbers_have_kernels, images_are_sampled_in_all_modes, philox_is_philox,
-            numbers_of_cudas_own_stream]  # fmt: skip
+            numbers_of_cudas_own_stream, *VECTORS]  # fmt: skip
 
 
 def main() -> None:

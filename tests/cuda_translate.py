@@ -296,7 +296,7 @@ def steps() -> None:
         for together in (False, True):
             columns = case.columns(x, 0, 2, together)
         launch.each(convolution._collect, 100, x, columns, case.taps, case.pixels, case.places,
-                    *case.geometry)  # fmt: skip
+                    *case.geometry, *case.of_pixels(100))  # fmt: skip
 
 
 def main() -> None:

@@ -5,8 +5,8 @@
     sizes     blocks have a power of two of threads. In numba's simulator every thread is a Python
               thread, so blocks are small there: kernels must not know how many there are
 
-Kernels of the first kind begin with ``for i in range(cuda.grid(1), count, cuda.gridsize(1))`` and
-take ``count`` first.
+Kernels of the first kind take ``count`` first, and begin with ``i = cuda.grid(1)`` and ``while i <
+count``: the length of a ``range`` with such a step is a division in each thread.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ WHOLE = "while" if SIMULATED else "if"
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """A kernel; compiled at its first launch with arguments of some types, or read from the disk."""
+    """A kernel; compiled, or read from the disk, at its first launch with some types."""
     made = cuda.jit(function)
     if SIMULATED:
         return made
