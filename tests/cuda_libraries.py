@@ -183,6 +183,47 @@ def numbers_of_cudas_own_stream() -> None:
     assert torch.rand(4, device="cuda").tolist() == plain and host.numel() == 2
 
 
+def each_device_has_a_stream_of_its_own() -> None:
+    """Seeds of one device and of all, states by device, the middle of another device's stream."""
+    from mindtorch.kernels.cuda import streams
+
+    changed: Any = streams
+    changed.SIMULATED_DEVICES = 2
+    torch.cuda.random.use_philox()
+
+    def drawn(index: int) -> Any:
+        return torch.rand(3, device=f"cuda:{index}").tolist()
+
+    try:
+        torch.manual_seed(3)
+        first = [drawn(0), drawn(0)]
+        assert [drawn(1), drawn(1)] == first and first[0] != first[1]
+        torch.cuda.manual_seed(3)
+        states = torch.cuda.get_rng_state_all()
+        assert [int(s[8]) for s in states] == [0, 8] == [
+            torch.cuda._get_rng_state_offset(f"cuda:{k}") for k in range(2)]  # fmt: skip
+        assert drawn(0) == first[0] and drawn(1) not in first
+        with torch.cuda.device(1):
+            torch.cuda.manual_seed(4)
+            assert torch.cuda.initial_seed() == 4
+        assert torch.cuda.initial_seed() == 3 and drawn(0) == first[1]
+        torch.cuda.set_rng_state(states[0], 1)
+        assert drawn(1) == first[0] and torch.cuda.get_rng_state("cuda:1").tolist()[8] == 4
+        with torch.random.fork_rng():
+            torch.cuda.manual_seed_all(9)
+            assert drawn(0) == drawn(1) and torch.cuda.initial_seed() == 9
+            torch.cuda.seed_all()
+            assert drawn(0) == drawn(1)
+            torch.cuda.seed()
+            assert drawn(0) != drawn(1)
+        assert drawn(1) == first[1] and torch.cuda.initial_seed() == 3
+        torch.cuda.set_rng_state_all(states)
+        assert torch.cuda.get_rng_state_all()[1].equal(states[1])
+    finally:
+        torch.cuda.random.use_philox(False)
+        changed.SIMULATED_DEVICES = 1
+
+
 def switches_of_products_reach_the_library() -> None:
     """What cuBLAS is told before a product, by the switches of torch.backends.cuda.matmul."""
     switches, x = torch.backends.cuda.matmul, torch.eye(2, device="cuda")

@@ -24,13 +24,14 @@ def _made(shape: tuple[int, ...], dtype: str, seed: int) -> Any:
 def several_elements_at_a_time_are_as_one_at_a_time() -> None:
     """Ends of all lengths, beginnings that are no multiple of a vector's bytes, all widths."""
     taken = set()
-    loop = elementwise._Loop.__init__
+    own: Any = elementwise._Loop
+    made = own.__init__
 
     def noted(self: Any, *arguments: Any) -> None:
         taken.add(arguments[-1])
-        loop(self, *arguments)
+        made(self, *arguments)
 
-    elementwise._Loop.__init__ = noted  # type: ignore[method-assign]
+    own.__init__ = noted
     try:
         for kind in TYPES:
             for size, start in ((1, 0), (7, 0), (8, 0), (9, 0), (13, 1), (12, 4), (11, 2)):
@@ -40,7 +41,7 @@ def several_elements_at_a_time_are_as_one_at_a_time() -> None:
                 assert (there == y.cuda()[start:]).cpu().equal(here == y[start:])
                 assert there.float().cpu().equal(here.float()) or kind == "complex64"
     finally:
-        elementwise._Loop.__init__ = loop  # type: ignore[method-assign]
+        own.__init__ = made
     assert taken == {1, 2, 4, 8}
 
 

@@ -56,7 +56,7 @@ class DeviceCache(DiskCache):
         return _dispatcher._Kernel._rebuild(**pickle.loads(zlib.decompress(payload)))
 
 
-class Kernel(_dispatcher.CUDADispatcher):  # type: ignore[misc]
+class Kernel(_dispatcher.CUDADispatcher):
     """numba's dispatcher of a CUDA kernel, with a cache of ours.
 
     Args:
