@@ -216,7 +216,6 @@ def pretend() -> None:
     launches.each = lambda function, count, *a: (
         translate(function, (count, *a)) if count > 0 else None
     )
-    launches.whole = launches.each
     launches.rows = lambda function, count, *a, threads=0: (
         translate(function, a) if count > 0 else None
     )

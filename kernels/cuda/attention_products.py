@@ -83,7 +83,7 @@ def _kernels(dtype: Any) -> tuple[Any, Any]:
             weight = exp(value - lse[r]) if lse[r] != -math.inf else kind(0)
             scores[k] = weight
             pulls[k] = weight * (pulls[k] - drops[r]) * kind(scale)
-            k += cuda.gridsize(1)
+            k = launch.following(k, count)
 
     return weigh, slopes
 

@@ -322,7 +322,7 @@ def _windows(
             out[i] = x[plane * pixels + (d * h_ + h) * w_ + v]
         else:
             out[i] = 0
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -351,4 +351,4 @@ def _collect(
                             row = plane * taps + (td * kh_ + th) * kw_ + tw
                             total += columns[row * places + (z * oh_ + y) * ow_ + x]
         out[i] = total
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)

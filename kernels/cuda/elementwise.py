@@ -1,9 +1,8 @@
 """Elementwise kernels for CUDA, generated from the scalar functions that the CPU uses.
 
-    picture   one thread for each element of the result, or for as many neighbours as 16 bytes hold
-              (in the simulator, a loop over the grid, which on a GPU would begin with a division in
-              each thread). Places are unsigned, so that no thread asks whether they are negative,
-              and of 32 bits where all are; axes are told apart by products (``division``)
+    picture   one thread for each element of the result, or for as many neighbours as 16 bytes hold.
+              Places are unsigned, so that no thread asks whether they are negative, and of 32 bits
+              where all are; axes are told apart by products (``division``)
     memory    no shared memory; neighbouring threads read neighbouring elements where the operands'
               layouts agree, as vectors where the last axis lies in order in each operand that has
               it and begins at a multiple of the vector's bytes. The merged axes' lengths and
@@ -148,7 +147,7 @@ class _Loop:
             self.geometry.append(count - 1)
 
     def __call__(self, given: list[Any]) -> None:
-        launch.whole(self.kernel, self.items, *given, *self.geometry)
+        launch.each(self.kernel, self.items, *given, *self.geometry)
 
 
 def _walks(modes: str) -> bool:
@@ -195,8 +194,8 @@ def _kernel(
         body += [f"g{i} = {p}" for i, p in enumerate(places[outs:])] + inputs
         body += statements(*made, places[:outs], typed_scalar, space, kept)
     source = f"def loop(count, {', '.join([*names, *arguments])}):\n"
-    source += f"    i = cuda.grid(1)\n    {launch.WHOLE} i < count:\n"
-    source += "".join(f"        {line}\n" for line in [*body, "i += cuda.gridsize(1)"])
+    source += "    i = cuda.grid(1)\n    while i < count:\n"
+    source += "".join(f"        {line}\n" for line in [*body, "i = following(i, count)"])
     return launch.from_source(source, "loop", space)
 
 

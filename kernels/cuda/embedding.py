@@ -36,7 +36,7 @@ def _gather(
         else:
             out[i] = 0
             fault[0] = 1
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def gather_rows(out: Any, weight: Any, indices: Any, **params: Any) -> None:
@@ -65,7 +65,7 @@ def _add_runs(
                 value += g[order[k] * n + column]
                 k += 1
             out[row * n + column] = value
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @in_float32
@@ -103,7 +103,7 @@ def _bag_sum(
                 value = weight[row * n + column]
                 total += value * factors[k] if weighted else value
         out[i] = total
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def _skipped(padding_idx: int | None) -> int:
@@ -137,7 +137,7 @@ def _spread(
                 high = half
         value = g[(low - 1) * n + column] if low > 0 and low <= bags else 0.0
         out[i] = value * factors[k] if weighted else value
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @in_float32
@@ -174,7 +174,7 @@ def _products(
             for j in range(n):
                 total += g[(low - 1) * n + j] * weight[row * n + j]
         out[k] = total
-        k += cuda.gridsize(1)
+        k = launch.following(k, count)
 
 
 @in_float32
@@ -204,7 +204,7 @@ def _largest(
                 if held < 0 or weight[row * n + column] > weight[held * n + column]:
                     held = row
         out[i] = held
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @in_float32

@@ -36,7 +36,7 @@ def _exchanged(count: int, out: Any, pivots: Any, exchanges: int, size: int) -> 
             here = out[b * size + i]
             out[b * size + i] = out[b * size + j]
             out[b * size + j] = here
-        b += cuda.gridsize(1)
+        b = launch.following(b, count)
 
 
 def permutation(out: Any, pivots: Any, *, size: int) -> None:

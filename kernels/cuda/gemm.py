@@ -89,7 +89,7 @@ def kernel(names: str, setup: str, left: str, right: str, store: str, dtype: Any
         + lines(right, 3)
         + "            total += first * value\n"
         + lines(store, 2)
-        + "        r += cuda.gridsize(1)\n"
+        + "        r = following(r, count)\n"
     )
     space = {"A": dtype.type, "KIND": _numba_type(dtype), "TILE": TILE, "PITCH": TILE + 1,
              "np": np}  # fmt: skip

@@ -52,7 +52,7 @@ def _add_index(
             places[i] = -1
         elif places[i] >= 0:
             places[i] += at * step
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -63,7 +63,7 @@ def _add_axis(
     while i < count:
         if places[i] >= 0:
             places[i] += along(i, inner, n, by_inner, by_n) * step
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def _start(size: int) -> Any:
@@ -140,7 +140,7 @@ def _read(count: int, out: Any, x: Any, places: Any) -> None:
     while i < count:
         if places[i] >= 0:
             out[i] = x[places[i]]
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def take_places(out: Any, x: Any, places: Any) -> None:
@@ -166,7 +166,7 @@ def _fold_kernel(name: str) -> Any:
         "            while j < count and keys[j] == place:\n"
         "                x = values[order[j] * step]\n"
         f"                a = {_COMBINE[name]}\n                j += 1\n"
-        "            out[place] = a\n        i += cuda.gridsize(1)\n"
+        "            out[place] = a\n        i = following(i, count)\n"
     )
     return launch.from_source(source, "fold", NAMESPACE)
 
@@ -281,7 +281,7 @@ def _divide(count: int, out: Any, counts: Any) -> None:
     while i < count:
         if counts[i] > 1:
             out[i] = out[i] / counts[i]
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -290,7 +290,7 @@ def _divide_whole(count: int, out: Any, counts: Any) -> None:
     while i < count:
         if counts[i] > 1:
             out[i] = out[i] // counts[i]
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def _divide_by_counts(work: Any, places: Any, include_self: bool) -> None:
@@ -356,7 +356,7 @@ def _counted(count: int, places: Any, mask: Any, ends: Any, limit: int) -> None:
     i = cuda.grid(1)
     while i < count:
         places[i] = ends[i] - 1 if mask[i] != 0 and ends[i] <= limit else -1
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def _numbered(mask: Any, shape: Any, limit: int) -> tuple[Any, Any]:
@@ -421,7 +421,7 @@ def _triangle(
         above = i % columns - (i // columns) % rows - diagonal
         kept = above >= 0 if upper else above <= 0
         out[i] = x[i] if kept else 0
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def _keep(out: Any, x: Any, diagonal: int, upper: int) -> None:

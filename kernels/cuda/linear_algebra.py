@@ -62,7 +62,7 @@ def _substitute(
             if not unit:
                 total /= x[matrix + i * (n + 1)]
             out[first + i * columns] = total
-        at += cuda.gridsize(1)
+        at = launch.following(at, count)
 
 
 def _real(out_layouts: Any, in_layouts: Any, **params: Any) -> None:
@@ -109,7 +109,7 @@ def _squares(count: int, out: Any, x: Any, length: int) -> None:
         for k in range(length):
             total += np.float64(x[row * length + k]) * x[row * length + k]
         out[row] = total
-        row += cuda.gridsize(1)
+        row = launch.following(row, count)
 
 
 @launch.kernel
@@ -120,7 +120,7 @@ def _distances(count: int, out: Any, left: Any, right: Any, rows: int, columns: 
         other = row // rows * columns + i % columns
         square = left[row] + right[other] - 2.0 * out[i]
         out[i] = math.sqrt(square) if square > 0.0 or square != square else 0.0
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def euclidean_distance(out: Any, x: Any, y: Any) -> None:

@@ -48,7 +48,7 @@ def _pick(
             row = over(i, by_inner)
             value = -x[(row * (classes - 1) + t) * inner + i]
             out[i] = value * weight[t] if weighted else value
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @in_float32
@@ -71,7 +71,7 @@ def _spread(
         t = target[at]
         value = -g[at] if t == k and t != ignored else 0.0
         out[i] = value * weight[k] if weighted else value
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @in_float32
@@ -155,7 +155,7 @@ def _kernels(dtype: Any) -> tuple[Any, Any]:
                 value = exp(x[i] - shifts[r] - logs[r]) * (own + even * whole[0])
                 value = value - (even * weight[k] if weighted else even)
                 gx[i] = value - own if k == t else value
-            i += cuda.gridsize(1)
+            i = launch.following(i, count)
 
     return forward, backward
 

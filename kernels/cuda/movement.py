@@ -64,7 +64,7 @@ def _turn(
             if source < 0:
                 source += n
         out[i] = x[i + (source - k) * inner]
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def _along(x: Any, axis: int, shift: int, backwards: int) -> Any:
@@ -118,7 +118,7 @@ def _shared(count: int, out: Any, sums: Any, counts: Any, places: Any) -> None:
     while i < count:
         p = places[i]
         out[i] = sums[p] / counts[p]
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -128,7 +128,7 @@ def _add_axis(
     i = cuda.grid(1)
     while i < count:
         places[i] += along(i, inner, n, by_inner, by_n) * stride
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def _places(shape: Any, strides: Any, offset: int) -> Any:

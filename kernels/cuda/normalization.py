@@ -100,7 +100,7 @@ def _apply(
         if shifted:
             value = value + bias[k]
         y[i] = value
-        i += cuda.gridsize(1)
+        i = launch.following(i, n)
 
 
 @launch.kernel
@@ -145,7 +145,7 @@ def _input_gradient(
             slope = slope - first[s] / count
         slope = slope - (x[i] - mean[s]) * (second[s] * scale * scale / count)
         gx[i] = slope * scale
-        i += cuda.gridsize(1)
+        i = launch.following(i, n)
 
 
 @launch.kernel
@@ -242,7 +242,7 @@ def _move(count: int, out: Any, old: Any, new: Any, momentum: float, divisor: fl
     i = cuda.grid(1)
     while i < count:
         out[i] = momentum * (new[i] / divisor) + (1 - momentum) * old[i]
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @in_float32
@@ -256,7 +256,7 @@ def _inverse(count: int, out: Any, variance: Any, eps: float) -> None:
     i = cuda.grid(1)
     while i < count:
         out[i] = 1.0 / _sqrt(np.float64(variance[i]) + eps)
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @in_float32

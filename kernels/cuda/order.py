@@ -46,7 +46,7 @@ def _runs(count: int, keys: Any, places: Any, n: int, runs: int, descending: int
                 at -= 1
             keys[base + at] = key
             places[base + at] = k
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -80,7 +80,7 @@ def _merge(
         at = k + (low - begin) if first else pair + (k - middle) + (low - begin)
         keys_to[base + at] = key
         places_to[base + at] = places[i]
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def sort_rows(x: Any, descending: bool) -> tuple[Any, Any]:

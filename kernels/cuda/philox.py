@@ -1,6 +1,6 @@
 """Random numbers of CUDA's own: Philox4x32-10, a counter that is stirred ten times.
 
-    picture   one thread for each block of four words (of 32 bits), in a grid-stride loop: it stirs
+    picture   one thread for each block of four words (of 32 bits): it stirs
               the counter (place of the block, offset of the draw) under the key (seed) and writes
               the two or four numbers that these words make. Nothing is kept between launches
     memory    no shared memory; a thread writes neighbouring elements
@@ -58,7 +58,7 @@ def _words(count: int, out: Any, seed: Any, offset: Any) -> None:
         out[4 * i + 1] = b
         out[4 * i + 2] = c
         out[4 * i + 3] = d
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @functools.cache
@@ -117,7 +117,7 @@ def _samplers(dtype: Any) -> tuple[Any, Any]:
                     out[4 * i + 2] = made(kind, c, c, x, y)
                 if 4 * i + 3 < size:
                     out[4 * i + 3] = made(kind, d, d, x, y)
-            i += cuda.gridsize(1)
+            i = launch.following(i, count)
 
     @launch.kernel
     def normals(
@@ -141,7 +141,7 @@ def _samplers(dtype: Any) -> tuple[Any, Any]:
                     out[4 * i + 2] = mean + deviation * third
                 if 4 * i + 3 < size:
                     out[4 * i + 3] = mean + deviation * fourth
-            i += cuda.gridsize(1)
+            i = launch.following(i, count)
 
     return numbers, normals
 
@@ -160,7 +160,7 @@ def _integers(
         out[2 * i] = np.int64(first) + low
         if 2 * i + 1 < size:
             out[2 * i + 1] = np.int64(second) + low
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def words(count: int, seed: int, offset: int) -> Any:

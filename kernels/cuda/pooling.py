@@ -51,7 +51,7 @@ def _max(
                             best = place
         out[i] = x[base + best]
         where[i] = best
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -75,7 +75,7 @@ def _adaptive_max(
                         best = place
         out[i] = x[base + best]
         where[i] = best
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -123,7 +123,7 @@ def _average(
             share = share * _extent(b, sh_, ph_, kh_, h_, padded)
             share = share * _extent(c, sw_, pw_, kw_, w_, padded)
         out[i] = total / share
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -150,7 +150,7 @@ def _average_back(
                         share = share * _extent(c, sw_, pw_, kw_, w_, padded)
                     total += g[base + (a * oh_ + b) * ow_ + c] / share
         out[i] = total
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -172,7 +172,7 @@ def _adaptive(
                     total += x[base + (d * h_ + h) * w_ + v]
                     size += 1
         out[i] = total / size
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.device
@@ -205,7 +205,7 @@ def _adaptive_back(
                     size = size * (_end(c, w_, ow_) - _begin(c, w_, ow_))
                     total += g[base + (a * oh_ + b) * ow_ + c] / size
         out[i] = total
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def _facts(wide: Any, narrow: Any, window: Any = None, stride: Any = (), padding: Any = (),

@@ -42,7 +42,7 @@ def _lstm(sigmoid: Any, tanh: Any, one: Any) -> Any:
             h[k] = o * tanh(c[k])
             cells[start * width + k] = c[k]
             y[start * width + k] = h[k]
-            k += cuda.gridsize(1)
+            k = launch.following(k, count)
 
     @launch.kernel
     def backward(count: int, gx: Any, dh: Any, dc: Any, gy: Any, gates: Any, cells: Any,
@@ -59,7 +59,7 @@ def _lstm(sigmoid: Any, tanh: Any, one: Any) -> Any:
             gx[at + 2 * width] = inner * a * (one - g * g)
             gx[at + width] = inner * before[row] * f * (one - f)
             dc[k] = inner * f
-            k += cuda.gridsize(1)
+            k = launch.following(k, count)
 
     return forward, backward
 
@@ -84,7 +84,7 @@ def _gru(sigmoid: Any, tanh: Any, one: Any) -> Any:
             gates[to + 2 * width], gates[to + 3 * width] = n, hn
             h[k] = (h[k] - n) * z + n
             y[start * width + k] = h[k]
-            k += cuda.gridsize(1)
+            k = launch.following(k, count)
 
     @launch.kernel
     def backward(count: int, gx: Any, gm: Any, dh: Any, gy: Any, gates: Any, before: Any,
@@ -102,7 +102,7 @@ def _gru(sigmoid: Any, tanh: Any, one: Any) -> Any:
             gx[at], gx[at + width], gx[at + 2 * width] = gr, gz, gn
             gm[at], gm[at + width], gm[at + 2 * width] = gr, gz, gn * r
             dh[k] = slope * z
-            k += cuda.gridsize(1)
+            k = launch.following(k, count)
 
     return forward, backward
 
@@ -121,7 +121,7 @@ def _simple(tanh: Any, one: Any) -> Any:
             else:
                 h[k] = zero if value < zero else value
             y[start * width + k] = h[k]
-            k += cuda.gridsize(1)
+            k = launch.following(k, count)
 
     @launch.kernel
     def backward(count: int, gx: Any, dh: Any, gy: Any, y: Any, bend: int, start: int,
@@ -133,7 +133,7 @@ def _simple(tanh: Any, one: Any) -> Any:
                 gx[start * width + k] = slope * (one - value * value)
             else:
                 gx[start * width + k] = zero if value <= zero else slope
-            k += cuda.gridsize(1)
+            k = launch.following(k, count)
 
     return forward, backward
 
@@ -148,7 +148,7 @@ def _gathered(count: int, out: Any, y: Any, first: Any, places: Any, width: int)
             out[k] = y[place * width + j]
         else:
             out[k] = first[(-1 - place) * width + j]
-        k += cuda.gridsize(1)
+        k = launch.following(k, count)
 
 
 @launch.kernel
@@ -156,7 +156,7 @@ def _added(count: int, target: Any, values: Any) -> None:
     k = cuda.grid(1)
     while k < count:
         target[k] += values[k]
-        k += cuda.gridsize(1)
+        k = launch.following(k, count)
 
 
 @functools.cache

@@ -188,7 +188,7 @@ def _kernel(
             f"def fold(items, {head}, {', '.join(geometry)}):\n"
             "    i = cuda.grid(1)\n    while i < items:\n"
             "        part = over(i, across)\n        r = i - part * rows\n"
-            f"{fold}        target[i] = {written}\n        i += cuda.gridsize(1)\n"
+            f"{fold}        target[i] = {written}\n        i = following(i, items)\n"
         )
     else:
         source = (

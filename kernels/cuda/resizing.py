@@ -24,7 +24,7 @@ def _copy(count: int, out: Any, x: Any) -> None:
     i = cuda.grid(1)
     while i < count:
         out[i] = x[i]
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -42,7 +42,7 @@ def _axis(
             for k in range(starts[j] + 1, starts[j + 1]):
                 total += weights[k] * x[base + places[k] * inner]
             out[at] = total
-        at += cuda.gridsize(1)
+        at = launch.following(at, count)
 
 
 def _resized(

@@ -102,7 +102,7 @@ def _table_kernel(dtype: Any) -> Any:
                     known = (row >= 0) & (column >= 0)
                     pixels[at] = plane + row * width + column if known else np.int64(-1)
                     weights[at] = first * second
-            p += cuda.gridsize(1)
+            p = launch.following(p, count)
 
     return table
 
@@ -138,7 +138,7 @@ def _sample(
             if pixels[at] >= 0:
                 out[i] += x[base + pixels[at]] * weights[at]
             at += stride
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -158,7 +158,7 @@ def _slopes(
                     plane = n * channels + c
                     total += g[plane * places + p] * x[(plane - n) * size + pixel]
                 out[2 * i + d] += total * weights[k * count + i]
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -180,7 +180,7 @@ def _spread(
                 total += g[(n * channels + c) * places + p] * weights[at]
                 j += 1
             out[(n * channels + c) * size + pixel - n * size] = total
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @in_float32

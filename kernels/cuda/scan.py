@@ -141,7 +141,7 @@ def _products(count: int, out: Any, g: Any, x: Any, before: Any, n: int, inner: 
             left = before[at - inner] if i > 0 else 1.0
             out[at] = left * (g[at] + after)
             after = (g[at] + after) * x[at]
-        r += cuda.gridsize(1)
+        r = launch.following(r, count)
 
 
 @in_float32

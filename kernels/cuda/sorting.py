@@ -84,7 +84,7 @@ def _pick(count: int, values: Any, rows: Any, places: Any, n: int, k: int) -> No
     i = cuda.grid(1)
     while i < count:
         values[i] = rows[(i // k) * n + places[i]]
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 def _give(outs: Any, rows: Any, places: Any, axis: int) -> None:
@@ -172,7 +172,7 @@ def _middle(count: int, out: Any, keys: Any, order: Any, n: int, numbers_only: i
         else:
             k = (n - 1) // 2 if low == n else low
         out[r] = order[base + k]
-        r += cuda.gridsize(1)
+        r = launch.following(r, count)
 
 
 def _median(outs: Any, x: Any, axis: int, numbers_only: int) -> None:
@@ -207,7 +207,7 @@ def _commonest(count: int, out: Any, keys: Any, order: Any, n: int) -> None:
                 longest = length
                 best = k
         out[r] = order[base + best]
-        r += cuda.gridsize(1)
+        r = launch.following(r, count)
 
 
 @in_float32
@@ -242,7 +242,7 @@ def _search(
             else:
                 high = half
         out[i] = low
-        i += cuda.gridsize(1)
+        i = launch.following(i, count)
 
 
 @in_float32
