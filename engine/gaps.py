@@ -44,8 +44,8 @@ GAPS: tuple[Gap, ...] = (
         "attention, recurrent layers and norms are our kernels, without tensor cores"),
     Gap("feature", "several CUDA devices in one process", "cuda",
         "written, and run on two devices of the simulator: copies between devices go through the "
-        "host, DataParallel runs on one, philox has one stream for all; NCCL (cupy's) is under "
-        "torch.distributed and DDP, send and recv go through the host"),
+        "host, DataParallel runs on one; NCCL (cupy's) is under torch.distributed and DDP, send "
+        "and recv go through the host"),
     Gap("feature", "random numbers of torch's CUDA generator", "cuda",
         "masks and initial weights are the CPU's numbers; torch.cuda.random.use_philox() draws "
         "them on the device, in another order than torch, whose numbers depend on the card; "

@@ -216,7 +216,6 @@ def pretend() -> None:
     launches.each = lambda function, count, *a: (
         translate(function, (count, *a)) if count > 0 else None
     )
-    launches.whole = launches.each
     launches.rows = lambda function, count, *a, threads=0: (
         translate(function, a) if count > 0 else None
     )
@@ -296,7 +295,7 @@ def steps() -> None:
         for together in (False, True):
             columns = case.columns(x, 0, 2, together)
         launch.each(convolution._collect, 100, x, columns, case.taps, case.pixels, case.places,
-                    *case.geometry)  # fmt: skip
+                    *case.geometry, *case.of_pixels(100))  # fmt: skip
 
 
 def main() -> None:

@@ -60,7 +60,7 @@ def manual_seed(seed: Any) -> Generator:
         seed: a whole number of 64 bits.
     """
     if philox.chosen:
-        philox.stream.manual_seed(int(seed))
+        philox.streams.manual_seed(int(seed))
     return default_generator.manual_seed(int(seed))  # type: ignore[return-value]
 
 
@@ -89,15 +89,16 @@ def set_rng_state(new_state: Any) -> None:
 
 
 def states() -> tuple[Any, Any]:
-    """The states of all streams in use: the CPU's, and CUDA's own (None where it is not chosen)."""
-    return get_rng_state(), philox.stream.get_state() if philox.chosen else None
+    """The states of all streams in use: the CPU's, and those of CUDA devices (None where their own
+    are not chosen)."""
+    return get_rng_state(), philox.streams.get_states() if philox.chosen else None
 
 
 def restore(before: tuple[Any, Any]) -> None:
     """Put the streams into the :func:`states` of an earlier time."""
     set_rng_state(before[0])
     if before[1] is not None:
-        philox.stream.set_state(before[1])
+        philox.streams.set_states(before[1])
 
 
 @contextlib.contextmanager
@@ -108,7 +109,7 @@ def fork_rng(
 
     Args:
         devices, device_type, options: of no effect; the CPU's generator is restored, and CUDA's
-            own stream where it is chosen.
+            own streams where they are chosen.
         enabled: otherwise nothing is done.
     """
     if not enabled:

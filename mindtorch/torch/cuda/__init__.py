@@ -294,21 +294,21 @@ _maybe_exchange_device = _exchange_device
 
 
 def _get_rng_state_offset(device: Any = "cuda") -> int:
-    """How far CUDA's own stream of random numbers is; see ``torch.cuda.random.use_philox``."""
+    """How far a device's own stream of random numbers is; see ``torch.cuda.random.use_philox``."""
     require_cuda()
     if not philox.chosen:
         raise RuntimeError("CPU Generator does not use offset")
-    return philox.stream.offset
+    return int(_functions().stream_of(device).offset)
 
 
 def _set_rng_state_offset(offset: int, device: Any = "cuda") -> None:
-    """Go to a place of CUDA's own stream, a multiple of 4; nothing without devices, as in torch."""
+    """Go to a place of a device's own stream, a multiple of 4; nothing without, as in torch."""
     if not device_count():
         return
     _get_rng_state_offset(device)
     if offset % 4:
         raise RuntimeError("offset must be a multiple of 4")
-    philox.stream.offset = int(offset)
+    _functions().stream_of(device).offset = int(offset)
 
 
 def __getattr__(name: str) -> Any:
@@ -371,12 +371,15 @@ def is_tf32_supported() -> bool:
 
 
 def seed() -> None:
-    """Start an unpredictable stream. Nothing to seed without devices, as in torch."""
+    """Start an unpredictable stream on the current device. Nothing to seed without devices."""
     if device_count():
-        _functions().seed_of_time()
+        _functions().seed_of_time(False)
 
 
-seed_all = seed
+def seed_all() -> None:
+    """Start an unpredictable stream, the same on all devices. Nothing to seed without devices."""
+    if device_count():
+        _functions().seed_of_time(True)
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
@@ -452,17 +455,28 @@ def manual_seed(seed: int) -> None:
     if not device_count():
         return
     if philox.chosen:
-        philox.stream.manual_seed(int(seed))
+        _functions().stream_of(None).manual_seed(int(seed))
     else:
         default_generator.manual_seed(int(seed))
 
 
-manual_seed_all = manual_seed
+def manual_seed_all(seed: int) -> None:
+    """:func:`manual_seed` on all devices.
+
+    Args:
+        seed: a whole number of 64 bits.
+    """
+    if not device_count():
+        return
+    if philox.chosen:
+        philox.streams.manual_seed(int(seed))
+    else:
+        default_generator.manual_seed(int(seed))
 
 
 def get_rng_state_all() -> list[Any]:
     """The state of each device's generator."""
-    return [_functions().get_rng_state() for _ in range(device_count())]
+    return [_functions().get_rng_state(number) for number in range(device_count())]
 
 
 def set_rng_state_all(new_states: Any) -> None:
