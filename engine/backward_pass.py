@@ -16,7 +16,7 @@ from .ops.elementwise import add
 from .ops.movement import cast, clone_like
 from .ops.reduction import sum_to
 from .tape import AccumulateGrad, anomaly, note_leaf
-from .tensor import Tensor, capturing
+from .tensor import Tensor, capturing, scripts
 
 
 def _run_result_hooks(node: Any, gradients: list[Any]) -> None:
@@ -103,6 +103,8 @@ class Pass:
                 self._run(roots)
         finally:
             running.pop()
+        if scripts and not running and self.targets is None and not self.create_graph:
+            scripts[0].came_round("a backward pass")
 
     def _run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
         if self.targets is not None:

@@ -14,7 +14,7 @@ from mindtorch.engine.dtypes import DType
 from mindtorch.engine.layouts import suggests_channels_last
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import from_array, make
+from mindtorch.engine.tensor import from_array, make, scripts
 from mindtorch.engine.windows import opened
 
 from ._arguments import as_device, as_dtype, require_tensor
@@ -150,9 +150,14 @@ class Conversions(EngineTensor):
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if state.mode >= INTERPRETED:
             if state.interpreters:
-                return state.interpreters[-1].item(self)
+                number = state.interpreters[-1].item(self)
+                if scripts:
+                    scripts[0].looked()
+                return number
             state.stop_watching()
         number = self.flat[0].item()
+        if scripts:
+            scripts[0].looked()
         return float(number) if isinstance(number, np.generic) else number
 
     def tolist(self) -> Any:
@@ -160,6 +165,8 @@ class Conversions(EngineTensor):
         array = self.array()
         if self.aval.dtype is dtypes.bfloat16:
             array = array.astype(np.float32)
+        if scripts:
+            scripts[0].looked()
         return array.tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
@@ -182,7 +189,10 @@ class Conversions(EngineTensor):
                 f"can't convert {self.aval.device} device type tensor to numpy. Use Tensor.cpu() "
                 "to copy the tensor to host memory first."
             )
-        return opened(self)
+        array = opened(self)
+        if scripts:
+            scripts[0].looked()
+        return array
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = self.numpy()
