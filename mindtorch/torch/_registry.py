@@ -31,6 +31,11 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {}
 METHODS: dict[str, Callable[..., Any]] = {}
 _NUMBERS = (float, int, bool, complex)
 _SCALARS = (*_NUMBERS, np.generic)
+# whose tensors may not share memory with what is written to
+_APART = {
+    "index_add_", "index_copy_", "index_fill_", "index_put_", "index_reduce_", "scatter_",
+    "scatter_add_", "scatter_reduce_",
+}  # fmt: skip
 # so short that a frame to catch exceptions in would be felt: their errors are their own
 _BARE = {
     "clone", "contiguous", "expand", "flatten", "permute", "reshape", "t", "view",
@@ -117,9 +122,16 @@ def answered_by(kind: type, name: str, function: Callable[..., Any]) -> Callable
 
 
 def _in_place_variant(body: Callable[..., Any], name: str) -> Callable[..., Any]:
+    apart = name in _APART
+
     @functools.wraps(body)
     def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
         inplace.check_writable(self)
+        if apart:
+            for each in (*args, *kwargs.values()):
+                for x in each if isinstance(each, (list, tuple)) else (each,):
+                    if isinstance(x, EngineTensor):
+                        inplace.check_apart(self, x)
         given = self
         if state.grad_enabled and any(map(_is_tracked, (self, *args, *kwargs.values()))):
             given = movement.clone(self)  # its elements may be kept, and are about to change
