@@ -228,6 +228,8 @@ def _found_later(name: str) -> Any:
         return importlib.import_module(__package__)
     elif name.endswith("Storage"):
         module = importlib.import_module(f"{__package__}.storage")
+        if name == "Storage":
+            return module.FloatStorage
         if hasattr(module, name):
             return getattr(module, name)
     raise AttributeError(f"module 'torch' has no attribute '{name}'")

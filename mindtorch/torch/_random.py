@@ -36,11 +36,21 @@ class Generator(engine.Generator):
         """The state as 5,056 bytes, in PyTorch's layout."""
         return from_array(super().get_state())
 
+    def __reduce__(self) -> Any:
+        return _restored, (self.initial_seed(), self.get_state())
+
     def set_state(self, new_state: Any) -> Any:
         if not isinstance(new_state, EngineTensor) or new_state.aval.dtype is not dtypes.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         super().set_state(new_state.array())
         return self
+
+
+def _restored(seed: int, state: Any) -> Generator:
+    generator = Generator()
+    generator.manual_seed(seed)
+    generator.set_state(state)
+    return generator
 
 
 def _adopt(generator: engine.Generator) -> Generator:

@@ -118,9 +118,7 @@ def answered_by(kind: type, name: str, function: Callable[..., Any]) -> Callable
     return wrapper
 
 
-def _in_place_variant(
-    body: Callable[..., Any], name: str, apart: bool
-) -> Callable[..., Any]:
+def _in_place_variant(body: Callable[..., Any], name: str, apart: bool) -> Callable[..., Any]:
     @functools.wraps(body)
     def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
         inplace.check_writable(self)

@@ -113,7 +113,7 @@ class Conversions(EngineTensor):
 
             dtype = dtype_of_type_name(dtype)
         elif not isinstance(dtype, DType) and hasattr(dtype, "dtype"):
-            dtype = dtype.dtype
+            dtype = dtype.dtype if isinstance(dtype.dtype, DType) else dtypes.default
         return self.to(as_dtype(dtype))
 
     def type_as(self, other: Any) -> Any:

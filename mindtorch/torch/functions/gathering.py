@@ -234,6 +234,10 @@ def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:  # noqa: A
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A002
     """``input`` with ``value`` in the slices that ``index`` names."""
     filling = operand(value, "index_fill", "value")
+    if isinstance(value, complex) and not input.aval.dtype.is_complex:
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
     _check_filling(input, value)
     return ops.index_fill(input, index, filling, axis=_axis(input, dim))
 
@@ -509,12 +513,16 @@ def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     shape = self.aval.shape
     if self.aval.ndim > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
-    length = min(shape)
-    step = int(np.sum(self.aval.strides))
-    if wrap and self.aval.ndim == 2 and shape[0] > shape[1]:
-        length = -(-shape[0] * shape[1] // (shape[1] + 1))
-    view = movement.as_strided(self, shape=(length,), strides=(step,), offset=0)
-    inplace.fill_(view, fill_value)
+    steps, length = self.aval.strides, min(shape)
+    starts = range(0, shape[0], shape[1] + 1) if wrap and self.aval.ndim == 2 else (0,)
+    for start in starts:
+        inplace.fill_(
+            movement.as_strided(
+                self, shape=(min(length, shape[0] - start),), strides=(sum(steps),),
+                offset=start * steps[0],
+            ),
+            fill_value,
+        )  # fmt: skip
     return self
 
 
