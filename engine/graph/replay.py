@@ -38,12 +38,12 @@ from .seen import Walk, repeat, seen
 from .trace import (
     TracingError,
     Written,
-    _plan_without_kernel,
-    _strong,
     check_type,
     elements_of,
+    plan_without_kernel,
     recording,
     refuse_data,
+    strong,
     user_line,
 )
 from .tree import Entry, Fill, Tree
@@ -362,7 +362,7 @@ class Replay(Waiting):
         entry = self.at
         plan = entry.plan
         if plan is None:
-            plan = entry.plan = _plan_without_kernel(inputs, outputs)
+            plan = entry.plan = plan_without_kernel(inputs, outputs)
             derived = op.aval(*[None if v is None else v.aval for v in values], **params)
             entry.several = isinstance(derived, tuple)
             if op.view is not None:
@@ -435,7 +435,7 @@ class Replay(Waiting):
             self.outside(redraw, target, fill, *inputs)
             target._shared.version -= 1
             return
-        drawn = self.draw(_strong(target.aval), fill, inputs)
+        drawn = self.draw(strong(target.aval), fill, inputs)
         try:
             self._write(target, drawn)
         except TracingError:
