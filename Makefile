@@ -14,6 +14,8 @@ DIGITS := $(EXAMPLE)/data/MNIST/raw/t10k-labels-idx1-ubyte
 PYTEST_ARGS ?= -n 2 --dist worksteal
 COMPARE_ARGS ?=
 BENCH_ARGS ?=
+# on the CPU; benchmarks/cuda.py measures a GPU
+BENCHMARKS := training kernels scaling compilers data_parallel
 
 # modules are compiled to byte code once, not in each of the processes that tests start
 unexport PYTHONDONTWRITEBYTECODE
@@ -49,8 +51,8 @@ lint: $(STAMP)
 	$(BIN)/mypy
 
 bench: $(STAMP)
-	@set -- benchmarks/[!_]*.py; test -f "$$1" || { echo "no script in benchmarks/" >&2; exit 1; }; \
-	for script; do echo "-- $$script"; $(BIN)/python "$$script" $(BENCH_ARGS) || exit 1; done
+	@for name in $(BENCHMARKS); do echo "-- $$name"; \
+		$(BIN)/python "benchmarks/$$name.py" $(BENCH_ARGS) || exit 1; done
 
 clean:
 	rm -rf $(VENV) build dist mindtorch.egg-info $(EXAMPLE)/data

@@ -63,8 +63,6 @@ def _roots(
     for position, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
         node = tape.node_of(output)
         if node is None:
-            if gradient is None and output.aval.size != 1:
-                pass
             raise RuntimeError(
                 f"element {position} of tensors does not require grad and does not have a grad_fn"
             )

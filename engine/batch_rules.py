@@ -21,8 +21,6 @@ RULES: dict[str, Rule] = {}
 
 def apply(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """The results for all examples by a rule; NotImplemented without one."""
-    if op.vmap is not None:
-        return op.vmap(batched, *inputs, **params)
     rule = RULES.get(op.name)
     if rule is not None:
         return rule(op, batched, inputs, params, size)

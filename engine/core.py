@@ -1,8 +1,8 @@
 """The op: declared once, called through one door.
 
 ``Op.__call__`` looks up a plan for the avals of its inputs, allocates, runs the kernel, and puts a
-node on the tape when an input is tracked. Interpreters (tracing, vmap, jvp) take over at the
-same door while they are active.
+node on the tape when an input is tracked. Interpreters (captures, replays, vmap, profiles) take
+over at the same door while they are active.
 """
 
 from __future__ import annotations
@@ -156,10 +156,8 @@ class Op:
             ``g``, ``out``, and the inputs and params as ``aval`` names them. None for an op
             without derivative.
         view: ``view(aval, **params)`` -> offset of the result's first element within input 0.
-        vmap: ``vmap(batched, *inputs, **params)`` on inputs whose axis 0 is the batch where
-            ``batched`` says so; None loops over the batch.
-        jvp: ``jvp(tangents, *inputs, **params)``; None derives it from ``vjp`` by transposition.
-        linear: the op is linear in all its differentiable inputs together.
+        grad_name: the name of the tape's node, where it is another.
+        in_place_safe: the result may be written over an input that lies as it does.
         keeps_from: a rule that asks for all ``inputs`` gets those from this place on.
         layout: of :mod:`.layouts`, where the results' elements lie, for an op whose kernel writes C
             order only; None for C order, or for an op whose kernel writes what ``aval`` says.
@@ -183,11 +181,7 @@ class Op:
         *,
         vjp: Any = None,
         view: Callable[..., int] | None = None,
-        vmap: Any = None,
-        jvp: Any = None,
-        linear: bool = False,
         grad_name: str | None = None,
-        group: str = "",
         in_place_safe: bool = False,
         keeps_from: int = 0,
         layout: Rule | None = None,
@@ -200,10 +194,6 @@ class Op:
         self.kernel = kernel
         self.compiled = compiled
         self.view = view
-        self.vmap = vmap
-        self.jvp = jvp
-        self.linear = linear
-        self.group = group
         self.in_place_safe = in_place_safe
         self.keeps_from = keeps_from
         self._scalar_step = scalar_step
@@ -549,9 +539,8 @@ def find_kernel(op: Op, device: str) -> Any:
     if op.kernel is None:
         raise NotImplementedError(f"{op.name} has no kernel")
     module, _, function = op.kernel.partition(".")
-    package = "cpu" if device == "cpu" else device
     try:
-        found = importlib.import_module(f"mindtorch.kernels.{package}.{module}")
+        found = importlib.import_module(f"mindtorch.kernels.{device}.{module}")
         return getattr(found, function)
     except (ModuleNotFoundError, AttributeError) as error:
         stated = gaps.reason_for(op.kernel, device) or gaps.on_host(op.kernel)

@@ -19,7 +19,7 @@ from .core import (
     state,
 )
 from .ops.elementwise import add
-from .ops.movement import _expand_aval, cast, clone, expand, overwrite, view_update
+from .ops.movement import cast, clone, expand, overwrite, view_update
 from .sizes import open_sizes
 from .tensor import (
     Storage,
@@ -46,7 +46,7 @@ def copy_data(target: Tensor, source: Tensor) -> None:
     run = _copies.get(key)
     if run is None:
         if what.shape != where.shape:
-            what = _expand_aval(what, shape=where.shape)
+            what = expand.aval(what, shape=where.shape)
         if where.device.type == "meta":
             return  # there are no elements
         if what.device.type == "meta":
@@ -345,7 +345,7 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
     if state.mode == WATCHED:
         state.stop_watching()
     if source.aval.shape and source.aval.shape != target.aval.shape:
-        _expand_aval(source.aval, shape=target.aval.shape)
+        expand.aval(source.aval, shape=target.aval.shape)
     if not filling:
         check_overlap(target)
         check_partial_overlap(target, source)

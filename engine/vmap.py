@@ -414,9 +414,9 @@ class Vmap:
             return self.outside(inplace.copy_, target, source)
         self._check_target(target, (source,))
         if source.aval.shape != target.aval.shape:
-            from .ops.movement import _expand_aval
+            from .ops.movement import expand
 
-            _expand_aval(source.aval, shape=target.aval.shape)
+            expand.aval(source.aval, shape=target.aval.shape)
         return self._write(target, source)
 
     # --- random numbers -----------------------------------------------------------------------

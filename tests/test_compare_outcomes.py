@@ -119,6 +119,20 @@ def test_a_run_with_fewer_steps_is_a_difference(tmp_path: Path) -> None:
 
 
 @needs_torch
+def test_calls_that_a_record_does_not_hold_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of four calls are recorded: the verdict must not read as if all had been."""
+
+    def program(torch: Any, side: str, fault: int) -> None:
+        (torch.ones(2, requires_grad=True) * 2).exp().sum().backward()
+
+    monkeypatch.setattr("mindtorch.tools.recorder.MOST_EVENTS", 2)
+    words = compared(program, "one call too many", tmp_path).words()
+    assert "calls beyond what a record holds, not looked at by themselves: 2" in words
+
+
+@needs_torch
 def test_what_a_model_is_given_first_is_data(tmp_path: Path) -> None:
     """Made by something that was not recorded: the model is not at fault. (In this process indexing
     is not.)"""

@@ -275,3 +275,12 @@ def test_supported_pythons_are_stated_alike() -> None:
     assert config["options"]["python_requires"] == ">=3.11,<3.14"
     stated = re.findall(r"Python :: (3\.\d+)", config["metadata"]["classifiers"])
     assert tuple(stated) == PYTHONS
+
+
+def test_make_bench_names_the_scripts_that_measure_cpus() -> None:
+    """A module of the GPU's benchmark, or one without a main program, would end `make bench`."""
+    found = re.search(r"^BENCHMARKS := (.*)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    assert found is not None
+    scripts = {path.stem: path.read_text() for path in (REPOSITORY / "benchmarks").glob("*.py")}
+    mains = {name for name, text in scripts.items() if "--rounds" in text and "__main__" in text}
+    assert mains == set(found[1].split())

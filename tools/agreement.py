@@ -136,6 +136,7 @@ class Agreement:
     seconds: tuple[float, float] | None = None
     replayed: int = 0
     replay_failures: list[str] = field(default_factory=list)
+    calls_left_out: int = 0
 
     @property
     def losses(self) -> list[tuple[float, float, int]]:

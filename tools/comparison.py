@@ -133,6 +133,7 @@ class _Comparison:
                 events=len(first.events),
             )
         )
+        result.calls_left_out += max(first.events_left_out, second.events_left_out)
         if first.full and second.full:
             result.full_step = first.number
             result.rows = compared.rows

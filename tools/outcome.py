@@ -120,6 +120,13 @@ class Outcome:
             lines.append(
                 f"both sides wrote {paths}: the second run replaced what the first had left"
             )
+        if self.detail.replay_failures:
+            first, *others = self.detail.replay_failures
+            more = f", and {len(others)} more" if others else ""
+            lines.append(f"could not be run again on the same input: {first}{more}")
+        if self.agreement.calls_left_out:
+            count = self.agreement.calls_left_out
+            lines.append(f"calls beyond what a record holds, not looked at by themselves: {count}")
         if self.left:
             names = " and ".join(self.left)
             lines.append(f"the script ended itself at once (os._exit) under {names}")

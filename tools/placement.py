@@ -21,7 +21,6 @@ class _LoaderPass:
         self._iterator = iterator
         self._convert = convert
         recorder.loader_passes += 1
-        self._number = recorder.loader_passes
 
     def __iter__(self) -> "_LoaderPass":
         return self
@@ -32,7 +31,7 @@ class _LoaderPass:
             batch = self._convert(next(self._iterator))
         finally:
             self._recorder.quiet -= 1
-        self._recorder.seen_batch(self._number, batch)
+        self._recorder.seen_batch(batch)
         return batch
 
     def __len__(self) -> int:

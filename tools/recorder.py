@@ -422,7 +422,7 @@ class Recorder:
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def seen_batch(self, loader_pass: int, batch: Any) -> None:
+    def seen_batch(self, batch: Any) -> None:
         if self.active:
             self.end_by_hand()
             with self.looker.looking():
@@ -502,7 +502,7 @@ class Recorder:
 
     def _replay(self) -> None:
         if self.options.replay:
-            self.player.play(self.step.events)
+            self.player.play()
 
     def after_step(self, within: bool = False) -> None:
         """What became of parameters and buffers; of a step with calls `within`, the gradients of
@@ -534,8 +534,6 @@ class Recorder:
         self.looker.arrays.flush()
         line = json.dumps(self.step, default=vars)
         self.room -= len(line)
-        if self.room <= 0:
-            self.record.steps_without_events += 1
         try:
             self.file.write(line + "\n")
             self.file.flush()

@@ -187,7 +187,6 @@ class Record:
     final: dict[str, Recorded] = field(default_factory=dict)
     sources: dict[str, str] = field(default_factory=dict)
     steps: int = 0
-    steps_without_events: int = 0
     written_outside: list[str] = field(default_factory=list)
     seconds: float = 0.0
     overhead: float = 0.0

@@ -8,7 +8,7 @@ float64 on values that are off by one rounding.
 
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,8 +122,8 @@ class Player:
 
     # -- the two sides' parts --------------------------------------------------------------------
 
-    def play(self, events: Sequence[Event]) -> None:
-        """Run what is held again, and note the results in the events."""
+    def play(self) -> None:
+        """Run what is held again, and note the results in its events."""
         self.deadline = time.monotonic() + MOST_SECONDS
         state = self.torch.get_rng_state()
         try:

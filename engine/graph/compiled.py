@@ -20,7 +20,7 @@ from .capture import Capture, has_hooks
 from .guards import Watch, changes
 from .ir import DRAW, Graph, Node, Value
 from .segment import ARGUMENT, CAPTURED, MADE, Place, Segment, Source, compiled, lay
-from .trace import TracingError, _strong
+from .trace import TracingError, strong
 
 # of so many results at most each has a backward pass of its own
 _MOST_PARTS = 8
@@ -470,7 +470,7 @@ def differentiated(capture: Capture, roots: list[Tensor]) -> Backward:
 def _own_layout(described: Any) -> Any:
     """The layout of a gradient: that of the result, unless its elements overlap or have gaps."""
     if described.dense:
-        return _strong(described)
+        return strong(described)
     return aval(described.shape, described.dtype, None, described.device)
 
 

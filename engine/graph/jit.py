@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import dataclasses
-import enum
 import functools
 import logging
 import math
@@ -12,23 +11,21 @@ import sys
 import time
 import types
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
-
-import numpy as np
 
 from .. import autocast, backward_pass, tape
 from ..core import state
 from ..handed_back import hand_back
-from ..sizes import KINDS
 from ..tensor import Tensor, captures, own_attributes
 from . import cuda_graph, modes
 from .alive import alive
 from .capture import Capture
-from .compiled import Compiled, close, repeatable
+from .compiled import Backward, Compiled, close, repeatable
 from .effects import effects, entangled, impure
-from .guards import Watch, is_of_user
+from .guards import Watch
 from .many_sizes import by_library
+from .nested import NOTHING, Flattened, rebuild
 from .purity import of_library
 from .replay import replayed
 from .retyped import is_retyped
@@ -39,7 +36,6 @@ from .tree import Tree
 
 logger = logging.getLogger("mindtorch.graph")
 _TOO_OFTEN = "it was traced too often because of "
-_NUMBERS = (float, complex, np.inexact)
 
 
 class Policy:
@@ -59,118 +55,6 @@ class Policy:
 
 
 policy = Policy()
-
-
-class _Flattened:
-    """Nested arguments: a hashable description, and the tensors taken out of it."""
-
-    def __init__(self) -> None:
-        self.leaves: list[Tensor] = []
-        self.places: dict[int, int] = {}
-        self.objects: list[Any] = []
-        self.containers: list[Any] = []
-
-    def describe(self, value: Any) -> Any:
-        if type(value) in KINDS:
-            value = value.fixed()
-        if isinstance(value, Tensor):
-            if type(value).flat is not Tensor.flat:
-                raise TypeError(f"a {type(value).__name__} consists of several tensors")
-            place = self.places.get(id(value))
-            if place is None:
-                place = self.places[id(value)] = len(self.leaves)
-                self.leaves.append(value)
-                return ("tensor", value.aval, tape.requires_grad(value), tape.is_leaf(value))
-            return ("again", place)
-        if isinstance(value, tuple):
-            return (type(value), tuple([self.describe(v) for v in value]))
-        if type(value) is list:
-            self.containers.append(value)
-            return (list, tuple([self.describe(v) for v in value]))
-        if type(value) is dict:
-            self.containers.append(value)
-            return (dict, tuple([(k, self.describe(v)) for k, v in value.items()]))
-        names = _fields(value)
-        if names is not None:
-            self.containers.append(value)
-            fields = tuple([(n, self.describe(getattr(value, n))) for n in names])
-            return ("dataclass", type(value), fields)
-        if isinstance(value, _NUMBERS) and (value == 0 or value != value):
-            return ("exact", _Exact(value))
-        kind = type(value)
-        if value is not None and not isinstance(value, enum.Enum) and (
-            hasattr(value, "__dict__") or callable(value) or is_of_user(kind)
-        ):
-            self.objects.append(value)
-            return ("object", _Same(value))
-        if hasattr(kind, "__next__") or hasattr(kind, "__await__"):
-            raise TypeError("an iterator gives other values at each call")
-        hash(value)
-        return ("value", type(value), value)
-
-
-_NOTHING = (_Flattened(), _Flattened().describe(((), {})))
-
-
-class _Same:
-    """An object as a key: equal to itself only."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-
-class _Exact:
-    """A number as a key that tells 0.0 from -0.0, and knows NaN again."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __hash__(self) -> int:
-        return hash(repr(self.value))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Exact) and repr(self.value) == repr(other.value)
-
-
-def _fields(value: Any) -> list[str] | None:
-    """The names of a dataclass's fields, where an object has no other attributes."""
-    if not dataclasses.is_dataclass(value) or isinstance(value, type):
-        return None
-    names = [f.name for f in dataclasses.fields(value)]
-    return None if set(getattr(value, "__dict__", ())) - set(names) else names
-
-
-def _rebuild(description: Any, leaves: Iterator[Any], met: list[Any]) -> Any:
-    kind = description[0]
-    if kind == "tensor":
-        met.append(next(leaves))
-        return met[-1]
-    if kind == "again":
-        return met[description[1]]
-    if kind == "value":
-        return description[2]
-    if kind in ("object", "exact"):
-        return description[1].value
-    if kind is dict:
-        return {k: _rebuild(v, leaves, met) for k, v in description[1]}
-    if kind == "dataclass":
-        fields = {n: _rebuild(v, leaves, met) for n, v in description[2]}
-        made = object.__new__(description[1])
-        for name, value in fields.items():
-            object.__setattr__(made, name, value)
-        return made
-    parts = [_rebuild(v, leaves, met) for v in description[1]]
-    return kind(*parts) if hasattr(kind, "_fields") else kind(parts)
 
 
 every: weakref.WeakSet[Jitted] = weakref.WeakSet()
@@ -254,9 +138,9 @@ class Jitted:
         if self.eager:
             return self._replay(args, kwargs)
         try:
-            flattened, given = _NOTHING
+            flattened, given = NOTHING
             if args or kwargs:
-                flattened = _Flattened()
+                flattened = Flattened()
                 given = flattened.describe((args, kwargs))
             key = (given, modes.current())
             found = self.compiled.get(key, [])
@@ -313,7 +197,7 @@ class Jitted:
             self._running = False
             self._price = min(self._price, time.perf_counter() - began)
 
-    def _run(self, compiled: Compiled, flattened: _Flattened, args: Any, kwargs: Any) -> Any:
+    def _run(self, compiled: Compiled, flattened: Flattened, args: Any, kwargs: Any) -> Any:
         try:
             return compiled.run(flattened.leaves)
         except Exception:
@@ -360,8 +244,8 @@ class Jitted:
         def again(leaves: Any) -> list[Tensor] | None:
             if modes.current() != before or compiled.watch.broken():
                 return None
-            args, kwargs = _rebuild(given, iter(leaves), [])
-            outputs = _Flattened()
+            args, kwargs = rebuild(given, iter(leaves), [])
+            outputs = Flattened()
             outputs.describe(self.function(*args, **kwargs))
             return [outputs.leaves[i] for i in compiled.backward.order]  # type: ignore[union-attr]
 
@@ -402,14 +286,13 @@ class Jitted:
             self._refuse(reason)
 
     def _capture(
-        self, key: Any, flattened: _Flattened, found: list[Compiled], args: Any, kwargs: Any,
+        self, key: Any, flattened: Flattened, found: list[Compiled], args: Any, kwargs: Any,
         sized: bool = True,
     ) -> Any:  # fmt: skip
         """Trace the call, run it, and keep how; ``sized``: for more sizes, where they change."""
         self.traces += 1
         before = modes.current()
         plan = self.families.begin(key, flattened.leaves) if sized else None
-        template: Template | None = None
         capture, watch = _prepared()
         for each in flattened.leaves:
             capture.take(each)
@@ -422,33 +305,25 @@ class Jitted:
         captures.append(capture)
         again = eager = False
         casts, autocast.state.cache = autocast.state.cache, {}  # casts belong to this capture
+
+        def changed() -> str:
+            return _changed(key, flattened, args, kwargs)
+
         try:
             result = self.function(*given[0], **given[1])
             sys.setprofile(None)
             capture.open_fences()
-            outputs = _Flattened()
             with capture.as_they_are():
-                refused = capture.left or _changed(key, flattened, args, kwargs)
-            refused = refused or impure(capture, watch, before)
-            if not refused:
-                try:
-                    returned = outputs.describe(result)
-                    refused = _known_result(outputs, flattened, watch, capture)
-                    if not refused:
-                        results, backward = close(capture, outputs.leaves)
-                        if plan is not None and capture.sizes is not None:
-                            template = Template(capture, plan[1], results, backward)
-                            results, backward = template.own()
-                except (TypeError, RecursionError, TracingError) as error:
-                    refused = str(error)
-            if refused and not capture.left:
+                refused = capture.left or changed()
+            ending = _Ending(refused or impure(capture, watch, before))
+            if not ending.refused:
+                ending = _ended(capture, watch, flattened, plan, result)
+            if ending.refused and not capture.left:
                 capture.forgo()
                 capture.materialise()
         except BaseException as error:
             sys.setprofile(None)
-            pure = isinstance(error, Exception) and not effects(
-                capture, watch, before, lambda: _changed(key, flattened, args, kwargs)
-            )
+            pure = isinstance(error, Exception) and not effects(capture, watch, before, changed)
             again = pure and plan is not None and by_library(error) and capture.discard()
             eager = pure and capture.failed and not capture.left and not capture.steps
             if not again and not capture.left:
@@ -468,37 +343,86 @@ class Jitted:
             return self._capture(key, flattened, found, args, kwargs, sized=False)
         if eager:  # a kernel has failed: raise where eager code does, with what it leaves
             return self.function(*args, **kwargs)
-        if refused:
+        if ending.refused:
             if plan is not None:
                 result = At(plan[0]).thing(result)
                 del given
                 hand_back(plan[0])
-            if capture.left or refused == watch.impure or self._spared:
-                self._refuse(refused)
-            self._spared = True
+            self._not_kept(ending.refused, bool(capture.left) or ending.refused == watch.impure)
             return result
+        del result  # and with it the call's own tape: what is returned is the compiled call's
+        return self._keep(key, flattened, found, capture, watch, ending)
+
+    def _keep(
+        self, key: Any, flattened: Flattened, found: list[Compiled], capture: Capture,
+        watch: Watch, ending: _Ending,
+    ) -> Any:  # fmt: skip
+        """Remember how the call that was traced is run; its result."""
+        returned, template = ending.returned, ending.template
         compiled = Compiled(
-            capture, watch, results, lambda leaves: _rebuild(returned, leaves, []), backward
-        )
-        if backward is not None and repeatable(compiled.steps):
-            backward.again = self._again(compiled, key)
+            capture, watch, ending.results, lambda leaves: rebuild(returned, leaves, []),
+            ending.backward,
+        )  # fmt: skip
+        if ending.backward is not None and repeatable(compiled.steps):
+            ending.backward.again = self._again(compiled, key)
         made = compiled.finished(capture.made, flattened.leaves)
-        del result, outputs
-        # the call's own tape is gone by now: its result is the compiled one's in any case
         refused = watch.impure or watch.broken()
         if not refused and capture.outlived():
             refused = "a tensor that it made is kept somewhere"
         if refused:
-            if self._spared or refused == watch.impure:
-                self._refuse(refused)
-            self._spared = True
-        else:
-            found.append(compiled)
-            self.compiled[key] = found
-            if template is not None:
-                template.first = compiled
-                self.families.note(key, flattened.leaves, template)
+            self._not_kept(refused, refused == watch.impure)
+            return made
+        found.append(compiled)
+        self.compiled[key] = found
+        if template is not None:
+            template.first = compiled
+            self.families.note(key, flattened.leaves, template)
         return made
+
+    def _not_kept(self, reason: str, always: bool) -> None:
+        """Run eagerly from now on; but a first call may change its state unless that is so
+        ``always``."""
+        if always or self._spared:
+            self._refuse(reason)
+        self._spared = True
+
+
+@dataclasses.dataclass
+class _Ending:
+    """What a trace came to.
+
+    Attributes:
+        refused: why the call cannot be run again, "" if it can.
+        returned: what it returned, as :meth:`Flattened.describe` has it.
+        results: where a later run finds the tensors in it.
+        template: of a trace for many sizes.
+    """
+
+    refused: str = ""
+    returned: Any = None
+    results: Any = ()
+    backward: Backward | None = None
+    template: Template | None = None
+
+
+def _ended(
+    capture: Capture, watch: Watch, flattened: Flattened, plan: Any, result: Any
+) -> _Ending:
+    """Run what was traced, and find out how a later run makes the result."""
+    outputs = Flattened()
+    try:
+        returned = outputs.describe(result)
+        refused = _known_result(outputs, flattened, watch, capture)
+        if refused:
+            return _Ending(refused)
+        results, backward = close(capture, outputs.leaves)
+        template = None
+        if plan is not None and capture.sizes is not None:
+            template = Template(capture, plan[1], results, backward)
+            results, backward = template.own()
+    except (TypeError, RecursionError, TracingError) as error:
+        return _Ending(str(error))
+    return _Ending("", returned, results, backward, template)
 
 
 def _prepared() -> tuple[Capture, Watch]:
@@ -508,9 +432,9 @@ def _prepared() -> tuple[Capture, Watch]:
     return Capture(tensors, watch.profile), watch
 
 
-def _changed(key: Any, before: _Flattened, args: Any, kwargs: Any) -> str:
+def _changed(key: Any, before: Flattened, args: Any, kwargs: Any) -> str:
     """Whether the call has put something else into its arguments."""
-    now = _Flattened()
+    now = Flattened()
     try:
         same = now.describe((args, kwargs)) == key[0]
     except TypeError:
@@ -521,7 +445,7 @@ def _changed(key: Any, before: _Flattened, args: Any, kwargs: Any) -> str:
 
 
 def _known_result(
-    outputs: _Flattened, arguments: _Flattened, watch: Watch, capture: Capture
+    outputs: Flattened, arguments: Flattened, watch: Watch, capture: Capture
 ) -> str:
     """Why what is returned cannot be made anew at each call; "" if it can."""
     given = {id(x) for x in arguments.containers}

@@ -41,13 +41,13 @@ from .seen import Walk, repeat, seen
 from .trace import (
     TracingError,
     Written,
-    _plan_without_kernel,
-    _strong,
     check_type,
     elements_of,
     ours,
+    plan_without_kernel,
     recording,
     refuse_data,
+    strong,
     user_line,
 )
 from .tree import Entry, Fill, Tree
@@ -406,7 +406,7 @@ class Replay(Waiting):
         entry = self.at
         plan = entry.plan
         if plan is None:
-            plan = entry.plan = _plan_without_kernel(inputs, outputs)
+            plan = entry.plan = plan_without_kernel(inputs, outputs)
             derived = op.aval(*[None if v is None else v.aval for v in values], **params)
             entry.several = isinstance(derived, tuple)
             if op.view is not None:
@@ -477,7 +477,7 @@ class Replay(Waiting):
             self.outside(redraw, target, fill, *inputs)
             target._shared.version -= 1
             return
-        drawn = self.draw(_strong(target.aval), fill, inputs)
+        drawn = self.draw(strong(target.aval), fill, inputs)
         try:
             self._write(target, drawn)
         except TracingError:

@@ -22,7 +22,7 @@ from .lines import name_line
 from .op_by_op import OpByOp
 from .passes import dead_code, identities
 from .program import Pool, Program, Unsupported
-from .trace import _strong
+from .trace import strong
 
 ARGUMENT, CAPTURED, MADE, CONSTANT = "argument", "captured", "made", "constant"
 
@@ -371,7 +371,7 @@ def prepared(
             continue
         copied = graph.value(clone.aval(value.aval))
         kept = place < len(outputs) and not isinstance(outputs[place][0], tuple)
-        if kept and copied.aval is not _strong(value.aval):
+        if kept and copied.aval is not strong(value.aval):
             refused = f"{value.aval!r} is held in memory whose elements overlap"
             continue
         graph.nodes.append(Node(clone, (value,), {}, (copied,)))

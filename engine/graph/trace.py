@@ -124,7 +124,7 @@ class Trace:
 
     def argument(self, tensor: Tensor) -> Tensor:
         """A traced tensor for an argument."""
-        value = self.graph.value(_strong(tensor.aval))
+        value = self.graph.value(strong(tensor.aval))
         self.graph.inputs.append(value)
         made = self._tensor(value)
         if tape.requires_grad(tensor):
@@ -182,7 +182,7 @@ class Trace:
         check_type(tensor)
         room = self._room(storage)
         whole = tensor.aval.dense and tensor.aval.size == room
-        described = _strong(tensor.aval) if whole else aval(
+        described = strong(tensor.aval) if whole else aval(
             (room,), tensor.aval.dtype, None, tensor.aval.device
         )
         if tensor.aval.weak:
@@ -224,7 +224,7 @@ class Trace:
             return self._apply_retyped(op, inputs[0])
         derived = op.aval(*[None if v is None else v.aval for v in values], **params)
         outputs = self._append(op, values, params, derived)
-        plan = _plan_without_kernel(inputs, outputs)
+        plan = plan_without_kernel(inputs, outputs)
         mode = recording()
         if op.view is not None:
             return self._apply_view(op, plan, mode, inputs, params, outputs[0])
@@ -257,7 +257,7 @@ class Trace:
         mode = recording()
         if mode:
             self._remember_leaves((source,))
-        plan = _plan_without_kernel((source,), (value,))
+        plan = plan_without_kernel((source,), (value,))
         tape.record_view(op, plan, mode, (source,), {}, result)
         return result
 
@@ -350,7 +350,7 @@ class Trace:
         """Overwrite ``target``, whose layout decides which element gets which number."""
         if not target.aval.dense:
             raise TracingError("random numbers in memory with gaps")
-        self._write(target, self.draw(_strong(target.aval), fill, inputs))
+        self._write(target, self.draw(strong(target.aval), fill, inputs))
         target._shared.version -= 1
 
     # --- the end ------------------------------------------------------------------------------
@@ -369,13 +369,13 @@ class Trace:
         return graph
 
 
-def _strong(description: Any) -> Any:
+def strong(description: Any) -> Any:
     if not description.weak:
         return description
     return aval(description.shape, description.dtype, description.strides, description.device)
 
 
-def _plan_without_kernel(inputs: Any, outputs: Any) -> Any:
+def plan_without_kernel(inputs: Any, outputs: Any) -> Any:
     from ..core import Plan
 
     in_avals = tuple(None if x is None else x.aval for x in inputs)

@@ -81,7 +81,6 @@ attention = NetworkOp(
     _attention_aval,
     "attention.attention",
     vjp=_attention_vjp,
-    group="network",
 )
 attention_gradient = NetworkOp(
     "scaled_dot_product_attention_backward",
@@ -89,5 +88,4 @@ attention_gradient = NetworkOp(
         aval(x.shape, x.dtype, None, x.device) for x in (q, k, v)
     ),
     "attention.attention_gradient",
-    group="network",
 )

@@ -135,11 +135,9 @@ def _complex_view_aval(x: Aval) -> Aval:
 
 view_as_real = Op(
     "view_as_real", _pair_view_aval, view=lambda x: 0, vjp=lambda g: view_as_complex_copy(g),
-    group="view",
 )  # fmt: skip
 view_as_complex = Op(
     "view_as_complex", _complex_view_aval, view=lambda x: 0, vjp=lambda g: view_as_real_copy(g),
-    group="view",
 )  # fmt: skip
 
 
@@ -180,4 +178,4 @@ def _view_dtype_aval(x: Aval, *, dtype: Any) -> Aval:
 
 
 # the same bytes as elements of ``dtype``; the last axis grows or shrinks by the ratio of sizes
-view_dtype = Op("view_dtype", _view_dtype_aval, view=lambda x, *, dtype: 0, group="view")
+view_dtype = Op("view_dtype", _view_dtype_aval, view=lambda x, *, dtype: 0)

@@ -15,6 +15,7 @@ from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..core import Op, find_kernel
 from ..layouts import follow_images
+from .families import conjugated
 
 Ints = tuple[int, ...]
 
@@ -142,17 +143,7 @@ channel_sum = NetworkOp(
     "convolution.channel_sum",
     vjp=(_channel_sum_gradient,),
     grad_name="ConvolutionBackwardBackward0",
-    group="network",
 )
-
-
-def _conj(x: Any) -> Any:
-    """``x``'s conjugate, which a gradient of a complex product with ``x`` has as a factor."""
-    if not x.aval.dtype.is_complex:
-        return x
-    from .complex import conj
-
-    return conj(x)
 
 
 def _forward_of_shape(x: Any, weight: Any, shape: Shape, **params: Any) -> Any:
@@ -174,16 +165,15 @@ convolution = NetworkOp(
     layout=follow_images,
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: convolution_input_gradient(
-            g, _conj(weight), shape=avals[0].shape, stride=stride, padding=padding,
+            g, conjugated(weight), shape=avals[0].shape, stride=stride, padding=padding,
             dilation=dilation, groups=groups,
         ),
         lambda g, x, avals, stride, padding, dilation, groups: convolution_weight_gradient(
-            g, _conj(x), shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
-            groups=groups,
+            g, conjugated(x), shape=avals[1].shape, stride=stride, padding=padding,
+            dilation=dilation, groups=groups,
         ),
         lambda g, avals, groups: channel_sum(g, inner=avals[1].shape[1], groups=groups),
     ),
-    group="network",
 )  # fmt: skip
 
 
@@ -204,16 +194,15 @@ convolution_input_gradient = NetworkOp(
     layout=follow_images,
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: _forward_of_shape(
-            g, _conj(weight), avals[0].shape, stride=stride, padding=padding, dilation=dilation,
-            groups=groups,
+            g, conjugated(weight), avals[0].shape, stride=stride, padding=padding,
+            dilation=dilation, groups=groups,
         ),
         lambda g, y, avals, stride, padding, dilation, groups: convolution_weight_gradient(
-            _conj(y), g, shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
-            groups=groups,
+            conjugated(y), g, shape=avals[1].shape, stride=stride, padding=padding,
+            dilation=dilation, groups=groups,
         ),
     ),
     grad_name="ConvolutionBackward0",
-    group="network",
 )  # fmt: skip
 
 
@@ -232,16 +221,15 @@ convolution_weight_gradient = NetworkOp(
     layout=follow_images,
     vjp=(
         lambda g, x, avals, stride, padding, dilation, groups: _forward_of_shape(
-            _conj(x), g, avals[0].shape, stride=stride, padding=padding, dilation=dilation,
+            conjugated(x), g, avals[0].shape, stride=stride, padding=padding, dilation=dilation,
             groups=groups,
         ),
         lambda g, y, avals, stride, padding, dilation, groups: convolution_input_gradient(
-            _conj(y), g, shape=avals[1].shape, stride=stride, padding=padding, dilation=dilation,
-            groups=groups,
+            conjugated(y), g, shape=avals[1].shape, stride=stride, padding=padding,
+            dilation=dilation, groups=groups,
         ),
     ),
     grad_name="ConvolutionBackwardBackward0",
-    group="network",
 )  # fmt: skip
 
 

@@ -36,7 +36,6 @@ def _ctc_vjp(
 # x [step, sample, class] holds log probabilities
 ctc_loss = NetworkOp(
     "ctc_loss", _ctc_aval, "ctc.ctc_loss", vjp=_ctc_vjp, grad_name="CtcLossBackward0",
-    group="network",
 )  # fmt: skip
 
 
@@ -51,5 +50,4 @@ ctc_loss_gradient = NetworkOp(
     ),
     "ctc.ctc_loss_gradient",
     vjp=_no_second,
-    group="network",
 )

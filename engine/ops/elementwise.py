@@ -13,17 +13,7 @@ from .. import dtypes
 from ..core import Op
 from ..dtypes import bool_, scalar_type_name
 from ..tensor import constant as c
-from .families import Elementwise, WholeDivision, refuse_bool, refuse_complex
-
-
-def _conj(x: Any) -> Any:
-    """``x`` itself unless complex: partial derivatives are conjugated as torch does."""
-    if x.aval.dtype.is_complex:
-        from .complex import conj
-
-        return conj(x)
-    return x
-
+from .families import Elementwise, WholeDivision, conjugated, refuse_bool, refuse_complex
 
 _SUBTRACT_BOOL = (
     "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
@@ -36,24 +26,23 @@ _NEGATIVE_BOOL = (
 
 # --- arithmetic ------------------------------------------------------------------------------
 
-add = Elementwise("add", (lambda g: g, lambda g: g), linear=True)
+add = Elementwise("add", (lambda g: g, lambda g: g))
 subtract = Elementwise(
     "subtract",
     (lambda g: g, lambda g: negative(g)),
     grad_name="SubBackward0",
     refuses=refuse_bool(_SUBTRACT_BOOL),
-    linear=True,
 )
 multiply = Elementwise(
     "multiply",
-    (lambda g, y: multiply(g, _conj(y)), lambda g, x: multiply(g, _conj(x))),
+    (lambda g, y: multiply(g, conjugated(y)), lambda g, x: multiply(g, conjugated(x))),
     grad_name="MulBackward0",
 )
 divide = Elementwise(
     "divide",
     (
-        lambda g, y: divide(g, _conj(y)),
-        lambda g, x, y: negative(multiply(g, _conj(divide(divide(x, y), y)))),
+        lambda g, y: divide(g, conjugated(y)),
+        lambda g, x, y: negative(multiply(g, conjugated(divide(divide(x, y), y)))),
     ),
     result="float",
     grad_name="DivBackward0",
@@ -63,7 +52,6 @@ negative = Elementwise(
     (lambda g: negative(g),),
     grad_name="NegBackward0",
     refuses=refuse_bool(_NEGATIVE_BOOL),
-    linear=True,
 )
 
 
@@ -75,9 +63,9 @@ def _power_base(g: Any, x: Any, y: Any) -> Any:
         lower = op_of_power(x, exponent - 1)
         slope = power(x, c(exponent - 1)) if lower is None else lower(x)
         slope = multiply(slope, c(exponent))
-        return multiply(g, _conj(slope))
+        return multiply(g, conjugated(slope))
     slope = multiply(y, power(x, subtract(y, c(1))))
-    return multiply(g, _conj(where(equal(y, c(0)), c(0), slope)))
+    return multiply(g, conjugated(where(equal(y, c(0)), c(0), slope)))
 
 
 def _power_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
@@ -86,7 +74,7 @@ def _power_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
         at_zero = equal(x, c(0))
     else:
         at_zero = logical_and(equal(x, c(0)), greater_equal(y, c(0)))
-    return multiply(g, _conj(where(at_zero, c(0), slope)))
+    return multiply(g, conjugated(where(at_zero, c(0), slope)))
 
 
 power = Elementwise("power", (_power_base, _power_exponent), grad_name="PowBackward0")
@@ -106,14 +94,14 @@ def _power_of_number(name: str, exponent: float, scalar: str) -> Elementwise:
     def slope(g: Any, x: Any) -> Any:
         lower = op_of_power(x, exponent - 1)
         below = power(x, c(exponent - 1)) if lower is None else lower(x)
-        return multiply(g, _conj(multiply(below, c(exponent))))
+        return multiply(g, conjugated(multiply(below, c(exponent))))
 
     return _Square(name, (slope,), scalar=scalar, grad_name="PowBackward0")
 
 
 power_two = _Square(
     "power_two",
-    (lambda g, x: multiply(g, multiply(_conj(x), c(2))),),
+    (lambda g, x: multiply(g, multiply(conjugated(x), c(2))),),
     scalar="square",
     grad_name="PowBackward0",
 )
@@ -143,7 +131,7 @@ def op_of_power(x: Any, exponent: Any) -> Op | None:
 
 square = _Square(
     "square",
-    (lambda g, x: multiply(g, multiply(_conj(x), c(2))),),
+    (lambda g, x: multiply(g, multiply(conjugated(x), c(2))),),
     grad_name="PowBackward0",
 )
 maximum = Elementwise(
@@ -287,9 +275,9 @@ clamp_max = _Clamp(
 lerp = Elementwise(
     "lerp",
     (
-        lambda g, z: subtract(g, multiply(g, _conj(z))),
-        lambda g, z: multiply(g, _conj(z)),
-        lambda g, x, y: multiply(g, _conj(subtract(y, x))),
+        lambda g, z: subtract(g, multiply(g, conjugated(z))),
+        lambda g, z: multiply(g, conjugated(z)),
+        lambda g, x, y: multiply(g, conjugated(subtract(y, x))),
     ),
 )
 
@@ -298,8 +286,8 @@ addcmul = Elementwise(
     "addcmul",
     (
         lambda g: g,
-        lambda g, z, w: multiply(g, _conj(multiply(z, w))),
-        lambda g, y, w: multiply(g, _conj(multiply(y, w))),
+        lambda g, z, w: multiply(g, conjugated(multiply(z, w))),
+        lambda g, y, w: multiply(g, conjugated(multiply(y, w))),
         None,
     ),
 )
@@ -317,13 +305,13 @@ subtract_scaled = Elementwise(
 
 
 def _quotient_by(g: Any, y: Any, z: Any, w: Any) -> Any:
-    return negative(multiply(g, _conj(divide(multiply(y, w), multiply(z, z)))))
+    return negative(multiply(g, conjugated(divide(multiply(y, w), multiply(z, z)))))
 
 
 # x + w * y / z
 addcdiv = Elementwise(
     "addcdiv",
-    (lambda g: g, lambda g, z, w: multiply(g, _conj(divide(w, z))), _quotient_by, None),
+    (lambda g: g, lambda g, z, w: multiply(g, conjugated(divide(w, z))), _quotient_by, None),
 )
 
 # --- comparison and logic --------------------------------------------------------------------
@@ -385,7 +373,7 @@ def _function(name: str, rule: Any, **options: Any) -> Elementwise:
 
 
 def _times(g: Any, slope: Any) -> Any:
-    return multiply(g, _conj(slope))
+    return multiply(g, conjugated(slope))
 
 
 def _cubed(x: Any) -> Any:
@@ -399,7 +387,7 @@ def _one_minus_square(x: Any) -> Any:
     return subtract(c(1), multiply(x, x))
 
 
-sqrt = _function("sqrt", lambda g, out: divide(g, multiply(_conj(out), c(2))))
+sqrt = _function("sqrt", lambda g, out: divide(g, multiply(conjugated(out), c(2))))
 rsqrt = _function(
     "rsqrt", lambda g, out: _times(multiply(g, c(-0.5)), _cubed(out))
 )
@@ -407,16 +395,16 @@ reciprocal = _function("reciprocal", lambda g, out: negative(_times(g, multiply(
 exp = _function("exp", lambda g, out: _times(g, out))
 exp2 = _function("exp2", lambda g, out: multiply(_times(g, out), c(math.log(2))))
 expm1 = _function("expm1", lambda g, out: _times(g, add(out, c(1))))
-log = _function("log", lambda g, x: divide(g, _conj(x)))
-log2 = _function("log2", lambda g, x: divide(g, _conj(multiply(x, c(math.log(2))))))
-log10 = _function("log10", lambda g, x: divide(g, _conj(multiply(x, c(math.log(10))))))
-log1p = _function("log1p", lambda g, x: divide(g, _conj(add(x, c(1)))))
+log = _function("log", lambda g, x: divide(g, conjugated(x)))
+log2 = _function("log2", lambda g, x: divide(g, conjugated(multiply(x, c(math.log(2))))))
+log10 = _function("log10", lambda g, x: divide(g, conjugated(multiply(x, c(math.log(10))))))
+log1p = _function("log1p", lambda g, x: divide(g, conjugated(add(x, c(1)))))
 sin = _function("sin", lambda g, x: _times(g, cos(x)))
 cos = _function("cos", lambda g, x: negative(_times(g, sin(x))))
 tan = _function("tan", lambda g, out: _times(g, add(multiply(out, out), c(1))))
 asin = _function("asin", lambda g, x: _times(g, rsqrt(_one_minus_square(x))))
 acos = _function("acos", lambda g, x: negative(_times(g, rsqrt(_one_minus_square(x)))))
-atan = _function("atan", lambda g, x: divide(g, _conj(add(multiply(x, x), c(1)))))
+atan = _function("atan", lambda g, x: divide(g, conjugated(add(multiply(x, x), c(1)))))
 sinh = _function("sinh", lambda g, x: _times(g, cosh(x)))
 cosh = _function("cosh", lambda g, x: _times(g, sinh(x)))
 asinh = _function("asinh", lambda g, x: _times(g, rsqrt(add(multiply(x, x), c(1)))))
@@ -429,7 +417,7 @@ def _acosh_slope(x: Any) -> Any:
 
 
 acosh = _function("acosh", lambda g, x: _times(g, _acosh_slope(x)))
-atanh = _function("atanh", lambda g, x: divide(g, _conj(_one_minus_square(x))))
+atanh = _function("atanh", lambda g, x: divide(g, conjugated(_one_minus_square(x))))
 
 
 def _tanh_rule(g: Any, out: Any) -> Any:

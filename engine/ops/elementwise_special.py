@@ -10,7 +10,6 @@ from .. import dtypes
 from ..dtypes import DType
 from ..tensor import constant as c
 from .elementwise import (
-    _conj,
     absolute,
     add,
     cos,
@@ -31,7 +30,7 @@ from .elementwise import (
     subtract,
     where,
 )
-from .families import Elementwise, LibraryElementwise
+from .families import Elementwise, LibraryElementwise, conjugated
 from .movement import cast
 
 
@@ -263,7 +262,7 @@ def _sinc_slope(g: Any, x: Any) -> Any:
         multiply(multiply(x, x), c(math.pi)),
     )
     # where the square of x is too small for its type as well
-    return where(equal(multiply(x, x), c(0)), c(0), multiply(g, _conj(slope)))
+    return where(equal(multiply(x, x), c(0)), c(0), multiply(g, conjugated(slope)))
 
 
 # sin(pi x) / (pi x)
@@ -323,8 +322,8 @@ logit = Elementwise(
 logaddexp = Elementwise(
     "logaddexp",
     (
-        lambda g, x, y: divide(g, _conj(add(exp(subtract(y, x)), c(1)))),
-        lambda g, x, y: divide(g, _conj(add(exp(subtract(x, y)), c(1)))),
+        lambda g, x, y: divide(g, conjugated(add(exp(subtract(y, x)), c(1)))),
+        lambda g, x, y: divide(g, conjugated(add(exp(subtract(x, y)), c(1)))),
     ),
     refuses=lacks("logaddexp_cpu", half=True, whole=False, complex_=True),
 )

@@ -41,7 +41,6 @@ embedding = NetworkOp(
         ),
         None,
     ),
-    group="network",
 )  # fmt: skip
 
 
@@ -82,7 +81,6 @@ embedding_sparse = NetworkOp(
     "embedding.gather_rows",
     vjp=(_embedding_sparse_vjp, None),
     grad_name="EmbeddingBackward0",
-    group="network",
 )
 
 
@@ -115,7 +113,6 @@ embedding_gradient = NetworkOp(
     lambda y, index, *, rows, padding_idx: aval((rows, y.shape[-1]), y.dtype, None, y.device),
     "embedding.scatter_add_rows",
     vjp=(_second, None),
-    group="network",
 )
 
 
@@ -155,7 +152,6 @@ bag_sum = NetworkOp(
     "embedding.bag_sum",
     vjp=_bag_factors_vjp,
     grad_name="EmbeddingBagBackward0",
-    group="network",
 )
 
 
@@ -185,7 +181,6 @@ bag_sum_sparse = NetworkOp(
     "embedding.bag_sum",
     vjp=_bag_sparse_vjp,
     grad_name="EmbeddingBagBackward0",
-    group="network",
 )
 
 
@@ -210,7 +205,6 @@ bag_scatter = NetworkOp(
     ),
     "embedding.bag_scatter",
     vjp=_bag_scatter_vjp,
-    group="network",
 )
 
 
@@ -238,7 +232,6 @@ bag_products = NetworkOp(
     ),
     "embedding.bag_products",
     vjp=_bag_products_vjp,
-    group="network",
 )
 
 # for each bag and column the row of the largest element; -1 for an empty bag
@@ -246,5 +239,4 @@ bag_largest = NetworkOp(
     "embedding_bag_max_indices",
     lambda weight, index, starts, *, padding_idx: _bag_rows(weight, starts, dtypes.int64),
     "embedding.bag_largest",
-    group="network",
 )

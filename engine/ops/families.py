@@ -22,6 +22,7 @@ class Elementwise(Op):
     Args:
         name: of the op, and of the function in ``mindtorch.kernels.scalar`` unless ``scalar`` says
             otherwise.
+        arity: the number of inputs, where ``partials`` does not tell.
         partials: for each input its vjp rule; None for a zero derivative.
         result: "same" (the promoted type), "float" (integers become the default type), "bool",
             or "real" (the real part's type).
@@ -34,7 +35,6 @@ class Elementwise(Op):
         partials: Any = None,
         *,
         arity: int | None = None,
-        names: tuple[str, ...] = (),
         result: str = "same",
         scalar: str | None = None,
         refuses: Callable[[DType], None] | None = None,
@@ -158,6 +158,15 @@ class LibraryElementwise(Elementwise):
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         self.kernel = f"special.{self.scalar}"
         return Op.bind(self, avals, in_avals, params)
+
+
+def conjugated(x: Any) -> Any:
+    """``x`` itself unless complex: partial derivatives are conjugated as torch does."""
+    if x.aval.dtype.is_complex:
+        from .complex import conj
+
+        return conj(x)
+    return x
 
 
 def refuse_bool(message: str) -> Callable[[DType], None]:

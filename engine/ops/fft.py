@@ -23,7 +23,6 @@ complex_to_complex = Op(
     "_fft_c2c", _complex_aval, "fft.complex_to_complex",
     vjp=lambda g, axes, norm, forward: complex_to_complex(
         g, axes=axes, norm=norm, forward=not forward),
-    linear=True,
 )  # fmt: skip
 
 
@@ -46,9 +45,7 @@ def _real_vjp(g: Any, avals: Any, axes: Axes, norm: str) -> Any:
 
 
 # the transform of real numbers; of the last axis the places 0 to n // 2, which tell the others
-real_to_complex = Op(
-    "_fft_r2c", _real_aval, "fft.real_to_complex", vjp=_real_vjp, linear=True
-)
+real_to_complex = Op("_fft_r2c", _real_aval, "fft.real_to_complex", vjp=_real_vjp)
 
 
 def _to_real_aval(x: Aval, *, axes: Axes, norm: str, size: int) -> Aval:
@@ -72,6 +69,4 @@ def _to_real_vjp(g: Any, axes: Axes, norm: str, size: int) -> Any:
 
 
 # the backward transform to ``size`` real numbers on the last axis, from its places 0 to size // 2
-complex_to_real = Op(
-    "_fft_c2r", _to_real_aval, "fft.complex_to_real", vjp=_to_real_vjp, linear=True
-)
+complex_to_real = Op("_fft_c2r", _to_real_aval, "fft.complex_to_real", vjp=_to_real_vjp)

@@ -87,9 +87,7 @@ def _index_put_vjp(g: Any, inputs: Any, avals: Any, needs: Any, accumulate: bool
 
 
 # x with value written (added, for accumulate) at the places that index(x, *indices) reads
-index_put = Op(
-    "index_put", _index_put_aval, "indexing.index_put", vjp=_index_put_vjp, keeps_from=2
-)
+index_put = Op("index_put", _index_put_aval, "indexing.index_put", vjp=_index_put_vjp, keeps_from=2)
 
 # --- along one axis --------------------------------------------------------------------------
 
@@ -177,7 +175,6 @@ scatter_add = Op(
         None,
         lambda g, index, avals, axis: _cut_gather(g, index, avals[2], axis),
     ),
-    linear=True,
 )
 
 
@@ -304,7 +301,6 @@ index_add = Op(
         None,
         lambda g, index, avals, axis: _picked(g, index, avals[2], axis),
     ),
-    linear=True,
 )
 
 
@@ -442,7 +438,6 @@ collect_masked = Op(
     lambda g, mask, *, size: aval((size,), g.dtype, None, g.device),
     "indexing.collect_masked",
     vjp=(lambda g, mask, avals: _spread_masked(g, mask, avals[0]), None),
-    linear=True,
 )
 
 
@@ -497,9 +492,9 @@ def _triangle_aval(name: str) -> Any:
     return rule
 
 
-tril = Op("tril", _triangle_aval("tril"), "indexing.tril", linear=True,
+tril = Op("tril", _triangle_aval("tril"), "indexing.tril",
           vjp=lambda g, diagonal: tril(g, diagonal=diagonal))  # fmt: skip
-triu = Op("triu", _triangle_aval("triu"), "indexing.triu", linear=True,
+triu = Op("triu", _triangle_aval("triu"), "indexing.triu",
           vjp=lambda g, diagonal: triu(g, diagonal=diagonal))  # fmt: skip
 
 
@@ -517,9 +512,7 @@ def _diag_embed_vjp(g: Any, offset: int, first: int, second: int) -> Any:
 
 
 # zeros with x's last axis on a diagonal of the axes ``first`` and ``second``
-diag_embed = Op(
-    "diag_embed", _diag_embed_aval, "indexing.diag_embed", vjp=_diag_embed_vjp, linear=True
-)
+diag_embed = Op("diag_embed", _diag_embed_aval, "indexing.diag_embed", vjp=_diag_embed_vjp)
 
 
 def move_axis(x: Tensor, source: int, target: int) -> Tensor:

@@ -54,7 +54,6 @@ nll = NetworkOp(
         None,
     ),
     grad_name="NllLossBackward0",
-    group="network",
 )
 
 
@@ -75,7 +74,6 @@ nll_gradient = NetworkOp(
         None,
         None,
     ),
-    group="network",
 )
 
 
@@ -131,7 +129,6 @@ cross_entropy = NetworkOp(
     "loss.cross_entropy",
     vjp=_cross_entropy_vjp,
     grad_name="NllLossBackward0",
-    group="network",
 )
 cross_entropy_gradient = NetworkOp(
     "cross_entropy_loss_backward",
@@ -139,7 +136,6 @@ cross_entropy_gradient = NetworkOp(
         x.shape, x.dtype, None, x.device
     ),
     "loss.cross_entropy_gradient",
-    group="network",
 )
 
 
@@ -166,7 +162,6 @@ def _bent(name: str, grad_name: str, scalar: str, curvature: Any) -> Elementwise
             None,
         ),
         scalar=f"{scalar}_slope",
-        group="network",
     )
 
     def back(g: Any, x: Any, y: Any, z: Any) -> Any:
@@ -177,7 +172,6 @@ def _bent(name: str, grad_name: str, scalar: str, curvature: Any) -> Elementwise
         (lambda g, x, y, z: slope(g, x, y, z), back, None),
         scalar=scalar,
         grad_name=grad_name,
-        group="network",
     )
 
 

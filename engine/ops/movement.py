@@ -44,7 +44,6 @@ permute = Op(
     _permute_aval,
     view=lambda x, *, axes: 0,
     vjp=lambda g, axes: permute(g, axes=_inverse(axes)),
-    group="view",
 )
 
 
@@ -82,9 +81,7 @@ def _expand_vjp(g: Any, avals: Any) -> Any:
     return reduction.sum_to(g, avals[0].shape)
 
 
-expand = Op(
-    "expand", _expand_aval, view=lambda x, *, shape: 0, vjp=(_expand_vjp,), group="view"
-)
+expand = Op("expand", _expand_aval, view=lambda x, *, shape: 0, vjp=(_expand_vjp,))
 
 
 def _view_as_aval(x: Aval, *, shape: Shape) -> Aval:
@@ -101,7 +98,7 @@ def _view_vjp(g: Any, avals: Any) -> Any:
     return reshape(g, avals[0].shape)
 
 
-view = Op("view", _view_as_aval, view=lambda x, *, shape: 0, vjp=(_view_vjp,), group="view")
+view = Op("view", _view_as_aval, view=lambda x, *, shape: 0, vjp=(_view_vjp,))
 
 
 def reshape(x: Tensor, shape: Shape) -> Tensor:
@@ -122,7 +119,6 @@ unsqueeze = Op(
     _unsqueeze_aval,
     view=lambda x, *, axis: 0,
     vjp=lambda g, axis: squeeze(g, axes=(axis,)),
-    group="view",
 )
 
 
@@ -135,9 +131,7 @@ def _squeeze_vjp(g: Any, avals: Any) -> Any:
     return reshape(g, avals[0].shape)
 
 
-squeeze = Op(
-    "squeeze", _squeeze_aval, view=lambda x, *, axes: 0, vjp=(_squeeze_vjp,), group="view"
-)
+squeeze = Op("squeeze", _squeeze_aval, view=lambda x, *, axes: 0, vjp=(_squeeze_vjp,))
 
 
 def _slice_aval(x: Aval, *, axis: int, start: int, length: int, step: int = 1) -> Aval:
@@ -156,7 +150,7 @@ def _slice_vjp(g: Any, avals: Any, axis: int, start: int, length: int, step: int
     )
 
 
-slice_ = Op("slice", _slice_aval, view=_slice_offset, vjp=(_slice_vjp,), group="view")
+slice_ = Op("slice", _slice_aval, view=_slice_offset, vjp=(_slice_vjp,))
 
 
 def _select_aval(x: Aval, *, axis: int, index: int) -> Aval:
@@ -176,7 +170,6 @@ select = Op(
     _select_aval,
     view=lambda x, *, axis, index: index * x.strides[axis],
     vjp=(_select_vjp,),
-    group="view",
 )
 
 
@@ -201,9 +194,7 @@ def _diagonal_vjp(g: Any, avals: Any, offset: int, first: int, second: int) -> A
     return view_update(zero, g, chain=chain)
 
 
-diagonal = Op(
-    "diagonal", _diagonal_aval, view=_diagonal_offset, vjp=(_diagonal_vjp,), group="view"
-)
+diagonal = Op("diagonal", _diagonal_aval, view=_diagonal_offset, vjp=(_diagonal_vjp,))
 
 
 def _as_strided_aval(x: Aval, *, shape: Shape, strides: Shape, offset: int) -> Aval:
@@ -223,7 +214,6 @@ as_strided = Op(
     _as_strided_aval,
     view=lambda x, *, shape, strides, offset: offset,
     vjp=(_as_strided_vjp,),
-    group="view",
 )
 
 
@@ -248,16 +238,13 @@ def _unfold_vjp(g: Any, avals: Any, axis: int, size: int, step: int) -> Any:
     )  # fmt: skip
 
 
-unfold = Op(
-    "unfold", _unfold_aval, view=lambda x, *, axis, size, step: 0, vjp=(_unfold_vjp,), group="view"
-)
+unfold = Op("unfold", _unfold_aval, view=lambda x, *, axis, size, step: 0, vjp=(_unfold_vjp,))
 
 alias_view = Op(
     "alias",
     lambda x: x if not x.weak else aval(x.shape, x.dtype, x.strides, x.device),
     view=lambda x: 0,
     vjp=lambda g: g,
-    group="view",
 )
 
 
@@ -271,9 +258,7 @@ def _clone_aval(x: Aval, *, strides: Shape | None = None) -> Aval:
 
 
 # strides None keeps a dense layout; a tuple asks for that layout
-clone = Op(
-    "clone", _clone_aval, "elementwise.copy", vjp=lambda g: g, linear=True, group="movement"
-)
+clone = Op("clone", _clone_aval, "elementwise.copy", vjp=lambda g: g)
 
 
 def contiguous(x: Tensor) -> Tensor:
@@ -319,8 +304,6 @@ to_device = _Move(
     lambda x, *, device: aval(x.shape, x.dtype, preserved_strides(x), device),
     vjp=(lambda g, avals: to_device(g, device=avals[0].device),),
     grad_name="ToCopyBackward0",
-    linear=True,
-    group="movement",
 )
 
 cast = Op(
@@ -329,7 +312,6 @@ cast = Op(
     "elementwise.copy_cast",
     vjp=lambda g: g,
     grad_name="ToCopyBackward0",
-    group="movement",
     scalar_step=lambda aval, in_avals: (
         "positive", (0,), cast_type(aval.dtype.np, in_avals[0].dtype.np)
     ),
@@ -375,7 +357,7 @@ def _rows_vjp(g: Any, avals: Any, axis: int) -> Any:
 
 def _together(name: str, avals: Any, vjp: Any) -> Op:
     """The tape's op of views that one function made together (``tape.share_node``)."""
-    return Op(name, avals, view=lambda x, **params: 0, vjp=(vjp,), group="view")
+    return Op(name, avals, view=lambda x, **params: 0, vjp=(vjp,))
 
 
 split = _together("split", _pieces_avals, _pieces_vjp)
@@ -394,8 +376,6 @@ slice_gradient = Op(
     vjp=lambda g, axis, start, length, step: slice_(
         g, axis=axis, start=start, length=length, step=step
     ),
-    linear=True,
-    group="movement",
 )
 
 
@@ -420,8 +400,6 @@ as_strided_gradient = Op(
     _as_strided_gradient_aval,
     "movement.as_strided_gradient",
     vjp=_as_strided_gradient_vjp,
-    linear=True,
-    group="movement",
 )
 
 
@@ -472,7 +450,6 @@ view_update = _ViewUpdate(
     "elementwise.copy",
     vjp=(_view_update_base, _view_update_value),
     grad_name="CopySlices",
-    group="movement",
 )
 
 
@@ -483,7 +460,6 @@ overwrite = _ViewUpdate(
     "elementwise.copy",
     vjp=(lambda g: zeros_like_aval(g.aval), lambda g: g),
     grad_name="CopyBackwards",
-    group="movement",
 )
 
 
@@ -527,8 +503,6 @@ cat = Op(
     _cat_aval,
     "movement.cat",
     vjp=_cat_vjp,
-    linear=True,
-    group="movement",
     layout=follow_all_images,
 )
 # the same for inputs that have a new axis of length 1
@@ -537,8 +511,6 @@ stack = Op(
     _cat_aval,
     "movement.cat",
     vjp=_cat_vjp,
-    linear=True,
-    group="movement",
     layout=follow_stacked,
 )
 
@@ -552,8 +524,6 @@ flip = Op(
     _flip_aval,
     "movement.flip",
     vjp=lambda g, axes: flip(g, axes=axes),
-    linear=True,
-    group="movement",
 )
 
 
@@ -567,8 +537,6 @@ roll = Op(
     "movement.roll",
     layout=follow_images,
     vjp=lambda g, shifts, axes: roll(g, shifts=tuple(-s for s in shifts), axes=axes),
-    linear=True,
-    group="movement",
 )
 
 
@@ -592,7 +560,6 @@ pad = Op(
     "movement.pad",
     layout=follow_images,
     vjp=(_pad_vjp, None),
-    group="movement",
 )
 
 from . import reduction  # noqa: E402 - which is made of these

@@ -97,7 +97,6 @@ batch_norm_training = NetworkOp(
     "normalization.batch_norm_training",
     layout=follow_images,
     vjp=_batch_norm_vjp,
-    group="network",
 )
 batch_norm_gradient = NetworkOp(
     "native_batch_norm_backward",
@@ -106,7 +105,6 @@ batch_norm_gradient = NetworkOp(
     ),
     "normalization.batch_norm_gradient",
     layout=follow_images,
-    group="network",
 )  # fmt: skip
 
 
@@ -136,7 +134,6 @@ batch_norm_inference = NetworkOp(
     layout=follow_images,
     vjp=_batch_norm_inference_vjp,
     grad_name="NativeBatchNormBackward0",
-    group="network",
 )
 
 # momentum * new / divisor + (1 - momentum) * old
@@ -144,7 +141,6 @@ move_average = NetworkOp(
     "move_average",
     lambda old, new, *, momentum, divisor: old,
     "normalization.move_average",
-    group="network",
     in_place_safe=True,
 )
 
@@ -177,7 +173,6 @@ layer_norm = NetworkOp(
     _layer_norm_aval,
     "normalization.layer_norm",
     vjp=_layer_norm_vjp,
-    group="network",
 )
 layer_norm_gradient = NetworkOp(
     "native_layer_norm_backward",
@@ -187,7 +182,6 @@ layer_norm_gradient = NetworkOp(
         _held(x, x.shape[x.ndim - normalized_ndim :], weight),
     ),
     "normalization.layer_norm_gradient",
-    group="network",
 )
 
 # --- over groups of channels -----------------------------------------------------------------
@@ -223,7 +217,6 @@ group_norm = NetworkOp(
     "normalization.group_norm",
     layout=follow_images,
     vjp=_group_norm_vjp,
-    group="network",
 )
 group_norm_gradient = NetworkOp(
     "native_group_norm_backward",
@@ -232,7 +225,6 @@ group_norm_gradient = NetworkOp(
     ),
     "normalization.group_norm_gradient",
     layout=follow_images,
-    group="network",
 )  # fmt: skip
 
 # --- by the root of the mean square ----------------------------------------------------------
@@ -260,7 +252,6 @@ rms_norm = NetworkOp(
     "normalization.rms_norm",
     layout=follow_images,
     vjp=_rms_norm_vjp,
-    group="network",
 )  # fmt: skip
 rms_norm_gradient = NetworkOp(
     "rms_norm_backward",
@@ -269,5 +260,4 @@ rms_norm_gradient = NetworkOp(
     ),
     "normalization.rms_norm_gradient",
     layout=follow_images,
-    group="network",
 )  # fmt: skip

@@ -86,7 +86,6 @@ max_pool = NetworkOp(
     "pooling.max_pool",
     layout=follow_images,
     vjp=lambda g, out1, avals: max_pool_gradient(g[0], out1, shape=avals[0].shape),
-    group="network",
 )
 
 # ``y`` added at ``places`` of zeros
@@ -96,7 +95,6 @@ max_pool_gradient = NetworkOp(
     "pooling.max_pool_gradient",
     layout=follow_images,
     vjp=(lambda g, places: pick(g, places), None),
-    group="network",
 )
 
 
@@ -126,8 +124,6 @@ avg_pool = NetworkOp(
             divisor_override=divisor_override,
         )
     ),
-    linear=True,
-    group="network",
 )  # fmt: skip
 
 
@@ -150,8 +146,6 @@ avg_pool_gradient = NetworkOp(
             count_include_pad=count_include_pad, divisor_override=divisor_override,
         )
     ),
-    linear=True,
-    group="network",
 )  # fmt: skip
 
 
@@ -166,8 +160,6 @@ adaptive_avg_pool = NetworkOp(
     "pooling.adaptive_avg_pool",
     layout=follow_pictures_and_points,
     vjp=lambda g, avals: adaptive_avg_pool_gradient(g, shape=avals[0].shape),
-    linear=True,
-    group="network",
 )
 adaptive_avg_pool_gradient = NetworkOp(
     "adaptive_avg_pool_gradient",
@@ -175,8 +167,6 @@ adaptive_avg_pool_gradient = NetworkOp(
     "pooling.adaptive_avg_pool_gradient",
     layout=follow_pictures,
     vjp=lambda g, avals: adaptive_avg_pool(g, output_size=avals[0].shape[2:]),
-    linear=True,
-    group="network",
 )
 
 # the largest element of each such window, and its place within the spatial axes
@@ -189,7 +179,6 @@ adaptive_max_pool = NetworkOp(
     "pooling.adaptive_max_pool",
     layout=follow_pictures,
     vjp=lambda g, out1, avals: max_pool_gradient(g[0], out1, shape=avals[0].shape),
-    group="network",
 )
 
 

@@ -151,14 +151,13 @@ def _lstm_vjp(
 
 # i, f, g, o = x + h weight^T;  c' = sigmoid(f) c + sigmoid(i) tanh(g);  h' = sigmoid(o) tanh(c')
 # (h of all rows, last h, last c, activated gates, c of all rows)
-lstm = RecurrentOp("lstm", _lstm_aval, "recurrent.lstm", vjp=_lstm_vjp, group="network")
+lstm = RecurrentOp("lstm", _lstm_aval, "recurrent.lstm", vjp=_lstm_vjp)
 lstm_gradient = RecurrentOp(
     "lstm_backward",
     lambda gy, gh, gc, y, gates, cells, h, c, weight, sizes, *, reverse: (
         _like(gates), _like(h), _like(c), _like(weight),
     ),
     "recurrent.lstm_gradient",
-    group="network",
 )  # fmt: skip
 
 # --- GRU ---------------------------------------------------------------------------------------
@@ -184,7 +183,7 @@ def _gru_vjp(
 
 # r, z = sigmoid(x + u), n = tanh(x + r u) with u = h weight^T + bias;  h' = (h - n) z + n
 # (h of all rows, last h, gates r, z, n and the part of u that belongs to n)
-gru = RecurrentOp("gru", _gru_aval, "recurrent.gru", vjp=_gru_vjp, group="network")
+gru = RecurrentOp("gru", _gru_aval, "recurrent.gru", vjp=_gru_vjp)
 gru_gradient = RecurrentOp(
     "gru_backward",
     lambda gy, gh, y, gates, h, weight, sizes, *, reverse: (
@@ -192,7 +191,6 @@ gru_gradient = RecurrentOp(
         _like(weight, weight.shape[0]),
     ),
     "recurrent.gru_gradient",
-    group="network",
 )  # fmt: skip
 
 # --- the simple network --------------------------------------------------------------------------
@@ -220,14 +218,11 @@ def _simple_vjp(
 
 
 # h' = tanh(x + h weight^T), or relu: (h of all rows, last h)
-simple_recurrent = RecurrentOp(
-    "rnn", _simple_aval, "recurrent.simple", vjp=_simple_vjp, group="network"
-)
+simple_recurrent = RecurrentOp("rnn", _simple_aval, "recurrent.simple", vjp=_simple_vjp)
 simple_recurrent_gradient = RecurrentOp(
     "rnn_backward",
     lambda gy, gh, y, h, weight, sizes, *, reverse, nonlinearity: (
         _like(y), _like(h), _like(weight),
     ),
     "recurrent.simple_gradient",
-    group="network",
 )  # fmt: skip

@@ -41,7 +41,7 @@ def _sum_vjp(g: Any, avals: Any, axis: Any, keepdims: bool) -> Any:
     return expand(g, shape=avals[0].shape)
 
 
-sum_ = Reduction("sum", _sum_vjp, result="sum", linear=True)
+sum_ = Reduction("sum", _sum_vjp, result="sum")
 
 
 def _mean_vjp(g: Any, avals: Any, axis: Any, keepdims: bool) -> Any:
@@ -51,7 +51,7 @@ def _mean_vjp(g: Any, avals: Any, axis: Any, keepdims: bool) -> Any:
     return divide(_sum_vjp(g, avals, axis, keepdims), constant(max(count, 1)))
 
 
-mean = Reduction("mean", _mean_vjp, linear=True)
+mean = Reduction("mean", _mean_vjp)
 
 
 def _extreme_vjp(g: Any, out: Any, x: Any, axis: Any, keepdims: bool) -> Any:
@@ -138,7 +138,7 @@ def _value_and_index(x: Any, *, axis: int, keepdims: bool) -> Any:
     return aval(shape, x.dtype, None, x.device), aval(shape, dtypes.int64, None, x.device)
 
 
-def _chosen_vjp(g: Any, out1: Any, avals: Any, axis: int, keepdims: bool) -> Any:
+def chosen_vjp(g: Any, out1: Any, avals: Any, axis: int, keepdims: bool) -> Any:
     """The gradient goes to the one element that was chosen."""
     slope, index = g[0], out1
     if not keepdims and avals[0].ndim:
@@ -148,21 +148,21 @@ def _chosen_vjp(g: Any, out1: Any, avals: Any, axis: int, keepdims: bool) -> Any
 
 # (values, indices) of the first extreme along one axis
 max_with_index = Op(
-    "max_dim", _value_and_index, "sorting.max_with_index", vjp=_chosen_vjp, grad_name="MaxBackward0"
+    "max_dim", _value_and_index, "sorting.max_with_index", vjp=chosen_vjp, grad_name="MaxBackward0"
 )
 min_with_index = Op(
-    "min_dim", _value_and_index, "sorting.min_with_index", vjp=_chosen_vjp, grad_name="MinBackward0"
+    "min_dim", _value_and_index, "sorting.min_with_index", vjp=chosen_vjp, grad_name="MinBackward0"
 )
 median_with_index = Op(
-    "median_dim", _value_and_index, "sorting.median_with_index", vjp=_chosen_vjp,
+    "median_dim", _value_and_index, "sorting.median_with_index", vjp=chosen_vjp,
     grad_name="MedianBackward1",
 )  # fmt: skip
 nanmedian_with_index = Op(
-    "nanmedian_dim", _value_and_index, "sorting.nanmedian_with_index", vjp=_chosen_vjp,
+    "nanmedian_dim", _value_and_index, "sorting.nanmedian_with_index", vjp=chosen_vjp,
     grad_name="NanmedianBackward1",
 )  # fmt: skip
 mode_with_index = Op(
-    "mode", _value_and_index, "sorting.mode_with_index", vjp=_chosen_vjp
+    "mode", _value_and_index, "sorting.mode_with_index", vjp=chosen_vjp
 )
 
 

@@ -28,8 +28,6 @@ resize = NetworkOp(
     vjp=lambda g, avals, steps, mode, align: resize_gradient(
         g, shape=avals[0].shape, steps=steps, mode=mode, align=align
     ),
-    linear=True,
-    group="network",
 )
 resize_gradient = NetworkOp(
     "resize_gradient",
@@ -39,6 +37,4 @@ resize_gradient = NetworkOp(
     vjp=lambda g, avals, steps, mode, align: resize(
         g, size=avals[0].shape[2:], steps=steps, mode=mode, align=align
     ),
-    linear=True,
-    group="network",
 )

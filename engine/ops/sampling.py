@@ -80,7 +80,6 @@ grid_sample = NetworkOp(
             g, x, grid, **_how(mode, padding_mode, align, order)
         ),
     ),
-    group="network",
 )
 
 # the transpose in the image: each element of ``y`` added to the pixels that it would be made of
@@ -96,7 +95,6 @@ grid_spread = NetworkOp(
             y, g, grid, **_how(mode, padding_mode, align, order)
         ),
     ),
-    group="network",
 )
 
 # the derivatives of sum(y * grid_sample(x, grid)) by the grid
@@ -115,5 +113,4 @@ grid_slopes = NetworkOp(
             g, y, x, grid, **_how(mode, padding_mode, align, order)
         ),
     ),
-    group="network",
 )

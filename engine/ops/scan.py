@@ -26,7 +26,7 @@ def _running_total(x: Aval, *, axis: int, reverse: bool) -> Aval:
 
 
 # each element and those before it, or, with reverse, those after it
-cumsum = Op("cumsum", _running_total, "scan.cumsum", linear=True,
+cumsum = Op("cumsum", _running_total, "scan.cumsum",
             vjp=lambda g, axis, reverse: cumsum(g, axis=axis, reverse=not reverse))  # fmt: skip
 
 

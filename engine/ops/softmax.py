@@ -37,7 +37,6 @@ softmax = NetworkOp(
     _softmax_aval,
     "softmax.softmax",
     vjp=lambda g, out, axis: softmax_gradient(g, out, axis=axis),
-    group="network",
 )
 
 
@@ -55,7 +54,6 @@ softmax_gradient = NetworkOp(
     "softmax.softmax_gradient",
     vjp=(lambda g, result, axis: softmax_gradient(g, result, axis=axis), _gradient_in_result),
     grad_name="SoftmaxBackwardDataBackward0",
-    group="network",
 )
 
 # x - log(sum(exp(x)))
@@ -64,7 +62,6 @@ log_softmax = NetworkOp(
     _log_softmax_aval,
     "softmax.log_softmax",
     vjp=lambda g, out, axis: log_softmax_gradient(g, out, axis=axis),
-    group="network",
 )
 
 
@@ -88,5 +85,4 @@ log_softmax_gradient = NetworkOp(
     "softmax.log_softmax_gradient",
     vjp=(_log_gradient_in_y, _log_gradient_in_result),
     grad_name="LogSoftmaxBackwardDataBackward0",
-    group="network",
 )

@@ -55,9 +55,9 @@ def _kth_aval(x: Aval, *, k: int, axis: int, keepdims: bool) -> Any:
 
 
 def _kth_vjp(g: Any, out1: Any, avals: Any, axis: int, keepdims: bool, needs: Any) -> Any:
-    from .reduction import _chosen_vjp
+    from .reduction import chosen_vjp
 
-    return (_chosen_vjp(g, out1, avals, axis, keepdims),)
+    return (chosen_vjp(g, out1, avals, axis, keepdims),)
 
 
 kthvalue = Op("kthvalue", _kth_aval, "sorting.kthvalue", vjp=_kth_vjp)

@@ -10,9 +10,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from llvmlite import ir
-from numba import types
-from numba.extending import intrinsic
 
 from mindtorch.kernels.compile import kernel
 
@@ -29,36 +26,6 @@ _MASK_B = np.uint32(0x9D2C5680)
 _MASK_C = np.uint32(0xEFC60000)
 _MULTIPLIER = np.uint64(1812433253)
 _WORD = np.uint64(0xFFFFFFFF)
-
-
-@intrinsic
-def fma(typing_context: Any, a: Any, b: Any, c: Any) -> Any:
-    """``a * b + c`` rounded once; the three have one floating type."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.fma(*arguments)
-
-    return a(a, a, a), generate
-
-
-@intrinsic
-def float_bits(typing_context: Any, value: Any) -> Any:
-    """The bits of a float32, as int32."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.IntType(32))
-
-    return types.int32(types.float32), generate
-
-
-@intrinsic
-def bits_float(typing_context: Any, value: Any) -> Any:
-    """The float32 that has the bits of an int32."""
-
-    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
-        return builder.bitcast(arguments[0], ir.FloatType())
-
-    return types.float32(types.int32), generate
 
 
 @kernel

@@ -14,7 +14,8 @@ import numpy as np
 
 from mindtorch.kernels.compile import kernel
 
-from .mersenne import CACHED, CHUNK, bits_float, draw_words, float_bits, fma, skip_words
+from .bits import bits_float, float_bits, fma
+from .mersenne import CACHED, CHUNK, draw_words, skip_words
 
 HALF = CHUNK // 2
 _TWO_PI = 6.283185307179586

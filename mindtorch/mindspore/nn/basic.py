@@ -133,6 +133,7 @@ class Dropout(_Dropout):
     Args:
         keep_prob: 1 - p, for scripts that say it this way; ``p`` goes before it.
         p: the share that is dropped.
+        dtype: of the input, as MindSpore has it; any floating type is taken.
     """
 
     def __init__(

@@ -185,8 +185,8 @@ class Cell(Module):
         return OrderedDict(self.named_children())
 
     def cells_and_names(self, cells: Any = None, name_prefix: str = "") -> Iterator[Any]:
-        """(name, cell) of this cell and all below."""
-        return self.named_modules(prefix=name_prefix)
+        """(name, cell) of this cell and all below, but for the set ``cells``, which gets them."""
+        return self.named_modules(cells, name_prefix)
 
     # --- flags -------------------------------------------------------------------------------
 

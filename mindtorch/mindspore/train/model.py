@@ -44,7 +44,6 @@ class Model:
             raise NotImplementedError(f"Model(boost_level={boost_level!r}): only 'O0'")
         self._network, self._loss_fn, self._optimizer = network, loss_fn, optimizer
         self._metrics = get_metrics(metrics)
-        self._eval_indexes = eval_indexes
         self._last_loss = Loss()
         self._train_network = self._network_for_training(amp_level, kwargs)
         self._eval_network = eval_network

@@ -215,10 +215,18 @@ class SparseTensor(HeldTensor):
         return self.to_sparse()
 
     def to_sparse_csr(self, dense_dim: int | None = None) -> SparseTensor:
-        return self.to_sparse(layout=sparse_csr)
+        return self._compressed("Csr", sparse_csr, dense_dim)
 
     def to_sparse_csc(self, dense_dim: int | None = None) -> SparseTensor:
-        return self.to_sparse(layout=sparse_csc)
+        return self._compressed("Csc", sparse_csc, dense_dim)
+
+    def _compressed(self, name: str, kind: Any, dense_dim: int | None) -> SparseTensor:
+        if dense_dim is not None:
+            raise RuntimeError(
+                f"coo_to_sparse_{name.lower()}: conversion from Sparse to Sparse{name} with "
+                "dense_dim argument given is not supported"
+            )
+        return self.to_sparse(layout=kind)
 
     def to(self, *args: Any, **kwargs: Any) -> SparseTensor:
         held = self.held.to(*args, **kwargs)

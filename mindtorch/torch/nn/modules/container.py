@@ -34,7 +34,46 @@ def _place(index: Any, length: int) -> int:
     return index % length if length else index
 
 
-class Sequential(Module):
+class _Row(Module):
+    """What Sequential and ModuleList share: modules in a row, under their places as names."""
+
+    def _key(self, index: Any) -> str:
+        return list(self._modules)[_place(index, len(self))]
+
+    def __getitem__(self, idx: Any) -> Any:
+        return self._modules[self._key(idx)]
+
+    def __setitem__(self, idx: Any, module: Any) -> None:
+        setattr(self, self._key(idx), module)
+
+    def __delitem__(self, idx: Any) -> None:
+        keys = list(self._modules)[idx] if isinstance(idx, slice) else [self._key(idx)]
+        for key in keys:
+            delattr(self, key)
+        self._modules = {str(i): module for i, module in enumerate(self._modules.values())}
+
+    def __len__(self) -> int:
+        return len(self._modules)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._modules.values())
+
+    def __dir__(self) -> list[str]:
+        return [key for key in super().__dir__() if not key.isdigit()]
+
+    def pop(self, key: Any) -> Any:
+        """Take out a module."""
+        module = self[key]
+        del self[key]
+        return module
+
+    def append(self, module: Any) -> Any:
+        """Add a module at the end."""
+        self.add_module(str(len(self)), module)
+        return self
+
+
+class Sequential(_Row):
     """Modules one after another: the output of each is the input of the next.
 
     ``Sequential(a, b)`` or ``Sequential(OrderedDict(first=a, second=b))``.
@@ -49,25 +88,10 @@ class Sequential(Module):
             for place, module in enumerate(args):
                 self.add_module(str(place), module)
 
-    def _key(self, index: Any) -> str:
-        return list(self._modules)[_place(index, len(self))]
-
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             return type(self)(OrderedDict(list(self._modules.items())[idx]))
-        return self._modules[self._key(idx)]
-
-    def __setitem__(self, idx: Any, module: Any) -> None:
-        setattr(self, self._key(idx), module)
-
-    def __delitem__(self, idx: Any) -> None:
-        keys = list(self._modules)[idx] if isinstance(idx, slice) else [self._key(idx)]
-        for key in keys:
-            delattr(self, key)
-        self._modules = {str(i): module for i, module in enumerate(self._modules.values())}
-
-    def __len__(self) -> int:
-        return len(self._modules)
+        return super().__getitem__(idx)
 
     def __add__(self, other: Any) -> Any:
         if not isinstance(other, Sequential):
@@ -95,23 +119,6 @@ class Sequential(Module):
     def __imul__(self, other: int) -> Any:
         _require_repeats(other)
         return self.extend([module for _ in range(other - 1) for module in list(self)])
-
-    def __dir__(self) -> list[str]:
-        return [key for key in super().__dir__() if not key.isdigit()]
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
-
-    def pop(self, key: Any) -> Any:
-        """Take out a module."""
-        module = self[key]
-        del self[key]
-        return module
-
-    def append(self, module: Any) -> Any:
-        """Add a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
 
     def insert(self, index: int, module: Any) -> Any:
         """Put a module before place ``index``."""
@@ -147,7 +154,7 @@ def _require_repeats(count: Any) -> None:
         )
 
 
-class ModuleList(Module):
+class ModuleList(_Row):
     """A list of modules."""
 
     def __init__(self, modules: Any = None) -> None:
@@ -161,22 +168,7 @@ class ModuleList(Module):
     def __getitem__(self, idx: Any) -> Any:
         if isinstance(idx, slice):
             return type(self)(list(self._modules.values())[idx])
-        return self._modules[self._key(idx)]
-
-    def __setitem__(self, idx: int, module: Any) -> None:
-        setattr(self, self._key(idx), module)
-
-    def __delitem__(self, idx: Any) -> None:
-        keys = list(self._modules)[idx] if isinstance(idx, slice) else [self._key(idx)]
-        for key in keys:
-            delattr(self, key)
-        self._modules = {str(i): module for i, module in enumerate(self._modules.values())}
-
-    def __len__(self) -> int:
-        return len(self._modules)
-
-    def __iter__(self) -> Iterator[Any]:
-        return iter(self._modules.values())
+        return super().__getitem__(idx)
 
     def __iadd__(self, modules: Any) -> Any:
         return self.extend(modules)
@@ -187,25 +179,11 @@ class ModuleList(Module):
             combined.add_module(str(i), module)
         return combined
 
-    def __dir__(self) -> list[str]:
-        return [key for key in super().__dir__() if not key.isdigit()]
-
     def insert(self, index: int, module: Any) -> None:
         """Put a module before place ``index``."""
         listed = list(self)
         listed.insert(index, module)
         self._modules = {str(i): m for i, m in enumerate(listed)}
-
-    def pop(self, key: Any) -> Any:
-        """Take out a module."""
-        module = self[key]
-        del self[key]
-        return module
-
-    def append(self, module: Any) -> Any:
-        """Add a module at the end."""
-        self.add_module(str(len(self)), module)
-        return self
 
     def extend(self, modules: Any) -> Any:
         """Add several modules at the end."""

@@ -45,6 +45,7 @@ class DistributedDataParallel(Module, Joinable):
         process_group: the default group when None.
         find_unused_parameters: look for parameters that the outputs do not depend on; without
             it, such a parameter makes the next forward an error.
+        check_reduction: deprecated in torch, and of no effect there.
         static_graph: the same parameters are used in every iteration.
         bucket_cap_mb: the size of a bucket, in MiB; 25 when None. The first is 1 at most.
         gradient_as_bucket_view: gradients stay in the buckets, as views: no second copy.
