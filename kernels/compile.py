@@ -32,6 +32,7 @@ from numba.core.runtime import rtsys
 
 from .claims import PATIENCE, Busy, Claim, Compiling
 from .files import write_whole
+from .interrupts import held
 from .linked import Linked
 from .loading import rebuild
 from .locks import known, lock
@@ -262,7 +263,9 @@ class DiskCache(caching._Cache):
             return result
         if Compiling.begins is not None and not self._linked:
             Compiling.begins()
-        claim = Claim(self._path(sig), PATIENCE if self._linked else Compiling.patience)
+        claim = Claim(
+            self._path(sig), PATIENCE if self._linked else Compiling.patience, not self._linked
+        )
         if claim.refused and Compiling.patience < PATIENCE:
             claim.release()
             raise Busy
@@ -338,7 +341,7 @@ class Kernel(registry.CPUDispatcher):
     def compile(self, sig: Any) -> Any:
         """The machine code for a signature: from the cache, or compiled now."""
         try:
-            with undisturbed():
+            with held(), undisturbed():
                 return super().compile(sig)
         finally:
             self._cache.release()
