@@ -189,3 +189,4 @@ def test_kernels_translate_to_ptx() -> None:
     found = _run("cuda_translate.py", simulated=False)
     assert found["failed"] == {}
     assert found["kernels"] >= 300
+    assert found["kernels with"]["vectors"] >= 150 and found["kernels with"]["division"] <= 120
