@@ -44,7 +44,7 @@ if SIMULATED:
         return int(i) // int(by)
 else:
     from llvmlite import ir
-    from numba import types
+    from numba.core import types  # of one name whatever was imported before: it is in digests
     from numba.cuda.extending import intrinsic
 
     @intrinsic

@@ -50,7 +50,10 @@ class DeviceCache(DiskCache):
         return _folder(tuple(_dispatcher.get_current_device().compute_capability))
 
     def pack(self, compiled: Any) -> bytes:
-        return zlib.compress(dumps(compiled._reduce_states()), 1)
+        try:
+            return zlib.compress(dumps(compiled._reduce_states()), 1)
+        except RuntimeError as error:  # numba's, of code that is linked to other files
+            raise pickle.PicklingError(str(error)) from error
 
     def unpack(self, payload: bytes, target_context: Any) -> Any:
         return _dispatcher._Kernel._rebuild(**pickle.loads(zlib.decompress(payload)))

@@ -54,8 +54,7 @@ def _simulated(count: int) -> dict[str, Callable[..., Any]]:
 
 def _intrinsics(count: int) -> dict[str, Callable[..., Any]]:
     from llvmlite import ir
-    from numba import types
-    from numba.core import cgutils
+    from numba.core import cgutils, types  # of one name whatever was imported: it is in digests
     from numba.cuda.extending import intrinsic
 
     word = ir.IntType(32)

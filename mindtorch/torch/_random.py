@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from mindtorch.engine import dtypes, philox
+from mindtorch.engine import cuda, dtypes, philox
 from mindtorch.engine import generator as engine
 from mindtorch.engine.device import Device, cpu
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -29,7 +29,10 @@ class Generator(engine.Generator):
         """Nothing: draws continue the stream."""
 
     def __init__(self, device: Any = "cpu") -> None:
-        super().__init__(Device(device).type)
+        kind = Device(device).type
+        if kind == "cuda" and not cuda.device_count():
+            raise cuda.unlinked("get CUDA generator")
+        super().__init__(kind)
         self.device: Any = cpu
 
     def get_state(self) -> Any:
@@ -118,13 +121,17 @@ def fork_rng(
     """Restore the default generators' states at the end of the block.
 
     Args:
-        devices, device_type, options: of no effect; the CPU's generator is restored, and CUDA's
-            own streams where they are chosen.
+        devices, device_type, options: of no effect, but that there must be such devices; the CPU's
+            generator is restored, and CUDA's own streams where they are chosen.
         enabled: otherwise nothing is done.
     """
     if not enabled:
         yield
         return
+    if devices and device_type == "cuda":
+        from .cuda import require_cuda
+
+        require_cuda()
     before = states()
     try:
         yield

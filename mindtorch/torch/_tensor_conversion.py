@@ -111,6 +111,8 @@ class Conversions(EngineTensor):
         if isinstance(dtype, str):
             from ._legacy_types import dtype_of_type_name
 
+            if dtype.startswith("torch.cuda.") and not cuda.device_count():
+                raise cuda.unlinked("initialize CUDA")
             dtype = dtype_of_type_name(dtype)
         elif not isinstance(dtype, DType) and hasattr(dtype, "dtype"):
             dtype = dtype.dtype if isinstance(dtype.dtype, DType) else dtypes.default
@@ -133,11 +135,10 @@ class Conversions(EngineTensor):
         memory_format: Any = preserve_format,
     ) -> Any:
         """The tensor on a CUDA device: the one given, or the current one."""
-        if device is None or isinstance(device, int):
-            device = Device("cuda", device)
-        place = as_device(device)
+        found = Device("cuda", device) if device is None or isinstance(device, int) else device
+        place = as_device(device if isinstance(device, int) else found)
         if place.type != "cuda":
-            raise RuntimeError(f"Invalid device, must be cuda device but got {place.type}")
+            raise RuntimeError("Invalid device, must be cuda device")
         return self.to(place, non_blocking=non_blocking, memory_format=memory_format)
 
     def item(self) -> Any:

@@ -113,7 +113,6 @@ mem_get_info = _needs_cuda("mem_get_info")
 memory_snapshot = _needs_cuda("memory_snapshot")
 memory_summary = _needs_cuda("memory_summary")
 set_per_process_memory_fraction = _needs_cuda("set_per_process_memory_fraction")
-set_rng_state = _needs_cuda("set_rng_state")
 set_sync_debug_mode = _needs_cuda("set_sync_debug_mode")
 empty_cache = _counts("empty_cache", None)
 memory_allocated = _counts("memory_allocated")
@@ -443,21 +442,23 @@ def list_gpu_processes(device: Any = None) -> str:
 
 
 def set_device(device: Any) -> None:
-    """Make a device the current one; negative indices choose nothing."""
-    if not (isinstance(device, int) and device < 0):
+    """Make a device the current one; negative indices choose nothing.
+
+    Raises:
+        ValueError: no number, or the device is of another kind.
+    """
+    from ._utils import _get_device_index
+
+    index = _get_device_index(device)
+    if index is not None and index >= 0:
         require_cuda()
-        _functions().choose(device)
+        _functions().choose(index)
 
 
 def manual_seed(seed: int) -> None:
     """Start the stream of ``seed``: that of the CPU, whose numbers are drawn on the device, too.
     Nothing to seed without devices, as in torch."""
-    if not device_count():
-        return
-    if philox.chosen:
-        _functions().stream_of(None).manual_seed(int(seed))
-    else:
-        default_generator.manual_seed(int(seed))
+    _manual_seed(int(seed), False)
 
 
 def manual_seed_all(seed: int) -> None:
@@ -466,12 +467,16 @@ def manual_seed_all(seed: int) -> None:
     Args:
         seed: a whole number of 64 bits.
     """
+    _manual_seed(int(seed), True)
+
+
+def _manual_seed(seed: int, everywhere: bool) -> None:
     if not device_count():
         return
     if philox.chosen:
-        philox.streams.manual_seed(int(seed))
+        (philox.streams if everywhere else _functions().stream_of(None)).manual_seed(seed)
     else:
-        default_generator.manual_seed(int(seed))
+        default_generator.manual_seed(seed)
 
 
 def get_rng_state_all() -> list[Any]:
@@ -479,15 +484,26 @@ def get_rng_state_all() -> list[Any]:
     return [_functions().get_rng_state(number) for number in range(device_count())]
 
 
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """Put a device's generator into a state; nothing without devices, as in torch.
+
+    Args:
+        new_state: what ``get_rng_state`` gave.
+        device: a number, a string or a device.
+    """
+    kept = new_state.clone()
+    if device_count():
+        _functions().set_rng_state(kept, device)
+
+
 def set_rng_state_all(new_states: Any) -> None:
-    """Set the state of each device's generator; a state without a device is an error.
+    """Set the state of each device's generator; nothing without devices, as in torch.
 
     Args:
         new_states: one for each device.
     """
     for number, state in enumerate(new_states):
-        require_cuda(number)
-        _functions().set_rng_state(state, number)
+        set_rng_state(state, number)
 
 
 @contextlib.contextmanager
