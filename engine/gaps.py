@@ -57,7 +57,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "fusion into products and reductions in compiled calls", "all",
         "chains of elementwise ops are one loop"),
     Gap("feature", "symbolic sizes in replayed calls and under run --graph", "all",
-        "each size is bound by itself; sizes that do not come again run op by op"),
+        "each size is bound by itself; sizes that do not come again run op by op; Python runs "
+        "at each call, so little could be saved (docs/design/009)"),
     Gap("feature", "gradients of gradients through a compiled call that draws or writes", "all",
         "raises, as torch.compile does; of other calls they are computed by calling them again"),
     Gap("feature",

@@ -16,8 +16,9 @@ from .tree import PATIENCE, Tree
 
 # so many visits are timed in each way, after so many that are not: kernels are compiled in those
 TIMED, FIRST = 8, 4
-# visits until both ways are tried again: so many at first, twice as many each time
-SPAN, LONGEST = 64, 1 << 16
+# visits until both ways are tried again: so many at first, twice as many each time, and four times
+# as many again where one way took much longer
+SPAN, LONGEST, MUCH = 64, 1 << 16, 1.25
 # after so many rests at most a script that does not repeat is not looked at again
 MOST_RESTS = 12
 # so many stretches are known
@@ -71,8 +72,10 @@ class Stretch:
             waiting, alone = _typical(self.times[True]), _typical(self.times[False])
             close = abs(waiting - alone) < max(PART * max(waiting, alone), LEAST)
             self.way = None if close else waiting < alone
+            if max(waiting, alone) > MUCH * min(waiting, alone):
+                self.span *= 4
         self.times = {True: [], False: []}
-        self.left, self.span = self.span, min(2 * self.span, LONGEST)
+        self.left, self.span = min(self.span, LONGEST), 2 * self.span
 
 
 class Pace:
@@ -101,7 +104,6 @@ class Pace:
         self.rests += 1
         self.tree.fresh = PATIENCE - (PATIENCE >> self.rests)
         self.tree.lost = 0
-        self._stretches.clear()
         self._timed = None
 
     def waits(self, place: Any, waiting: bool) -> bool:
