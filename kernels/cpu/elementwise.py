@@ -293,7 +293,7 @@ def _complex_plan(name: str, out: Any, ins: Layouts, compute: Any) -> Any:
         raise NotImplementedError(f"'{name}' is not implemented for complex numbers")
     function = _COMPLEX[name]
     if isinstance(function, np.ufunc):
-        if function(*[np.ones(1, compute) for _ in ins]).dtype == out.dtype:
+        if function(*[np.empty(0, compute) for _ in ins]).dtype == out.dtype:
             return _written_by_numpy(function, out, ins, compute)
 
     def run(target: Any, *flat: Any) -> None:
