@@ -234,7 +234,10 @@ class UntypedStorage:
             words.byteswap(inplace=True)
 
     def is_shared(self) -> bool:
-        return False
+        """Whether other processes can map the memory."""
+        from .multiprocessing._sharing import holds
+
+        return holds(self._storage)
 
     def is_pinned(self, device: Any = "cuda") -> bool:
         del device
@@ -337,6 +340,10 @@ class TypedStorage:
     def untyped(self) -> UntypedStorage:
         """The bytes."""
         return self._untyped_storage
+
+    def is_shared(self) -> bool:
+        """Whether other processes can map the memory."""
+        return self._untyped_storage.is_shared()
 
     def size(self) -> int:
         return self._untyped_storage.nbytes() // self.dtype.itemsize
