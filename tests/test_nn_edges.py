@@ -1,5 +1,8 @@
 """Edges of torch.nn's layers and functions: the same result or the same error as PyTorch."""
 
+import io
+from typing import Any
+
 import pytest
 import torch as real_torch
 
@@ -65,7 +68,8 @@ def lazy_half(t):
 
 
 def node_hook(t):
-    x, seen = t.ones(2, 1, requires_grad=True), []
+    x = t.ones(2, 1, requires_grad=True)
+    seen: list[tuple[int, ...]] = []
     y = x + t.ones(2, 3, requires_grad=True)
     y.grad_fn.register_hook(lambda given, _: seen.extend(tuple(g.shape) for g in given))
     y.sum().backward()
@@ -85,7 +89,56 @@ def attend(t):
     return layer(t.ones(3, 2, 8), t.ones(3, 2, 8), t.ones(3, 2, 8), t.zeros(4, 3))
 
 
+def slotted(t):
+    kind: Any = type("Slotted", (t.Tensor,), {"__slots__": ["elem"]})
+    tensor = t.ones(2).as_subclass(kind)
+    tensor.elem, tensor.note = t.zeros(1), 3
+    state = tensor.__reduce_ex__(2)[1][-1]
+    return sorted(state[0]), sorted(state[1])
+
+
+def stated(t):
+    def state(self):
+        return "mine", self.__dict__
+
+    tensor = t.ones(2).as_subclass(type("Stated", (t.Tensor,), {"__getstate__": state}))
+    tensor.note = 3
+    return tensor.__reduce_ex__(2)[1][-1]
+
+
+def bytes_as_bytes(t):
+    file = io.BytesIO()
+    t.save([t.arange(3.0), b"x"], file, _use_new_zipfile_serialization=False)
+    file.seek(0)
+    return t.load(file, encoding="bytes")[0].tolist()
+
+
+def of_storage(t):
+    x = t.arange(4.0)
+    made = t.tensor(x.storage())
+    legacy = t.FloatTensor(x.untyped_storage())
+    same = [y.data_ptr() == x.data_ptr() for y in (made, legacy)]
+    return made.tolist(), same, t.tensor(x.storage(), dtype=t.float64)
+
+
+def older_flags(t):
+    with t.backends.mkldnn.flags(enabled=True):
+        pass
+    return t.backends.mkldnn.allow_tf32
+
+
 CASES = {
+    "a storage as data": of_storage,
+    "a subclass with slots": slotted,
+    "a subclass with a state": stated,
+    "an old file, with bytes": bytes_as_bytes,
+    "flags of mkldnn": older_flags,
+    "gradients of convolutions": lambda t: t.nn.functional.grad.conv1d_input(
+        (1, 1, 3), t.ones(1, 1, 2), t.ones(1, 1, 2)
+    ).tolist(),
+    "conv_tbc": lambda t: t.nn.functional.conv_tbc(
+        t.ones(3, 1, 2), t.ones(2, 2, 1), t.ones(1)
+    ).tolist(),
     "module to a number": lambda t: t.nn.Linear(1, 1).to("cpu", True),
     "module to a copy": lambda t: t.nn.Linear(1, 1).to("cpu", copy=True),
     "unflatten an int": lambda t: t.nn.Unflatten(1, 5),
