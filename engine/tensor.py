@@ -3,6 +3,7 @@ graph."""
 
 from __future__ import annotations
 
+import copyreg
 import math
 import threading
 from collections.abc import Callable
@@ -42,6 +43,12 @@ _FIELDS = frozenset({
 def own_attributes(tensor: Tensor) -> list[str]:
     """The names of what users have set on a tensor."""
     return [name for name in fields_of(tensor) if name not in _FIELDS]
+
+
+def own_slots(tensor: Tensor) -> dict[str, Any]:
+    """What is in the slots that a user's class has besides the engine's."""
+    names = set(copyreg._slotnames(type(tensor))).difference(Tensor.__slots__)  # type: ignore[attr-defined]
+    return {name: getattr(tensor, name) for name in sorted(names) if hasattr(tensor, name)}
 
 
 class Attributes(dict[str, Any]):

@@ -136,6 +136,8 @@ class _Storages:
 
     def fill(self, file: Any, keys: Any, swap: bool) -> None:
         """Read the elements of all storages, in the order of ``keys``."""
+        if isinstance(keys, list):  # with encoding="bytes" they are not yet text
+            keys = [key.decode("ascii") if isinstance(key, bytes) else key for key in keys]
         if not isinstance(keys, list) or set(keys) != set(self._found):
             raise RuntimeError("the file's list of storages does not match its contents")
         for key in keys:

@@ -23,6 +23,7 @@ from mindtorch.engine.tensor import (
     check_made_here,
     from_array,
     note_shared,
+    own_slots,
     set_result_type,
     typed_buffer,
 )
@@ -246,7 +247,7 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
         result.flat, result.aval, result._node = buffer[self._offset :], self.aval, None
         result._storage, result._offset = storage, self._offset
         memo[id(self)] = result
-        for name, value in Attributes(self).items():
+        for name, value in {**Attributes(self), **own_slots(self)}.items():
             setattr(result, name, copy.deepcopy(value, memo))
         if self.requires_grad:
             autodiff.track(result)

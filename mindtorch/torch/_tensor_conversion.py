@@ -45,8 +45,10 @@ def parse_to(args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
         dtype = rest.pop(0)
     elif rest and (rest[0] is None or isinstance(rest[0], (str, int, Device))):
         device = rest.pop(0)
-        if rest and (isinstance(rest[0], (DType, type)) or rest[0] is None):
+        if rest:
             dtype = rest.pop(0)
+            if not (isinstance(dtype, (DType, type)) or dtype is None):
+                raise wrong_call("to", args, kwargs, method=True) or TypeError("to(): no dtype")
     elif rest and rest[0] in (float, int, bool, complex):
         dtype = as_dtype(rest.pop(0))
     elif rest:

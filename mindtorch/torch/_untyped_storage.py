@@ -289,7 +289,10 @@ class UntypedStorage:
             words.byteswap(inplace=True)
 
     def is_shared(self) -> bool:
-        return False
+        """Whether other processes can map the memory."""
+        from .multiprocessing._sharing import holds
+
+        return holds(self._storage)
 
     def is_pinned(self, device: Any = "cuda") -> bool:
         del device

@@ -252,14 +252,28 @@ ENGINE_FIELDS = frozenset(
 _ENGINE_STATE = ("_retains_grad",)
 
 
-def _user_state(tensor: Any) -> dict[str, Any]:
-    """The attributes that a user has set on ``tensor``: those its class knows nothing of."""
+def _plain(state: Any) -> Any:
+    """A state with ordinary dictionaries where a class gave a tensor's ``__dict__``."""
+    if isinstance(state, engine.Attributes):
+        return dict(state)
+    return tuple(map(_plain, state)) if type(state) is tuple else state
+
+
+def _user_state(tensor: Any) -> Any:
+    """The attributes that a user has set on ``tensor``: those its class knows nothing of.
+
+    With the class's own slots it is a pair; a class with a ``__getstate__`` says it itself.
+    """
     cls = type(tensor)
-    return {
+    if cls.__getstate__ is not object.__getstate__:
+        return _plain(tensor.__getstate__())
+    attributes = {
         name: value
         for name, value in vars(tensor).items()
         if name not in _ENGINE_STATE and not hasattr(cls, name)
     }
+    slots = engine.own_slots(tensor)
+    return (attributes, slots) if slots else attributes
 
 
 def _reduce_plain(tensor: Any) -> tuple[Any, tuple[Any, ...]]:

@@ -99,6 +99,10 @@ class TypedStorage:
         """The bytes."""
         return self._untyped_storage
 
+    def is_shared(self) -> bool:
+        """Whether other processes can map the memory."""
+        return self._untyped_storage.is_shared()
+
     def size(self) -> int:
         return self._untyped_storage.nbytes() // self.dtype.itemsize
 
@@ -198,9 +202,6 @@ class TypedStorage:
     def resize_(self, size: int) -> None:
         """Change the number of elements, keeping those that both lengths have."""
         self._untyped_storage.resize_(size * self.dtype.itemsize)
-
-    def is_shared(self) -> bool:
-        return self._untyped_storage.is_shared()
 
     def is_pinned(self, device: Any = "cuda") -> bool:
         return self._untyped_storage.is_pinned(device)

@@ -71,4 +71,7 @@ class Restored(contextlib.ContextDecorator):
 
     def __exit__(self, *exception: object) -> None:
         for name, value in self.before.items():
-            setattr(self.module, name, value)
+            if value is None:  # nobody has set it
+                self.module.__dict__[name] = None
+            else:
+                setattr(self.module, name, value)

@@ -230,6 +230,10 @@ def tensor(
         if device is not None:
             made = made.to(as_device(device))
         return finish(made, requires_grad, None, pin_memory)
+    if is_storage(data):
+        made = of_storage(data, chosen)
+        made = made if device is None else made.to(as_device(device))
+        return finish(made, requires_grad, None, pin_memory)
     place = as_device(device)
     array = infer_array(data, chosen)
     if place is not cpu:
@@ -239,6 +243,23 @@ def tensor(
     shape = array.shape
     made = make(array.reshape(-1), aval(shape, dtypes.from_numpy(array.dtype)))
     return finish(made, requires_grad, None, pin_memory)
+
+
+def is_storage(data: Any) -> bool:
+    """Whether what is no tensor is a storage, of bytes or of elements."""
+    return hasattr(data, "_storage") or hasattr(data, "_untyped_storage")
+
+
+def of_storage(storage: Any, dtype: Any) -> Any:
+    """The 1-D tensor over a storage's memory; of int64 where nobody names a type."""
+    own = getattr(storage, "dtype", None)
+    if own is not None and dtype not in (None, own):
+        names = [dtypes.scalar_type_name(kind) for kind in (dtype, own)]
+        raise RuntimeError(
+            f"Expected a Storage of type {names[0]} or an UntypedStorage, but got {names[1]}"
+        )
+    empty = make(np.empty(0, np.uint8), aval((0,), dtype or own or dtypes.int64))
+    return empty.set_(storage)
 
 
 @function(method=False)
@@ -297,7 +318,7 @@ def _shared(data: Any, chosen: Any, device: Any) -> Any:
     if not isinstance(data, type) and hasattr(data, "__cuda_array_interface__"):
         shared = cuda.adopt(data, as_device("cuda" if device is None else device))
         return shared if chosen is None else movement.cast(shared, dtype=chosen)
-    return _over_storage(data, chosen) if hasattr(data, "_storage") else None
+    return of_storage(data, chosen) if is_storage(data) else None
 
 
 @function(method=False)
@@ -363,13 +384,6 @@ def _check_alias(source: Any, result: Any, copy: bool | None) -> None:
     if given.aval.dtype is not result.aval.dtype:
         own, other = (dtypes.scalar_type_name(x.aval.dtype) for x in (given, result))
         raise ValueError(f"can't alias tensor with dtype '{own}' into dtype '{other}'.")
-
-
-def _over_storage(storage: Any, chosen: Any) -> Any:
-    """A 1-d tensor over a storage's memory; bytes are read as int64 where no type is named."""
-    own = getattr(storage, "dtype", dtypes.int64)
-    empty = make(np.empty(0, np.uint8), aval((0,), own if chosen is None else chosen))
-    return empty.set_(storage)
 
 
 @function(method=False)

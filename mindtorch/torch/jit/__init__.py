@@ -15,6 +15,8 @@ from typing import Any, Final, NamedTuple, TypeVar
 from mindtorch.engine.graph.jit import policy
 from mindtorch.torch._absent import absent_class, absent_function
 from mindtorch.torch.nn import Module
+from mindtorch.torch.nn.modules.module import _typename
+from mindtorch.torch.nn.parameter import is_lazy
 
 from ._archives import load, save
 from ._compiled import ScriptFunction, compiled
@@ -91,8 +93,24 @@ def script(
 
     Args:
         optimize, example_inputs: of no effect.
+
+    Raises:
+        RuntimeError: a module that is still without the shape of a parameter or buffer.
     """
+    if _isinstance(obj, Module):
+        _refuse_lazy(obj)
     return compiled(obj)
+
+
+def _refuse_lazy(whole: Any) -> None:
+    for module in whole.modules():
+        for kind, held in (("parameters", module._parameters), ("buffers", module._buffers)):
+            for name, value in held.items():
+                if is_lazy(value):
+                    raise RuntimeError(
+                        f"'{_typename(module)}' has uninitialized {kind} {name}. Did you forget to "
+                        "run a forward pass?"
+                    )
 
 
 def _run(call: Callable[..., Any], given: Any) -> None:

@@ -20,7 +20,12 @@ _descriptors: weakref.WeakKeyDictionary[Storage, int] = weakref.WeakKeyDictionar
 
 def is_shared(tensor: Any) -> bool:
     """Whether the tensor's storage lies in shared memory."""
-    return tensor._shared.memory in _descriptors
+    return holds(tensor._shared)
+
+
+def holds(storage: Any) -> bool:
+    """The same of a storage."""
+    return storage.memory in _descriptors
 
 
 def share_memory(tensor: Any) -> Any:

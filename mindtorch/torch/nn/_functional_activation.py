@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, kernel_types
+from mindtorch.engine import dtypes, kernel_types, tape
 from mindtorch.engine import inplace as writing
 from mindtorch.engine.aval import dense_like
 from mindtorch.engine.generator import default_generator
@@ -48,6 +48,23 @@ _OF_FLOATS = {
 }  # fmt: skip
 
 
+# functions that PyTorch derives from their results when they wrote over their inputs
+_BENT = {activations.elu: "elu", activations.leaky_relu: "leakyReLu"}
+
+
+def _refuse_negative(name: str, gradients: Any) -> None:
+    """PyTorch's error, whose formula needs slopes that tell the input's sign."""
+    what = "" if name == "elu" else (
+        " File an issue at https://github.com/pytorch/pytorch if you do require supporting in-place"
+        " leakRelu backward calculation with negative slope"
+    )
+    raise RuntimeError(
+        f"In-place {name} backward calculation is triggered with a negative slope which is not "
+        "supported. This is caused by calling in-place forward function with a negative slope, "
+        f"please call out-of-place version instead.{what}"
+    )
+
+
 def _require_floats(x: Any, name: str) -> None:
     if x.aval.dtype.category < dtypes.FLOAT and name in _OF_FLOATS:
         kind = dtypes.scalar_type_name(x.aval.dtype)
@@ -60,7 +77,11 @@ def _run(op: Any, in_place: bool, x: Any, *numbers: Any, name: str | None = None
     _require_floats(x, op.name)
     constants = [c(n) for n in numbers]
     if in_place:
-        return writing.apply_in_place(op, x, x, *constants)
+        result = writing.apply_in_place(op, x, x, *constants)
+        if op in _BENT and numbers[0] < 0 and tape.requires_grad(result):
+            refusal = functools.partial(_refuse_negative, _BENT[op])
+            tape.add_hook(tape.node_of(result), "pre", refusal)
+        return result
     return op(x, *constants)
 
 

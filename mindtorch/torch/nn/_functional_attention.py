@@ -268,6 +268,8 @@ def multi_head_attention_forward(
     if add_zero_attn:
         k, v = pad(k, (0, 0, 0, 1)), pad(v, (0, 0, 0, 1))
         attn_mask, padding = _for_one_key_more(attn_mask), _for_one_key_more(padding)
+    if padding is not None:
+        _check_padding(padding.shape, (batch, k.size(2)))
     mask = _merged(attn_mask, padding, batch, num_heads)
     out, attention = _attend(q, k, v, mask, dropout_p if training else 0.0, need_weights)
     out = out.permute(2, 0, 1, 3).reshape(length * batch, width)
@@ -338,6 +340,15 @@ def _check_mask(mask: Any, lengths: tuple[int, int], count: int) -> None:
         raise RuntimeError(
             f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be {wanted}."
         )
+
+
+def _check_padding(shape: Any, expected: tuple[int, int]) -> None:
+    for axis in (0, 1):
+        if shape[axis] != expected[axis]:
+            raise AssertionError(
+                f"Expected key_padded_mask.shape[{axis}] to be {expected[axis]}, but got "
+                f"{shape[axis]}"
+            )
 
 
 def _merged(attn_mask: Any, padding: Any, batch: int, heads: int) -> Any:

@@ -325,7 +325,7 @@ def unfold(
     )  # fmt: skip
     require_floats(input.aval, "im2col_out_cpu", *_BESIDE_FLOATS)
     batched = input.dim() == 4
-    if input.dim() not in (3, 4):
+    if input.dim() not in (3, 4) or 0 in input.aval.shape[batched:]:
         raise RuntimeError(
             "Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and other non-zero "
             f"dimensions for input, but got: {list(input.aval.shape)}"
@@ -380,7 +380,7 @@ def fold(
     )  # fmt: skip
     require_floats(input.aval, "col2im_out_cpu", *_BESIDE_FLOATS)
     batched = input.dim() == 3
-    if input.dim() not in (2, 3):
+    if input.dim() not in (2, 3) or 0 in input.aval.shape[batched:]:
         raise RuntimeError(
             "Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch size and "
             f"non-zero dimensions for input, but got: {list(input.aval.shape)}"
@@ -396,11 +396,19 @@ def fold(
     height, width = size[0] + 2 * padding[0], size[1] + 2 * padding[1]
     rows = ops.output_length(height, kernel[0], stride[0], 0, dilation[0])
     columns = ops.output_length(width, kernel[1], stride[1], 0, dilation[1])
+    given = (
+        f"Given output_size=({size[0]}, {size[1]}), kernel_size=({kernel[0]}, {kernel[1]}), "
+        f"dilation=({dilation[0]}, {dilation[1]}), padding=({padding[0]}, {padding[1]}), "
+        f"stride=({stride[0]}, {stride[1]}), "
+    )
+    if rows < 1 or columns < 1:
+        raise RuntimeError(
+            f"{given}calculated shape of the array of sliding blocks as ({rows}, {columns}), which "
+            "is too small (non-positive)"
+        )
     if rows * columns != blocks:
         raise RuntimeError(
-            f"Given output_size=({size[0]}, {size[1]}), kernel_size=({kernel[0]}, {kernel[1]}), "
-            f"dilation=({dilation[0]}, {dilation[1]}), padding=({padding[0]}, {padding[1]}), "
-            f"stride=({stride[0]}, {stride[1]}), expected size of input's dimension 2 to match "
+            f"{given}expected size of input's dimension 2 to match "
             f"the calculated number of sliding blocks {rows} * {columns} = {rows * columns}, but "
             f"got input.size(2)={blocks}."
         )

@@ -89,6 +89,10 @@ def _pool(
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
     if output_size is None:
         ratios = (output_ratio,) * axes if isinstance(output_ratio, float) else output_ratio
+        if len(ratios) != axes:
+            raise ValueError(
+                f"{name} requires output_ratio to either be a single Int or tuple of Ints."
+            )
         output_size = tuple(
             int(n * r) for n, r in zip(x.shape[-axes:], ratios, strict=True)
         )

@@ -73,9 +73,19 @@ def cosine_embedding_loss(
         input1, input2: vectors, (N, D) or (D,); cos is that of the angle between them.
         target: 1 or -1 for each pair, (N,) or one number.
         margin: the cosine that dissimilar vectors may have.
+
+    Raises:
+        RuntimeError: for other numbers of axes.
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
-    axis = 1 if target.dim() else 0
+    axis = target.dim()
+    if axis > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if not input1.dim() == input2.dim() == axis + 1:
+        raise RuntimeError(
+            f"{axis}D target tensor expects {axis + 1}D input tensors, but found inputs with sizes "
+            f"{list(input1.shape)} and {list(input2.shape)}."
+        )
     dot = (input1 * input2).sum(axis)
     first, second = ((x * x).sum(axis) + 1e-12 for x in (input1, input2))
     cosine = dot / (first * second).sqrt()

@@ -46,6 +46,10 @@ def batch_norm(
     shape = input.aval.shape
     if input.aval.size == 0 and len(shape) == 1:
         return input.clone()
+    if input.aval.size == 0 and shape[1]:  # of any types, and with gradients of zeros
+        result = input.clone()
+        result = result if weight is None else result * weight[0]
+        return result if bias is None else result + bias[0]
     count = math.prod(shape) // max(shape[1], 1)
     if not training:
         return ops.batch_norm_inference(

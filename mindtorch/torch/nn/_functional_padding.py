@@ -70,6 +70,8 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     for i, (before, after) in enumerate(pairs):
         if before or after:
             padded = _pad_axis(padded, ndim - 1 - i, before, after, mode)
+    if padded is input:
+        return movement.clone(input)
     return padded if mode == "circular" else in_format_of(input, padded)
 
 

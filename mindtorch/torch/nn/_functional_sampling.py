@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -96,8 +97,10 @@ def _pixels(x: Any, corner: Sequence[Any]) -> Any:
         inside = ((place >= 0) & (place <= size - 1)) & inside
         index = place.clamp(0, size - 1).long() + index * size
     batch, channels = x.shape[:2]
-    index = index.reshape(batch, 1, -1).expand(batch, channels, -1)
-    taken = x.reshape(batch, channels, -1).gather(2, index).reshape(batch, channels, *out)
+    count = math.prod(out)
+    index = index.reshape(batch, 1, count).expand(batch, channels, count)
+    taken = x.reshape(batch, channels, math.prod(sizes)).gather(2, index)
+    taken = taken.reshape(batch, channels, *out)
     return taken * inside.unsqueeze(1).to(x.dtype)
 
 

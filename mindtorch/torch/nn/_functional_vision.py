@@ -172,11 +172,14 @@ def _sizes(size: Any, scale_factor: Any, old: Any, recompute: Any) -> tuple[Any,
                 "recompute_scale_factor is not meaningful with an explicit size."
             )
         several = isinstance(size, (list, tuple))
-        if several and not all(hasattr(s, "__index__") for s in size):
-            raise TypeError(
-                "expected size to be one of int or Tuple[int] or Tuple[int, int] or "
-                f"Tuple[int, int, int], but got size with types {[type(s) for s in size]}"
-            )
+        for each in size if several else (size,):
+            kind = getattr(each, "dtype", None)
+            if not hasattr(each, "__index__") or getattr(kind, "is_floating_point", False):
+                kinds = [type(s) for s in size] if several else [type(size)]
+                raise TypeError(
+                    "expected size to be one of int or Tuple[int] or Tuple[int, int] or "
+                    f"Tuple[int, int, int], but got size with types {kinds}"
+                )
         new = tuple(as_whole(s) for s in (size if several else (size,) * spatial))
         if len(new) != spatial:
             raise ValueError(

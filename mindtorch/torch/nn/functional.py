@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module as _import_module
+from typing import Any as _Any
+
 from .._argument_texts import TEXTS as _TEXTS
 from .._autocast import FUNCTIONAL as _AUTOCAST_POLICIES
 from .._autocast import cast_pad as _cast_pad
@@ -42,3 +45,12 @@ _cast_whole(globals(), _AUTOCAST_POLICIES)
 _remember(globals(), _REMEMBERED, __name__, check_of=_kernel_check)
 pad = _cast_pad(pad)  # noqa: F405
 _TEXTS.add_to(globals().values())
+
+
+def __getattr__(name: str) -> _Any:
+    """What torch also has here, and is seldom used, imported when it is."""
+    if name == "grad":
+        return _import_module("mindtorch.torch.nn.grad")
+    if name == "conv_tbc":
+        return _import_module("mindtorch.torch._older_functions").conv_tbc
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

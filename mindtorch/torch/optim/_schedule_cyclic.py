@@ -303,6 +303,15 @@ class OneCycleLR(LRScheduler):
                 _prepare_momentum(optimizer, self.use_beta1, largest, least)
         super().__init__(optimizer, last_epoch)
 
+    # old checkpoints hold one of these by its name
+    _annealing_cos = staticmethod(_cosine)
+    _annealing_linear = staticmethod(_line)
+
+    def _anneal_func(self, *args: Any) -> Any:
+        if not hasattr(self, "_anneal_func_type"):
+            return self.anneal_func(*args)  # type: ignore[attr-defined]
+        return (_cosine if self._anneal_func_type == "cos" else _line)(*args)
+
     def _phases(self, start: float, three: bool) -> list[dict[str, Any]]:
         falling, rising = ("max_momentum", "base_momentum"), ("base_momentum", "max_momentum")
         up = _phase(float(start * self.total_steps) - 1, ("initial_lr", "max_lr"), falling)
@@ -325,7 +334,7 @@ class OneCycleLR(LRScheduler):
                 f"Tried to step {now} times. The specified number of total steps is "
                 f"{self.total_steps}"
             )
-        anneal = _cosine if self._anneal_func_type == "cos" else _line
+        anneal = self._anneal_func
         start: float = 0.0
         for phase in self._schedule_phases[:-1]:
             if now <= phase["end_step"]:

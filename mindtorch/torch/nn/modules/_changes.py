@@ -44,8 +44,6 @@ class ChangesMixin(TreeMixin):
         """Make the parameter of this name, and its gradient, what ``function`` says."""
         with no_grad():
             applied = function(parameter)
-        if is_lazy(parameter):
-            return
         gradient = parameter._grad
         if __future__.get_swap_module_params_on_conversion():
             self._swap(name, parameter, applied, function)
@@ -95,7 +93,9 @@ class ChangesMixin(TreeMixin):
         """Move or cast parameters and buffers in place; dtypes reach only floating-point ones."""
         if "tensor" in kwargs:
             args = (kwargs.pop("tensor"), *args)
-        dtype, device, _, memory_format = parse_to(args, kwargs)
+        dtype, device, copy_, memory_format = parse_to(args, kwargs)
+        if copy_:
+            raise RuntimeError(".to() does not accept copy argument")
         if dtype is not None and dtype.category < dtypes.FLOAT:
             raise TypeError(
                 "nn.Module.to only accepts floating point or complex dtypes, but got desired "

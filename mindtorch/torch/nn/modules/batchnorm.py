@@ -164,10 +164,14 @@ class _InstanceNorm(_NormBase):
             num_features, eps, momentum, affine, track_running_stats, device, dtype, bias=bias
         )
 
+    def _get_no_batch_dim(self) -> int:
+        """How many axes an input without a batch has; subclasses of users override it."""
+        return self._dims[0]
+
     def forward(self, input: Any) -> Any:  # noqa: A002
         """Normalised, of the same shape."""
         self._check_input_dim(input)
-        batched = input.dim() == self._dims[1]
+        batched = input.dim() != self._get_no_batch_dim()
         x = input if batched else input.unsqueeze(0)
         if x.size(1) != self.num_features and self.affine:
             raise ValueError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import operator
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import chain
 from typing import Any
 
@@ -470,8 +470,10 @@ class ParameterDict(Module):
         return (self[k] for k in self._keys)
 
     def update(self, parameters: Any) -> None:
-        """Add entries from a mapping or from pairs."""
-        for key, value in _pairs_of("ParameterDict", parameters):
+        """Add entries from pairs, or from a mapping: those of a plain one by ascending names."""
+        pairs = _pairs_of("ParameterDict", parameters)
+        plain = isinstance(parameters, Mapping) and not isinstance(parameters, OrderedDict)
+        for key, value in sorted(pairs, key=lambda pair: pair[0]) if plain else pairs:
             self[key] = value
 
     def extra_repr(self) -> str:

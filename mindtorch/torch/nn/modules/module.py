@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import itertools
 import warnings
 from collections import OrderedDict
@@ -110,9 +112,20 @@ def _typename(value: Any) -> str:
     return f"{module}.{kind.__qualname__}"
 
 
+def _tensor_name(value: Any) -> str:
+    """The same, with tensors by their elements' types."""
+    return tape.tensor_type_name(value) if isinstance(value, EngineTensor) else _typename(value)
+
+
 def _addindent(s_: str, numSpaces: int) -> str:  # noqa: N803
     """The text with blanks before each line but the first; by torch's name, for modules' reprs."""
     return s_.replace("\n", "\n" + " " * numSpaces)
+
+
+@functools.lru_cache(64)
+def _arguments_of(function: Any) -> frozenset[str]:
+    """The names of a function's arguments."""
+    return frozenset(inspect.signature(function).parameters)
 
 
 _REGISTRIES = ("_parameters", "_buffers", "_modules")
@@ -452,7 +465,7 @@ class Module(StateMixin, ChangesMixin):
         elif "_parameters" in fields and name in fields["_parameters"]:
             if value is not None:
                 raise TypeError(
-                    f"cannot assign '{_typename(value)}' as parameter '{name}' "
+                    f"cannot assign '{_tensor_name(value)}' as parameter '{name}' "
                     "(torch.nn.Parameter or None expected)"
                 )
             self.register_parameter(name, value)
@@ -487,8 +500,16 @@ class Module(StateMixin, ChangesMixin):
                 "(torch.nn.Buffer, torch.Tensor or None expected)"
             )
         if is_buffer:
-            self._forget(name, "_parameters", "_modules")
-            self.register_buffer(name, value, value.persistent)  # type: ignore[union-attr]
+            persistent = value.persistent  # type: ignore[union-attr]
+            if "persistent" in _arguments_of(type(self).register_buffer):
+                self.register_buffer(name, value, persistent)
+            elif persistent:
+                self.register_buffer(name, value)
+            else:
+                raise RuntimeError(
+                    "Registering a non-persistent buffer on a Module subclass that implements "
+                    "register_buffer() without the persistent argument is not allowed."
+                )
             return
         for hook in _global_buffer_registration_hooks.values():
             changed = hook(self, name, value)
@@ -555,8 +576,11 @@ class Module(StateMixin, ChangesMixin):
     def _replicate_for_data_parallel(self) -> Any:
         replica = self.__new__(type(self))
         replica.__dict__ = self.__dict__.copy()
-        for registry in _REGISTRIES:
+        for registry in ("_buffers", "_modules"):
             replica.__dict__[registry] = dict(self.__dict__[registry])
+        # tensors that stand for parameters are set as attributes; they are no parameters
+        replica.__dict__["_parameters"] = {}
+        replica.__dict__["_is_replica"] = True
         return replica
 
 

@@ -39,8 +39,11 @@ class Unflatten(Module):
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:
         super().__init__()
-        if not isinstance(dim, int):
-            raise TypeError("unflattened_size must be a tuple of ints, when dim is int")
+        if not isinstance(unflattened_size, (tuple, list)):
+            raise TypeError(
+                "unflattened_size must be a tuple of ints, but found type "
+                f"{type(unflattened_size).__name__}"
+            )
         for place, n in enumerate(unflattened_size):
             if not isinstance(n, int):
                 raise TypeError(

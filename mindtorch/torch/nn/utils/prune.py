@@ -205,19 +205,8 @@ class _Amount(BasePruningMethod):
     """A method with an amount: how many units, or which share of them."""
 
     def __init__(self, amount: Any) -> None:
-        _check_amount(amount)
+        _validate_pruning_amount_init(amount)
         self.amount = amount
-
-    def _count(self, size: int) -> int:
-        if isinstance(self.amount, numbers.Integral):
-            count = int(self.amount)
-            if count > size:
-                raise ValueError(
-                    f"amount={count} should be smaller than the number of parameters to "
-                    f"prune={size}"
-                )
-            return count
-        return round(self.amount * size)
 
 
 class RandomUnstructured(_Amount):
@@ -229,7 +218,7 @@ class RandomUnstructured(_Amount):
         """``default_mask`` with zeros at the drawn elements."""
         from ... import rand_like
 
-        count = self._count(t.numel())
+        count = _compute_nparams_toprune(self.amount, t.numel())
         mask = default_mask.clone()
         if count:
             mask.view(-1)[rand_like(t).view(-1).topk(count).indices] = 0
@@ -243,7 +232,7 @@ class L1Unstructured(_Amount):
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """``default_mask`` with zeros at the least elements."""
-        count = self._count(t.numel())
+        count = _compute_nparams_toprune(self.amount, t.numel())
         mask = default_mask.clone()
         if count:
             mask.view(-1)[t.abs().view(-1).topk(count, largest=False).indices] = 0
@@ -271,7 +260,7 @@ class _Structured(_Amount):
         if self.dim >= t.dim():
             raise IndexError(f"Invalid index {self.dim} for tensor of size {t.shape}")
         size = t.shape[self.dim]
-        count = self._count(size)
+        count = _compute_nparams_toprune(self.amount, size)
         kept = self._kept(t, size, count) if count else None
         if kept is None:
             return default_mask
@@ -323,7 +312,7 @@ class CustomFromMask(BasePruningMethod):
         return default_mask * self.mask.to(default_mask.dtype)
 
 
-def _check_amount(amount: Any) -> None:
+def _validate_pruning_amount_init(amount: Any) -> None:
     if not isinstance(amount, numbers.Real):
         raise TypeError(f"Invalid type for amount: {amount}. Must be int or float.")
     integral = isinstance(amount, numbers.Integral)
@@ -332,6 +321,22 @@ def _check_amount(amount: Any) -> None:
             f"amount={amount} should either be a float in the range [0, 1] or a non-negative "
             "integer"
         )
+
+
+def _validate_pruning_amount(amount: Any, tensor_size: int) -> None:
+    if isinstance(amount, numbers.Integral) and int(amount) > tensor_size:
+        raise ValueError(
+            f"amount={amount} should be smaller than the number of parameters to "
+            f"prune={tensor_size}"
+        )
+
+
+def _compute_nparams_toprune(amount: Any, tensor_size: int) -> int:
+    """How many of ``tensor_size`` units an amount means; by torch's name, for methods of users."""
+    _validate_pruning_amount(amount, tensor_size)
+    if isinstance(amount, numbers.Integral):
+        return int(amount)
+    return round(amount * tensor_size)
 
 
 def identity(module: Any, name: str) -> Any:

@@ -56,6 +56,9 @@ def call(
         return module(*(args if isinstance(args, tuple) else (args,)), **(kwargs or {}))
 
 
+_functional_call = call  # torch's name of it, which packages import
+
+
 def _named_tensors(module: Any) -> dict[str, Any]:
     names = dict(module.named_parameters(remove_duplicate=False))
     names.update(module.named_buffers(remove_duplicate=False))
@@ -87,7 +90,7 @@ def _check_names(module: Any, given: dict[str, Any]) -> None:
     for what, names in (("Unexpected", [n for n in given if n not in own]),
                         ("Missing", [n for n in own if n not in given])):  # fmt: skip
         if names:
-            texts.append(f"{what} key(s): {', '.join(map(repr, names))}.")
+            texts.append(f"{what} key(s): {', '.join(map(repr, sorted(names)))}.")
     if texts:
         raise RuntimeError(
             f"Error(s) in reparametrizing for {module._get_name()}:\n\t" + "\n\t".join(texts)
@@ -105,7 +108,7 @@ def _replaced(
     before: list[tuple[str, Any, str, Any]] = []
     try:
         for path, tensor in tensors.items():
-            if not isinstance(tensor, EngineTensor):
+            if tensor is not None and not isinstance(tensor, EngineTensor):
                 raise TypeError(f"{tensor} is not an instance of torch.Tensor")
             owner, name = _owner(module, path)
             before.append((path, owner, name, _exchange(owner, name, tensor)))
@@ -146,6 +149,8 @@ def _exchange(owner: Any, name: str, tensor: Any) -> Any:
                 registry[name] = tensor
             return held
     held = getattr(owner, name, _ABSENT)
+    if not (held is _ABSENT or held is None or isinstance(held, EngineTensor)):
+        raise TypeError(f"attribute `{name}`: {held} is not an instance of torch.Tensor")
     if tensor is not _ABSENT:
         setattr(owner, name, tensor)
     elif held is not _ABSENT:
