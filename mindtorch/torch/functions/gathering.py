@@ -299,6 +299,8 @@ def _masked_fill_(self: Any, mask: Any, value: Any) -> Any:
     """:func:`masked_fill` over ``self``."""
     _check_filling(self, value)
     filling = operand(value, "masked_fill_", "value")
+    if filling._storage is not None and filling._storage is self._storage:
+        filling = movement.clone(filling)  # an element of what is written to
     return inplace.apply_in_place(ops.masked_fill, self, self, mask, filling)
 
 
