@@ -119,3 +119,30 @@ def test_arguments_that_do_not_fit(code: str) -> None:
     """Tensors for numbers, numbers beyond a type, names and forms that few programs use."""
     before = "import copy; torch.manual_seed(0); g = torch.ones((), requires_grad=True);"
     check(code, f"{before} x = torch.ones(2)")
+
+
+DIRTY = """
+class Add(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.mark_dirty(a)
+        return a.add_(b)
+    @staticmethod
+    def backward(ctx, g):
+        return g, 3 * g
+x = torch.arange(1.0, 5.0, requires_grad=True); y = torch.ones(2, requires_grad=True)
+z = torch.tensor([1 + 2j, -0.5j], requires_grad=True); a = x.clone()
+"""
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "a.retain_grad(); (a * 2).sum(); a.mul_(3); (a * a).sum().backward(); a.grad, x.grad",
+        "Add.apply(a[1:3], y); Add.apply(a[:2], y); (a * a).sum().backward(); x.grad, y.grad",
+        "torch.pow(torch.tensor([-1.0, 2.0]), z).abs().sum().backward(); z.grad",
+    ],
+)  # fmt: skip
+def test_gradients_of_rare_writes(code: str) -> None:
+    """A kept gradient is of the tensor as it is now; views written by functions of one's own."""
+    check(code, DIRTY)
