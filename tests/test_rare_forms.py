@@ -112,6 +112,8 @@ def test_what_is_written_to_and_read(code: str) -> None:
         "torch.einsum(x[None].expand(2, 2), [30, 0])", "torch.einsum(x[None], [52, 0])",
         "torch.einsum('', [])", "torch.einsum(torch.arange(6.0).view(2, 3), [0, 30])",
         "torch.return_types.max((1, 2))", "torch.return_types.max([1])", "torch.finfo('float')",
+        "reversed(torch.arange(3))", "x[0].index_add(0, x.long()[:1], x[:1])",
+        "loop = []; loop.append(loop); torch.tensor(loop)",
         "torch.iinfo(int).max", "torch._segment_reduce(x, 'sum', lengths=torch.tensor([1, 1]))",
     ],
 )  # fmt: skip

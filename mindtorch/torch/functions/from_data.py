@@ -117,7 +117,10 @@ def infer_array(data: Any, dtype: Any) -> Any:
             "to a tensor."
         )
     if dtype is None:
-        dtype = _common_type(data)
+        try:
+            dtype = _common_type(data)
+        except RecursionError:
+            raise ValueError(f"too many dimensions '{type(data).__name__}'") from None
     if isinstance(data, (list, tuple)) and not _PYTHON_NUMBERS.issuperset(map(type, data)):
         sizes = _sizes_of(data)
         if 0 in sizes:
