@@ -29,6 +29,7 @@ from .tensor import (
     capturing,
     check_made_here,
     constant,
+    fields_of,
     make,
     note_shared,
     version_of,
@@ -329,6 +330,11 @@ def rebase(target: Tensor, value: Tensor) -> None:
             target._output_index = value._output_index
         if target._storage is not None:
             target._storage.history += 1
+        fields = fields_of(target)
+        if node is not None and fields.get("_retains_grad"):
+            handle, keep = fields["_retains_grad"]
+            handle.remove()  # the gradient is of what the tensor is now
+            fields["_retains_grad"] = tape.add_hook(node, target._output_index, keep), keep
         return
     base = history.base
     if node is None and not tape.requires_grad(base):

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as mt
-from mindtorch.torch import storage
+from mindtorch.torch import _warnings, storage
 from tests.archives import error_of
 
 torch = pytest.importorskip("torch")
@@ -95,6 +95,7 @@ def test_errors_are_torchs() -> None:
 def test_typed_storages_show_elements() -> None:
     """``tensor.storage()`` warns, and gives the elements of the whole storage."""
     tensor = mt.arange(6, dtype=mt.float64).reshape(2, 3)[1]
+    _warnings._told.clear()
     with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
         typed = tensor.storage()
     assert typed.tolist() == list(typed) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]

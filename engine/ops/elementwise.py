@@ -69,6 +69,10 @@ def _power_base(g: Any, x: Any, y: Any) -> Any:
 
 
 def _power_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
+    if out.aval.dtype.is_complex and not x.aval.dtype.is_complex:
+        from .movement import cast
+
+        x = cast(x, dtype=out.aval.dtype)  # negative numbers have a logarithm then
     slope = multiply(out, log(x))
     if x.aval.dtype.is_complex or y.aval.dtype.is_complex:
         at_zero = equal(x, c(0))

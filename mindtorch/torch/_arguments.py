@@ -15,11 +15,11 @@ from mindtorch.engine.ops.families import normalize_axes, normalize_axis
 from mindtorch.engine.sizes import Count, as_index
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from ._signatures import type_name
+from ._signatures import is_number, type_name
 
 __all__ = [
     "as_device", "as_dtype", "as_int", "as_shape", "check_form", "check_value", "infer_shape",
-    "normalize_axes", "normalize_axis", "refuse_other_device", "require_power",
+    "normalize_axes", "normalize_axis", "number_of", "refuse_other_device", "require_power",
     "require_tensor", "require_tensors",
 ]  # fmt: skip
 
@@ -27,6 +27,19 @@ __all__ = [
 def as_int(value: Any) -> int:
     """A Python int from an int, a numpy int or a 0-d integer tensor."""
     return as_index(value)
+
+
+def number_of(value: Any) -> Any:
+    """A number, of a tensor that may stand for one its element.
+
+    Raises:
+        TypeError: the tensor has axes or requires gradients; callers' wrappers have torch's text.
+    """
+    if isinstance(value, EngineTensor):
+        if not is_number(value):
+            raise TypeError("must be Number, not Tensor")
+        return value.item()
+    return value
 
 
 def as_shape(sizes: Any, function: str = "size", argument: str = "size") -> tuple[int, ...]:

@@ -129,10 +129,12 @@ def norm(
     """
     axes = dim if dim is None or isinstance(dim, (tuple, list)) else (dim,)
     if isinstance(ord, str):
-        if axes is not None and len(axes) != 2:
+        if axes is not None and len(axes) not in (1, 2):
             raise RuntimeError(
                 f"linalg.norm: If dim is specified, it must be of length 1 or 2. Got {list(axes)}"
             )
+        if axes is not None and len(axes) != 2:
+            raise RuntimeError(f"linalg.matrix_norm: dim must be a 2-tuple. Got {axes[0]}")
         return matrix_norm(A, ord, (-2, -1) if axes is None else axes, keepdim, dtype=dtype)
     if ord is None:
         return vector_norm(A, 2, dim, keepdim, dtype=dtype)

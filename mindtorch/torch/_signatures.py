@@ -44,7 +44,7 @@ _NUMBERS_TOO = {
 # functions that would take what torch refuses: their arguments are checked before the call
 _CHECKED_FIRST = {
     "binomial", "empty_strided", "fake_quantize_per_tensor_affine", "from_file", "histogram",
-    "isin", "normal", "random_", "range",
+    "isin", "normal", "random_", "range", "softplus", "uniform_",
 }  # fmt: skip
 # methods without an argument, or with an axis, which is not None
 _NOT_NONE = {

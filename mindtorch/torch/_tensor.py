@@ -194,6 +194,9 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
             raise TypeError("only integer tensors of a single element can be converted to an index")
         return int(self.item())
 
+    def __reversed__(self) -> Any:
+        return self.flip(0) if self.aval.ndim else self
+
     def __hash__(self) -> int:
         return id(self)
 

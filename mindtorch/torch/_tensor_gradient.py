@@ -146,7 +146,6 @@ class Gradients(EngineTensor):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self.is_leaf or self.retains_grad:
             return
-        self._retains_grad = True
         reference = weakref.ref(self)
 
         def keep(gradient: Any) -> None:
@@ -159,7 +158,8 @@ class Gradients(EngineTensor):
                     )
 
         keep.runs_last = True  # type: ignore[attr-defined]
-        tape.add_hook(tape.node_of(self), self._output_index, keep)
+        handle = tape.add_hook(tape.node_of(self), self._output_index, keep)
+        self._retains_grad = (handle, keep)  # inplace.rebase takes it along
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Call ``hook(gradient)`` when the gradient is known; what it returns takes its place."""

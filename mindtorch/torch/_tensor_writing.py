@@ -16,9 +16,9 @@ from mindtorch.engine.tensor import capturing, check_made_here, from_array, make
 
 from ._arguments import as_shape, check_value, require_tensor
 from ._signatures import wrong_call
-from ._tensor_conversion import python_number
+from ._tensor_conversion import _suggested_format, python_number
 from ._tensor_operators import NUMBERS
-from ._types import contiguous_format
+from ._types import contiguous_format, preserve_format
 
 
 def _part(buffer: Any, start: int, described: Any, storage: Any) -> Any:
@@ -124,12 +124,13 @@ class Writing(EngineTensor):
         inplace.set_data(self, source)
         return self
 
-    def resize_(self, *sizes: Any, memory_format: Any = contiguous_format) -> Any:
+    def resize_(self, *sizes: Any, memory_format: Any = None) -> Any:
         """Another shape over the same storage, made larger where it must be.
 
         Args:
             sizes: the lengths, as numbers or as one sequence.
-            memory_format: in which order of memory the axes lie.
+            memory_format: in which order of memory the axes lie; None: a tensor of the same
+                shape keeps its own.
         """
         from .functions.shape import format_strides
 
@@ -137,7 +138,9 @@ class Writing(EngineTensor):
         shape = as_shape(sizes, "resize_")
         if any(n < 0 for n in shape):
             raise RuntimeError("numel: integer multiplication overflow")
-        strides = format_strides(shape, memory_format)
+        if memory_format is None and shape == self.aval.shape:
+            return self
+        strides = format_strides(shape, memory_format or contiguous_format)
         described = aval(shape, self.aval.dtype, strides, self.aval.device)
         capture = capturing()
         if capture is not None:
@@ -146,6 +149,8 @@ class Writing(EngineTensor):
         if described.size > memory.size:
             if self.requires_grad:
                 raise RuntimeError("cannot resize variables that require grad")
+            if self._storage is not None and not self._storage.resizable:
+                raise RuntimeError("Trying to resize storage that is not resizable")
             grown = empty_on(self.aval.device)(described.size, self.aval.dtype.np)
             inplace.copy_flat(grown, self.flat, self.aval)
             memory = grown
@@ -155,10 +160,17 @@ class Writing(EngineTensor):
         self.aval = described
         return self
 
-    def resize_as_(self, other: Any) -> Any:
-        """Resize to the shape of ``other``."""
+    def resize_as_(self, other: Any, *, memory_format: Any = None) -> Any:
+        """Resize to the shape of ``other``.
+
+        Args:
+            memory_format: in which order of memory the axes lie; torch.preserve_format: in the
+                order of ``other``.
+        """
         require_tensor(other, "resize_as_", "the_template", 1)
-        return self.resize_(other.aval.shape)
+        if memory_format is preserve_format:
+            memory_format = _suggested_format(other.aval)
+        return self.resize_(other.aval.shape, memory_format=memory_format)
 
     def apply_(self, function: Callable[[Any], Any]) -> Any:
         """Replace each element by ``function`` of it (slow)."""

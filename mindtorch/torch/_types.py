@@ -119,11 +119,26 @@ class _Limits:
         return type(other) is type(self) and vars(other) == vars(self)
 
 
+_DEFAULT: Any = object()
+_OF_PYTHON = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}
+
+
+def _limited(name: str, kind: Any) -> DType:
+    """The type whose limits are asked for; Python's own stand for torch's."""
+    found = _OF_PYTHON.get(kind, kind) if isinstance(kind, type) else kind
+    if not isinstance(found, DType):
+        raise TypeError(
+            f"{name}(): argument 'type' (position 1) must be torch.dtype, not "
+            f"{kind.__class__.__name__}"
+        )
+    return found
+
+
 class finfo(_Limits):  # noqa: N801
     """Limits of a floating-point type (default: the default dtype), as Python floats."""
 
-    def __init__(self, type: DType | None = None) -> None:  # noqa: A002
-        dtype = (type or dtypes.default).to_real()
+    def __init__(self, type: Any = _DEFAULT) -> None:  # noqa: A002
+        dtype = _limited("finfo", dtypes.default if type is _DEFAULT else type).to_real()
         if dtype.category != dtypes.FLOAT:
             raise TypeError(
                 "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
@@ -151,6 +166,7 @@ class iinfo(_Limits):  # noqa: N801
     """Limits of an integer type."""
 
     def __init__(self, type: DType) -> None:  # noqa: A002
+        type = _limited("iinfo", type)  # noqa: A001
         if type.category == dtypes.BOOL:
             raise TypeError("torch.bool is not supported by torch.iinfo")
         if type.category != dtypes.INTEGER:

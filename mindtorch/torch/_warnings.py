@@ -19,3 +19,13 @@ def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_OWN):
         frame, level = frame.f_back, level + 1
     warnings.warn(text, category, stacklevel=level)
+
+
+_told: set[str] = set()
+
+
+def warn_caller_once(text: str) -> None:
+    """:func:`warn_caller`, of each text the first time in a process."""
+    if text not in _told:
+        _told.add(text)
+        warn_caller(text)

@@ -13,7 +13,21 @@ def _define(name: str, *fields: str) -> Any:
         inside = ",\n".join(f"{f}={v!r}" for f, v in zip(fields, self, strict=True))
         return f"torch.return_types.{name}(\n{inside})"
 
-    members = {"__slots__": (), "__repr__": describe, "__module__": "torch.return_types"}
+    def make(cls: Any, *given: Any, **named: Any) -> Any:
+        if len(given) == 1 and not named:  # a sequence of all, as torch takes it
+            values = tuple(given[0])
+            if len(values) != len(fields):
+                raise TypeError(
+                    f"torch.return_types.{name}() takes a {len(fields)}-sequence "
+                    f"({len(values)}-sequence given)"
+                )
+            given = values
+        return base.__new__(cls, *given, **named)
+
+    members = {
+        "__slots__": (), "__repr__": describe, "__module__": "torch.return_types", "__new__": make,
+        "_make": classmethod(lambda cls, values: cls(*values)),
+    }  # fmt: skip
     return type(name, (base,), members)
 
 

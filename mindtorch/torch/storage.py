@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -13,6 +12,7 @@ from mindtorch.engine.device import Device, cpu
 from mindtorch.engine.dtypes import DType
 
 from ._untyped_storage import UntypedStorage, allocate, settled
+from ._warnings import warn_caller_once
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
@@ -27,21 +27,12 @@ STORAGE_NAMES = {
 _NAME_OF_TYPE = {dtype: name for name, dtype in STORAGE_NAMES.items()}
 
 
-_told: list[bool] = []
-
-
 def _warn_deprecated() -> None:
-    """Once in a process, as in torch."""
-    if _told:
-        return
-    _told.append(True)
-    warnings.warn(
+    warn_caller_once(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be "
         "the only storage class. This should only matter to you if you are using storages "
         "directly.  To access UntypedStorage directly, use tensor.untyped_storage() instead of "
-        "tensor.storage()",
-        UserWarning,
-        stacklevel=3,
+        "tensor.storage()"
     )
 
 
@@ -178,16 +169,15 @@ class TypedStorage:
         return TypedStorage(wrap_storage=untyped, dtype=kind, _internal=True)
 
     def copy_(self, source: TypedStorage, non_blocking: bool | None = None) -> TypedStorage:
-        """Copy the elements of ``source``, which may be of another type."""
-        del non_blocking  # copies are complete when the call returns, which is always allowed
-        self._untyped_storage._need_memory()
-        self._elements()[...] = source._elements().astype(self.dtype.np)
-        self._untyped_storage._storage.version += 1
+        """Copy the bytes of ``source``, as PyTorch does, also where it has another type."""
+        self._untyped_storage.copy_(source._untyped_storage, bool(non_blocking))
         return self
 
     def _of_type(self, dtype: DType) -> TypedStorage:
         """The elements in another type."""
-        return TypedStorage(len(self), dtype=dtype, device=self.device, _internal=True).copy_(self)
+        made = TypedStorage(len(self), dtype=dtype, device=self.device, _internal=True)
+        made._elements()[...] = self._elements().astype(dtype.np)
+        return made
 
     def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
         """This storage's elements on ``device``."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, NamedTuple
 
-from mindtorch.engine import autodiff, tape
+from mindtorch.engine import autodiff, inplace, tape
 from mindtorch.engine.core import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import alias, full_flat, version_of
@@ -331,6 +331,11 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
     node.keep(produced)
     for index, x in enumerate(produced):
         if id(x) in fixed or x.aval.dtype.category < 2:
+            continue
+        if id(x) in dirty and type(x._node) is tape.ViewHistory:
+            value = tape._detached(x)
+            value._node, value._output_index = node, index
+            inplace.rebase(x, value)  # what x is a view of changes with it
             continue
         x._node = node
         x._output_index = index

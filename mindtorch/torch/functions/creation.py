@@ -17,7 +17,15 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
 from mindtorch.engine.vmap import for_each_example
 
-from .._arguments import as_device, as_dtype, as_int, as_shape, check_value, require_tensor
+from .._arguments import (
+    as_device,
+    as_dtype,
+    as_int,
+    as_shape,
+    check_value,
+    number_of,
+    require_tensor,
+)  # fmt: skip
 from .._out import prepare_out
 from .._registry import function, store_out
 from .._types import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
@@ -152,8 +160,7 @@ def full(
     pin_memory: bool = False,
 ) -> Any:
     """A tensor with every element ``fill_value``, which decides the type unless it is given."""
-    if isinstance(fill_value, EngineTensor):
-        fill_value = fill_value.item()
+    fill_value = number_of(fill_value)
     if out is not None:
         asked = None if dtype is None else as_dtype(dtype)
         shape = as_shape((size,), "full")
@@ -223,8 +230,7 @@ def full_like(
     memory_format: Any = preserve_format,
 ) -> Any:
     """``fill_value`` in the shape, and unless given the type, layout and device, of ``input``."""
-    if isinstance(fill_value, EngineTensor):
-        fill_value = fill_value.item()
+    fill_value = number_of(fill_value)
     made = filled(_like(input, dtype, device, memory_format), fill_value)
     return finish(for_each_example(made, input), requires_grad, layout)
 
@@ -340,7 +346,7 @@ def new_full(
     """``fill_value`` in the shape ``size``, in the tensor's type and on its device unless given."""
     place = self.aval.device if device is None else device
     described = _described((size,), self.aval.dtype if dtype is None else dtype, place)
-    made = for_each_example(filled(described, fill_value), self)
+    made = for_each_example(filled(described, number_of(fill_value)), self)
     return finish(made, requires_grad, layout, pin_memory)
 
 

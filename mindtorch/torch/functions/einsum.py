@@ -13,7 +13,7 @@ _TOO_FEW = (
     "einsum(): must specify the equation string and at least one operand, or at least one operand "
     "and its subscripts list"
 )
-_LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"  # torch's 0, 1, ...
 
 
 def einsum(equation: Any = None, *operands: Any) -> Any:
@@ -34,7 +34,7 @@ def einsum(equation: Any = None, *operands: Any) -> Any:
     if len(operands) == 1 and isinstance(operands[0], (list, tuple)):
         operands = tuple(operands[0])
     if not operands:
-        raise RuntimeError(_TOO_FEW)
+        raise ValueError(_TOO_FEW)
     terms, output = _parse(equation.replace(" ", ""), operands)
     _check_sizes(terms, operands)
     labelled = [_diagonals(x, term) for x, term in zip(operands, terms, strict=True)]
@@ -55,6 +55,15 @@ def _from_lists(arguments: Any) -> Any:
             break
         operands.append(items.pop(0))
         terms.append(items.pop(0))
+
+    for numbers in (*terms, output or ()):
+        if not isinstance(numbers, (list, tuple)):
+            raise TypeError("einsum(): subscripts must be lists of numbers between the operands")
+        for n in numbers:
+            if n is not Ellipsis and not 0 <= n < len(_LETTERS):
+                raise ValueError(
+                    "einsum(): subscript in subscript list is not within the valid range [0, 52)"
+                )
 
     def text(numbers: Any) -> str:
         return "".join("..." if n is Ellipsis else _LETTERS[n] for n in numbers)
@@ -102,6 +111,10 @@ def _parse(equation: str, operands: Any) -> tuple[list[list[str]], list[str]]:
 def _labels(text: str, ndim: int | None, position: int, hidden: int) -> list[str]:
     before, dots, after = text.partition("...")
     for letter in before + after:
+        if letter == "." and position >= 0:
+            raise RuntimeError(
+                f"einsum(): found '.' for operand {position} that is not part of any ellipsis"
+            )
         if letter not in _LETTERS:
             raise RuntimeError(
                 f"einsum(): invalid subscript given at index {text.index(letter)} in the equation "

@@ -18,8 +18,8 @@ from mindtorch.engine.tensor import from_array, make
 
 from .._arguments import as_device, as_dtype
 from .._registry import function
-from .._warnings import warn_caller
-from ..storage import TypedStorage
+from .._warnings import warn_caller, warn_caller_once
+from ..storage import TypedStorage, UntypedStorage
 from .creation import finish
 
 
@@ -89,6 +89,14 @@ def infer_array(data: Any, dtype: Any) -> Any:
     if not isinstance(data, (list, tuple, int, float, complex, bool)):
         if isinstance(data, TypedStorage):
             return infer_array(data._elements(), dtype)
+        if isinstance(data, UntypedStorage):  # read as int64 where no type is named
+            kind = dtypes.int64 if dtype is None else dtype
+            typed = TypedStorage(wrap_storage=data, dtype=kind, _internal=True)
+            return infer_array(typed._elements(), kind)
+        if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
+            from ..utils.dlpack import from_dlpack
+
+            return infer_array(from_dlpack(data).array(), dtype)
         if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
             return infer_array(np.asarray(data), dtype)
         if _is_row(data):
@@ -102,8 +110,17 @@ def infer_array(data: Any, dtype: Any) -> Any:
             raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
     given = dtype
+    if isinstance(data, list) and data and isinstance(data[0], np.ndarray):
+        warn_caller_once(
+            "Creating a tensor from a list of numpy.ndarrays is extremely slow. Please consider "
+            "converting the list to a single numpy.ndarray with numpy.array() before converting "
+            "to a tensor."
+        )
     if dtype is None:
-        dtype = _common_type(data)
+        try:
+            dtype = _common_type(data)
+        except RecursionError:
+            raise ValueError(f"too many dimensions '{type(data).__name__}'") from None
     if isinstance(data, (list, tuple)) and not _PYTHON_NUMBERS.issuperset(map(type, data)):
         sizes = _sizes_of(data)
         if 0 in sizes:
@@ -338,7 +355,8 @@ def asarray(
     """
     chosen = None if dtype is None else as_dtype(dtype)
     source, result = obj, None
-    if type(obj).__name__ == "PyCapsule":
+    dlpack = hasattr(obj, "__dlpack__") and not isinstance(obj, (EngineTensor, np.ndarray))
+    if type(obj).__name__ == "PyCapsule" or (dlpack and not hasattr(obj, "__array__")):
         from ..utils.dlpack import from_dlpack
 
         source = from_dlpack(obj)
@@ -421,7 +439,7 @@ def frombuffer(
         )
     array = np.frombuffer(buffer, chosen.np, count, offset)
     if not array.flags.writeable:
-        warn_caller(
+        warn_caller_once(
             "The given buffer is not writable, and PyTorch does not support non-writable tensors. "
             "This means you can write to the underlying (supposedly non-writable) buffer using the "
             "tensor. You may want to copy the buffer to protect its data or make it writable "

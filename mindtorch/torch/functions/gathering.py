@@ -211,9 +211,9 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
             f"({dtypes.scalar_type_name(source.aval.dtype)}) must have the same scalar type"
         )
     axis = _axis(input, dim)
-    if input.aval.ndim and source.aval.ndim:
+    if source.aval.ndim:
         own, given = list(input.aval.shape), list(source.aval.shape)
-        if [n for i, n in enumerate(own) if i != axis] != [
+        if not own or [n for i, n in enumerate(own) if i != axis] != [
             n for i, n in enumerate(given) if i != axis
         ]:
             raise RuntimeError(

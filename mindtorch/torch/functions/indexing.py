@@ -310,7 +310,7 @@ def index_put_(x: Any, indices: Any, value: Any, indexing: Any, accumulate: bool
     """Write (or add) ``value`` at the places that the index tensors name."""
     inplace.check_writable(x)
     for each in (value, *indices):
-        if each is not None:
+        if isinstance(each, EngineTensor):
             inplace.check_apart(x, each)
     if value.aval.dtype is not x.aval.dtype:
         value = ops.cast(value, dtype=x.aval.dtype)

@@ -195,6 +195,16 @@ def tensor_split(
     size = input.aval.shape[axis]
     given = named[0]
     if isinstance(given, EngineTensor):
+        if given.aval.dtype is not dtypes.int64:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to have dtype of long, but got "
+                f"{dtypes.scalar_type_name(given.aval.dtype)}"
+            )
+        if given.aval.ndim > 1:
+            raise RuntimeError(
+                "tensor_split expected tensor_indices_or_sections to be a zero-dimensional or "
+                f"one-dimensional tensor, but got a tensor with {given.aval.ndim} dims"
+            )
         given = given.tolist()
     if isinstance(given, int):
         if given <= 0:

@@ -30,7 +30,7 @@ from .._registry import (
     store_out,
     write_result,
 )
-from .._signatures import as_function, as_method
+from .._signatures import as_function, as_method, is_number
 from .._tensor_operators import power_of_number
 from ._old_forms import old_factor
 
@@ -125,6 +125,8 @@ def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any
         beside: the tensor that it is added to, whose type may make the sum a floating-point one.
     """
     other = _in_type_of_sum(operand(other, name, "other"), beside)
+    if isinstance(alpha, EngineTensor) and not is_number(alpha):
+        raise TypeError(f"{name}(): argument 'alpha' must be Number, not Tensor")
     if alpha == 1 and type(alpha) is not bool:
         return other
     kinds = [x.aval for x in (other, beside) if isinstance(x, EngineTensor)]

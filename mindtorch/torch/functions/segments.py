@@ -77,7 +77,7 @@ def _convert_indices_from_csr_to_coo(
     return FUNCTIONS["stack"](pair[::-1] if transpose else pair)
 
 
-@function(method=False, out=True)
+@function(method=False, out=True, aliases=("_segment_reduce",))
 def segment_reduce(
     data: Any,
     reduce: str,

@@ -13,7 +13,7 @@ from mindtorch.engine.sizes import Count, as_whole, made_anew, open_sizes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
-from .._arguments import as_device, as_dtype, as_int, check_form
+from .._arguments import as_device, as_dtype, as_int, check_form, number_of
 from .._registry import FUNCTIONS, function, store_out
 from .._warnings import warn_caller
 from .creation import finish, type_for
@@ -35,7 +35,7 @@ def arange(
     """start, start + step, ... below ``end``: ``start + i * step``, computed in float64."""
     if end is None:
         start, end = 0, start
-    start, end, step = (x.item() if isinstance(x, EngineTensor) else x for x in (start, end, step))
+    start, end, step = map(number_of, (start, end, step))
     if dtype is None:
         if out is not None:
             dtype = out.dtype

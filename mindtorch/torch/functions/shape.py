@@ -291,8 +291,10 @@ def flatten(input: Any, start_dim: int = 0, end_dim: int = -1) -> Any:  # noqa: 
 
 @function()
 def ravel(input: Any) -> Any:  # noqa: A002
-    """The elements in C order along one axis; a view where the layout allows."""
-    return ops.reshape(input, (input.aval.size,))
+    """The elements in C order along one axis, side by side; a view where they lie so."""
+    if input.aval.contiguous:
+        return ops.reshape(input, (input.aval.size,))
+    return ops.reshape(input.contiguous(), (input.aval.size,))
 
 
 @function()
@@ -433,6 +435,8 @@ def unfold(self: Any, dimension: int, size: int, step: int) -> Any:
         raise RuntimeError(
             f"maximum size for tensor at dimension {axis} is {length} but size is {size}"
         )
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     return ops.unfold(self, axis=axis, size=size, step=step)

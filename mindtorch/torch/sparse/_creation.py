@@ -189,7 +189,11 @@ def from_dense(x: Any, sparse_dim: int | None = None, kind: Any = sparse_coo) ->
     filled = array != 0
     if count < x.aval.ndim:
         filled = filled.any(tuple(range(count, x.aval.ndim)))
-    places = np.stack(np.nonzero(filled)).astype(np.int64)
+    if filled.ndim:
+        places = np.stack(np.nonzero(filled)).astype(np.int64)
+    else:
+        places = np.zeros((0, int(filled)), np.int64)
     found = from_array(np.ascontiguousarray(places))
-    made = SparseTensor(found, x[tuple(found.unbind(0))], x.aval.shape, True)
+    held = x[tuple(found.unbind(0))] if filled.ndim else x.reshape(1)[: int(filled)]
+    made = SparseTensor(found, held, x.aval.shape, True)
     return made if kind is sparse_coo else compress(made, kind)

@@ -181,6 +181,8 @@ class SparseTensor(HeldTensor):
         """All elements, those that are not stored as 0; repeated ones added up."""
         held = self.held if dtype is None else self.held.to(as_dtype(dtype))
         zeros = held.new_zeros(self.aval.shape)
+        if not self.places.aval.shape[0]:
+            return zeros + held.sum(0)
         return zeros.index_put(tuple(self.places.unbind(0)), held, accumulate=True)
 
     def coalesce(self) -> SparseTensor:

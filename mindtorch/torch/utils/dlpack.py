@@ -64,6 +64,20 @@ def to_dlpack(tensor: Any) -> Any:
     return tensor.__dlpack__()
 
 
+class _Memory:
+    """What numpy makes an array over; ``array`` lives as long as it does."""
+
+    def __init__(self, array: Any) -> None:
+        self.array = array
+        interface = array.__array_interface__
+        self.__array_interface__ = interface | {"data": (interface["data"][0], False)}
+
+
+def _writable(array: Any) -> Any:
+    """``array`` for writing: numpy refuses that for capsules that do not say, torch does not."""
+    return array if array.flags.writeable else np.asarray(_Memory(array))
+
+
 def _on_cuda(array: Any) -> bool:
     place = getattr(array, "__dlpack_device__", None)
     return place is not None and place()[0] == DLDeviceType.kDLCUDA
@@ -98,9 +112,9 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
 
         result = cuda.adopt(_cupy().from_dlpack(ext_tensor), as_device("cuda"))
     elif hasattr(ext_tensor, "__dlpack__"):
-        result = from_array(np.from_dlpack(ext_tensor))
+        result = from_array(_writable(np.from_dlpack(ext_tensor)))
     elif _is_capsule(ext_tensor):
-        result = from_array(np.from_dlpack(_Capsule(ext_tensor)))
+        result = from_array(_writable(np.from_dlpack(_Capsule(ext_tensor))))
     else:
         raise RuntimeError(_INVALID)
     return result.clone() if copy else result
