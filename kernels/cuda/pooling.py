@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
+from mindtorch.kernels.cpu.convolution_geometry import three_axes
+
 from . import launch
-from .convolution import _three
 from .half import flat, in_float32
 
 FOLDING = launch.FOLDING
@@ -187,10 +188,10 @@ def _adaptive_back(
 
 def _facts(wide: Any, narrow: Any, window: Any = None, stride: Any = (), padding: Any = (),
            dilation: Any = None) -> tuple[int, ...]:  # fmt: skip
-    facts = (*_three(wide, 1), *_three(narrow, 1))
+    facts = (*three_axes(wide, 1), *three_axes(narrow, 1))
     if window is not None:
-        facts += (*_three(window, 1), *_three(stride, 1), *_three(padding, 0))
-    return facts if dilation is None else (*facts, *_three(dilation, 1))
+        facts += (*three_axes(window, 1), *three_axes(stride, 1), *three_axes(padding, 0))
+    return facts if dilation is None else (*facts, *three_axes(dilation, 1))
 
 
 @in_float32
