@@ -20,9 +20,10 @@ written down and the rest goes on. The page, and the raw results beside it (``.j
 after each row, model and work, so that whatever ends this program loses nothing: the same command
 goes on where it ended, unless the sources have changed since or ``--anew`` is given (what was found
 before is kept as ``.before.json``). One call ends within nine minutes, three have measured all;
-``--quick`` is one call with smaller sizes. ``--full`` takes every case and type of the table, more
-turns, and hours. ``--only`` some stages measures these anew and keeps the others. ``--tiny`` is for
-numba's simulator: it proves this program.
+``--quick`` is one call with smaller sizes. A call goes on with the ``.json`` beside ``--out``: on a
+machine that keeps nothing, put it there first. ``--full`` takes every case and type of the table,
+more turns, and hours. ``--only`` some stages measures these anew and keeps the others. ``--tiny``
+is for numba's simulator: it proves this program.
 """
 
 from __future__ import annotations
@@ -33,7 +34,6 @@ import json
 import os
 import platform
 import shutil
-import subprocess
 import sys
 import threading
 import time
@@ -47,7 +47,7 @@ sys.path = [str(ROOT), *[p for p in sys.path if Path(p or ".").resolve() != ROOT
 
 from benchmarks import gpu_page  # noqa: E402
 from benchmarks.cuda_side import SIDES  # noqa: E402
-from benchmarks.processes import Ended, Program  # noqa: E402
+from benchmarks.processes import Ended, Program, output_of  # noqa: E402
 
 SIZES = ("full", "usual", "quick", "tiny")
 # seconds that a stage may take, by size, all calls together
@@ -322,14 +322,11 @@ def sanitizer(context: Context, before: Any, tell: Tell) -> Any:
         program = str(ROOT / "tests" / "cuda_table.py")
         command = [tool, "--tool", check, sys.executable, "-P", program, "--few", *SANITIZED]
         try:
-            done = subprocess.run(
-                command, env=dict(os.environ, PYTHONPATH=str(ROOT)), cwd=ROOT, text=True,
-                capture_output=True, check=False, timeout=max(context.left() / 2, 5),
-            )  # fmt: skip
-            lines = [s for s in done.stdout.splitlines() if "SUMMARY" in s]
-            found[check] = lines[-1] if lines else (done.stdout + done.stderr)[-300:]
-        except subprocess.TimeoutExpired:
-            found[check] = "not done in time"
+            said = output_of(command, max(context.left() / 2, 1))
+            lines = [s for s in said.splitlines() if "SUMMARY" in s]
+            found[check] = lines[-1] if lines else said[-300:]
+        except Ended as end:
+            found[check] = str(end)
         tell(found)
     return found
 

@@ -21,6 +21,30 @@ class Ended(Exception):
     """The program has ended, or did not answer in time; the text says which."""
 
 
+def output_of(command: list[str], limit: float) -> str:
+    """What a command has printed when it ended; one that takes longer is stopped, and what it has
+    started, too.
+
+    Raises:
+        Ended: it took more than ``limit`` seconds.
+    """
+    with tempfile.TemporaryFile() as told:
+        process = subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=told, stderr=told, cwd=ROOT,
+            env=dict(os.environ, PYTHONPATH=str(ROOT)), start_new_session=True,
+        )  # fmt: skip
+        try:
+            process.wait(limit)
+        except subprocess.TimeoutExpired:
+            raise Ended(f"not done in {limit:.0f} s") from None
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+        told.seek(0)
+        return told.read().decode(errors="replace")
+
+
 class Program:
     """A Python program of this repository in a process of its own.
 

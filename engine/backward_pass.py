@@ -16,7 +16,7 @@ from .ops.elementwise import add
 from .ops.movement import cast, clone_like
 from .ops.reduction import sum_to
 from .tape import AccumulateGrad, anomaly, note_leaf
-from .tensor import Tensor, capturing
+from .tensor import Tensor, capturing, scripts
 
 
 def _run_result_hooks(node: Any, gradients: list[Any]) -> None:
@@ -103,6 +103,8 @@ class Pass:
                 self._run(roots)
         finally:
             running.pop()
+        if scripts and not running and self.targets is None and not self.create_graph:
+            scripts[0].came_round("a backward pass")
 
     def _run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
         if self.targets is not None:
@@ -156,9 +158,7 @@ class Pass:
         if not self.retain_graph:
             node.release()
         if node.hooks is not None and "post" in node.hooks:
-            for hook in list(node.hooks["post"].values()):
-                changed = hook(tuple(results), tuple(gradients))
-                results = results if changed is None else changed
+            results = _hooked(node, results, tuple(gradients))
         gradients.clear()
         if len(results) != len(needed):
             raise RuntimeError(f"{node.name()} returned {len(results)} gradients for {len(needed)}")
@@ -209,6 +209,27 @@ class Pass:
         if node.hooks is not None and "post" in node.hooks:
             for hook in list(node.hooks["post"].values()):
                 hook((), (gradient,))
+
+
+def _hooked(node: Any, results: Any, gradients: tuple[Any, ...]) -> Any:
+    """A node's gradients after its hooks have seen them, and perhaps replaced them."""
+    in_avals = getattr(node.plan, "in_avals", None)
+    if in_avals is not None and len(in_avals) == len(results):
+        results = [g if g is None else fit(g, a) for g, a in zip(results, in_avals, strict=True)]
+    for hook in list(node.hooks["post"].values()):
+        changed = hook(tuple(results), gradients)
+        if changed is None:
+            continue
+        if not isinstance(changed, tuple):
+            raise TypeError(f"expected tuple, but hook returned '{type(changed).__name__}'")
+        if len(changed) != len(results):
+            hook = getattr(hook, "func", hook)
+            raise RuntimeError(
+                f"hook '{getattr(hook, '__name__', '<unknown>')}' has returned an incorrect number "
+                f"of values (got {len(changed)}, but expected {len(results)})"
+            )
+        results = changed
+    return results
 
 
 def _uses_of_watched_leaves(roots: list[Any]) -> dict[int, int]:

@@ -55,6 +55,21 @@ def missing() -> Exception:
     return AssertionError("Torch not compiled with CUDA enabled")
 
 
+def unlinked(what: str) -> RuntimeError:
+    """torch's error where its library for the CPU is asked to do ``what`` by that for CUDA."""
+    return RuntimeError(
+        f"Cannot {what} without ATen_cuda library. PyTorch splits its backend into two shared "
+        "libraries: a CPU library and a CUDA library; this error has occurred because you are "
+        "trying to use some CUDA functionality, but the CUDA library has not been loaded by the "
+        "dynamic linker for some reason.  The CUDA library MUST be loaded, EVEN IF you don't "
+        "directly use any symbols from the CUDA library! One common culprit is a lack of "
+        "-Wl,--no-as-needed in your link arguments; many dynamic linkers will delete dynamic "
+        "library dependencies if you don't depend on any of their symbols.  You can check if this "
+        "has occurred by using ldd on your binary to see if there is a dependency on *_cuda.so "
+        "library."
+    )
+
+
 def kernels(module: str) -> Any:
     """A module of ``mindtorch.kernels.cuda``."""
     return importlib.import_module(f"mindtorch.kernels.cuda.{module}")

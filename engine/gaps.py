@@ -44,8 +44,8 @@ GAPS: tuple[Gap, ...] = (
         "attention, recurrent layers and norms are our kernels, without tensor cores"),
     Gap("feature", "several CUDA devices in one process", "cuda",
         "written, and run on two devices of the simulator: copies between devices go through the "
-        "host, DataParallel runs on one, philox has one stream for all; NCCL (cupy's) is under "
-        "torch.distributed and DDP, send and recv go through the host"),
+        "host, DataParallel runs on one; NCCL (cupy's) is under torch.distributed and DDP, send "
+        "and recv go through the host"),
     Gap("feature", "random numbers of torch's CUDA generator", "cuda",
         "masks and initial weights are the CPU's numbers; torch.cuda.random.use_philox() draws "
         "them on the device, in another order than torch, whose numbers depend on the card; "
@@ -57,7 +57,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "fusion into products and reductions in compiled calls", "all",
         "chains of elementwise ops are one loop"),
     Gap("feature", "symbolic sizes in replayed calls and under run --graph", "all",
-        "each size is bound by itself; sizes that do not come again run op by op"),
+        "each size is bound by itself; sizes that do not come again run op by op; Python runs "
+        "at each call, so little could be saved (docs/design/009)"),
     Gap("feature", "gradients of gradients through a compiled call that draws or writes", "all",
         "raises, as torch.compile does; of other calls they are computed by calling them again"),
     Gap("feature",

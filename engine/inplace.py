@@ -52,7 +52,7 @@ def copy_data(target: Tensor, source: Tensor) -> None:
         if what.device.type == "meta":
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         run = _copies.keep(key, cast.bound((where,), (what,), {"dtype": where.dtype}))
-    if target._storage is not None and target._storage is source._storage:
+    if _share_memory(target, source):
         if target.aval is source.aval and target._offset == source._offset:
             return
         source = clone.evaluate(0, (source,), {})
@@ -122,12 +122,19 @@ def check_overlap(target: Tensor) -> None:
             )
 
 
+def _share_memory(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors look at one memory."""
+    one, other = a._storage, b._storage
+    if one is None or other is None:
+        return False
+    return one is other or one.memory is other.memory
+
+
 def _shared(target: Tensor, source: Tensor) -> str:
     """How much of their memory two tensors share: "none", "part" or "all", as far as is plain."""
-    storage = target._storage
     if source is target:
         return "all"
-    if storage is None or source._storage is not storage:
+    if not _share_memory(target, source):
         return "none"
     a, b = target.aval, source.aval
     if not (a.dense and b.dense and a.size and b.size) or a.dtype is not b.dtype:
@@ -146,17 +153,13 @@ def check_partial_overlap(target: Tensor, source: Tensor) -> None:
 
 def check_apart(target: Tensor, source: Tensor) -> None:
     """torch's error for reading memory that is written to, in whatever layout."""
-    storage = target._storage
-    if source is not target and (storage is None or source._storage is not storage):
-        return
-    ends = []
-    for x in (target, source):
-        if not x.aval.size:
-            return
-        reach = sum((n - 1) * s for n, s in zip(x.aval.shape, x.aval.strides, strict=True))
-        ends.append((x._offset, x._offset + reach))
-    if ends[0][0] <= ends[1][1] and ends[1][0] <= ends[0][1]:
+    if _shared(target, source) != "none":
         raise RuntimeError(_SHARED_MEMORY)
+
+
+def outside(target: Tensor, number: Tensor) -> Tensor:
+    """A number that is read before ``target``, of which it may be an element, is written to."""
+    return clone(number) if _share_memory(target, number) else number
 
 
 def check_target(target: Tensor, inputs: Any) -> None:
@@ -237,14 +240,12 @@ def _keep_old_value(op: Op, target: Tensor, inputs: Any) -> Any:
 
 def _aligned(target: Tensor, inputs: Any) -> bool:
     """No input shares memory with the target in another layout."""
-    storage = target._storage
+    if target._storage is None:
+        return True
     for x in inputs:
         if x is None or x is target:
             continue
-        other = x._storage
-        if storage is None or other is None:
-            continue
-        if (other is storage or other.memory is storage.memory) and not (
+        if _share_memory(target, x) and not (
             x.aval is target.aval and x._offset == target._offset
         ):
             return False
@@ -336,7 +337,8 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
     """``target[...] = source`` with broadcasting and cast; differentiable in both.
 
     Args:
-        filling: every element is given one value, so that places may overlap.
+        filling: every element is given one value, so that places may overlap; or it is known
+            that they do not.
     """
     if state.interpreters and not graph_under_way():
         return state.interpreters[-1].copy_into(target, source)
@@ -346,8 +348,7 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
         expand.aval(source.aval, shape=target.aval.shape)
     if not filling:
         check_overlap(target)
-        if source._storage is not None and source._storage is target._storage:
-            check_partial_overlap(target, source)
+        check_partial_overlap(target, source)
     if state.interpreters:
         return state.interpreters[-1].copy_into(target, source)
     check_writable(target)

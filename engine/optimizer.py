@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 import weakref
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -128,6 +128,45 @@ def _kernel(name: str, dtype: Any) -> Any:
     return _kernels().update(name, dtype.np)
 
 
+_MOST_WATCHED = 64  # parameters that one generated expression compares
+_REPEATED = 2  # updates with the same memory, after which it is generated
+
+
+def _unmoved(
+    state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]
+) -> Callable[[dict[Any, Any], Sequence[Tensor]], bool]:
+    """``f(state, parameters)``: whether these are the same, and they, their gradients, and the
+    tensors that the state holds of them under ``names`` in the same memory as now. One generated
+    expression, since looking at the tensors of a small network takes longer than its update."""
+    keys, values = list(state), list(state.values())
+    known: dict[str, Any] = {
+        "state": state, "keys": keys, "values": values, "own": list(parameters), "is_": operator.is_
+    }
+    tests = [
+        "now is state", f"len(now) == {len(keys)}", f"len(given) == {len(parameters)}",
+        "all(map(is_, now, keys))", "all(map(is_, now.values(), values))",
+        "all(map(is_, given, own))",
+    ]  # fmt: skip
+
+    def same(expression: str, tensor: Tensor, number: str) -> None:
+        known[f"a{number}"], known[f"f{number}"] = tensor.aval, tensor.flat
+        tests.append(f"{expression}.flat is f{number} and t.aval is a{number}")
+
+    for i, p in enumerate(parameters):
+        known[f"p{i}"], known[f"s{i}"] = p, state.get(p)
+        same(f"(t := p{i})", p, f"p{i}")
+        gradient: Any = p._grad
+        known[f"ag{i}"], known[f"fg{i}"] = gradient.aval, weakref.ref(gradient.flat)
+        tests.append(f"(t := p{i}._grad).flat is fg{i}() and t.aval is ag{i}")
+        for j, name in enumerate(names):
+            known[f"t{i}_{j}"] = held = state[p][name]
+            tests.append(f"(t := s{i}[{name!r}]) is t{i}_{j}")
+            same("t", held, f"{i}_{j}")
+    exec(f"def unmoved(now, given):\n    return {' and '.join(tests)}", known)
+    found: Callable[..., bool] = known["unmoved"]
+    return found
+
+
 class Fused:
     """Fused updates of one parameter group; keeps the addresses between steps."""
 
@@ -137,6 +176,31 @@ class Fused:
         self._alike: list[Any] = []
         self._fits = self._counts_itself = False
         self._update: Any = None
+        self._repeated = 0  # updates since a tensor's memory has changed
+        self._unmoved: Callable[[dict[Any, Any], Sequence[Tensor]], bool] | None = None
+        self._names: Sequence[str] = ()
+
+    def stands(
+        self, state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]
+    ) -> bool:
+        """Whether all that the last update was made of is where it was, so that its ``.._again``
+        may follow; the arguments are those of :meth:`watch`."""
+        if self._unmoved is None or names is not self._names or graph_under_way() is not None:
+            return False
+        try:
+            return self._unmoved(state, parameters)
+        except (AttributeError, KeyError, NotImplementedError):  # no gradient, or a sparse one
+            return False
+
+    def watch(
+        self, state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]
+    ) -> None:
+        """After an update of ``parameters`` with their gradients and with what ``state`` holds of
+        each under ``names``."""
+        few = max(len(state), len(parameters)) <= _MOST_WATCHED
+        if self._repeated == _REPEATED and self._counts_itself and few:
+            self._unmoved, self._names = _unmoved(state, parameters, names), names
+            self._none_fresh = np.zeros(len(parameters), np.int64)
 
     def _rows(
         self, name: str, gradients: Sequence[Tensor], own: Sequence[Tensor], counters: int = 0
@@ -152,13 +216,19 @@ class Fused:
             alike, counts = avals[: len(avals) - counters], avals[len(avals) - counters :]
             self._alike = avals[:count]
             self._fits = fits(own[:count]) and alike == avals[:count] * (len(alike) // count)
-            self._counts_itself = bool(counters) and all(map(_is_counter, counts))
+            self._counts_itself = name == "sgd" or (
+                bool(counters) and all(map(_is_counter, counts))
+            )
             if self._fits:
                 self._update = _kernels().group_update(name, avals[0].dtype.np)
         if not self._fits or [g.aval for g in gradients] != self._alike:
             return False
-        self._gradients.of(gradients, count)
-        self._own.of(own, count)
+        before = self._gradients.rows, self._own.rows
+        after = self._gradients.of(gradients, count), self._own.of(own, count)
+        if all(map(operator.is_, before, after)):
+            self._repeated += 1
+        else:
+            self._repeated, self._unmoved = 0, None
         return True
 
     def _run(self, more: Any, *numbers: Any) -> None:
@@ -207,6 +277,16 @@ class Fused:
             )  # fmt: skip
         return held
 
+    def sgd_again(
+        self, *, lr: float, momentum: float, dampening: float, weight_decay: float, nesterov: bool,
+        maximize: bool,
+    ) -> None:  # fmt: skip
+        """One more step of gradient descent with the same tensors."""
+        self._run(
+            self._none_fresh, float(lr), float(momentum), float(dampening), float(weight_decay),
+            int(nesterov), int(maximize),
+        )  # fmt: skip
+
     def adam(
         self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], first: Sequence[Tensor],
         second: Sequence[Tensor], largest: Sequence[Tensor], steps: Any, *, lr: float,
@@ -234,12 +314,26 @@ class Fused:
         else:
             if not self._rows("adam", gradients, own, len(counters)):
                 return False
-            self._run(
-                _NO_COUNTS if self._counts_itself else _counted(steps), float(lr), float(beta1),
-                float(beta2), float(eps), float(weight_decay), int(decoupled), int(bool(largest)),
-                int(maximize),
-            )  # fmt: skip
+            self._amsgrad = bool(largest)
+            counts = _NO_COUNTS if self._counts_itself else _counted(steps)
+            self._run_adam(counts, lr, beta1, beta2, eps, weight_decay, decoupled, maximize)
         return True
+
+    def adam_again(
+        self, *, lr: float, beta1: float, beta2: float, eps: float, weight_decay: float,
+        decoupled: bool, maximize: bool,
+    ) -> None:  # fmt: skip
+        """One more step of Adam with the same tensors."""
+        self._run_adam(_NO_COUNTS, lr, beta1, beta2, eps, weight_decay, decoupled, maximize)
+
+    def _run_adam(
+        self, counts: Any, lr: float, beta1: float, beta2: float, eps: float, weight_decay: float,
+        decoupled: bool, maximize: bool,
+    ) -> None:  # fmt: skip
+        self._run(
+            counts, float(lr), float(beta1), float(beta2), float(eps), float(weight_decay),
+            int(decoupled), int(self._amsgrad), int(maximize),
+        )
 
 
 _NO_COUNTS = np.empty(0, np.float64)

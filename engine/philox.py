@@ -78,7 +78,46 @@ class Stream:
             return self.seed, now
 
 
-stream = Stream()
+class Streams:
+    """A stream for each device; one that nobody has used yet starts from what all were given."""
+
+    def __init__(self) -> None:
+        self._lock = reentrant_lock()
+        self._of: dict[int, Stream] = {}
+        self._seed = DEFAULT_SEED
+
+    def of(self, index: int) -> Stream:
+        """The stream of a device."""
+        with self._lock:
+            if index not in self._of:
+                self._of[index] = Stream()
+                self._of[index].manual_seed(self._seed)
+            return self._of[index]
+
+    def manual_seed(self, seed: int) -> None:
+        """Start the stream of ``seed`` on each device."""
+        with self._lock:
+            Stream().manual_seed(seed)  # which refuses what is no seed
+            self._seed = seed
+            for each in self._of.values():
+                each.manual_seed(seed)
+
+    def get_states(self) -> dict[int, Any]:
+        """The state of each device's stream that was used."""
+        with self._lock:
+            return {index: each.get_state() for index, each in self._of.items()}
+
+    def set_states(self, states: dict[int, Any]) -> None:
+        """Continue from :meth:`get_states`; streams that were first used since then start anew."""
+        with self._lock:
+            for index in [*self._of]:
+                if index in states:
+                    self._of[index].set_state(states[index])
+                else:
+                    del self._of[index]
+
+
+streams = Streams()
 # whether draws on CUDA are of this stream; the CPU's numbers otherwise
 chosen = os.environ.get("MINDTORCH_CUDA_RANDOM", "cpu") == "philox"
 
@@ -88,8 +127,8 @@ class _Target:
 
     flags = types.SimpleNamespace(c_contiguous=True)
 
-    def __init__(self, array: Any) -> None:
-        self.own = array
+    def __init__(self, array: Any, index: int) -> None:
+        self.own, self.index = array, index
         self.dtype, self.shape, self.size = array.dtype, array.shape, array.size
 
     def __getattr__(self, name: str) -> Any:
@@ -98,7 +137,7 @@ class _Target:
     def view(self, dtype: Any) -> _Target:
         kind = np.dtype(dtype)
         array = cuda.kernels("arrays").Array(self.own.flat.view(kind), self.shape, self.own.strides)
-        return _Target(array)
+        return _Target(array, self.index)
 
     def draw(self, generator: Any, name: str, arguments: tuple[Any, ...]) -> None:
         """Draw what the loop ``name`` of ``Generator`` would."""
@@ -110,7 +149,9 @@ class _Target:
         given = arguments[:2]
 
         def drawn() -> None:
-            cuda.kernels("philox").fill(self.own, sampler, given, *stream.take())
+            cuda.kernels("philox").fill(
+                self.own, sampler, given, *streams.of(self.index).take()
+            )
 
         cuda.kernels("graphs").on_host(drawn)
 
@@ -118,7 +159,7 @@ class _Target:
 def draw(described: Aval, flat: Any, fill: Callable[..., Any]) -> bool:
     """Let ``fill`` draw on the device; False where it draws something that is not written there."""
     try:
-        fill(_Target(cuda.array_of(flat, described)))
+        fill(_Target(cuda.array_of(flat, described), described.device.index or 0))
     except Refused:
         return False
     return True

@@ -323,6 +323,12 @@ class Anomaly:
 anomaly = Anomaly()
 
 
+class LeafReference(weakref.ref["Tensor"]):
+    """How the tape refers to a leaf; Python gives others a weak reference of their own."""
+
+    __slots__ = ()
+
+
 class AccumulateGrad:
     """The end of a path: adds to the ``grad`` of a leaf. ``watched``: whether any had hooks yet."""
 
@@ -333,7 +339,7 @@ class AccumulateGrad:
     next_functions: tuple[Any, ...] = ()
 
     def __init__(self, variable: Tensor) -> None:
-        self.variable_reference = weakref.ref(variable)
+        self.variable_reference = LeafReference(variable)
         self.hooks: dict[Any, Any] | None = None
 
     @property

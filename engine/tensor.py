@@ -26,6 +26,11 @@ inferring: set[int] = set()
 # captures under way, which are told of new views and when elements are asked for
 captures: list[Any] = []
 
+# the script whose ops wait where that is faster, which is told of the places it comes by
+scripts: list[Any] = []
+# the same, while no module's call is under way
+idle_scripts: list[Any] = []
+
 
 # what the engine keeps in a tensor's dictionary
 _FIELDS = frozenset({

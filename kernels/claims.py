@@ -12,6 +12,8 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from .interrupts import let_in
+
 try:
     import fcntl
 except ImportError:  # not on Windows: each process compiles for itself there
@@ -45,28 +47,43 @@ class Claim:
     Args:
         path: the file that is written in the end.
         wait: seconds to wait for another process; :attr:`refused` says that it was in vain.
+        alone: no other kernel is being compiled around this one, so signals may end the waiting.
     """
 
-    def __init__(self, path: Path, wait: float = PATIENCE) -> None:
+    def __init__(self, path: Path, wait: float = PATIENCE, alone: bool = False) -> None:
         self.refused = False
+        self._alone = alone
         self._name = f"{path}.lock"
         self._file = -1
         if fcntl is None:
             return
         with contextlib.suppress(OSError):
             self._file = os.open(self._name, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        if self._file >= 0:
             self._take(time.monotonic() + wait)
 
     def _take(self, end: float) -> None:
-        while True:
-            try:
-                fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-                return
-            except BlockingIOError:
+        try:
+            while not self._taken():
                 if time.monotonic() >= end:
                     self.refused = True
                     return
                 time.sleep(_PAUSE)
+                if self._alone:
+                    let_in()
+        except BaseException:  # a signal's handler
+            self.refused = True
+            self.release()
+            raise
+
+    def _taken(self) -> bool:
+        try:
+            fcntl.flock(self._file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        except OSError:  # a folder without locks
+            return True
+        return True
 
     def release(self) -> None:
         """Let others go on."""

@@ -21,7 +21,7 @@ import sys
 import types
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import llvmlite
 import llvmlite.binding
@@ -32,6 +32,7 @@ from numba.core.runtime import rtsys
 
 from .claims import PATIENCE, Busy, Claim, Compiling
 from .files import write_whole
+from .interrupts import held
 from .linked import Linked
 from .loading import rebuild
 from .locks import known, lock
@@ -69,17 +70,22 @@ statistics = Statistics()
 _FORMAT = 3  # of the files; 1 had symbols that were not unique, 2 slower calls
 
 
-def cache_directory() -> Path:
-    """The directory of compiled kernels for this version of Python, numba and this processor."""
+def cache_root() -> Path:
+    """The directory of all compiled kernels."""
     root = os.environ.get("MINDTORCH_CACHE_DIR")
     if not root:
         base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
         root = os.path.join(base, "mindtorch")
+    return Path(root)
+
+
+def cache_directory() -> Path:
+    """The directory of compiled kernels for this version of Python, numba and this processor."""
     processor = hashlib.sha256(
         (llvmlite.binding.get_host_cpu_name() + _processor_features()).encode()
     ).hexdigest()[:8]
     version = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}"
-    return Path(root) / (
+    return cache_root() / (
         f"{version}-llvmlite{llvmlite.__version__}-{platform.machine()}-{processor}-{_FORMAT}"
     )
 
@@ -96,20 +102,24 @@ _directory_lock = lock()
 
 
 def _writable_directory() -> Path:
-    """The cache directory, made if need be, or one for this process where it cannot be made."""
+    """The cache directory, made if need be."""
     global _directory
     if _directory is None:
         with _directory_lock:
             if _directory is None:
-                directory = cache_directory()
-                try:
-                    directory.mkdir(parents=True, exist_ok=True)
-                    if not os.access(directory, os.W_OK):
-                        raise PermissionError(directory)
-                except OSError as error:
-                    logger.info("kernel cache %s is not writable: %s", directory, error)
-                _directory = directory
+                _directory = made_directory(cache_directory())
     return _directory
+
+
+def made_directory(directory: Path) -> Path:
+    """``directory``, which is made where it can be."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if not os.access(directory, os.W_OK):
+            raise PermissionError(directory)
+    except OSError as error:
+        logger.info("kernel cache %s is not writable: %s", directory, error)
+    return directory
 
 
 def digest(function: Callable[..., Any], extra: str = "") -> str:
@@ -128,6 +138,8 @@ def _digest_into(state: Any, value: Any, seen: set[int]) -> None:
         return
     if isinstance(value, types.FunctionType):
         seen.add(id(value))
+        if value.__module__ and value.__module__.startswith("numba.cuda"):
+            state.update(value.__qualname__.encode())  # libdevice's have no code of their own
         _digest_code(state, value.__code__)
         state.update(repr((value.__defaults__, value.__kwdefaults__)).encode())
         for name, item in _references(value):
@@ -143,6 +155,8 @@ def _digest_into(state: Any, value: Any, seen: set[int]) -> None:
         state.update(str((value.dtype, value.shape)).encode() + value.tobytes())
     elif isinstance(value, types.ModuleType):
         state.update(value.__name__.encode())
+    elif isinstance(value, numba.types.Type):
+        state.update(str(value).encode())
     elif isinstance(value, (tuple, list)):
         for item in value:
             _digest_into(state, item, seen)
@@ -200,7 +214,7 @@ def _say(text: str) -> None:
         sys.stderr.flush()
 
 
-class _DiskCache(caching._Cache):
+class DiskCache(caching._Cache):
     """numba's cache interface over one file for each function and signature."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -212,7 +226,21 @@ class _DiskCache(caching._Cache):
 
     @property
     def cache_path(self) -> str:
-        return str(_writable_directory())
+        return str(self.folder())
+
+    def folder(self) -> Path:
+        """Where the files lie."""
+        return _writable_directory()
+
+    def pack(self, compiled: Any) -> bytes:
+        """What a file holds of a compiled function."""
+        return cast("bytes", serialize.dumps(compiled._reduce()))
+
+    def unpack(self, payload: bytes, target_context: Any) -> Any:
+        """The compiled function of a file."""
+        # not target_context.refresh(), which loads what only compiling needs: 0.6 s
+        rtsys.initialize(target_context)
+        return rebuild(target_context, *pickle.loads(payload))
 
     def enable(self) -> None:
         """The cache is always on."""
@@ -227,7 +255,7 @@ class _DiskCache(caching._Cache):
         if self._digest is None:
             self._digest = digest(self._function, self._extra)
         name = hashlib.sha256((self._digest + str(signature)).encode()).hexdigest()[:32]
-        return _writable_directory() / f"{self._function.__name__[:48]}-{name}.nbc"
+        return self.folder() / f"{self._function.__name__[:48]}-{name}.nbc"
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
         result = self._loaded(sig, target_context)
@@ -235,7 +263,9 @@ class _DiskCache(caching._Cache):
             return result
         if Compiling.begins is not None and not self._linked:
             Compiling.begins()
-        claim = Claim(self._path(sig), PATIENCE if self._linked else Compiling.patience)
+        claim = Claim(
+            self._path(sig), PATIENCE if self._linked else Compiling.patience, not self._linked
+        )
         if claim.refused and Compiling.patience < PATIENCE:
             claim.release()
             raise Busy
@@ -253,8 +283,6 @@ class _DiskCache(caching._Cache):
             self._claims.pop().release()
 
     def _loaded(self, sig: Any, target_context: Any) -> Any:
-        # not target_context.refresh(), which loads what only compiling needs: 0.6 s
-        rtsys.initialize(target_context)
         path = self._path(sig)
         try:
             data = path.read_bytes()
@@ -264,7 +292,7 @@ class _DiskCache(caching._Cache):
         if hashlib.sha256(payload).digest() != checksum:
             return None
         try:
-            result = rebuild(target_context, *pickle.loads(payload))
+            result = self.unpack(payload, target_context)
         except Exception as error:  # whole, but written by something else: as if it were not there
             logger.info("%s is compiled anew, %s cannot be used: %r", path.stem, path, error)
             return None
@@ -277,7 +305,7 @@ class _DiskCache(caching._Cache):
         if os.environ.get("MINDTORCH_DEBUG", "0") >= "4":
             logger.warning("compiled %s%s", self._function.__qualname__, sig)
         try:
-            payload = serialize.dumps(data._reduce())
+            payload = self.pack(data)
         except (TypeError, pickle.PicklingError) as error:
             logger.warning("%s cannot be cached: %s", self._function.__qualname__, error)
             return
@@ -299,7 +327,7 @@ class Kernel(registry.CPUDispatcher):
         settings = {**_SETTINGS, **_known(options)}
         super().__init__(function, targetoptions=settings, pipeline_class=Compiler)
         _set_flags(self, options)
-        self._cache = _DiskCache(function, options)
+        self._cache = DiskCache(function, options)
         self._options = options
 
     @functools.cached_property
@@ -307,13 +335,13 @@ class Kernel(registry.CPUDispatcher):
         """This function as kernels see it."""
         made = Linked(self.py_func, {**_SETTINGS, **_known(self._options)})
         _set_flags(made, self._options)
-        made._cache = _DiskCache(self.py_func, {**self._options, "linked": True})
+        made._cache = DiskCache(self.py_func, {**self._options, "linked": True})
         return made
 
     def compile(self, sig: Any) -> Any:
         """The machine code for a signature: from the cache, or compiled now."""
         try:
-            with undisturbed():
+            with held(), undisturbed():
                 return super().compile(sig)
         finally:
             self._cache.release()

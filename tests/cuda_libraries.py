@@ -20,6 +20,7 @@ from mindtorch.engine import cuda
 from tests import cuda_simulator
 from tests.cuda_program import raises
 from tests.cuda_stand_ins import Cudnn, Meeting, Nccl, WithCupy, asked
+from tests.cuda_vectors import VECTORS
 
 torch: Any = mindtorch.torch
 
@@ -182,6 +183,47 @@ def numbers_of_cudas_own_stream() -> None:
     assert torch.rand(4, device="cuda").tolist() == plain and host.numel() == 2
 
 
+def each_device_has_a_stream_of_its_own() -> None:
+    """Seeds of one device and of all, states by device, the middle of another device's stream."""
+    from mindtorch.kernels.cuda import streams
+
+    changed: Any = streams
+    changed.SIMULATED_DEVICES = 2
+    torch.cuda.random.use_philox()
+
+    def drawn(index: int) -> Any:
+        return torch.rand(3, device=f"cuda:{index}").tolist()
+
+    try:
+        torch.manual_seed(3)
+        first = [drawn(0), drawn(0)]
+        assert [drawn(1), drawn(1)] == first and first[0] != first[1]
+        torch.cuda.manual_seed(3)
+        states = torch.cuda.get_rng_state_all()
+        assert [int(s[8]) for s in states] == [0, 8] == [
+            torch.cuda._get_rng_state_offset(f"cuda:{k}") for k in range(2)]  # fmt: skip
+        assert drawn(0) == first[0] and drawn(1) not in first
+        with torch.cuda.device(1):
+            torch.cuda.manual_seed(4)
+            assert torch.cuda.initial_seed() == 4
+        assert torch.cuda.initial_seed() == 3 and drawn(0) == first[1]
+        torch.cuda.set_rng_state(states[0], 1)
+        assert drawn(1) == first[0] and torch.cuda.get_rng_state("cuda:1").tolist()[8] == 4
+        with torch.random.fork_rng():
+            torch.cuda.manual_seed_all(9)
+            assert drawn(0) == drawn(1) and torch.cuda.initial_seed() == 9
+            torch.cuda.seed_all()
+            assert drawn(0) == drawn(1)
+            torch.cuda.seed()
+            assert drawn(0) != drawn(1)
+        assert drawn(1) == first[1] and torch.cuda.initial_seed() == 3
+        torch.cuda.set_rng_state_all(states)
+        assert torch.cuda.get_rng_state_all()[1].equal(states[1])
+    finally:
+        torch.cuda.random.use_philox(False)
+        changed.SIMULATED_DEVICES = 1
+
+
 def switches_of_products_reach_the_library() -> None:
     """What cuBLAS is told before a product, by the switches of torch.backends.cuda.matmul."""
     switches, x = torch.backends.cuda.matmul, torch.eye(2, device="cuda")
@@ -300,7 +342,7 @@ def convolutions_are_cudnns() -> None:
     shapes = [(4, 4, 3, 1), (4, 2, 3, 2), (4, 2, 3, 2), (4, 4, 3, 1)]
     held = changed.library
     try:
-        for dtype, near, mode in ((torch.float32, 1e-5, 0), (torch.float16, 1e-2, 1)):
+        for dtype, near, modes in ((torch.float32, 1e-5, (0,)), (torch.float16, 1e-2, (1, 2))):
             for number, (call, shape) in enumerate(zip(calls, shapes, strict=True)):
                 library = Cudnn()
                 changed.library = lambda held=library: held
@@ -313,8 +355,9 @@ def convolutions_are_cudnns() -> None:
                     y = call(*leaves)
                     (y * 0.1).sum().backward()
                     results.append([y.detach().cpu(), *[t.grad.cpu() for t in leaves]])
-                kinds = {"Forward", "BackwardData", "BackwardFilter", f"mode {mode}"}
-                assert set(library.calls) == {*kinds, "create"}, (number, library.calls)
+                kinds = {"Forward", "BackwardData", "BackwardFilter", "create"}
+                kinds |= {f"mode {mode}" for mode in modes}
+                assert set(library.calls) == kinds, (number, library.calls)
                 for mine, expected in zip(results[1], results[0], strict=True):
                     top = float(expected.abs().max())
                     assert (mine.float() - expected).abs().max() <= near * top, (number, dtype)
@@ -524,10 +567,11 @@ def one_process_trains_in_parallel_on_the_device() -> None:
 CHECKS = [f for f in list(globals().values())
           if getattr(f, "__module__", "") == __name__ and hasattr(f, "__code__")
           and not f.__name__.startswith("_") and f.__code__.co_argcount == 0]  # fmt: skip
+CHECKS += VECTORS
 
 # those that need no stand-in
 ON_A_GPU = [complex_numbers_have_kernels, images_are_sampled_in_all_modes, philox_is_philox,
-            numbers_of_cudas_own_stream]  # fmt: skip
+            numbers_of_cudas_own_stream, *VECTORS]  # fmt: skip
 
 
 def main() -> None:

@@ -173,8 +173,14 @@ class Cudnn:
         return 0
 
     def cudnnSetConvolutionMathType(self, made: Any, mode: int) -> int:  # noqa: N802
+        self.known[made.value]["mode"] = mode
         self.calls.append(f"mode {mode}")
         return 0
+
+    def _meant(self, how: Any) -> int:
+        """Tensor cores are asked for conversions, too."""
+        mode = int(self.known[how.value]["mode"])
+        return 2 if mode in (1, 2) else mode
 
     def _algorithms(self, *given: Any) -> int:
         count, found = given[-2]._obj, given[-1]
@@ -183,6 +189,7 @@ class Cudnn:
             found[number].algorithm, found[number].status = number, status
             found[number].determinism = 0 if self.refuses else determinism
             found[number].memory = 64
+            found[number].mathematics = self._meant(given[3])
         return 0
 
     def _array(self, described: Any, address: int) -> Any:
@@ -196,6 +203,7 @@ class Cudnn:
         self, kind: str, handle: Any, one: Any, left: Any, a: int, right: Any, b: int, how: Any,
         algorithm: int, space: int, size: int, zero: Any, target: Any, out: int,
     ) -> int:  # fmt: skip
+        assert self.known[how.value]["mode"] == self._meant(how)
         assert algorithm == 2 and size == 64 and one._obj.value == 1 and not zero._obj.value
         self.calls.append(kind)
         facts, first, second = self.known[how.value], self._array(left, a), self._array(right, b)

@@ -15,6 +15,7 @@ gets a line for each kernel; kernels that it holds already are not translated on
 from __future__ import annotations
 
 import argparse
+import collections
 import hashlib
 import importlib
 import importlib.util
@@ -42,6 +43,7 @@ CAPABILITY = (9, 0)
 translated: dict[Any, int] = {}
 failed: dict[str, str] = {}
 needs: dict[str, dict[str, int]] = {}
+having: collections.Counter[str] = collections.Counter()
 folder = Path(tempfile.mkdtemp())
 
 
@@ -72,7 +74,9 @@ def translate(kernel: Any, arguments: Any) -> None:
         translated[key] = len(ptx)
         name = f"{kernel.py_func.__name__}_{mark[:10]}"
         assemble(name, ptx)
-        log.note(mark, kernel.py_func, signature, {**needs.get(name, {}), **contents(ptx)})
+        found = contents(ptx)
+        having.update(kind for kind, number in found.items() if number)
+        log.note(mark, kernel.py_func, signature, {**needs.get(name, {}), **found})
     except Exception as error:
         lines = [line for line in str(error).splitlines() if line.strip()]
         text = " | ".join([*lines[:3], *lines[-6:]])
@@ -216,7 +220,6 @@ def pretend() -> None:
     launches.each = lambda function, count, *a: (
         translate(function, (count, *a)) if count > 0 else None
     )
-    launches.whole = launches.each
     launches.rows = lambda function, count, *a, threads=0: (
         translate(function, a) if count > 0 else None
     )
@@ -296,7 +299,7 @@ def steps() -> None:
         for together in (False, True):
             columns = case.columns(x, 0, 2, together)
         launch.each(convolution._collect, 100, x, columns, case.taps, case.pixels, case.places,
-                    *case.geometry)  # fmt: skip
+                    *case.geometry, *case.of_pixels(100))  # fmt: skip
 
 
 def main() -> None:
@@ -339,7 +342,7 @@ def main() -> None:
     print(json.dumps({
         "kernels": len(kernels), "translations": sum(map(bool, translated.values())),
         "failed": failed, "not reached": errors, "seconds": time.perf_counter() - start,
-        "assembled": len(needs), "most": most(),
+        "assembled": len(needs), "most": most(), "kernels with": having,
     }))  # fmt: skip
 
 

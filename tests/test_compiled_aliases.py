@@ -211,3 +211,44 @@ def test_what_is_returned_as_parts_is_the_argument() -> None:
         x = torch.complex(torch.ones(2), torch.ones(2))
         call(x).zero_()
         assert x.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize("kind", ["eager", *KINDS])
+def test_what_reads_the_memory_that_it_writes_is_refused_where_torch_refuses_it(kind: str) -> None:
+    """A number is read first; rows of the same memory are an error, for ops that take places."""
+    rows = torch.tensor([0, 1])
+    across = rows.expand(2, 2).clone()
+    refused: list[Any] = [
+        lambda x: x.view(-1)[1:].copy_(x.detach().view(-1)[:-1]),
+        lambda x: x.add_(x.data.t()),
+        lambda x: x.index_add_(0, rows, x),
+        lambda x: x.index_put_((rows,), x[1:], accumulate=True),
+        lambda x: x.__setitem__(rows, x[:1]),
+        lambda x: x.scatter_(0, across, x.t()),
+        lambda x: x.scatter_reduce_(0, across, x, "sum"),
+        lambda x: x.put_(rows, x[1]),
+    ]
+    allowed: list[tuple[Any, Any]] = [
+        (lambda x: x.fill_(x[1, 1]), [[3, 3], [3, 3]]),
+        (lambda x: x.masked_fill_(x > 0, x[0, 0]), [[0, 0], [0, 0]]),
+        (lambda x: x.__setitem__(x < 2, x[1, 1]), [[3, 3], [2, 3]]),
+        (lambda x: x[:, 0].index_copy_(0, rows, x[:, 1]), [[1, 1], [3, 3]]),
+    ]
+
+    def after(write: Any) -> Any:
+        def call() -> Any:
+            x = torch.arange(4.0).view(2, 2)
+            write(x)
+            return x
+
+        return call
+
+    with running(kind):
+        for write in refused:
+            call = wrapped(kind)(after(write))
+            for _ in range(3):
+                with pytest.raises(RuntimeError, match="refer to a single memory location"):
+                    call()
+        for write, left in allowed:
+            call = wrapped(kind)(after(write))
+            assert [call().tolist() for _ in range(3)] == [left] * 3

@@ -20,6 +20,21 @@ pytestmark = pytest.mark.skipif(
     mt.cuda.is_available(), reason="there is a CUDA device: tests/cuda_program.py asks it"
 )
 
+
+def _by_default(t: Any) -> Any:
+    """What making a tensor gives where the default device, which may be chosen, is missing."""
+    t.set_default_device("cuda")
+    try:
+        t.zeros(1)
+    finally:
+        t.set_default_device(None)
+
+
+def _in_block(t: Any) -> Any:
+    with t.device("cuda"):
+        t.ones(1)
+
+
 SAME: dict[str, Call] = {
     "graph": lambda t: t.cuda.graph(None),
     "CUDAGraph": lambda t: t.cuda.CUDAGraph(),
@@ -65,6 +80,22 @@ SAME: dict[str, Call] = {
     "memory_cached": lambda t: t.cuda.memory_cached(),
     "nccl.is_available": lambda t: t.cuda.nccl.is_available([t.ones(1)]),
     "seed": lambda t: t.cuda.seed(),
+    "cuda(0)": lambda t: t.ones(1).cuda(0),
+    "module to a number": lambda t: t.nn.Linear(1, 1).cuda(0),
+    "cuda of the CPU": lambda t: t.ones(1).cuda("cpu"),
+    "Generator": lambda t: t.Generator("cuda"),
+    "type by name": lambda t: t.ones(1).type("torch.cuda.FloatTensor"),
+    "default type": lambda t: t.set_default_tensor_type("torch.cuda.FloatTensor"),
+    "torch.Stream": lambda t: t.Stream("cuda"),
+    "torch.Event": lambda t: t.Event(device="cuda:0"),
+    "fork_rng": lambda t: t.random.fork_rng(devices=[0]).__enter__(),
+    "set_rng_state": lambda t: t.cuda.set_rng_state(t.get_rng_state()),
+    "set_rng_state_all": lambda t: t.cuda.set_rng_state_all([t.get_rng_state()]),
+    "manual_seed of no number": lambda t: t.cuda.manual_seed_all("x"),
+    "set_device without a number": lambda t: t.cuda.set_device("cuda"),
+    "set_device of the CPU": lambda t: t.cuda.set_device("cpu"),
+    "default device": _by_default,
+    "block on a torch.device": _in_block,
     "pinned loader": lambda t: list(t.utils.data.DataLoader([1, 2], pin_memory=True)),
 }  # fmt: skip
 

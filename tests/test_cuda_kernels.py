@@ -58,6 +58,22 @@ def test_libraries_are_asked_and_numbers_are_drawn() -> None:
     assert found["checks"] >= 4
 
 
+def test_compiled_kernels_are_read_from_the_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A second process compiles none but one whose file is not whole; all names differ."""
+    monkeypatch.setenv("MINDTORCH_CACHE_DIR", str(tmp_path))
+    first = _run("cuda_cache.py", simulated=False)
+    assert (first["compiled"], first["loaded"]) == (4, 0)
+    files = sorted(Path(first["folder"]).iterdir())
+    assert len(files) == 4 and Path(first["folder"]).parent == tmp_path
+    files[1].write_bytes(files[1].read_bytes()[:-9])
+    second = _run("cuda_cache.py", simulated=False)
+    assert (second["compiled"], second["loaded"]) == (1, 3)
+    same = [a == b for a, b in zip(first["codes"], second["codes"], strict=True)]
+    assert sum(same) >= 3 and len(set(second["codes"])) == 4
+
+
 def test_every_op_runs_on_the_device_or_has_a_reason() -> None:
     """A kernel of its own, or the host's with a row in the table of gaps."""
     rows = cuda_ops.table()
@@ -173,3 +189,4 @@ def test_kernels_translate_to_ptx() -> None:
     found = _run("cuda_translate.py", simulated=False)
     assert found["failed"] == {}
     assert found["kernels"] >= 300
+    assert found["kernels with"]["vectors"] >= 150 and found["kernels with"]["division"] <= 120

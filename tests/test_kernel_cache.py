@@ -6,12 +6,19 @@ import math
 import os
 import pickle
 import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
+from numba.core import registry
+
+from mindtorch.kernels.claims import Claim
+from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.interrupts import held
 
 STEP = """
 import json, sys
@@ -185,3 +192,41 @@ def test_no_two_processes_number_functions_alike(tmp_path: Path) -> None:
     """Numbers are part of symbols, and one process may load code that several have compiled."""
     numbers = run(tmp_path, 0, NUMBERS) + run(tmp_path, 0, NUMBERS)
     assert all(abs(a - b) > 1000 for i, a in enumerate(numbers) for b in numbers[:i])
+
+
+def test_a_signal_waits_until_a_kernel_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """numba lost one that came while LLVM hands over the machine code, and its kernel with it."""
+    engine = registry.cpu_target.target_context.codegen()._engine._ee
+    given = engine._object_cache_notify
+
+    def interrupted(*args: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        return given(*args)
+
+    @kernel
+    def more(x: float) -> float:
+        return x + 1.5
+
+    handler = signal.getsignal(signal.SIGINT)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(engine, "_object_cache_notify", interrupted)
+        more(np.float32(1))
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert more(np.float32(1)) == 2.5
+
+
+def test_a_signal_ends_waiting_for_another_process(tmp_path: Path) -> None:
+    def raises(number: int, frame: Any) -> None:
+        raise TimeoutError("the program's own")  # an OSError, as those of locks are
+
+    before = signal.signal(signal.SIGALRM, raises)
+    first = Claim(tmp_path / "kernel")
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(TimeoutError, match="own"), held():
+            Claim(tmp_path / "kernel", wait=60, alone=True)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        first.release()
+    assert not Claim(tmp_path / "kernel", wait=0).refused

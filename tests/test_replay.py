@@ -389,3 +389,18 @@ def test_sparse_gradients_of_replayed_calls() -> None:
         rows = torch.arange(8).view(4, 2)
         found.append([(x.item(), *more) for x, *more in (call(rows) for _ in range(4))])
     assert found[0] == found[1]
+
+
+def test_numbers_that_nobody_keeps_are_drawn() -> None:
+    """A draw is all that the call does: the generator goes on as in eager mode."""
+
+    def draw() -> None:
+        torch.rand(3)
+
+    torch.manual_seed(0)
+    call = replayed(draw)
+    for _ in range(3):
+        call()
+    found = torch.rand(1)
+    torch.manual_seed(0)
+    assert torch.equal(found, torch.rand(12)[9:10])

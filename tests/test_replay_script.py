@@ -13,6 +13,7 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch.engine.graph import always, pace
+from mindtorch.engine.graph import replay as Replay
 from mindtorch.engine.graph.tree import PATIENCE, Tree
 from mindtorch.tools import watch
 
@@ -208,17 +209,17 @@ def test_a_script_gives_what_it_gives_eagerly(script: Any) -> None:
 
 def test_the_place_of_a_part_does_not_matter() -> None:
     """Batches that are slices, and rows of a buffer, are one segment wherever they lie."""
-    data, buffer = torch.randn(160, 4), torch.zeros(20, 4)
+    data, buffer = torch.randn(96, 4), torch.zeros(12, 4)
     always.begin()
     try:
-        for i in range(20):
+        for i in range(12):
             buffer[i] = data[8 * i : 8 * i + 8].mean(0)
             assert (buffer[i] * 2).sum().item() != 0
         tree = always.tree()
-        assert tree is not None and len(tree.segments()) == 1 and tree.runs == 18
+        assert tree is not None and len(tree.segments()) == 1 and tree.runs == 10
     finally:
         always.end()
-    np.testing.assert_allclose(buffer.numpy(), data.numpy().reshape(20, 8, 4).mean(1), rtol=1e-5)
+    np.testing.assert_allclose(buffer.numpy(), data.numpy().reshape(12, 8, 4).mean(1), rtol=1e-5)
 
 
 def test_a_segment_that_ends_within_an_op_does_not_end_waiting() -> None:
@@ -244,20 +245,104 @@ def test_a_segment_that_ends_within_an_op_does_not_end_waiting() -> None:
     assert found == expected.tolist()
 
 
-@pytest.mark.parametrize(("waiting", "alone"), [(2.0, 1.0), (1.0, 2.0)])
+@pytest.mark.parametrize(("waiting", "alone"), [(2.0, 1.0), (1.0, 2.0), (1.0, 1.01)])
 def test_the_faster_way_goes_on(
     waiting: float, alone: float, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Steps are timed in both ways; the other one is tried again later."""
-    now, waits, ways = 0.0, True, []
+    """Each stretch is timed in both ways and goes its own; what is no faster changes none."""
+    now, waits = 0.0, True
+    ways: dict[str, list[bool]] = {"here": [], "there": []}
     monkeypatch.setattr(pace, "process_time", lambda: now)
     judge = pace.Pace(Tree())
     for _ in range(60):
-        now += waiting if waits else alone
-        waits = judge.waits(waits)
-        ways.append(waits)
-    assert ways[: pace.FIRST + pace.TIMED - 1] == [True] * (pace.FIRST + pace.TIMED - 1)
-    assert ways.count(False) >= pace.TIMED and set(ways[30:]) == {waiting < alone}
+        for place in ways:
+            waits = judge.waits(place, waits)
+            ways[place].append(waits)
+            now += {"here": (alone, waiting), "there": (waiting, alone)}[place][waits]
+    trials = pace.FIRST + pace.TIMED
+    for place, faster in (("here", waiting < alone), ("there", alone < waiting)):
+        assert ways[place][: 2 * trials] == [True] * trials + [False] * trials
+        if abs(waiting - alone) > 0.1:
+            assert set(ways[place][2 * trials :]) == {faster}
+        else:
+            assert set(ways[place][2 * trials :]) == {False}
+
+
+class Judge(pace.Pace):
+    """Ops wait at first, then run one by one, in turn; notes the places."""
+
+    def waits(self, place: Any, waiting: bool) -> bool:
+        self.places = [*getattr(self, "places", []), place]
+        return len(self.places) // 6 % 2 == 0
+
+
+def watched_loop(body: Any, count: int) -> tuple[list[Any], list[bool]]:
+    """The places that a loop comes by, and after each round whether ops wait."""
+    ways = []
+    always.begin()
+    try:
+        run = always._active[-1]
+        run.pace = judge = Judge(run.tree)
+        for _ in range(count):
+            body()
+            ways.append(type((torch.ones(2) + 1).flat) is not np.ndarray)
+        return judge.places, ways
+    finally:
+        always.end()
+
+
+@pytest.mark.parametrize("kind", ["item", "tolist", "numpy", "bool", "a model", "backward"])
+def test_loops_without_an_optimizer_choose_their_way(kind: str) -> None:
+    """They come by one place in both ways: where they look, or at a round that looks at nothing;
+    what is computed is the same."""
+    net = nn.Sequential(nn.Linear(3, 3), nn.ReLU())
+    net[0].weight.data.copy_(torch.eye(3))
+    net[0].bias.data.zero_()
+    results: list[Any] = []
+    x = torch.ones(2, 3)
+
+    def body() -> None:
+        with torch.set_grad_enabled(kind == "backward"):
+            made = net(x * (len(results) + 1))
+        results.append(made)
+        if kind == "backward":
+            made.sum().backward()
+        elif kind == "bool":
+            assert made.sum() > 0
+        elif kind != "a model":
+            results[-1] = torch.tensor(getattr(made.sum(), kind)())
+
+    rounds = Replay.ROUNDS if kind in ("a model", "backward") else 1
+    places, ways = watched_loop(body, 24 * rounds)
+    assert len(places) == 24 and len(set(places)) == 1
+    assert ways == [i // rounds // 6 % 2 == 0 for i in range(1, 24 * rounds + 1)]
+    assert [r.sum().item() for r in results] == [6.0 * (i + 1) for i in range(24 * rounds)]
+    if kind == "backward":
+        assert net[0].bias.grad.tolist() == [2.0 * 24 * rounds] * 3
+
+
+def test_calls_within_a_model_are_no_rounds() -> None:
+    """Nor those that keep gradients: a cell's loop is one segment with its backward pass."""
+    cell = nn.Sequential(nn.Linear(3, 3), nn.Tanh())
+
+    class Unrolled(nn.Module):
+        def forward(self, x: Any) -> Any:
+            for _ in range(20):
+                x = cell(x)
+            return x
+
+    net, x = Unrolled(), torch.ones(3)
+
+    def body() -> None:
+        with torch.no_grad():
+            net(x).sum().item()
+        state = x
+        for _ in range(20):
+            state = cell(state)
+        state.sum().item()
+
+    places, _ = watched_loop(body, 8)
+    assert len(places) == 16 and len(set(places)) == 2
 
 
 def test_counters_of_modules_do_not_end_segments() -> None:

@@ -36,6 +36,39 @@ def test_erfinv_of_draws_has_torchs_bits() -> None:
         np.testing.assert_array_equal(found, x.erfinv().numpy())
 
 
+@pytest.mark.parametrize("name", ["erfc", "lgamma"])
+def test_loops_of_polynomials_are_good_to_a_unit_in_the_last_place(name: str) -> None:
+    """All exponents, what is near the zeros, poles, and where the pieces of the loops meet."""
+    numbers = np.random.default_rng(0).integers(0, 0xFF800000, 200_000).astype(np.uint32)
+    numbers = numbers[(numbers & 0x7FFFFFFF) <= 0x7F800000].view(np.float32)
+    near = np.linspace(-20, 20, 200_001).astype(np.float32)
+    near = near[(near > -1) | (name == "erfc")]
+    zeros = np.array([[1], [2]], np.float32) + np.array([-1e-7, 0, 1e-7, 1e-4], np.float32)
+    x = np.concatenate([numbers, near, zeros.ravel(), np.arange(-9, 9, dtype=np.float32)])
+    if name == "lgamma":  # below, scipy's own error near the zeros is larger
+        x = x[~((x < -1) & (x > -40))]
+    with np.errstate(all="ignore"):
+        exact = getattr(scipy.special, {"lgamma": "gammaln"}.get(name, name))(x.astype(np.float64))
+        found, rounded = getattr(mt, name)(mt.from_numpy(x)).numpy(), exact.astype(np.float32)
+    ends = ~np.isfinite(rounded)
+    np.testing.assert_array_equal(found[ends], rounded[ends])
+    off = np.abs(found[~ends] - exact[~ends]) / np.spacing(np.abs(rounded[~ends]))
+    assert off.max() < 0.6
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_nextafter_has_the_librarys_bits(kind: Any) -> None:
+    """Every pair of special numbers and of some others, zeros of both signs told apart."""
+    info = np.finfo(kind)
+    some = [0.0, 1.0, 1.5, info.max, info.tiny, info.smallest_subnormal, np.inf, np.nan]
+    x, y = (a.ravel() for a in np.meshgrid(*[np.array([*some, *np.negative(some)], kind)] * 2))
+    found = mt.nextafter(mt.from_numpy(x), mt.from_numpy(y)).numpy()
+    expected = torch.nextafter(torch.from_numpy(x), torch.from_numpy(y)).numpy()
+    np.testing.assert_array_equal(found, expected)
+    signs = [np.signbit(a[~np.isnan(a)]) for a in (found, expected)]
+    np.testing.assert_array_equal(*signs)
+
+
 def _message(call: Callable[[], Any]) -> tuple[str, str]:
     with pytest.raises(Exception) as caught:
         call()

@@ -130,3 +130,45 @@ def test_switches_of_torchscript_answer_what_they_were() -> None:
     assert _C._jit_set_profiling_executor(False) is True
     assert _C._jit_set_profiling_executor(True) is False
     assert _C._get_default_device() == torch._C._get_default_device()
+
+
+METHOD = """
+import functools
+class Kind(torch.nn.Linear):
+    @torch.compile(backend="eager")
+    def forward(self, x, *, k=2): return torch.nn.functional.relu(x) * k
+    @classmethod
+    @torch.compile(backend="eager")
+    def made(cls, x): return cls.__name__, x + 1
+def plain(a, b=3): return a
+plain.tag = "here"
+plain = torch.compile(plain, backend="eager")
+m = Kind(2, 2)
+""".strip()
+
+
+@pytest.mark.parametrize("code", [
+    "inspect.ismethod(m.forward)", "m.forward == m.forward", "m.forward.__self__ is m",
+    "str(inspect.signature(m.forward))", "m.forward.__name__", "m.forward.__func__.__wrapped__",
+    "inspect.unwrap(m.forward).__name__", "m.made(3)", "plain.tag", "str(inspect.signature(plain))",
+    "plain.nothing", "copy.deepcopy(m).forward(torch.ones(1)).item()", "hasattr(plain, '__code__')",
+])  # fmt: skip
+def test_a_compiled_method_is_bound(code: str) -> None:
+    """As functions are: what looks at methods finds the object, the signature and the code."""
+    results = []
+    for library in (torch, ours):
+        scope: dict[str, Any] = {"torch": library, "inspect": inspect, "copy": copy}
+        exec(METHOD, scope)
+        try:
+            found = eval(code, scope)
+            results.append("a function" if inspect.isfunction(found) else found)
+        except AttributeError as error:
+            results.append(str(error))
+    assert results[0] == results[1]
+
+
+def test_a_decorated_forward_is_traced() -> None:
+    """By torch.fx: `self` is no argument of a bound method that has a decorator."""
+    scope: dict[str, Any] = {"torch": ours}
+    exec(METHOD.replace(", *, k=2", ", k=2"), scope)
+    assert [n.name for n in ours.fx.symbolic_trace(scope["m"]).graph.nodes][:2] == ["x", "k"]

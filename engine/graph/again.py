@@ -9,7 +9,7 @@ from __future__ import annotations
 from sys import getrefcount
 from typing import Any
 
-from ..tensor import Storage, make
+from ..tensor import Storage, fields_of, make
 
 
 def _held_once() -> int:
@@ -25,15 +25,17 @@ class Again:
 
     Attributes:
         leaf: where the leaf is found; ``fixed`` is itself, where it is the same at each call.
+        stays: whether the leaf's gradient, over memory that was found free, is as a new one.
     """
 
-    __slots__ = ("described", "fixed", "kind", "leaf")
+    __slots__ = ("described", "fixed", "kind", "leaf", "stays")
 
     def __init__(self, leaf: Any, described: Any, kind: type) -> None:
         self.leaf = leaf
         self.fixed: Any = leaf.tensor(()) if leaf.kind == "captured" else None
         self.described = described
         self.kind = kind
+        self.stays = False
 
     def free(self, flat: Any, held: int, arguments: Any) -> bool:
         """Whether nobody holds ``flat`` but who does so ``held`` times, and the leaf's gradient,
@@ -52,13 +54,24 @@ class Again:
             if type(storage) is not Storage or getrefcount(storage) > HELD_ONCE + 1:
                 return False
             held += 1
-        return getrefcount(flat) <= HELD_ONCE + held
+        if getrefcount(flat) > HELD_ONCE + held:
+            return False
+        self.stays = (
+            gradient._node is None and not fields_of(gradient)
+            and gradient.aval is self.described and type(gradient) is self.kind
+        )  # fmt: skip
+        return True
 
     def give(self, flat: Any, arguments: Any) -> None:
         """Make ``flat``, which the program has just filled, the leaf's gradient."""
         leaf = self.fixed
         if leaf is None:
             leaf = self.leaf.tensor(arguments)
+        if self.stays:
+            self.stays = False
+            held = leaf._grad
+            if held is not None and held.flat is flat:
+                return
         leaf._grad = tensor = make(flat, self.described)
         if type(tensor) is not self.kind:
             tensor.__class__ = self.kind

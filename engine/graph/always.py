@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 
 from ..core import state
-from ..tensor import captures
+from ..tensor import captures, idle_scripts, scripts
 from .replay import Replay
 from .tree import Tree
 
@@ -27,6 +27,7 @@ def begin(seen: Tree | None = None) -> None:
         return
     run = Replay(seen or Tree(), whole_script=True)
     _active.append(run)
+    scripts[:] = idle_scripts[:] = [run]
     captures.insert(0, run)
     run.enter()
     if not _registered:
@@ -39,10 +40,13 @@ def end() -> None:
     """Run what waits, and ops one by one again."""
     while _active:
         run = _active.pop()
+        scripts.clear()
+        idle_scripts.clear()
         try:
             run.flush()
         finally:
-            captures.remove(run)
+            if run in captures:
+                captures.remove(run)
             run.exit()
 
 
@@ -54,7 +58,7 @@ def tree() -> Tree | None:
 def pause() -> Callable[[], None]:
     """Run ops one by one until the function that is returned is called: whoever looks at each op
     as it is made needs its numbers then."""
-    if not _active or _active[-1] not in state.interpreters:
+    if not _active or not (_active[-1].resting or _active[-1] in state.interpreters):
         return _nothing
     seen = _active[-1].tree
     end()
@@ -70,6 +74,8 @@ def _forget() -> None:
     while _active:
         run = _active.pop()
         run.exit()
+        scripts.clear()
+        idle_scripts.clear()
         captures.clear()
 
 

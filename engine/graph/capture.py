@@ -24,7 +24,7 @@ from typing import Any
 from .. import inplace, tape
 from ..core import Op, graph_under_way, state
 from ..sizes import NOTES, PLAIN, fixed
-from ..tensor import Storage, Tensor, capturing, fields_of, typed_buffer
+from ..tensor import Storage, Tensor, fields_of, scripts, typed_buffer
 from ..vmap import redraw
 from .bounds import may_fail
 from .ir import MAKE, Graph, Value
@@ -248,7 +248,7 @@ class Capture(ManySizes):
             return super().copy_into(target, source)
         except TracingError as error:
             self.needed(str(error))
-            return inplace.copy_(target, source)
+            return inplace.copy_(target, source, True)
 
     def redraw(self, target: Tensor, fill: Any, inputs: Any) -> None:
         try:
@@ -562,8 +562,9 @@ def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(function)
     def call(*args: Any, **kwargs: Any) -> Any:
         capture = graph_under_way()
-        resting = None if capture is not None or state.interpreters else capturing()
-        watched = capture or resting
+        watched = capture
+        if capture is None and scripts and not state.interpreters and scripts[0].is_mine():
+            watched = scripts[0]
         if watched is None or watched.hosting:
             if capture is None:
                 return function(*args, **kwargs)
@@ -575,8 +576,8 @@ def host_call(function: Callable[..., Any]) -> Callable[..., Any]:
             return function(*args, **kwargs)
         finally:
             watched.hosting = False
-            if steps:
-                watched.stepped()
+            if steps and scripts:
+                scripts[0].came_by(("step", id(args[0]) if args else 0))
 
     return call
 

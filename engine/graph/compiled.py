@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import operator
+import types
 from collections.abc import Callable
 from typing import Any
 
@@ -115,6 +116,8 @@ class CompiledNode:
     freed = used = 0
     saved: Any = ()
     versions: Any = ()
+    made: Any = types.MappingProxyType({})
+    arguments: Any = ()
 
     def __init__(self, backward: Backward, made: dict[int, Any], arguments: Any) -> None:
         self.backward = backward
@@ -122,8 +125,6 @@ class CompiledNode:
         self.metadata: dict[Any, Any] = {}
         self.sequence = next(tape._sequence)
         if backward.whole is None:
-            self.made: dict[int, Any] = {}
-            self.arguments: Any = ()
             return
         self.made = {number: made[number] for number in backward.saved}
         self.arguments = arguments
@@ -259,6 +260,9 @@ class Compiled:
             and r.base is None and not r.version
             for r in results
         ]
+        self.roots = [
+            (i, r.root) for i, r in enumerate(results) if type(r) is Place and r.root is not None
+        ]
 
     def broken(self, arguments: list[Tensor]) -> str:
         """Which guard does not hold; "" when all do."""
@@ -327,10 +331,11 @@ class Compiled:
                 tensors.append(arguments[result] if isinstance(result, int) else result)
         if self.backward is not None:
             node = CompiledNode(self.backward, made, list(arguments))
-            for tensor, result in zip(tensors, self.results, strict=True):
-                if type(result) is Place and result.root is not None:
-                    tensor._node = node  # type: ignore[assignment]
-                    tensor._output_index = result.root
+            for i, root in self.roots:
+                tensor = tensors[i]
+                tensor._node = node  # type: ignore[assignment]
+                if root:
+                    tensor._output_index = root
         return self.rebuild(iter(tensors))
 
 

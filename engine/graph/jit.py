@@ -118,7 +118,14 @@ class Jitted:
         )
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
-        return self if instance is None else functools.partial(self, instance)
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        """What else the function carries: its code, defaults and the user's attributes."""
+        function = self.__dict__.get("function")
+        if isinstance(function, types.FunctionType):
+            return getattr(function, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (

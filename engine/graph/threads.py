@@ -11,7 +11,7 @@ import sys
 import threading
 from typing import Any
 
-from ..tensor import captures
+from ..tensor import captures, scripts
 from .purity import of_library, standard
 
 # their threads look at no tensor
@@ -26,9 +26,9 @@ def watch_starts() -> None:
 
     @functools.wraps(start)
     def started(thread: threading.Thread) -> None:
-        if captures and not _started_by_a_library():
+        if (captures or scripts) and not _started_by_a_library():
             here = threading.get_ident()
-            for capture in [each for each in captures if each.thread == here]:
+            for capture in {each for each in (*captures, *scripts) if each.thread == here}:
                 capture.make_way(thread)
         start(thread)
 

@@ -328,9 +328,6 @@ class Trace:
         """Whether this backward pass was done by other means."""
         return False
 
-    def stepped(self) -> None:
-        """An optimizer's step has ended."""
-
     def settle(self, tensor: Tensor) -> None:
         """Memory is about to be written to by other means than an op."""
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from .. import tape
 from ..core import state
-from ..tensor import Tensor, fields_of, typed_buffer
+from ..tensor import Tensor, captures, fields_of, typed_buffer
 from .ir import DRAW, Value, waits
 from .pace import Pace
 from .threads import watch_starts
@@ -26,6 +26,7 @@ class Waiting(Trace):
         self.pace = Pace(tree)
         self.resting = False
         self.beside: list[threading.Thread] = []
+        self.rounds: dict[Any, int] = {}  # since data was last asked for
         self.thread = threading.get_ident()
         self.outer = state.interpreters
         self.alive: list[weakref.ref[Tensor]] = []
@@ -53,10 +54,21 @@ class Waiting(Trace):
     def exit(self) -> None:
         state.update(interpreters=self.outer)
 
+    def change(self, resting: bool) -> None:
+        """Let ops run one by one from now on, or wait; while they do not, this is no capture."""
+        if resting is self.resting:
+            return
+        if resting:
+            self.exit()
+            captures.remove(self)
+        else:
+            captures.insert(0, self)
+        self.resting = resting
+        self.enter()
+
     def rest(self) -> None:
         """Let ops run one by one: nothing repeats here."""
-        self.resting = True
-        self.exit()
+        self.change(True)
         self.tree.clear()
         self.pace.unrepeated()
 
@@ -83,7 +95,7 @@ class Waiting(Trace):
         numbers = [v.number for v in values]
         writes = [(r.owner, r.value) for r in self.written]
         made: dict[Any, Any] = {}
-        if self.at.parent is not None and (values or writes):
+        if self.at.parent is not None and (values or writes or self.fills):
             self.exit()
             try:
                 self._run(numbers, values, writes, made)

@@ -18,7 +18,18 @@ from mindtorch.kernels import scalar
 from mindtorch.kernels.compile import kernel
 
 from . import math_double as double
-from .bits import bits_float, choose, float_bits, fma, magnitude, nearest, with_sign
+from .bits import (
+    bits_double,
+    bits_float,
+    choose,
+    double_bits,
+    float_bits,
+    fma,
+    magnitude,
+    nearest,
+    with_sign,
+)
+from .math_gamma import erfc_short, lgamma_short
 
 _f = np.float32
 _ROUNDER = _f(12582912.0)  # 1.5 * 2^23: adding it leaves a whole number in the low bits
@@ -271,6 +282,23 @@ def _fmod32(x: Any, y: Any) -> Any:
     return _f(double.fmod_short(np.float64(x), np.float64(y)))
 
 
+def _neighbour(bits_of: Any, number_of: Any, whole: Any, kind: Any) -> Any:
+    """nextafter by the bits: one up where the size grows, else one down."""
+    one = whole(1)
+
+    @kernel(inline="always")
+    def function(x: Any, y: Any) -> Any:
+        farther = (y > x) == (x > kind(0))
+        bits = bits_of(x)
+        moved = number_of(whole(bits + choose(farther, one, whole(-one))))
+        first = choose(y > kind(0), number_of(one), -number_of(one))
+        moved = choose(x == kind(0), first, moved)
+        moved = choose(x == y, y, moved)
+        return choose((x != x) | (y != y), x + y, moved)
+
+    return function
+
+
 _OWN_FLOAT32 = {
     "exp": exp32,
     "expm1": expm132,
@@ -278,6 +306,8 @@ _OWN_FLOAT32 = {
     "log1p": log1p32,
     "tanh": tanh32,
     "erf": erf32,
+    "erfc": _widened(erfc_short),
+    "lgamma": _widened(lgamma_short),
     "gelu": gelu32,
     "gelu_gradient": gelu_gradient32,
     "sin": _sin32,
@@ -298,6 +328,7 @@ _OWN_FLOAT32 = {
     "_fmod": _fmod32,
     "_pow": _power32,
     "_hypot": _hypot32,
+    "_nextafter": _neighbour(float_bits, bits_float, np.int32, np.float32),
 }
 
 
@@ -322,6 +353,7 @@ _OWN_FLOAT64 = {
     "log": double.log64,
     "log1p": double.log1p64,
     "tanh": double.tanh64,
+    "_nextafter": _neighbour(double_bits, bits_double, np.int64, np.float64),
 }
 
 
@@ -365,11 +397,6 @@ def _fmod(x: Any, y: Any) -> Any:
     return np.fmod(x, y)
 
 
-@kernel
-def _nextafter(x: Any, y: Any) -> Any:
-    return np.nextafter(x, y)
-
-
 @kernel(inline="always")
 def _product_and_sum(x: Any, y: Any, z: Any) -> Any:
     return x * y + z
@@ -387,7 +414,6 @@ _OWN = {
     "log2": _log2_64,
     "log10": _log10_64,
     "_fmod": _fmod,
-    "_nextafter": _nextafter,
     "_fma": _product_and_sum,
 }
 

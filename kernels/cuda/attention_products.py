@@ -74,7 +74,8 @@ def _kernels(dtype: Any) -> tuple[Any, Any]:
         m1: int, m2: int, m3: int, heads: int, first: int, queries: int, keys: int, scale: float,
         causal: int,
     ) -> None:  # fmt: skip
-        for k in range(cuda.grid(1), count, cuda.gridsize(1)):
+        k = cuda.grid(1)
+        while k < count:
             r, j = k // keys, k % keys
             s, i = first + r // queries, r % queries
             at = (s // heads) * m0 + (s % heads) * m1 + i * m2 + j * m3
@@ -82,6 +83,7 @@ def _kernels(dtype: Any) -> tuple[Any, Any]:
             weight = exp(value - lse[r]) if lse[r] != -math.inf else kind(0)
             scores[k] = weight
             pulls[k] = weight * (pulls[k] - drops[r]) * kind(scale)
+            k = launch.following(k, count)
 
     return weigh, slopes
 

@@ -24,6 +24,7 @@ from mindtorch.kernels.cpu.convolution_geometry import three_axes
 
 from . import arrays, cudnn, gemm, launch, reduction, vendor
 from .arrays import Array
+from .division import divisors, over, three
 from .elementwise import plan
 from .half import flat, in_float32, optional
 from .indexing import _words
@@ -106,6 +107,11 @@ class _Case:
         # each window is a pixel
         self.plain = self.taps == 1 and {*stride, *(p + 1 for p in padding)} == {1}
 
+    def of_pixels(self, bound: int) -> tuple[Any, ...]:
+        """The divisors of places in images, and of strides."""
+        strides = self.geometry[9:12]
+        return divisors(bound, self.pixels, *self.wide[1:], *strides)
+
     def by_cudnn(self, kind: str, out: Any, left: Any, right: Any) -> bool:
         """Whether cuDNN has computed it."""
         if cudnn.library() is None:
@@ -127,7 +133,8 @@ class _Case:
         made = arrays.empty((self.groups, rows, count * self.places) if together else many, x.dtype)
         launch.each(_windows, made.size, _words(made.flat), _words(own.flat), count,
                     self.groups * self.c, int(together), self.taps, self.pixels, self.places,
-                    *self.geometry)  # fmt: skip
+                    *self.geometry, *divisors(made.size, count, self.taps, self.places,
+                    *self.narrow[1:], *self.window[1:]))  # fmt: skip
         return made
 
     def launch(self, texts: Any, batch: int, m: int, k: int, n: int, *operands: Any) -> None:
@@ -260,7 +267,7 @@ def _input_by_products(out: Any, g: Any, weight: Any, case: _Case) -> bool:
             return False
         if not case.plain:
             launch.each(_collect, target.size, target, columns, case.taps, case.pixels, case.places,
-                        *case.geometry)  # fmt: skip
+                        *case.geometry, *case.of_pixels(target.size))  # fmt: skip
     if made is not out:
         arrays.assign(out, made)
     return True
@@ -290,46 +297,56 @@ def _windows(
     count: int, out: Any, x: Any, images: int, channels: int, together: int, taps: int,
     pixels: int, places: int, d_: int, h_: int, w_: int, od_: int, oh_: int, ow_: int, kd_: int,
     kh_: int, kw_: int, sd_: int, sh_: int, sw_: int, pd_: int, ph_: int, pw_: int, dd_: int,
-    dh_: int, dw_: int,
+    dh_: int, dw_: int, by_images: Any, by_taps: Any, by_places: Any, by_oh: Any, by_ow: Any,
+    by_kh: Any, by_kw: Any,
 ) -> None:  # fmt: skip
     """``together``: the images' places lie side by side, behind channels and taps."""
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        q = i % places
-        row = i // places
+    i = cuda.grid(1)
+    while i < count:
+        row = over(i, by_places)
+        q = i - row * places
+        image = 0
         if together:
-            image = row % images
-            row = row // images
-            plane = image * channels + row // taps
-        else:
-            plane = row // taps
-        tap = row % taps
-        d = (q // (ow_ * oh_)) * sd_ - pd_ + (tap // (kw_ * kh_)) * dd_
-        h = ((q // ow_) % oh_) * sh_ - ph_ + ((tap // kw_) % kh_) * dh_
-        v = (q % ow_) * sw_ - pw_ + (tap % kw_) * dw_
+            image, row = row, over(row, by_images)
+            image -= row * images
+        plane = over(row, by_taps)
+        td, th, tw = three(row - plane * taps, kh_, kw_, by_kh, by_kw)
+        plane += image * channels
+        a, b, c = three(q, oh_, ow_, by_oh, by_ow)
+        d = a * sd_ - pd_ + td * dd_
+        h = b * sh_ - ph_ + th * dh_
+        v = c * sw_ - pw_ + tw * dw_
         if d >= 0 and d < d_ and h >= 0 and h < h_ and v >= 0 and v < w_:
             out[i] = x[plane * pixels + (d * h_ + h) * w_ + v]
         else:
             out[i] = 0
+        i = launch.following(i, count)
 
 
 @launch.kernel
 def _collect(
     count: int, out: Any, columns: Any, taps: int, pixels: int, places: int, d_: int, h_: int,
     w_: int, od_: int, oh_: int, ow_: int, kd_: int, kh_: int, kw_: int, sd_: int, sh_: int,
-    sw_: int, pd_: int, ph_: int, pw_: int, dd_: int, dh_: int, dw_: int,
+    sw_: int, pd_: int, ph_: int, pw_: int, dd_: int, dh_: int, dw_: int, by_pixels: Any,
+    by_h: Any, by_w: Any, by_sd: Any, by_sh: Any, by_sw: Any,
 ) -> None:  # fmt: skip
     """Each pixel adds up what it gave to the windows that read it."""
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        j = i % pixels
-        plane = i // pixels
+    i = cuda.grid(1)
+    while i < count:
+        plane = over(i, by_pixels)
+        a, b, c = three(i - plane * pixels, h_, w_, by_h, by_w)
         total = 0.0
-        for tap in range(taps):
-            v = j % w_ + pw_ - (tap % kw_) * dw_
-            h = (j // w_) % h_ + ph_ - ((tap // kw_) % kh_) * dh_
-            d = j // (w_ * h_) + pd_ - (tap // (kw_ * kh_)) * dd_
-            if v >= 0 and h >= 0 and d >= 0 and v % sw_ == 0 and h % sh_ == 0 and d % sd_ == 0:
-                v, h, d = v // sw_, h // sh_, d // sd_
-                if v < ow_ and h < oh_ and d < od_:
-                    q = (d * oh_ + h) * ow_ + v
-                    total += columns[(plane * taps + tap) * places + q]
+        for td in range(kd_):
+            d = a + pd_ - td * dd_
+            for th in range(kh_):
+                h = b + ph_ - th * dh_
+                for tw in range(kw_):
+                    v = c + pw_ - tw * dw_
+                    if v >= 0 and h >= 0 and d >= 0:
+                        x, y, z = over(v, by_sw), over(h, by_sh), over(d, by_sd)
+                        within = x < ow_ and y < oh_ and z < od_
+                        if within and x * sw_ == v and y * sh_ == h and z * sd_ == d:
+                            row = plane * taps + (td * kh_ + th) * kw_ + tw
+                            total += columns[row * places + (z * oh_ + y) * ow_ + x]
         out[i] = total
+        i = launch.following(i, count)

@@ -156,7 +156,9 @@ class Problem:
             mode = _FMA_MATH if dtype == "float32" and not tf32 else _DEFAULT_MATH
             mode = _TENSOR_CORES if dtype in ("float16", "bfloat16") else mode
             checked(cudnn.cudnnSetConvolutionMathType(self.how, mode))
-            self.algorithm, self.bytes = self._chosen()
+            self.algorithm, self.bytes, meant = self._chosen()
+            if mode != _FMA_MATH and meant != mode:  # what its workspace was told for
+                checked(cudnn.cudnnSetConvolutionMathType(self.how, meant))
             self._undo = undo.pop_all()
         factor = ctypes.c_double if dtype == "float64" else ctypes.c_float
         self.one, self.zero = factor(1), factor(0)
@@ -180,8 +182,9 @@ class Problem:
         return {FORWARD: (self.x, self.weight, self.y), INPUT: (self.weight, self.y, self.x),
                 WEIGHT: (self.x, self.y, self.weight)}[self.kind]  # fmt: skip
 
-    def _chosen(self) -> tuple[int, int]:
-        """(the best deterministic algorithm whose workspace is small enough, its bytes)."""
+    def _chosen(self) -> tuple[int, int, int]:
+        """(the best deterministic algorithm whose workspace is small enough, its bytes, its mode
+        of arithmetic)."""
         left, right, out = self._operands()
         count, found = ctypes.c_int(), (Performance * _MOST)()
         ask = getattr(self.cudnn, _ALGORITHMS[self.kind])
@@ -189,7 +192,7 @@ class Problem:
                     found))  # fmt: skip
         for each in found[: count.value]:
             if not each.status and each.determinism == _DETERMINISTIC and each.memory <= WORKSPACE:
-                return int(each.algorithm), int(each.memory)
+                return int(each.algorithm), int(each.memory), int(each.mathematics)
         raise Refused("no deterministic algorithm")
 
     def run(self, out: Any, first: Any, second: Any) -> None:

@@ -1,12 +1,12 @@
 """Elementwise kernels for CUDA, generated from the scalar functions that the CPU uses.
 
-    picture   one thread for each element of the result (in the simulator, a loop over the grid,
-              which on a GPU would begin with a division in each thread). Places are unsigned, so
-              that no thread asks whether they are negative, and of 32 bits where all are, whose
-              division costs a fraction
+    picture   one thread for each element of the result, or for as many neighbours as 16 bytes hold.
+              Places are unsigned, so that no thread asks whether they are negative, and of 32 bits
+              where all are; axes are told apart by products (``division``)
     memory    no shared memory; neighbouring threads read neighbouring elements where the operands'
-              layouts agree. The merged axes' lengths and strides are arguments of the launch, so
-              one kernel serves all shapes with as many of them
+              layouts agree, as vectors where the last axis lies in order in each operand that has
+              it and begins at a multiple of the vector's bytes. The merged axes' lengths and
+              strides are arguments of the launch, so one kernel serves all shapes with as many
     sync      none
     sizes     any number of elements and of axes; strides may be 0 (broadcast). A 0-d operand on the
               host is a number of the launch
@@ -26,8 +26,9 @@ from mindtorch.kernels.chains import Step, Steps, load, statements
 from mindtorch.kernels.cpu.elementwise import broadcast_strides, merge_axes
 from mindtorch.kernels.typed_scalar import SHORT_FLOATS, TypedScalars, cast_type
 
-from . import launch
+from . import launch, vectors
 from .bits import NAMESPACE
+from .division import divisor, over
 from .mathematics import kept, mathematics
 
 Layouts = tuple[Any, ...]
@@ -79,19 +80,79 @@ def fused_plan(
         "h" if k >= outs and on_host(in_layouts[k - outs]) else _mode(s)
         for k, s in enumerate(strides)
     )
-    count = math.prod(lengths)
-    reach = max(sum((n - 1) * s for n, s in zip(lengths, own, strict=True)) for own in strides)
-    place = np.uint32 if max(count, reach) < _SMALL else np.uint64
-    kernel = _kernel(steps, results, types, modes, len(lengths), place)
-    geometry = [place(n) for n in lengths[1:]]
-    for mode, own in zip(modes, strides, strict=True):
-        geometry += [place(s) for s in own] if mode == "v" else []
+    one = functools.partial(_Loop, steps, results, types, modes, lengths, strides)
+    wide = _width(types, modes, lengths, strides, outs)
+    alone = functools.cache(lambda: one(1))
+    together = functools.cache(lambda: one(wide))
+    streams = [
+        (k, wide * types[k].itemsize)
+        for k, (mode, own) in enumerate(zip(modes, strides, strict=True))
+        if mode in "cv" and own[-1] == 1
+    ]
 
     def run(*arrays: Any) -> None:
         given = [_number(a) if m == "h" else a for a, m in zip(arrays, modes, strict=True)]
-        launch.whole(kernel, count, *given, *geometry)
+        fits = wide > 1 and all(arrays[k].begins_at(size) for k, size in streams)
+        (together() if fits else alone())(given)
 
     return run
+
+
+def _width(types: Any, modes: str, lengths: list[int], strides: Any, outs: int) -> int:
+    """How many elements of the last axis a thread can take together; 1 where rows cannot be cut
+    into such groups, or do not lie in order."""
+    if any(t.kind == "c" for t in types) or any(m == "s" for m in modes[:outs]):
+        return 1
+    walked = [s for s, m in zip(strides, modes, strict=True) if m == "v"]
+    sizes = [t.itemsize for t, s, m in zip(types, strides, modes, strict=True)
+             if m == "c" or (m == "v" and s[-1] == 1)]  # fmt: skip
+    if (
+        any(s[-1] not in (0, 1) for s in walked)
+        or len(sizes) < outs
+        or not all(s[-1] for s in strides[:outs])
+    ):
+        return 1
+    wide = vectors.width(sizes)
+    if not walked:
+        return wide if lengths[0] >= wide else 1
+    reach = [lengths[-1], *[n for s in walked if s[-1] == 1 for n in s[:-1]]]
+    while wide > 1 and any(n % wide for n in reach):
+        wide //= 2
+    return wide
+
+
+class _Loop:
+    """A kernel and what its launches are told of the layouts; a thread takes ``wide`` elements."""
+
+    def __init__(
+        self, steps: Steps, results: tuple[int, ...], types: Any, modes: str, lengths: list[int],
+        strides: list[list[int]], wide: int,
+    ) -> None:  # fmt: skip
+        count = math.prod(lengths)
+        reach = max(sum((n - 1) * s for n, s in zip(lengths, own, strict=True)) for own in strides)
+        place = np.uint32 if max(count, reach) < _SMALL else np.uint64
+        if wide > 1:
+            modes = "".join("r" if m == "v" and not s[-1] else m
+                            for m, s in zip(modes, strides, strict=True))  # fmt: skip
+        self.kernel = _kernel(steps, results, types, modes, len(lengths), place, wide)
+        self.items = -(-count // wide)
+        cut = [*lengths[:-1], -(-lengths[-1] // wide)]
+        self.geometry: list[Any] = []
+        for n in cut[1:] if _walks(modes) else []:
+            self.geometry += [place(n), divisor(n, self.items)]
+        for mode, own in zip(modes, strides, strict=True):
+            steps_of = [*own[:-1], own[-1] * wide]
+            self.geometry += [place(s) for s in steps_of] if mode in "vr" else []
+        if wide > 1 and not _walks(modes):
+            self.geometry.append(count - 1)
+
+    def __call__(self, given: list[Any]) -> None:
+        launch.each(self.kernel, self.items, *given, *self.geometry)
+
+
+def _walks(modes: str) -> bool:
+    """Whether an operand is walked by strides."""
+    return "v" in modes or "r" in modes
 
 
 def _number(flat: Any) -> Any:
@@ -108,39 +169,83 @@ def _mode(strides: list[int]) -> str:
 
 @functools.cache
 def _kernel(
-    steps: Steps, results: tuple[int, ...], types: Any, modes: str, rank: int, place: Any
+    steps: Steps, results: tuple[int, ...], types: Any, modes: str, rank: int, place: Any, wide: int
 ) -> Any:
-    outs = len(results)
-    in_types, in_modes = types[outs:], modes[outs:].replace("h", "s")
+    outs, walks = len(results), _walks(modes)
+    in_types, in_modes = types[outs:], modes[outs:].replace("h", "s").replace("r", "v")
     names = [*[f"o{i}" for i in range(outs)], *[f"a{i}" for i in range(len(in_types))]]
-    arguments = [f"n{k}" for k in range(1, rank)]
+    arguments = [f"{x}{k}" for k in range(1, rank) for x in "nm"] if walks else []
     for name, mode in zip(names, modes, strict=True):
-        arguments += [f"{name}_{k}" for k in range(rank)] if mode == "v" else []
-    body = ["e = _U(i)", *(_coordinates(rank) if "v" in modes else [])]
-    places = [_place(name, mode, rank) for name, mode in zip(names, modes, strict=True)]
-    space: dict[str, Any] = {**NAMESPACE, "_U": np.uint64, "_W": place}
-    for i, (dtype, place) in enumerate(zip(in_types, places[outs:], strict=True)):
+        arguments += [f"{name}_{k}" for k in range(rank)] if mode in "vr" else []
+    body = [f"e = _U(i) * _U({wide})", *(_coordinates(rank) if walks else [])]
+    space: dict[str, Any] = {**NAMESPACE, "_U": np.uint64, "_W": place, "over": over}
+    inputs = []
+    for i, dtype in enumerate(in_types):
         given = modes[outs + i] == "h" and dtype in SHORT_FLOATS  # a number, not its bits
-        body.append(f"v{i} = np.float32({place})" if given else f"v{i} = {load(dtype, place)}")
-    body += statements(steps, results, in_types, in_modes, places[:outs], typed_scalar, space, kept)
+        inputs.append(f"v{i} = np.float32(g{i})" if given else f"v{i} = {load(dtype, f'g{i}')}")
+    places = [_place(name, mode, rank) for name, mode in zip(names, modes, strict=True)]
+    made = (steps, results, in_types, in_modes)
+    if wide > 1:
+        if not walks:
+            arguments.append("last")
+            body += ["last = _U(last)", f"whole = e + _U({wide - 1}) <= last"]
+        body += _together(made, modes, places, names, inputs, space, wide)
+    else:
+        body += [f"g{i} = {p}" for i, p in enumerate(places[outs:])] + inputs
+        body += statements(*made, places[:outs], typed_scalar, space, kept)
     source = f"def loop(count, {', '.join([*names, *arguments])}):\n"
-    source += f"    i = cuda.grid(1)\n    {launch.WHOLE} i < count:\n"
-    source += "".join(f"        {line}\n" for line in [*body, "i += cuda.gridsize(1)"])
+    source += "    i = cuda.grid(1)\n    while i < count:\n"
+    source += "".join(f"        {line}\n" for line in [*body, "i = following(i, count)"])
     return launch.from_source(source, "loop", space)
 
 
+def _together(
+    made: Any, modes: str, places: list[str], names: list[str], inputs: list[str],
+    space: dict[str, Any], wide: int,
+) -> list[str]:  # fmt: skip
+    """Statements for ``wide`` elements, whose arithmetic is a function of one."""
+    outs, flat = len(made[1]), not _walks(modes)
+    results = [f"y{k}" for k in range(outs)]
+    given = [f"g{i}" for i in range(len(names) - outs)]
+    one = [*inputs, *statements(*made, results, typed_scalar, space, kept)]
+    text = f"def element({', '.join(given)}):\n" + "".join(f"    {line}\n" for line in one)
+    space["element"] = _build(
+        f"{text}    return ({', '.join(results)},)\n", "element", space, False
+    )
+    space.update(vectors.functions(wide))
+    lines, taken = [], []
+    for g, name, mode, place in zip(given, names[outs:], modes[outs:], places[outs:], strict=True):
+        several = mode in "cv"
+        source = f"vector({name}, {place[len(name) + 1 : -1]})" if several else place
+        if several and flat:
+            source += f" if whole else few({name}, e, last)"
+        lines.append(f"{g} = {source}")
+        taken.append(f"{g}[{{}}]" if several else g)
+    lines += [f"r{k} = element({', '.join(taken)})".format(*[k] * "".join(taken).count("{}"))
+              for k in range(wide)]  # fmt: skip
+    for j, (name, place) in enumerate(zip(names[:outs], places, strict=False)):
+        values = f"({', '.join(f'r{k}[{j}]' for k in range(wide))})"
+        at = place[len(name) + 1 : -1]
+        if flat:
+            lines += ["if whole:", f"    store_vector({name}, {at}, {values})",
+                      "else:", f"    store_few({name}, e, last, {values})"]  # fmt: skip
+        else:
+            lines.append(f"store_vector({name}, {at}, {values})")
+    return lines
+
+
 def _coordinates(rank: int) -> list[str]:
-    """Statements that give ``k0``, ``k1``, ...: the place of element ``i`` along each axis."""
+    """Statements that give ``k0``, ``k1``, ...: the place of item ``i`` along each axis."""
     lines = ["left = _W(i)"]
     for axis in range(rank - 1, 0, -1):
-        lines += [f"k{axis} = _W(left % n{axis})", f"left = _W(left // n{axis})"]
+        lines += [f"q = _W(over(left, m{axis}))", f"k{axis} = _W(left - q * n{axis})", "left = q"]
     return [*lines, "k0 = left"]
 
 
 def _place(name: str, mode: str, rank: int) -> str:
     if mode == "h":
         return name
-    if mode == "v":
+    if mode in "vr":
         return f"{name}[_U({' + '.join(f'k{k} * {name}_{k}' for k in range(rank))})]"
     return f"{name}[e]" if mode == "c" else f"{name}[0]"
 

@@ -17,20 +17,26 @@ from numba import cuda
 
 from . import arrays, faults, launch
 from .arrays import Array
+from .division import divisor, over
 from .half import flat, in_float32, optional
 from .indexing import _words
 from .order import sort_rows
 
 
 @launch.kernel
-def _gather(count: int, out: Any, weight: Any, indices: Any, rows: int, n: int, fault: Any) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        row = indices[i // n]
+def _gather(
+    count: int, out: Any, weight: Any, indices: Any, rows: int, n: int, by_n: Any, fault: Any
+) -> None:
+    i = cuda.grid(1)
+    while i < count:
+        k = over(i, by_n)
+        row = indices[k]
         if row >= 0 and row < rows:
-            out[i] = weight[row * n + i % n]
+            out[i] = weight[row * n + i - k * n]
         else:
             out[i] = 0
             fault[0] = 1
+        i = launch.following(i, count)
 
 
 def gather_rows(out: Any, weight: Any, indices: Any, **params: Any) -> None:
@@ -38,7 +44,7 @@ def gather_rows(out: Any, weight: Any, indices: Any, **params: Any) -> None:
     rows = weight.shape[0]
     n = weight.size // max(rows, 1)
     launch.each(_gather, out.size, _words(out.flat), _words(flat(weight)), flat(indices), rows, n,
-                faults.cell())  # fmt: skip
+                divisor(n, out.size), faults.cell())  # fmt: skip
 
 
 @launch.kernel
@@ -46,7 +52,8 @@ def _add_runs(
     count: int, out: Any, g: Any, keys: Any, order: Any, total: int, rows: int, n: int,
     skipped: int, fault: Any,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         k = i // n
         row = keys[k]
         if row < 0 or row >= rows:
@@ -58,6 +65,7 @@ def _add_runs(
                 value += g[order[k] * n + column]
                 k += 1
             out[row * n + column] = value
+        i = launch.following(i, count)
 
 
 @in_float32
@@ -83,7 +91,8 @@ def _bag_sum(
     count: int, out: Any, weight: Any, indices: Any, starts: Any, factors: Any, weighted: int,
     rows: int, n: int, skipped: int, fault: Any,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         b, column = i // n, i % n
         total = 0.0
         for k in range(starts[b], starts[b + 1]):
@@ -94,6 +103,7 @@ def _bag_sum(
                 value = weight[row * n + column]
                 total += value * factors[k] if weighted else value
         out[i] = total
+        i = launch.following(i, count)
 
 
 def _skipped(padding_idx: int | None) -> int:
@@ -115,7 +125,8 @@ def _spread(
     count: int, out: Any, g: Any, starts: Any, factors: Any, weighted: int, bags: int, n: int
 ) -> None:
     """The gradient that each place gets from its bag; places of no bag get 0."""
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         k, column = i // n, i % n
         low, high = 0, bags + 1
         while low < high:
@@ -126,6 +137,7 @@ def _spread(
                 high = half
         value = g[(low - 1) * n + column] if low > 0 and low <= bags else 0.0
         out[i] = value * factors[k] if weighted else value
+        i = launch.following(i, count)
 
 
 @in_float32
@@ -145,7 +157,8 @@ def _products(
     count: int, out: Any, g: Any, weight: Any, indices: Any, starts: Any, bags: int, rows: int,
     n: int, skipped: int, fault: Any,
 ) -> None:  # fmt: skip
-    for k in range(cuda.grid(1), count, cuda.gridsize(1)):
+    k = cuda.grid(1)
+    while k < count:
         low, high = 0, bags + 1
         while low < high:
             half = (low + high) // 2
@@ -161,6 +174,7 @@ def _products(
             for j in range(n):
                 total += g[(low - 1) * n + j] * weight[row * n + j]
         out[k] = total
+        k = launch.following(k, count)
 
 
 @in_float32
@@ -178,7 +192,8 @@ def _largest(
     count: int, out: Any, weight: Any, indices: Any, starts: Any, rows: int, n: int, skipped: int,
     fault: Any,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         b, column = i // n, i % n
         held = -1
         for k in range(starts[b], starts[b + 1]):
@@ -189,6 +204,7 @@ def _largest(
                 if held < 0 or weight[row * n + column] > weight[held * n + column]:
                     held = row
         out[i] = held
+        i = launch.following(i, count)
 
 
 @in_float32

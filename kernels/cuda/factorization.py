@@ -27,7 +27,8 @@ svd = through_library(on_cpu.svd)
 
 @launch.kernel
 def _exchanged(count: int, out: Any, pivots: Any, exchanges: int, size: int) -> None:
-    for b in range(cuda.grid(1), count, cuda.gridsize(1)):
+    b = cuda.grid(1)
+    while b < count:
         for i in range(size):
             out[b * size + i] = i
         for i in range(exchanges):
@@ -35,6 +36,7 @@ def _exchanged(count: int, out: Any, pivots: Any, exchanges: int, size: int) -> 
             here = out[b * size + i]
             out[b * size + i] = out[b * size + j]
             out[b * size + j] = here
+        b = launch.following(b, count)
 
 
 def permutation(out: Any, pivots: Any, *, size: int) -> None:

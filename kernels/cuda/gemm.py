@@ -80,7 +80,7 @@ def kernel(names: str, setup: str, left: str, right: str, store: str, dtype: Any
     )
     alone = (
         f"def product(count, batch, m, k, n, {names}):\n"
-        "    for r in range(cuda.grid(1), count, cuda.gridsize(1)):\n"
+        "    r = cuda.grid(1)\n    while r < count:\n"
         "        j = r % n\n        i = (r // n) % m\n        z = r // (n * m)\n"
         + lines(setup, 2)
         + "        total = A(0)\n        for p in range(k):\n            value = A(0)\n"
@@ -89,6 +89,7 @@ def kernel(names: str, setup: str, left: str, right: str, store: str, dtype: Any
         + lines(right, 3)
         + "            total += first * value\n"
         + lines(store, 2)
+        + "        r = following(r, count)\n"
     )
     space = {"A": dtype.type, "KIND": _numba_type(dtype), "TILE": TILE, "PITCH": TILE + 1,
              "np": np}  # fmt: skip

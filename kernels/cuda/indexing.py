@@ -24,6 +24,7 @@ from mindtorch.kernels.cpu.indexing import _begin
 from . import arrays, faults, launch
 from .arrays import Array
 from .bits import NAMESPACE
+from .division import along, divisors
 from .order import sort_rows
 
 _COMBINE = {
@@ -37,11 +38,13 @@ _COMBINE = {
 
 @launch.kernel
 def _add_index(
-    count: int, places: Any, index: Any, n: int, inner: int, size: int, step: int, fault: Any
-) -> None:
+    count: int, places: Any, index: Any, n: int, inner: int, size: int, step: int, fault: Any,
+    by_inner: Any, by_n: Any,
+) -> None:  # fmt: skip
     """``places[i] += index[(i // inner) % n] * step``; -1 for an index outside of ``size``."""
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        at = index[(i // inner) % n]
+    i = cuda.grid(1)
+    while i < count:
+        at = index[along(i, inner, n, by_inner, by_n)]
         if at < 0:
             at += size
         if at < 0 or at >= size:
@@ -49,13 +52,18 @@ def _add_index(
             places[i] = -1
         elif places[i] >= 0:
             places[i] += at * step
+        i = launch.following(i, count)
 
 
 @launch.kernel
-def _add_axis(count: int, places: Any, n: int, inner: int, step: int) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+def _add_axis(
+    count: int, places: Any, n: int, inner: int, step: int, by_inner: Any, by_n: Any
+) -> None:
+    i = cuda.grid(1)
+    while i < count:
         if places[i] >= 0:
-            places[i] += ((i // inner) % n) * step
+            places[i] += along(i, inner, n, by_inner, by_n) * step
+        i = launch.following(i, count)
 
 
 def _start(size: int) -> Any:
@@ -66,17 +74,17 @@ def _by_axis(places: Any, shape: Any, axis: int, step: int) -> None:
     """Add the coordinate along ``axis`` times ``step``."""
     size = math.prod(shape)
     inner = math.prod(shape[axis + 1 :])
-    launch.each(_add_axis, size, places, shape[axis], inner, step)
+    launch.each(_add_axis, size, places, shape[axis], inner, step,
+                *divisors(size, inner, shape[axis]))  # fmt: skip
 
 
 def _by_index(places: Any, index: Any, shape: Any, size: int, step: int, axis: int = 0) -> None:
     """Add ``index`` (its axes are those of ``shape`` from ``axis`` on) times ``step``."""
     inner = math.prod(shape[axis + index.ndim :])
     flat = arrays.dense(index).flat
-    total = math.prod(shape)
-    launch.each(
-        _add_index, total, places, flat, max(index.size, 1), inner, size, step, faults.cell()
-    )
+    total, n = math.prod(shape), max(index.size, 1)
+    launch.each(_add_index, total, places, flat, n, inner, size, step, faults.cell(),
+                *divisors(total, inner, n))  # fmt: skip
 
 
 def _indexed(x: Any, indices: Any) -> tuple[Any, tuple[int, ...]]:
@@ -128,9 +136,11 @@ def _slices(x: Any, index: Any, axis: int) -> tuple[Any, tuple[int, ...]]:
 
 @launch.kernel
 def _read(count: int, out: Any, x: Any, places: Any) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         if places[i] >= 0:
             out[i] = x[places[i]]
+        i = launch.following(i, count)
 
 
 def take_places(out: Any, x: Any, places: Any) -> None:
@@ -149,14 +159,14 @@ def _words(flat: Any) -> Any:
 def _fold_kernel(name: str) -> Any:
     source = (
         "def fold(count, out, keys, order, values, step):\n"
-        "    for i in range(cuda.grid(1), count, cuda.gridsize(1)):\n"
+        "    i = cuda.grid(1)\n    while i < count:\n"
         "        place = keys[i]\n"
         "        if place >= 0 and (i == 0 or keys[i - 1] != place):\n"
         "            a = out[place]\n            j = i\n"
         "            while j < count and keys[j] == place:\n"
         "                x = values[order[j] * step]\n"
         f"                a = {_COMBINE[name]}\n                j += 1\n"
-        "            out[place] = a\n"
+        "            out[place] = a\n        i = following(i, count)\n"
     )
     return launch.from_source(source, "fold", NAMESPACE)
 
@@ -267,16 +277,20 @@ def scatter_reduce(
 
 @launch.kernel
 def _divide(count: int, out: Any, counts: Any) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         if counts[i] > 1:
             out[i] = out[i] / counts[i]
+        i = launch.following(i, count)
 
 
 @launch.kernel
 def _divide_whole(count: int, out: Any, counts: Any) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         if counts[i] > 1:
             out[i] = out[i] // counts[i]
+        i = launch.following(i, count)
 
 
 def _divide_by_counts(work: Any, places: Any, include_self: bool) -> None:
@@ -339,8 +353,10 @@ def masked_fill(out: Any, x: Any, mask: Any, value: Any) -> None:
 @launch.kernel
 def _counted(count: int, places: Any, mask: Any, ends: Any, limit: int) -> None:
     """``places[i]`` = how many are set before i where ``mask``, else -1."""
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         places[i] = ends[i] - 1 if mask[i] != 0 and ends[i] <= limit else -1
+        i = launch.following(i, count)
 
 
 def _numbered(mask: Any, shape: Any, limit: int) -> tuple[Any, Any]:
@@ -400,10 +416,12 @@ def put(out: Any, x: Any, index: Any, source: Any, *, accumulate: bool) -> None:
 def _triangle(
     count: int, out: Any, x: Any, rows: int, columns: int, diagonal: int, upper: int
 ) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         above = i % columns - (i // columns) % rows - diagonal
         kept = above >= 0 if upper else above <= 0
         out[i] = x[i] if kept else 0
+        i = launch.following(i, count)
 
 
 def _keep(out: Any, x: Any, diagonal: int, upper: int) -> None:

@@ -1,12 +1,12 @@
 """How CUDA kernels are compiled and launched.
 
-    picture   ``each``: one thread for each item, by a grid-stride loop: any number of items with
-              any grid; ``rows``: one block for each row, whose threads fold together
+    picture   ``each``: one thread for each item; ``rows``: one block for each row, whose threads
+              fold together
     sizes     blocks have a power of two of threads. In numba's simulator every thread is a Python
-              thread, so blocks are small there: kernels must not know how many there are
+              thread, so blocks are small there, and few: a thread takes several items
 
-Kernels of the first kind begin with ``for i in range(cuda.grid(1), count, cuda.gridsize(1))`` and
-take ``count`` first.
+Kernels of the first kind take ``count`` first, begin with ``i = cuda.grid(1)`` and ``while i <
+count`` and end with ``i = launch.following(i, count)``, which on a GPU is no loop at all.
 """
 
 from __future__ import annotations
@@ -36,22 +36,40 @@ _be_quiet()
 SIMULATED = bool(config.ENABLE_CUDASIM)
 THREADS = 2 if SIMULATED else 256
 FOLDING = 2 if SIMULATED else 128
-_MOST_BLOCKS = 2 if SIMULATED else 1 << 20
+_MOST_BLOCKS = 2 if SIMULATED else (1 << 31) - 1
 # the simulator runs one kernel at a time; a GPU orders launches itself
 _alone: Any = threading.RLock() if SIMULATED else contextlib.nullcontext()
 _MOST_ROWS = (1 << 31) - 1
-# a kernel of :func:`whole` is a loop in the simulator, whose grids are small
-WHOLE = "while" if SIMULATED else "if"
 
 
 def kernel(function: Callable[..., Any]) -> Any:
-    """A kernel; compiled at its first launch with arguments of some types."""
-    return cuda.jit(function)
+    """A kernel; compiled, or read from the disk, at its first launch with some types."""
+    made = cuda.jit(function)
+    if SIMULATED:
+        return made
+    from .stored import Kernel
+
+    return Kernel(function, made.targetoptions)
 
 
 def device(function: Callable[..., Any]) -> Any:
     """A function that kernels call."""
     return cuda.jit(device=True)(function)
+
+
+if SIMULATED:
+    from numba.cuda.simulator import kernel as _simulator
+
+    def following(i: Any, count: Any) -> Any:
+        """The item that a thread takes after ``i``; ``count`` where there is none."""
+        # not cuda's: its threads put it into this module and take it away again
+        return i + _simulator._get_kernel_context().gridsize(1)
+else:
+
+    @device
+    def following(i: Any, count: Any) -> Any:
+        """The item that a thread takes after ``i``; ``count`` where there is none."""
+        return count
 
 
 def twin(of_cpu: Any, **names: Any) -> Any:
@@ -63,9 +81,9 @@ def twin(of_cpu: Any, **names: Any) -> Any:
 
 def from_source(source: str, name: str, space: dict[str, Any]) -> Any:
     """The kernel ``name`` that generated ``source`` defines."""
-    scope = {"cuda": cuda, **space}
+    scope = {"cuda": cuda, "following": following, **space}
     exec(compile(source, f"<cuda kernel {name}>", "exec"), scope)
-    return cuda.jit(scope[name])
+    return kernel(scope[name])
 
 
 def argument(value: Any) -> Any:
@@ -95,16 +113,7 @@ def each(function: Any, count: int, *arguments: Any) -> None:
     """Launch ``function(count, *arguments)`` with a thread for each of ``count`` items."""
     if count <= 0:
         return
-    given = [argument(a) for a in arguments]
     blocks = min(-(-count // THREADS), _MOST_BLOCKS)
-    _launch(function, blocks, THREADS, [count, *given])
-
-
-def whole(function: Any, count: int, *arguments: Any) -> None:
-    """:func:`each` for a kernel whose threads take one item: ``{WHOLE} i < count``."""
-    if count <= 0:
-        return
-    blocks = min(-(-count // THREADS), _MOST_BLOCKS if SIMULATED else _MOST_ROWS)
     if not SIMULATED and count > blocks * THREADS:
         raise NotImplementedError(f"{count} elements in one launch")
     _launch(function, blocks, THREADS, [count, *[argument(a) for a in arguments]])

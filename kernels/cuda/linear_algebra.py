@@ -49,7 +49,8 @@ def _substitute(
     unit: int,
 ) -> None:  # fmt: skip
     """``x @ out = y``; element (i, k) of matrix b of ``x`` is at ``b n^2 + i down + k across``."""
-    for at in range(cuda.grid(1), count, cuda.gridsize(1)):
+    at = cuda.grid(1)
+    while at < count:
         b, j = at // columns, at % columns
         first, matrix = b * n * columns + j, b * n * n
         for step in range(n):
@@ -61,6 +62,7 @@ def _substitute(
             if not unit:
                 total /= x[matrix + i * (n + 1)]
             out[first + i * columns] = total
+        at = launch.following(at, count)
 
 
 def _real(out_layouts: Any, in_layouts: Any, **params: Any) -> None:
@@ -101,20 +103,24 @@ for _kernel in (solve_triangular, cholesky_solve):
 
 @launch.kernel
 def _squares(count: int, out: Any, x: Any, length: int) -> None:
-    for row in range(cuda.grid(1), count, cuda.gridsize(1)):
+    row = cuda.grid(1)
+    while row < count:
         total = 0.0
         for k in range(length):
             total += np.float64(x[row * length + k]) * x[row * length + k]
         out[row] = total
+        row = launch.following(row, count)
 
 
 @launch.kernel
 def _distances(count: int, out: Any, left: Any, right: Any, rows: int, columns: int) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         row = i // columns
         other = row // rows * columns + i % columns
         square = left[row] + right[other] - 2.0 * out[i]
         out[i] = math.sqrt(square) if square > 0.0 or square != square else 0.0
+        i = launch.following(i, count)
 
 
 def euclidean_distance(out: Any, x: Any, y: Any) -> None:

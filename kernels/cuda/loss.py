@@ -18,6 +18,7 @@ import numpy as np
 from numba import cuda, float64
 
 from . import arrays, faults, launch
+from .division import divisors, over, three
 from .fold import largest, total
 from .half import flat, in_float32, optional
 from .mathematics import mathematics
@@ -33,9 +34,10 @@ def _sizes(x: Any) -> tuple[int, int]:
 @launch.kernel
 def _pick(
     count: int, out: Any, x: Any, target: Any, weight: Any, weighted: int, classes: int,
-    inner: int, ignored: int, fault: Any,
+    inner: int, by_inner: Any, ignored: int, fault: Any,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         t = target[i]
         if t == ignored:
             out[i] = 0
@@ -43,28 +45,33 @@ def _pick(
             out[i] = 0
             fault[0] = 1
         else:
-            value = -x[(i // inner * classes + t) * inner + i % inner]
+            row = over(i, by_inner)
+            value = -x[(row * (classes - 1) + t) * inner + i]
             out[i] = value * weight[t] if weighted else value
+        i = launch.following(i, count)
 
 
 @in_float32
 def nll(out: Any, x: Any, target: Any, weight: Any = None, *, ignore_index: int = -100) -> None:
     """``out[n, ...] = -weight[t] * x[n, t, ...]``; 0 where the target is ignored."""
     launch.each(_pick, out.size, out, flat(x), flat(target), optional(weight, x.dtype),
-                int(weight is not None), *_sizes(x), ignore_index, faults.cell())  # fmt: skip
+                int(weight is not None), *_sizes(x), *divisors(out.size, _sizes(x)[1]),
+                ignore_index, faults.cell())  # fmt: skip
 
 
 @launch.kernel
 def _spread(
     count: int, out: Any, g: Any, target: Any, weight: Any, weighted: int, classes: int,
-    inner: int, ignored: int,
+    inner: int, by_classes: Any, by_inner: Any, ignored: int,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        k = (i // inner) % classes
-        at = i // (inner * classes) * inner + i % inner
+    i = cuda.grid(1)
+    while i < count:
+        row, k, column = three(i, classes, inner, by_classes, by_inner)
+        at = row * inner + column
         t = target[at]
         value = -g[at] if t == k and t != ignored else 0.0
         out[i] = value * weight[k] if weighted else value
+        i = launch.following(i, count)
 
 
 @in_float32
@@ -73,7 +80,8 @@ def nll_gradient(
 ) -> None:
     """The gradient of :func:`nll` for ``x`` (shape of ``out``)."""
     launch.each(_spread, out.size, out, flat(g), flat(target), optional(weight, out.dtype),
-                int(weight is not None), *_sizes(out), ignore_index)  # fmt: skip
+                int(weight is not None), *_sizes(out), *divisors(out.size, *_sizes(out)),
+                ignore_index)  # fmt: skip
 
 
 # --- cross entropy -----------------------------------------------------------------------------
@@ -129,7 +137,8 @@ def _kernels(dtype: Any) -> tuple[Any, Any]:
         weighted: int, sums: Any, mean: int, step: int, classes: int, inner: int, ignored: int,
         smoothing: float, whole: Any,
     ) -> None:  # fmt: skip
-        for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+        i = cuda.grid(1)
+        while i < count:
             k = (i // inner) % classes
             r = i // (inner * classes) * inner + i % inner
             t = target[r]
@@ -146,6 +155,7 @@ def _kernels(dtype: Any) -> tuple[Any, Any]:
                 value = exp(x[i] - shifts[r] - logs[r]) * (own + even * whole[0])
                 value = value - (even * weight[k] if weighted else even)
                 gx[i] = value - own if k == t else value
+            i = launch.following(i, count)
 
     return forward, backward
 

@@ -78,9 +78,10 @@ _held: weakref.WeakSet[Memory] = weakref.WeakSet()
 class Memory:
     """One allocation of the current device: ``size`` bytes, and what keeps them."""
 
-    __slots__ = ("__weakref__", "_statistics", "bytes", "counted", "device", "size")
+    __slots__ = ("__weakref__", "_statistics", "bytes", "counted", "device", "past", "size")
 
-    def __init__(self, array: Any, size: int, counted: int = 0) -> None:
+    def __init__(self, array: Any, size: int, counted: int = 0, past: int = 0) -> None:
+        self.past = past  # bytes that it begins after a multiple of an own allocation's alignment
         self.bytes = array
         self.size = size
         self.counted = counted
@@ -295,6 +296,10 @@ class DeviceArray:
     def nbytes(self) -> int:
         return int(self.size * self.dtype.itemsize)
 
+    def begins_at(self, multiple: int) -> bool:
+        """Whether the first element's address is a multiple of these bytes (a power of two)."""
+        return (self.offset + self.memory.past) % multiple == 0
+
     @property
     def carrier(self) -> Any:
         """The array as kernels get it: bools as uint8, bfloat16 as uint16."""
@@ -452,7 +457,8 @@ def adopt(interface: Any) -> tuple[DeviceArray, tuple[int, ...], tuple[int, ...]
     size = 0 if 0 in shape else extent
     flat = _Described(given["data"][0], size, dtype, interface)
     array = cuda.as_cuda_array(flat, sync=True)
-    memory = Memory(array.view(np.uint8) if size else array, size * dtype.itemsize)
+    past = given["data"][0] % _ALIGNMENT
+    memory = Memory(array.view(np.uint8) if size else array, size * dtype.itemsize, past=past)
     return DeviceArray(memory, 0, size, dtype), shape, tuple(s // dtype.itemsize for s in steps)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 from numba import cuda
 
 from . import arrays, launch
+from .division import along, divisors
 from .indexing import fold_places
 
 
@@ -49,9 +50,13 @@ def pad(out: Any, x: Any, value: Any, *, padding: Any) -> None:
 
 
 @launch.kernel
-def _turn(count: int, out: Any, x: Any, n: int, inner: int, shift: int, backwards: int) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        k = (i // inner) % n
+def _turn(
+    count: int, out: Any, x: Any, n: int, inner: int, shift: int, backwards: int, by_inner: Any,
+    by_n: Any,
+) -> None:  # fmt: skip
+    i = cuda.grid(1)
+    while i < count:
+        k = along(i, inner, n, by_inner, by_n)
         if backwards:
             source = n - 1 - k
         else:
@@ -59,13 +64,15 @@ def _turn(count: int, out: Any, x: Any, n: int, inner: int, shift: int, backward
             if source < 0:
                 source += n
         out[i] = x[i + (source - k) * inner]
+        i = launch.following(i, count)
 
 
 def _along(x: Any, axis: int, shift: int, backwards: int) -> Any:
     """A dense copy of ``x`` rolled by ``shift``, or flipped, along ``axis``."""
     source, result = arrays.dense(x), arrays.empty(x.shape, x.dtype)
     n, inner = x.shape[axis], math.prod(x.shape[axis + 1 :])
-    launch.each(_turn, x.size, result, source, n, inner, shift % max(n, 1), backwards)
+    launch.each(_turn, x.size, result, source, n, inner, shift % max(n, 1), backwards,
+                *divisors(x.size, inner, n))  # fmt: skip
     return result
 
 
@@ -107,15 +114,21 @@ def as_strided_gradient(
 
 @launch.kernel
 def _shared(count: int, out: Any, sums: Any, counts: Any, places: Any) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         p = places[i]
         out[i] = sums[p] / counts[p]
+        i = launch.following(i, count)
 
 
 @launch.kernel
-def _add_axis(count: int, places: Any, n: int, inner: int, stride: int) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        places[i] += ((i // inner) % n) * stride
+def _add_axis(
+    count: int, places: Any, n: int, inner: int, stride: int, by_inner: Any, by_n: Any
+) -> None:
+    i = cuda.grid(1)
+    while i < count:
+        places[i] += along(i, inner, n, by_inner, by_n) * stride
+        i = launch.following(i, count)
 
 
 def _places(shape: Any, strides: Any, offset: int) -> Any:
@@ -126,7 +139,7 @@ def _places(shape: Any, strides: Any, offset: int) -> Any:
     inner = size
     for n, stride in zip(shape, strides, strict=True):
         inner //= max(n, 1)
-        launch.each(_add_axis, size, places, n, max(inner, 1), stride)
+        launch.each(_add_axis, size, places, n, max(inner, 1), stride, *divisors(size, inner, n))
     return places.flat
 
 

@@ -21,6 +21,7 @@ import numpy as np
 from numba import cuda, float64
 
 from . import arrays, launch
+from .division import along, divisor, divisors, over
 from .fold import total
 from .half import flat, in_float32, optional
 from .mathematics import mathematics
@@ -52,26 +53,16 @@ def channels(n: int, c: int, inner: int) -> Sets:
 
 
 @launch.device
-def _at(k: int, inner: int, outer: int) -> Any:
-    """Where a set's element lies: sets that are rows need no division."""
-    if k < inner:
-        return k
-    return np.int64(np.uint64(k) // np.uint64(inner)) * outer + np.int64(
-        np.uint64(k) % np.uint64(inner)
-    )
-
-
-@launch.device
-def _number(i: int, inner: int, count: int) -> Any:
-    """``(i // inner) % count``, by division only where it is needed."""
-    k = i if inner == 1 else np.int64(np.uint64(i) // np.uint64(inner))
-    return k if k < count else np.int64(np.uint64(k) % np.uint64(count))
+def _at(k: int, inner: int, outer: int, by_inner: Any) -> Any:
+    """Where a set's element lies."""
+    q = over(k, by_inner)
+    return q * (outer - inner) + k
 
 
 @launch.kernel
 def _moments(
     mean: Any, invstd: Any, spread: Any, x: Any, count: int, step: int, inner: int, outer: int,
-    eps: float, centred: int,
+    by_inner: Any, eps: float, centred: int,
 ) -> None:  # fmt: skip
     lanes = cuda.shared.array(FOLDING, float64)
     s, t = cuda.blockIdx.x, cuda.threadIdx.x
@@ -80,11 +71,11 @@ def _moments(
     if centred:
         part = 0.0
         for k in range(t, count, FOLDING):
-            part += x[base + _at(k, inner, outer)]
+            part += x[base + _at(k, inner, outer, by_inner)]
         center = total(lanes, t, part) / count
     part = 0.0
     for k in range(t, count, FOLDING):
-        d = x[base + _at(k, inner, outer)] - center
+        d = x[base + _at(k, inner, outer, by_inner)] - center
         part += d * d
     squares = total(lanes, t, part)
     if t == 0:
@@ -96,23 +87,27 @@ def _moments(
 @launch.kernel
 def _apply(
     n: int, y: Any, x: Any, mean: Any, invstd: Any, weight: Any, bias: Any, share: int, sets: int,
-    inner: int, c: int, weighted: int, shifted: int,
+    inner: int, c: int, by_share: Any, by_sets: Any, by_inner: Any, by_c: Any, weighted: int,
+    shifted: int,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
-        s = _number(i, share, sets)
+    i = cuda.grid(1)
+    while i < n:
+        s = along(i, share, sets, by_share, by_sets)
         value = (x[i] - mean[s]) * invstd[s]
-        k = _number(i, inner, c)
+        k = along(i, inner, c, by_inner, by_c)
         if weighted:
             value = value * weight[k]
         if shifted:
             value = value + bias[k]
         y[i] = value
+        i = launch.following(i, n)
 
 
 @launch.kernel
 def _pulls(
     first: Any, second: Any, g: Any, x: Any, mean: Any, weight: Any, count: int, step: int,
-    inner: int, outer: int, inner_c: int, c: int, weighted: int,
+    inner: int, outer: int, inner_c: int, c: int, by_inner: Any, by_inner_c: Any, by_c: Any,
+    weighted: int,
 ) -> None:  # fmt: skip
     """Sums over a set of ``g * w`` and of ``g * w * (x - mean)``."""
     lanes = cuda.shared.array(FOLDING, float64)
@@ -120,10 +115,10 @@ def _pulls(
     center = np.float64(mean[s])
     a, b = 0.0, 0.0
     for k in range(t, count, FOLDING):
-        i = s * step + _at(k, inner, outer)
+        i = s * step + _at(k, inner, outer, by_inner)
         slope = np.float64(g[i])
         if weighted:
-            slope = slope * weight[_number(i, inner_c, c)]
+            slope = slope * weight[along(i, inner_c, c, by_inner_c, by_c)]
         a += slope
         b += slope * (x[i] - center)
     a = total(lanes, t, a)
@@ -136,32 +131,35 @@ def _pulls(
 @launch.kernel
 def _input_gradient(
     n: int, gx: Any, g: Any, x: Any, mean: Any, invstd: Any, weight: Any, first: Any, second: Any,
-    share: int, sets: int, inner: int, c: int, weighted: int, count: float, centred: int,
+    share: int, sets: int, inner: int, c: int, by_share: Any, by_sets: Any, by_inner: Any,
+    by_c: Any, weighted: int, count: float, centred: int,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), n, cuda.gridsize(1)):
-        s = _number(i, share, sets)
+    i = cuda.grid(1)
+    while i < n:
+        s = along(i, share, sets, by_share, by_sets)
         slope = np.float64(g[i])
         if weighted:
-            slope = slope * weight[_number(i, inner, c)]
+            slope = slope * weight[along(i, inner, c, by_inner, by_c)]
         scale = np.float64(invstd[s])
         if centred:
             slope = slope - first[s] / count
         slope = slope - (x[i] - mean[s]) * (second[s] * scale * scale / count)
         gx[i] = slope * scale
+        i = launch.following(i, n)
 
 
 @launch.kernel
 def _parameter_gradients(
     gw: Any, gb: Any, g: Any, x: Any, mean: Any, invstd: Any, count: int, step: int, inner: int,
-    outer: int, share: int, sets: int,
+    outer: int, share: int, sets: int, by_inner: Any, by_share: Any, by_sets: Any,
 ) -> None:  # fmt: skip
     """For each channel the sums of ``g * (x - mean) * invstd`` and of ``g``."""
     lanes = cuda.shared.array(FOLDING, float64)
     c, t = cuda.blockIdx.x, cuda.threadIdx.x
     a, b = 0.0, 0.0
     for k in range(t, count, FOLDING):
-        i = c * step + _at(k, inner, outer)
-        s = _number(i, share, sets)
+        i = c * step + _at(k, inner, outer, by_inner)
+        s = along(i, share, sets, by_share, by_sets)
         a += g[i] * (x[i] - np.float64(mean[s])) * invstd[s]
         b += g[i]
     a = total(lanes, t, a)
@@ -186,7 +184,8 @@ def _forward(
     source = flat(x)
     spread = arrays.empty((sets.sets,), np.float64) if spread is None else spread
     launch.rows(_moments, sets.sets, mean, invstd, spread, source, sets.size, sets.step,
-                sets.inner, sets.outer, eps, int(centred))  # fmt: skip
+                sets.inner, sets.outer, divisor(sets.inner, sets.size), eps,
+                int(centred))  # fmt: skip
     _normalise(y, source, mean, invstd, weight, bias, picture)
 
 
@@ -197,6 +196,7 @@ def _normalise(
     dtype = y.dtype
     launch.each(_apply, y.size, y, source, mean, invstd, optional(weight, dtype),
                 optional(bias, dtype), sets.share, sets.sets, own.share, own.sets,
+                *divisors(y.size, sets.share, sets.sets, own.share, own.sets),
                 int(weight is not None), int(bias is not None))  # fmt: skip
 
 
@@ -209,14 +209,17 @@ def _backward(
     factors, weighted = optional(weight, x.dtype), int(weight is not None)
     sums = [arrays.empty((sets.sets,), np.float64) for _ in range(2)]
     launch.rows(_pulls, sets.sets, *sums, slope, source, center, factors, sets.size, sets.step,
-                sets.inner, sets.outer, own.share, own.sets, weighted)  # fmt: skip
+                sets.inner, sets.outer, own.share, own.sets,
+                *divisors(gx.size, sets.inner, own.share, own.sets), weighted)  # fmt: skip
     launch.each(_input_gradient, gx.size, gx, slope, source, center, scale, factors, *sums,
-                sets.share, sets.sets, own.share, own.sets, weighted, float(sets.size),
-                int(centred))  # fmt: skip
+                sets.share, sets.sets, own.share, own.sets,
+                *divisors(gx.size, sets.share, sets.sets, own.share, own.sets), weighted,
+                float(sets.size), int(centred))  # fmt: skip
     targets = [arrays.empty((own.sets,), x.dtype) if a is None or not a.size else a
                for a in (gw, gb)]  # fmt: skip
     launch.rows(_parameter_gradients, own.sets, *targets, slope, source, center, scale, own.size,
-                own.step, own.inner, own.outer, sets.share, sets.sets)  # fmt: skip
+                own.step, own.inner, own.outer, sets.share, sets.sets,
+                *divisors(gx.size, own.inner, sets.share, sets.sets))  # fmt: skip
 
 
 # --- batch norm: x is [N, C, S], sets are channels ----------------------------------------------
@@ -236,8 +239,10 @@ def batch_norm_training(outs: Any, x: Any, weight: Any, bias: Any, *, eps: float
 
 @launch.kernel
 def _move(count: int, out: Any, old: Any, new: Any, momentum: float, divisor: float) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         out[i] = momentum * (new[i] / divisor) + (1 - momentum) * old[i]
+        i = launch.following(i, count)
 
 
 @in_float32
@@ -248,8 +253,10 @@ def move_average(out: Any, old: Any, new: Any, *, momentum: float, divisor: int)
 
 @launch.kernel
 def _inverse(count: int, out: Any, variance: Any, eps: float) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         out[i] = 1.0 / _sqrt(np.float64(variance[i]) + eps)
+        i = launch.following(i, count)
 
 
 @in_float32

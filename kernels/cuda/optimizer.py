@@ -81,13 +81,13 @@ def _together(update: Any, lists: str, names: str, numbers: int = 1) -> Any:
     owned = [", ".join(f"own{k}_{j}" for j in range(numbers)) for k in places]
     own = ", ".join(owned).split(", ")
     source = f"def step(count, {', '.join([*tensors, *ends, *own])}, {names}):\n"
-    source += f"    r = cuda.grid(1)\n    {launch.WHOLE} r < count:\n"
+    source += "    r = cuda.grid(1)\n    while r < count:\n"
     for k in places:
         arrays = ", ".join(f"{name}{k}" for name in lists.split())
         start = f" - end{k - 1}" if k else ""
         test = f"{'el' if k else ''}if r < end{k}" if k < TOGETHER - 1 else "else"
         source += f"        {test}:\n            update({arrays}, r{start}, {owned[k]}, {names})\n"
-    source += "        r += cuda.gridsize(1)\n"
+    source += "        r = following(r, count)\n"
     return launch.from_source(source, "step", {"update": update})
 
 
@@ -102,7 +102,7 @@ def _run(
         ends = list(itertools.accumulate(sizes))
         tensors = [each[i] for i in places for each in lists]
         numbers = [float(number) for i in places for number in own[i]]
-        launch.whole(kernel, ends[-1], *tensors, *ends, *numbers, *settings)
+        launch.each(kernel, ends[-1], *tensors, *ends, *numbers, *settings)
 
 
 def sgd(

@@ -32,7 +32,8 @@ def before(a: Any, b: Any, descending: int) -> bool:
 
 @launch.kernel
 def _runs(count: int, keys: Any, places: Any, n: int, runs: int, descending: int) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         base = (i // runs) * n
         start = (i % runs) * _RUN
         stop = min(start + _RUN, n)
@@ -45,6 +46,7 @@ def _runs(count: int, keys: Any, places: Any, n: int, runs: int, descending: int
                 at -= 1
             keys[base + at] = key
             places[base + at] = k
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -52,7 +54,8 @@ def _merge(
     count: int, keys_to: Any, places_to: Any, keys: Any, places: Any, n: int, run: int,
     descending: int,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         k = i % n
         base = i - k
         pair = (k // (2 * run)) * 2 * run
@@ -77,6 +80,7 @@ def _merge(
         at = k + (low - begin) if first else pair + (k - middle) + (low - begin)
         keys_to[base + at] = key
         places_to[base + at] = places[i]
+        i = launch.following(i, count)
 
 
 def sort_rows(x: Any, descending: bool) -> tuple[Any, Any]:

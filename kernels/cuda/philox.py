@@ -1,6 +1,6 @@
 """Random numbers of CUDA's own: Philox4x32-10, a counter that is stirred ten times.
 
-    picture   one thread for each block of four words (of 32 bits), in a grid-stride loop: it stirs
+    picture   one thread for each block of four words (of 32 bits): it stirs
               the counter (place of the block, offset of the draw) under the key (seed) and writes
               the two or four numbers that these words make. Nothing is kept between launches
     memory    no shared memory; a thread writes neighbouring elements
@@ -51,12 +51,14 @@ def words_at(place: Any, seed: Any, offset: Any) -> Any:
 
 @launch.kernel
 def _words(count: int, out: Any, seed: Any, offset: Any) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         a, b, c, d = words_at(i, seed, offset)
         out[4 * i] = a
         out[4 * i + 1] = b
         out[4 * i + 2] = c
         out[4 * i + 3] = d
+        i = launch.following(i, count)
 
 
 @functools.cache
@@ -100,7 +102,8 @@ def _samplers(dtype: Any) -> tuple[Any, Any]:
     def numbers(
         count: int, out: Any, size: int, seed: Any, offset: Any, kind: int, x: Any, y: Any
     ) -> None:
-        for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+        i = cuda.grid(1)
+        while i < count:
             a, b, c, d = words_at(i, seed, offset)
             if double:
                 out[2 * i] = made(kind, a, b, x, y)
@@ -114,12 +117,14 @@ def _samplers(dtype: Any) -> tuple[Any, Any]:
                     out[4 * i + 2] = made(kind, c, c, x, y)
                 if 4 * i + 3 < size:
                     out[4 * i + 3] = made(kind, d, d, x, y)
+            i = launch.following(i, count)
 
     @launch.kernel
     def normals(
         count: int, out: Any, size: int, seed: Any, offset: Any, mean: Any, deviation: Any
     ) -> None:
-        for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+        i = cuda.grid(1)
+        while i < count:
             a, b, c, d = words_at(i, seed, offset)
             if double:
                 first, second = pair(above(a, b), even(c, d))
@@ -136,6 +141,7 @@ def _samplers(dtype: Any) -> tuple[Any, Any]:
                     out[4 * i + 2] = mean + deviation * third
                 if 4 * i + 3 < size:
                     out[4 * i + 3] = mean + deviation * fourth
+            i = launch.following(i, count)
 
     return numbers, normals
 
@@ -145,7 +151,8 @@ def _integers(
     count: int, out: Any, size: int, seed: Any, offset: Any, low: int, span: Any, whole: int
 ) -> None:
     """Two numbers of 64 bits a block: ``low`` and what is left of one over ``span``."""
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         a, b, c, d = words_at(i, seed, offset)
         first, second = (a << _HALF) | b, (c << _HALF) | d
         if not whole:
@@ -153,6 +160,7 @@ def _integers(
         out[2 * i] = np.int64(first) + low
         if 2 * i + 1 < size:
             out[2 * i + 1] = np.int64(second) + low
+        i = launch.following(i, count)
 
 
 def words(count: int, seed: int, offset: int) -> Any:

@@ -11,6 +11,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from numba import cuda
 from mindtorch.kernels.cpu.convolution_geometry import three_axes
 
 from . import launch
+from .division import divisors, over, three
 from .half import flat, in_float32
 
 FOLDING = launch.FOLDING
@@ -28,37 +30,42 @@ FOLDING = launch.FOLDING
 def _max(
     count: int, out: Any, where: Any, x: Any, d_: int, h_: int, w_: int, od_: int, oh_: int,
     ow_: int, kd_: int, kh_: int, kw_: int, sd_: int, sh_: int, sw_: int, pd_: int, ph_: int,
-    pw_: int, dd_: int, dh_: int, dw_: int,
+    pw_: int, dd_: int, dh_: int, dw_: int, by_plane: Any, by_h: Any, by_w: Any,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        q = i % (od_ * oh_ * ow_)
-        base = i // (od_ * oh_ * ow_) * d_ * h_ * w_
-        d0 = q // (ow_ * oh_) * sd_ - pd_
-        h0 = (q // ow_) % oh_ * sh_ - ph_
-        w0 = q % ow_ * sw_ - pw_
+    i = cuda.grid(1)
+    while i < count:
+        plane = over(i, by_plane)
+        q = i - plane * (od_ * oh_ * ow_)
+        base = plane * d_ * h_ * w_
+        a, b, c = three(q, oh_, ow_, by_h, by_w)
         best = -1
-        for tap in range(kd_ * kh_ * kw_):
-            d = d0 + tap // (kw_ * kh_) * dd_
-            h = h0 + (tap // kw_) % kh_ * dh_
-            v = w0 + tap % kw_ * dw_
-            if d >= 0 and d < d_ and h >= 0 and h < h_ and v >= 0 and v < w_:
-                place = (d * h_ + h) * w_ + v
-                value = x[base + place]
-                if best < 0 or value > x[base + best] or value != value:
-                    best = place
+        for td in range(kd_):
+            d = a * sd_ - pd_ + td * dd_
+            for th in range(kh_):
+                h = b * sh_ - ph_ + th * dh_
+                for tw in range(kw_):
+                    v = c * sw_ - pw_ + tw * dw_
+                    if d >= 0 and d < d_ and h >= 0 and h < h_ and v >= 0 and v < w_:
+                        place = (d * h_ + h) * w_ + v
+                        value = x[base + place]
+                        if best < 0 or value > x[base + best] or value != value:
+                            best = place
         out[i] = x[base + best]
         where[i] = best
+        i = launch.following(i, count)
 
 
 @launch.kernel
 def _adaptive_max(
     count: int, out: Any, where: Any, x: Any, d_: int, h_: int, w_: int, od_: int, oh_: int,
-    ow_: int,
+    ow_: int, by_plane: Any, by_h: Any, by_w: Any,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        q = i % (od_ * oh_ * ow_)
-        base = i // (od_ * oh_ * ow_) * d_ * h_ * w_
-        a, b, c = q // (ow_ * oh_), (q // ow_) % oh_, q % ow_
+    i = cuda.grid(1)
+    while i < count:
+        plane = over(i, by_plane)
+        q = i - plane * (od_ * oh_ * ow_)
+        base = plane * d_ * h_ * w_
+        a, b, c = three(q, oh_, ow_, by_h, by_w)
         best = -1
         for d in range(a * d_ // od_, -(-(a + 1) * d_ // od_)):
             for h in range(b * h_ // oh_, -(-(b + 1) * h_ // oh_)):
@@ -69,6 +76,7 @@ def _adaptive_max(
                         best = place
         out[i] = x[base + best]
         where[i] = best
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -97,12 +105,14 @@ def _extent(place: int, stride: int, pad: int, taps: int, length: int, padded: i
 def _average(
     count: int, out: Any, x: Any, padded: int, divisor: int, d_: int, h_: int, w_: int, od_: int,
     oh_: int, ow_: int, kd_: int, kh_: int, kw_: int, sd_: int, sh_: int, sw_: int, pd_: int,
-    ph_: int, pw_: int,
+    ph_: int, pw_: int, by_plane: Any, by_h: Any, by_w: Any,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        q = i % (od_ * oh_ * ow_)
-        base = i // (od_ * oh_ * ow_) * d_ * h_ * w_
-        a, b, c = q // (ow_ * oh_), (q // ow_) % oh_, q % ow_
+    i = cuda.grid(1)
+    while i < count:
+        plane = over(i, by_plane)
+        q = i - plane * (od_ * oh_ * ow_)
+        base = plane * d_ * h_ * w_
+        a, b, c = three(q, oh_, ow_, by_h, by_w)
         total = 0.0
         for d in range(max(a * sd_ - pd_, 0), min(a * sd_ - pd_ + kd_, d_)):
             for h in range(max(b * sh_ - ph_, 0), min(b * sh_ - ph_ + kh_, h_)):
@@ -114,18 +124,22 @@ def _average(
             share = share * _extent(b, sh_, ph_, kh_, h_, padded)
             share = share * _extent(c, sw_, pw_, kw_, w_, padded)
         out[i] = total / share
+        i = launch.following(i, count)
 
 
 @launch.kernel
 def _average_back(
     count: int, out: Any, g: Any, padded: int, divisor: int, d_: int, h_: int, w_: int, od_: int,
     oh_: int, ow_: int, kd_: int, kh_: int, kw_: int, sd_: int, sh_: int, sw_: int, pd_: int,
-    ph_: int, pw_: int,
+    ph_: int, pw_: int, by_plane: Any, by_h: Any, by_w: Any,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        j = i % (d_ * h_ * w_)
-        base = i // (d_ * h_ * w_) * od_ * oh_ * ow_
-        d, h, v = j // (w_ * h_) + pd_, (j // w_) % h_ + ph_, j % w_ + pw_
+    i = cuda.grid(1)
+    while i < count:
+        plane = over(i, by_plane)
+        j = i - plane * (d_ * h_ * w_)
+        base = plane * od_ * oh_ * ow_
+        d, h, v = three(j, h_, w_, by_h, by_w)
+        d, h, v = d + pd_, h + ph_, v + pw_
         total = 0.0
         for a in range(max((d - kd_ + sd_) // sd_, 0), min(d // sd_ + 1, od_)):
             for b in range(max((h - kh_ + sh_) // sh_, 0), min(h // sh_ + 1, oh_)):
@@ -137,16 +151,20 @@ def _average_back(
                         share = share * _extent(c, sw_, pw_, kw_, w_, padded)
                     total += g[base + (a * oh_ + b) * ow_ + c] / share
         out[i] = total
+        i = launch.following(i, count)
 
 
 @launch.kernel
 def _adaptive(
-    count: int, out: Any, x: Any, d_: int, h_: int, w_: int, od_: int, oh_: int, ow_: int
-) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        q = i % (od_ * oh_ * ow_)
-        base = i // (od_ * oh_ * ow_) * d_ * h_ * w_
-        a, b, c = q // (ow_ * oh_), (q // ow_) % oh_, q % ow_
+    count: int, out: Any, x: Any, d_: int, h_: int, w_: int, od_: int, oh_: int, ow_: int,
+    by_plane: Any, by_h: Any, by_w: Any,
+) -> None:  # fmt: skip
+    i = cuda.grid(1)
+    while i < count:
+        plane = over(i, by_plane)
+        q = i - plane * (od_ * oh_ * ow_)
+        base = plane * d_ * h_ * w_
+        a, b, c = three(q, oh_, ow_, by_h, by_w)
         total = 0.0
         size = 0
         for d in range(a * d_ // od_, -(-(a + 1) * d_ // od_)):
@@ -155,6 +173,7 @@ def _adaptive(
                     total += x[base + (d * h_ + h) * w_ + v]
                     size += 1
         out[i] = total / size
+        i = launch.following(i, count)
 
 
 @launch.device
@@ -169,12 +188,15 @@ def _end(i: int, n: int, m: int) -> Any:
 
 @launch.kernel
 def _adaptive_back(
-    count: int, out: Any, g: Any, d_: int, h_: int, w_: int, od_: int, oh_: int, ow_: int
-) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
-        j = i % (d_ * h_ * w_)
-        base = i // (d_ * h_ * w_) * od_ * oh_ * ow_
-        d, h, v = j // (w_ * h_), (j // w_) % h_, j % w_
+    count: int, out: Any, g: Any, d_: int, h_: int, w_: int, od_: int, oh_: int, ow_: int,
+    by_plane: Any, by_h: Any, by_w: Any,
+) -> None:  # fmt: skip
+    i = cuda.grid(1)
+    while i < count:
+        plane = over(i, by_plane)
+        j = i - plane * (d_ * h_ * w_)
+        base = plane * od_ * oh_ * ow_
+        d, h, v = three(j, h_, w_, by_h, by_w)
         total = 0.0
         for a in range(d * od_ // d_, ((d + 1) * od_ - 1) // d_ + 1):
             for b in range(h * oh_ // h_, ((h + 1) * oh_ - 1) // h_ + 1):
@@ -184,6 +206,7 @@ def _adaptive_back(
                     size = size * (_end(c, w_, ow_) - _begin(c, w_, ow_))
                     total += g[base + (a * oh_ + b) * ow_ + c] / size
         out[i] = total
+        i = launch.following(i, count)
 
 
 def _facts(wide: Any, narrow: Any, window: Any = None, stride: Any = (), padding: Any = (),
@@ -194,6 +217,12 @@ def _facts(wide: Any, narrow: Any, window: Any = None, stride: Any = (), padding
     return facts if dilation is None else (*facts, *three_axes(dilation, 1))
 
 
+def _by(result: Any) -> tuple[Any, ...]:
+    """The divisors of places in a result: of a plane's, a height's and a width's lengths."""
+    _, h, w = lengths = three_axes(result.shape[2:], 1)
+    return divisors(result.size, math.prod(lengths), h, w)
+
+
 @in_float32
 def max_pool(
     outs: Any, x: Any, *, kernel_size: Any, stride: Any, padding: Any, dilation: Any
@@ -201,7 +230,7 @@ def max_pool(
     """The largest element of each window (NaN wins), and its place within the spatial axes."""
     values, places = outs
     facts = _facts(x.shape[2:], values.shape[2:], kernel_size, stride, padding, dilation)
-    launch.each(_max, values.size, values, places, flat(x), *facts)
+    launch.each(_max, values.size, values, places, flat(x), *facts, *_by(values))
 
 
 @in_float32
@@ -220,7 +249,7 @@ def avg_pool(
     """The mean of each window."""
     facts = _facts(x.shape[2:], out.shape[2:], kernel_size, stride, padding)
     launch.each(_average, out.size, out, flat(x), int(count_include_pad), divisor_override or 0,
-                *facts)  # fmt: skip
+                *facts, *_by(out))  # fmt: skip
 
 
 @in_float32
@@ -231,19 +260,20 @@ def avg_pool_gradient(
     """``g`` spread evenly over each window of ``out``."""
     facts = _facts(out.shape[2:], g.shape[2:], kernel_size, stride, padding)
     launch.each(_average_back, out.size, out, flat(g), int(count_include_pad),
-                divisor_override or 0, *facts)  # fmt: skip
+                divisor_override or 0, *facts, *_by(out))  # fmt: skip
 
 
 @in_float32
 def adaptive_avg_pool(out: Any, x: Any) -> None:
     """Means over windows from ``floor(i n / m)`` up to ``ceil((i + 1) n / m)``."""
-    launch.each(_adaptive, out.size, out, flat(x), *_facts(x.shape[2:], out.shape[2:]))
+    launch.each(_adaptive, out.size, out, flat(x), *_facts(x.shape[2:], out.shape[2:]), *_by(out))
 
 
 @in_float32
 def adaptive_avg_pool_gradient(out: Any, g: Any) -> None:
     """``g`` spread evenly over those windows of ``out``."""
-    launch.each(_adaptive_back, out.size, out, flat(g), *_facts(out.shape[2:], g.shape[2:]))
+    launch.each(_adaptive_back, out.size, out, flat(g), *_facts(out.shape[2:], g.shape[2:]),
+                *_by(out))  # fmt: skip
 
 
 @in_float32
@@ -251,4 +281,4 @@ def adaptive_max_pool(outs: Any, x: Any) -> None:
     """The largest element of each such window, and its place within the spatial axes."""
     values, places = outs
     launch.each(_adaptive_max, values.size, values, places, flat(x),
-                *_facts(x.shape[2:], values.shape[2:]))  # fmt: skip
+                *_facts(x.shape[2:], values.shape[2:]), *_by(values))  # fmt: skip

@@ -28,7 +28,8 @@ def _lstm(sigmoid: Any, tanh: Any, one: Any) -> Any:
     @launch.kernel
     def forward(count: int, gates: Any, c: Any, h: Any, cells: Any, y: Any, x: Any, hidden: Any,
                 start: int, width: int) -> None:  # fmt: skip
-        for k in range(cuda.grid(1), count, cuda.gridsize(1)):
+        k = cuda.grid(1)
+        while k < count:
             i, j = k // width, k % width
             at, own = (start + i) * 4 * width + j, i * 4 * width + j
             a = sigmoid(x[at] + hidden[own])
@@ -41,11 +42,13 @@ def _lstm(sigmoid: Any, tanh: Any, one: Any) -> Any:
             h[k] = o * tanh(c[k])
             cells[start * width + k] = c[k]
             y[start * width + k] = h[k]
+            k = launch.following(k, count)
 
     @launch.kernel
     def backward(count: int, gx: Any, dh: Any, dc: Any, gy: Any, gates: Any, cells: Any,
                  before: Any, start: int, width: int) -> None:  # fmt: skip
-        for k in range(cuda.grid(1), count, cuda.gridsize(1)):
+        k = cuda.grid(1)
+        while k < count:
             at, row = (start + k // width) * 4 * width + k % width, start * width + k
             a, f = gates[at], gates[at + width]
             g, o = gates[at + 2 * width], gates[at + 3 * width]
@@ -56,6 +59,7 @@ def _lstm(sigmoid: Any, tanh: Any, one: Any) -> Any:
             gx[at + 2 * width] = inner * a * (one - g * g)
             gx[at + width] = inner * before[row] * f * (one - f)
             dc[k] = inner * f
+            k = launch.following(k, count)
 
     return forward, backward
 
@@ -64,7 +68,8 @@ def _gru(sigmoid: Any, tanh: Any, one: Any) -> Any:
     @launch.kernel
     def forward(count: int, gates: Any, h: Any, y: Any, x: Any, hidden: Any, bias: Any,
                 biased: int, start: int, width: int) -> None:  # fmt: skip
-        for k in range(cuda.grid(1), count, cuda.gridsize(1)):
+        k = cuda.grid(1)
+        while k < count:
             i, j = k // width, k % width
             at, own = (start + i) * 3 * width + j, i * 3 * width + j
             to = (start + i) * 4 * width + j
@@ -79,11 +84,13 @@ def _gru(sigmoid: Any, tanh: Any, one: Any) -> Any:
             gates[to + 2 * width], gates[to + 3 * width] = n, hn
             h[k] = (h[k] - n) * z + n
             y[start * width + k] = h[k]
+            k = launch.following(k, count)
 
     @launch.kernel
     def backward(count: int, gx: Any, gm: Any, dh: Any, gy: Any, gates: Any, before: Any,
                  start: int, width: int) -> None:  # fmt: skip
-        for k in range(cuda.grid(1), count, cuda.gridsize(1)):
+        k = cuda.grid(1)
+        while k < count:
             i, j = k // width, k % width
             at, to = (start + i) * 3 * width + j, (start + i) * 4 * width + j
             r, z = gates[to], gates[to + width]
@@ -95,6 +102,7 @@ def _gru(sigmoid: Any, tanh: Any, one: Any) -> Any:
             gx[at], gx[at + width], gx[at + 2 * width] = gr, gz, gn
             gm[at], gm[at + width], gm[at + 2 * width] = gr, gz, gn * r
             dh[k] = slope * z
+            k = launch.following(k, count)
 
     return forward, backward
 
@@ -105,23 +113,27 @@ def _simple(tanh: Any, one: Any) -> Any:
     @launch.kernel
     def forward(count: int, h: Any, y: Any, x: Any, hidden: Any, bend: int, start: int,
                 width: int) -> None:  # fmt: skip
-        for k in range(cuda.grid(1), count, cuda.gridsize(1)):
+        k = cuda.grid(1)
+        while k < count:
             value = x[start * width + k] + hidden[k]
             if bend:
                 h[k] = tanh(value)
             else:
                 h[k] = zero if value < zero else value
             y[start * width + k] = h[k]
+            k = launch.following(k, count)
 
     @launch.kernel
     def backward(count: int, gx: Any, dh: Any, gy: Any, y: Any, bend: int, start: int,
                  width: int) -> None:  # fmt: skip
-        for k in range(cuda.grid(1), count, cuda.gridsize(1)):
+        k = cuda.grid(1)
+        while k < count:
             value, slope = y[start * width + k], dh[k] + gy[start * width + k]
             if bend:
                 gx[start * width + k] = slope * (one - value * value)
             else:
                 gx[start * width + k] = zero if value <= zero else slope
+            k = launch.following(k, count)
 
     return forward, backward
 
@@ -129,18 +141,22 @@ def _simple(tanh: Any, one: Any) -> Any:
 @launch.kernel
 def _gathered(count: int, out: Any, y: Any, first: Any, places: Any, width: int) -> None:
     """Rows of ``y`` by ``places``; a negative place ``~i`` is row i of ``first``."""
-    for k in range(cuda.grid(1), count, cuda.gridsize(1)):
+    k = cuda.grid(1)
+    while k < count:
         place, j = places[k // width], k % width
         if place >= 0:
             out[k] = y[place * width + j]
         else:
             out[k] = first[(-1 - place) * width + j]
+        k = launch.following(k, count)
 
 
 @launch.kernel
 def _added(count: int, target: Any, values: Any) -> None:
-    for k in range(cuda.grid(1), count, cuda.gridsize(1)):
+    k = cuda.grid(1)
+    while k < count:
         target[k] += values[k]
+        k = launch.following(k, count)
 
 
 @functools.cache

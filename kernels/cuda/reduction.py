@@ -7,7 +7,7 @@
     memory    one value a thread in shared memory; the parts' results in global memory
     sync      after the registers are stored, and after each halving of the tree; between the two
               launches
-    sizes     any; the set's axes and the kept axes are walked by division
+    sizes     any; the set's axes and the kept axes are told apart by products (``division``)
 Sums are added in float64 (whole numbers in int64, complex ones in complex128) in an order that
 depends on the layout alone, so a result never changes from run to run.
 """
@@ -29,6 +29,7 @@ from mindtorch.kernels.typed_scalar import arithmetic_type
 
 from . import arrays, launch, memory
 from .bits import NAMESPACE, double_bits
+from .division import divisor, over
 
 _SHORT = 64
 # elements that a part has at least, and parts and sets together that are enough: by a block, by a
@@ -112,19 +113,21 @@ def xor_sum(out: Any, x: Any, *, axis: tuple[int, ...], keepdims: bool) -> None:
 
 
 def _launch(
-    name: str, dtype: Any, out_dtype: Any, kept: Any, folded: Any, cut: _Cut, divisor: int
+    name: str, dtype: Any, out_dtype: Any, kept: Any, folded: Any, cut: _Cut, number: int
 ) -> Callable[..., None]:
     """One launch; without ``out_dtype`` the parts' accumulators are what is written."""
     kernel = _kernel(name, dtype, out_dtype, len(kept), len(folded), cut.by_thread)
     rows, count = (math.prod(n for n, _ in each) for each in (kept, folded))
-    sizes = (rows, cut.parts, cut.length, count, divisor)
-    geometry = [v for pair in (*kept, *folded) for v in pair]
+    sizes = (rows, cut.parts, cut.length, count, number)
+    across = divisor(rows if cut.by_thread else cut.parts, rows * cut.parts)
+    geometry = [v for n, s in kept for v in (n, s, divisor(n, rows))]
+    geometry += [v for n, s in folded for v in (n, s, divisor(n, count))]
 
     def run(target: Any, source: Any) -> None:
         if cut.by_thread:
-            launch.each(kernel, rows * cut.parts, target, source, *sizes, *geometry)
+            launch.each(kernel, rows * cut.parts, target, source, *sizes, across, *geometry)
         else:
-            launch.rows(kernel, rows * cut.parts, target, source, *sizes, *geometry)
+            launch.rows(kernel, rows * cut.parts, target, source, *sizes, across, *geometry)
 
     return run
 
@@ -147,7 +150,8 @@ def _walk(names: str, rank: int, number: str, place: str, depth: int) -> str:
     pad = "    " * depth
     text = f"{pad}left = {number}\n"
     for k in range(rank - 1, 0, -1):
-        text += f"{pad}{place} += (left % {names}n{k}) * {names}s{k}\n{pad}left //= {names}n{k}\n"
+        text += f"{pad}q = over(left, {names}m{k})\n"
+        text += f"{pad}{place} += (left - q * {names}n{k}) * {names}s{k}\n{pad}left = q\n"
     return text + f"{pad}{place} += left * {names}s0\n"
 
 
@@ -167,8 +171,8 @@ def _kernel(
             load(dtype, "source[place]")
         )
     geometry = [f"{p}{v}{k}" for p, r in (("k", kept), ("f", folded)) for k in range(r)
-                for v in "ns"]  # fmt: skip
-    head = "target, source, rows, parts, length, count, divisor"
+                for v in "nsm"]  # fmt: skip
+    head = "target, source, rows, parts, length, count, number, across"
     fold = (
         f"        base = 0\n{_walk('k', kept, 'r', 'base', 2)}"
         f"        a = {_identity(name, accumulator)}\n"
@@ -182,14 +186,15 @@ def _kernel(
     if by_thread:
         source = (
             f"def fold(items, {head}, {', '.join(geometry)}):\n"
-            "    for i in range(cuda.grid(1), items, cuda.gridsize(1)):\n"
-            f"        r = i % rows\n        part = i // rows\n{fold}        target[i] = {written}\n"
+            "    i = cuda.grid(1)\n    while i < items:\n"
+            "        part = over(i, across)\n        r = i - part * rows\n"
+            f"{fold}        target[i] = {written}\n        i = following(i, items)\n"
         )
     else:
         source = (
             f"def fold({head}, {', '.join(geometry)}):\n"
             "    lanes = cuda.shared.array(FOLDING, KIND)\n    t = cuda.threadIdx.x\n"
-            "    r = cuda.blockIdx.x // parts\n    part = cuda.blockIdx.x % parts\n"
+            "    r = over(cuda.blockIdx.x, across)\n    part = cuda.blockIdx.x - r * parts\n"
             "    if r < rows:\n" + fold + "        lanes[t] = a\n"
             "    cuda.syncthreads()\n    half = FOLDING // 2\n    while half > 0:\n"
             "        if t < half:\n            a = lanes[t]\n            x = lanes[t + half]\n"
@@ -201,7 +206,7 @@ def _kernel(
         **NAMESPACE, "_A": accumulator.type, "_C": accumulator.type, "_F": np.float32,
         "_E": element.type, "_I": np.int64, "_I4": np.int32, "FOLDING": launch.FOLDING,
         "KIND": _KINDS.get(accumulator.name) or _numba_type(accumulator), "_bits": double_bits,
-        "_complex": complex,
+        "_complex": complex, "over": over,
     }  # fmt: skip
     return launch.from_source(source, "fold", space)
 
@@ -211,10 +216,10 @@ def _written(name: str, out_dtype: Any, accumulator: Any) -> str:
     if out_dtype is None:
         return "a"
     if name == "mean" and accumulator.kind == "c":
-        return "_complex(a.real / divisor, a.imag / divisor)"
-    text = store(out_dtype, "a / divisor" if name == "mean" else "a", accumulator)
+        return "_complex(a.real / number, a.imag / number)"
+    text = store(out_dtype, "a / number" if name == "mean" else "a", accumulator)
     if out_dtype == ml_dtypes.bfloat16 or out_dtype == np.float16:
-        text = text.replace("_F(a / divisor)", "_F(_F(a) / _F(divisor))")
+        text = text.replace("_F(a / number)", "_F(_F(a) / _F(number))")
     return text
 
 

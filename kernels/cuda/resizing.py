@@ -15,29 +15,34 @@ from numba import cuda
 from mindtorch.kernels.resizing import passes
 
 from . import launch, memory
+from .division import divisors, three
 from .half import flat, in_float32
 
 
 @launch.kernel
 def _copy(count: int, out: Any, x: Any) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         out[i] = x[i]
+        i = launch.following(i, count)
 
 
 @launch.kernel
 def _axis(
-    count: int, out: Any, x: Any, old: int, new: int, inner: int, starts: Any, places: Any,
-    weights: Any,
+    count: int, out: Any, x: Any, old: int, new: int, inner: int, by_inner: Any, by_new: Any,
+    starts: Any, places: Any, weights: Any,
 ) -> None:  # fmt: skip
-    for at in range(cuda.grid(1), count, cuda.gridsize(1)):
-        i, j = at % inner, at // inner % new
-        base = at // inner // new * old * inner + i
+    at = cuda.grid(1)
+    while at < count:
+        plane, j, i = three(at, new, inner, by_new, by_inner)
+        base = plane * old * inner + i
         out[at] = 0
         if starts[j] < starts[j + 1]:
             total = weights[starts[j]] * x[base + places[starts[j]] * inner]
             for k in range(starts[j] + 1, starts[j + 1]):
                 total += weights[k] * x[base + places[k] * inner]
             out[at] = total
+        at = launch.following(at, count)
 
 
 def _resized(
@@ -52,7 +57,8 @@ def _resized(
         count = planes * outer * length * inner
         after = out if place == len(todo) - 1 else memory.empty(count, x.dtype)
         tables = [memory.from_host(each) for each in (starts, *weighed)]
-        launch.each(_axis, count, after, here, before, length, inner, *tables)
+        launch.each(_axis, count, after, here, before, length, inner,
+                    *divisors(count, inner, length), *tables)  # fmt: skip
         here = after
 
 

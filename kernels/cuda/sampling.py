@@ -87,7 +87,8 @@ def _table_kernel(dtype: Any) -> Any:
         mode: int, padding: int, align: int, row_order: int, column_order: int,
     ) -> None:  # fmt: skip
         taps = 1 << mode
-        for p in range(cuda.grid(1), count, cuda.gridsize(1)):
+        p = cuda.grid(1)
+        while p < count:
             plane = p // places * height * width
             down, down_slope = begin(grid[2 * p + 1], height, mode, padding, align)
             across, across_slope = begin(grid[2 * p], width, mode, padding, align)
@@ -101,6 +102,7 @@ def _table_kernel(dtype: Any) -> Any:
                     known = (row >= 0) & (column >= 0)
                     pixels[at] = plane + row * width + column if known else np.int64(-1)
                     weights[at] = first * second
+            p = launch.following(p, count)
 
     return table
 
@@ -125,7 +127,8 @@ def _sample(
     count: int, out: Any, x: Any, pixels: Any, weights: Any, taps: int, channels: int, places: int,
     size: int, stride: int,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         p, plane = i % places, i // places
         n = plane // channels
         at = n * places + p
@@ -135,6 +138,7 @@ def _sample(
             if pixels[at] >= 0:
                 out[i] += x[base + pixels[at]] * weights[at]
             at += stride
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -142,7 +146,8 @@ def _slopes(
     count: int, out: Any, g: Any, x: Any, pixels: Any, weights: Any, taps: int, channels: int,
     places: int, size: int, d: int,
 ) -> None:  # fmt: skip
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         n, p = i // places, i % places
         out[2 * i + d] = 0
         for k in range(taps):
@@ -153,6 +158,7 @@ def _slopes(
                     plane = n * channels + c
                     total += g[plane * places + p] * x[(plane - n) * size + pixel]
                 out[2 * i + d] += total * weights[k * count + i]
+        i = launch.following(i, count)
 
 
 @launch.kernel
@@ -161,7 +167,8 @@ def _spread(
     size: int, stride: int,
 ) -> None:  # fmt: skip
     reads = count // channels
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         j, c = i % reads, i // reads
         pixel = keys[j]
         if pixel >= 0 and (j == 0 or keys[j - 1] != pixel):
@@ -173,6 +180,7 @@ def _spread(
                 total += g[(n * channels + c) * places + p] * weights[at]
                 j += 1
             out[(n * channels + c) * size + pixel - n * size] = total
+        i = launch.following(i, count)
 
 
 @in_float32

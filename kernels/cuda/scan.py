@@ -132,7 +132,8 @@ def logcumsumexp(out: Any, x: Any, *, axis: int) -> None:
 @launch.kernel
 def _products(count: int, out: Any, g: Any, x: Any, before: Any, n: int, inner: int) -> None:
     """One thread for each row, from its end; ``before[i]`` is the product up to x[i]."""
-    for r in range(cuda.grid(1), count, cuda.gridsize(1)):
+    r = cuda.grid(1)
+    while r < count:
         base = (r // inner) * n * inner + r % inner
         after = 0.0
         for i in range(n - 1, -1, -1):
@@ -140,6 +141,7 @@ def _products(count: int, out: Any, g: Any, x: Any, before: Any, n: int, inner: 
             left = before[at - inner] if i > 0 else 1.0
             out[at] = left * (g[at] + after)
             after = (g[at] + after) * x[at]
+        r = launch.following(r, count)
 
 
 @in_float32

@@ -81,8 +81,10 @@ def _extreme(x: Any, axis: int | None, greatest: bool) -> tuple[Any, Any]:
 
 @launch.kernel
 def _pick(count: int, values: Any, rows: Any, places: Any, n: int, k: int) -> None:
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         values[i] = rows[(i // k) * n + places[i]]
+        i = launch.following(i, count)
 
 
 def _give(outs: Any, rows: Any, places: Any, axis: int) -> None:
@@ -155,7 +157,8 @@ def kthvalue(outs: Any, x: Any, *, k: int, axis: int, keepdims: bool) -> None:
 @launch.kernel
 def _middle(count: int, out: Any, keys: Any, order: Any, n: int, numbers_only: int) -> None:
     """One thread for each sorted row: the place of its lower median."""
-    for r in range(cuda.grid(1), count, cuda.gridsize(1)):
+    r = cuda.grid(1)
+    while r < count:
         base = r * n
         low, high = 0, n
         while low < high:  # NaN come last
@@ -169,6 +172,7 @@ def _middle(count: int, out: Any, keys: Any, order: Any, n: int, numbers_only: i
         else:
             k = (n - 1) // 2 if low == n else low
         out[r] = order[base + k]
+        r = launch.following(r, count)
 
 
 def _median(outs: Any, x: Any, axis: int, numbers_only: int) -> None:
@@ -193,7 +197,8 @@ def nanmedian_with_index(outs: Any, x: Any, *, axis: int, keepdims: bool) -> Non
 
 @launch.kernel
 def _commonest(count: int, out: Any, keys: Any, order: Any, n: int) -> None:
-    for r in range(cuda.grid(1), count, cuda.gridsize(1)):
+    r = cuda.grid(1)
+    while r < count:
         base = r * n
         best, longest, length = 0, 0, 0
         for k in range(n):
@@ -202,6 +207,7 @@ def _commonest(count: int, out: Any, keys: Any, order: Any, n: int) -> None:
                 longest = length
                 best = k
         out[r] = order[base + best]
+        r = launch.following(r, count)
 
 
 @in_float32
@@ -219,7 +225,8 @@ def _search(
     count: int, out: Any, boundaries: Any, values: Any, n: int, each: int, right: int
 ) -> None:
     """``each`` values for each row of boundaries; 0 where all share one row."""
-    for i in range(cuda.grid(1), count, cuda.gridsize(1)):
+    i = cuda.grid(1)
+    while i < count:
         base = (i // each) * n if each > 0 else 0
         value = values[i]
         low, high = 0, n
@@ -235,6 +242,7 @@ def _search(
             else:
                 high = half
         out[i] = low
+        i = launch.following(i, count)
 
 
 @in_float32

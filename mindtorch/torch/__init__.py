@@ -131,7 +131,8 @@ def set_default_dtype(d: dtype) -> None:
 
 
 _LAZY = (
-    "_C", "__config__", "_custom_ops", "_dynamo", "_higher_order_ops", "_jit_internal", "_ops",
+    "_C", "__config__", "__future__", "_custom_ops", "_dynamo", "_higher_order_ops",
+    "_jit_internal", "_ops",
     "_subclasses", "_tensor", "_tensor_str", "_utils", "accelerator", "amp", "ao", "backends",
     "classes", "compiler", "cpu", "distributed", "distributions", "export", "fft", "func",
     "functional", "futures", "fx", "hub", "jit", "library", "linalg", "masked", "mps", "mtia",
@@ -227,6 +228,8 @@ def _found_later(name: str) -> Any:
         return importlib.import_module(__package__)
     elif name.endswith("Storage"):
         module = importlib.import_module(f"{__package__}.storage")
+        if name == "Storage":
+            return module.FloatStorage
         if hasattr(module, name):
             return getattr(module, name)
     raise AttributeError(f"module 'torch' has no attribute '{name}'")

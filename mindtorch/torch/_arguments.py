@@ -19,8 +19,8 @@ from ._signatures import type_name
 
 __all__ = [
     "as_device", "as_dtype", "as_int", "as_shape", "check_form", "check_value", "infer_shape",
-    "normalize_axes", "normalize_axis", "require_power", "require_tensor",
-    "require_tensors",
+    "normalize_axes", "normalize_axis", "refuse_other_device", "require_power",
+    "require_tensor", "require_tensors",
 ]  # fmt: skip
 
 
@@ -107,6 +107,15 @@ def as_device(device: Any) -> Device:
         if found.index is None:
             return Device("cuda", current_index())
     return found
+
+
+def refuse_other_device(device: Any, own: str = "cpu") -> None:
+    """torch's error of constructors that make tensors of the device ``own`` alone."""
+    given = own if device is None else Device(device).type
+    if given != own:
+        raise RuntimeError(
+            f"legacy constructor expects device type: {own} but device type: {given} was passed"
+        )
 
 
 def as_dtype(dtype: Any) -> DType:

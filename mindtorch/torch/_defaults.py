@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from mindtorch.engine import cuda
 from mindtorch.engine.core import state
 from mindtorch.engine.device import Device, cpu
 
@@ -14,10 +15,16 @@ def default_device() -> Device:
 
 
 def set_default_device(device: Any) -> None:
-    """New tensors go to ``device`` (None: the CPU)."""
+    """New tensors go to ``device`` (None: the CPU); a CUDA device that is missing is an error when
+    one is made."""
     from ._arguments import as_device
 
-    state.device = cpu if device is None else as_device(device)
+    if device is None:
+        state.device = cpu
+        return
+    found = None if type(device) is int else Device(device)
+    missing = found is not None and found.type == "cuda" and not cuda.device_count()
+    state.device = found if missing and found is not None else as_device(device)
 
 
 class _Entered(threading.local):

@@ -12,7 +12,7 @@ from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
-from ._arguments import as_device, as_shape
+from ._arguments import as_shape, refuse_other_device
 
 
 class _LegacyType(type):
@@ -25,12 +25,7 @@ class _LegacyType(type):
         from .functions.creation import new_empty
         from .functions.from_data import infer_array
 
-        if device is not None and as_device(device).type != "cpu":
-            raise RuntimeError(
-                "legacy constructor expects device type: cpu but device type: "
-                f"{as_device(device).type} was passed"
-            )
-
+        refuse_other_device(device)
         if len(data) == 1 and isinstance(data[0], EngineTensor):
             return data[0].to(cls.dtype)
         if len(data) == 1 and not isinstance(data[0], int):

@@ -11,6 +11,7 @@ from typing import Any
 from mindtorch.engine import autodiff, dtypes, inplace, tape
 from mindtorch.engine.aval import aval
 from mindtorch.engine.core import state
+from mindtorch.engine.device import Device
 from mindtorch.engine.dtypes import c_name, scalar_type_name
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
@@ -26,6 +27,7 @@ from ._out_rules import (
     UNTRACKED,
 )
 from ._signatures import NUMPY_NAMES, checked_first, type_name, wrong_call
+from ._types import strided
 
 _NUMPY_NAMES = {other: name for name, others in NUMPY_NAMES.items() for other in others}
 # what else torch calls arguments, by function
@@ -133,11 +135,14 @@ def store_out(result: Any, out: Any, name: str, inputs: Any = ()) -> Any:
     return out
 
 
-def prepare_out(out: Any, name: str, shape: tuple[int, ...], dtype: Any = None) -> Any:
+def prepare_out(
+    out: Any, name: str, shape: tuple[int, ...], dtype: Any = None, layout: Any = None,
+    device: Any = None,
+) -> Any:  # fmt: skip
     """``out`` with the shape that a function which makes a tensor will fill.
 
     Args:
-        dtype: the type that the caller asked for; None for ``out``'s own.
+        dtype, layout, device: what the caller asked for; None for ``out``'s own.
     """
     if not isinstance(out, EngineTensor):
         raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type_name(out)}")
@@ -145,6 +150,14 @@ def prepare_out(out: Any, name: str, shape: tuple[int, ...], dtype: Any = None) 
         raise RuntimeError(
             f"dtype {scalar_type_name(dtype)} does not match dtype of out parameter "
             f"({scalar_type_name(out.aval.dtype)})"
+        )
+    if layout is not None and layout is not strided:
+        kind = str(layout).removeprefix("torch.").partition("_")[0].capitalize()
+        raise RuntimeError(f"layout {kind} does not match layout of out parameter (Strided)")
+    if device is not None and Device(device).type != out.aval.device.type:
+        raise RuntimeError(
+            f"device type {Device(device).type} does not match device type of out parameter "
+            f"({out.aval.device.type})"
         )
     if out.requires_grad and name in _FILLED:
         raise RuntimeError(NO_DERIVATIVE.format(_FILLED[name]))

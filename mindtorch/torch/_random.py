@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Iterator
 from typing import Any
 
-from mindtorch.engine import dtypes, philox
+from mindtorch.engine import cuda, dtypes, philox
 from mindtorch.engine import generator as engine
 from mindtorch.engine.device import Device, cpu
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -29,18 +29,31 @@ class Generator(engine.Generator):
         """Nothing: draws continue the stream."""
 
     def __init__(self, device: Any = "cpu") -> None:
-        super().__init__(Device(device).type)
+        kind = Device(device).type
+        if kind == "cuda" and not cuda.device_count():
+            raise cuda.unlinked("get CUDA generator")
+        super().__init__(kind)
         self.device: Any = cpu
 
     def get_state(self) -> Any:
         """The state as 5,056 bytes, in PyTorch's layout."""
         return from_array(super().get_state())
 
+    def __reduce__(self) -> Any:
+        return _restored, (self.initial_seed(), self.get_state())
+
     def set_state(self, new_state: Any) -> Any:
         if not isinstance(new_state, EngineTensor) or new_state.aval.dtype is not dtypes.uint8:
             raise TypeError("RNG state must be a torch.ByteTensor")
         super().set_state(new_state.array())
         return self
+
+
+def _restored(seed: int, state: Any) -> Generator:
+    generator = Generator()
+    generator.manual_seed(seed)
+    generator.set_state(state)
+    return generator
 
 
 def _adopt(generator: engine.Generator) -> Generator:
@@ -60,7 +73,7 @@ def manual_seed(seed: Any) -> Generator:
         seed: a whole number of 64 bits.
     """
     if philox.chosen:
-        philox.stream.manual_seed(int(seed))
+        philox.streams.manual_seed(int(seed))
     return default_generator.manual_seed(int(seed))  # type: ignore[return-value]
 
 
@@ -89,15 +102,16 @@ def set_rng_state(new_state: Any) -> None:
 
 
 def states() -> tuple[Any, Any]:
-    """The states of all streams in use: the CPU's, and CUDA's own (None where it is not chosen)."""
-    return get_rng_state(), philox.stream.get_state() if philox.chosen else None
+    """The states of all streams in use: the CPU's, and those of CUDA devices (None where their own
+    are not chosen)."""
+    return get_rng_state(), philox.streams.get_states() if philox.chosen else None
 
 
 def restore(before: tuple[Any, Any]) -> None:
     """Put the streams into the :func:`states` of an earlier time."""
     set_rng_state(before[0])
     if before[1] is not None:
-        philox.stream.set_state(before[1])
+        philox.streams.set_states(before[1])
 
 
 @contextlib.contextmanager
@@ -107,13 +121,17 @@ def fork_rng(
     """Restore the default generators' states at the end of the block.
 
     Args:
-        devices, device_type, options: of no effect; the CPU's generator is restored, and CUDA's
-            own stream where it is chosen.
+        devices, device_type, options: of no effect, but that there must be such devices; the CPU's
+            generator is restored, and CUDA's own streams where they are chosen.
         enabled: otherwise nothing is done.
     """
     if not enabled:
         yield
         return
+    if devices and device_type == "cuda":
+        from .cuda import require_cuda
+
+        require_cuda()
     before = states()
     try:
         yield

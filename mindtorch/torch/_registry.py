@@ -42,6 +42,7 @@ def function(
     method: bool = True,
     namespace: bool = True,
     in_place: bool = False,
+    apart: bool = False,
     out: bool = False,
     aliases: tuple[str, ...] = (),
     name: str | None = None,
@@ -53,6 +54,7 @@ def function(
         method: it is also ``Tensor.<name>``, the first argument being the tensor.
         namespace: it is also ``torch.<name>``.
         in_place: ``<name>_`` computes it and writes the result over the first argument.
+        apart: ``<name>_`` refuses other arguments that lie in the memory of the first.
         out: it takes ``out=`` and writes the result (or the tuple of results) there.
         aliases: further names for it.
         name: its name, where that is not the body's.
@@ -71,7 +73,7 @@ def function(
             if method:
                 METHODS[each] = final if each in _BARE else as_method(body, each, synonyms)
             if in_place:
-                METHODS[each + "_"] = _in_place_variant(plain, each + "_")
+                METHODS[each + "_"] = _in_place_variant(plain, each + "_", apart)
                 FUNCTIONS.setdefault(each + "_", as_function(METHODS[each + "_"], each + "_"))
         return final
 
@@ -116,7 +118,7 @@ def answered_by(kind: type, name: str, function: Callable[..., Any]) -> Callable
     return wrapper
 
 
-def _in_place_variant(body: Callable[..., Any], name: str) -> Callable[..., Any]:
+def _in_place_variant(body: Callable[..., Any], name: str, apart: bool) -> Callable[..., Any]:
     @functools.wraps(body)
     def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
         inplace.check_writable(self)
@@ -124,7 +126,10 @@ def _in_place_variant(body: Callable[..., Any], name: str) -> Callable[..., Any]
         if state.grad_enabled and any(map(_is_tracked, (self, *args, *kwargs.values()))):
             given = movement.clone(self)  # its elements may be kept, and are about to change
         try:
-            return write_result(self, body(given, *args, **kwargs))
+            result = body(given, *args, **kwargs)
+            for x in (*args, *kwargs.values()) if apart else ():
+                _check_apart(self, x)
+            return write_result(self, result)
         except Exception:
             wrong = wrong_call(name, args, kwargs, method=True)
             if wrong is None:
@@ -133,6 +138,13 @@ def _in_place_variant(body: Callable[..., Any], name: str) -> Callable[..., Any]
 
     variant.__name__ = variant.__qualname__ = name
     return variant
+
+
+def _check_apart(target: Any, value: Any) -> None:
+    """torch's error for an argument, or one of several, in memory that is written to."""
+    for x in value if isinstance(value, (tuple, list)) else (value,):
+        if isinstance(x, EngineTensor) and x.aval.ndim:
+            inplace.check_apart(target, x)
 
 
 def _is_tracked(value: Any) -> bool:

@@ -101,7 +101,7 @@ def element_type(kind: Any) -> DType:
     """The element type that a storage class stands for."""
     if kind is UntypedStorage:
         return uint8
-    dtype = getattr(kind, "_class_dtype", None)
+    dtype = getattr(kind, "_dtype", None)
     if not isinstance(dtype, DType):
         raise pickle.UnpicklingError(f"{kind!r} is not a storage class")
     return dtype

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.engine import cuda
+from mindtorch.engine.device import Device
+
 from ._arguments import as_device
+
+
+def _supported(device: Any) -> Device:
+    found = Device("cpu" if device is None else device)
+    if found.type == "cuda" and not cuda.device_count():
+        raise RuntimeError("PyTorch is not linked with support for cuda devices")
+    return as_device(found)
 
 
 class Stream:
@@ -16,7 +26,7 @@ class Stream:
     """
 
     def __init__(self, device: Any = None, *, priority: int = 0) -> None:
-        self.device = as_device("cpu" if device is None else device)
+        self.device = _supported(device)
         self.stream_id = 0
         self.priority = priority
 
@@ -65,7 +75,7 @@ class Event:
         self, device: Any = None, *, enable_timing: bool = False, blocking: bool = False,
         interprocess: bool = False,
     ) -> None:  # fmt: skip
-        self.device = as_device("cpu" if device is None else device)
+        self.device = _supported(device)
         self.enable_timing = enable_timing
         self.event_id = 0
 

@@ -29,7 +29,7 @@ from mindtorch.engine.tensor import (
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ._absent import refuse
-from ._arguments import as_device, as_shape
+from ._arguments import as_device, as_shape, refuse_other_device
 from ._dual import current
 from ._tensor_conversion import Conversions
 from ._tensor_description import Description
@@ -98,7 +98,13 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
 
         if options:
             raise TypeError(f"new() received an invalid keyword argument {next(iter(options))!r}")
+        refuse_other_device(device)
         if len(data) == 1 and isinstance(data[0], EngineTensor):
+            if device is not None:
+                raise RuntimeError(
+                    "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is "
+                    "not supported.  Use torch.tensor(...) or torch.as_tensor(...) instead."
+                )
             made: Any = alias(data[0])
         elif len(data) == 1 and not isinstance(data[0], (int, Size)):
             if data[0] is None or isinstance(data[0], (float, complex)):
@@ -174,10 +180,10 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
         return bool(self.item())
 
     def __int__(self) -> int:
-        return int(_only_element(self))
+        return int(_real(_only_element(self), "int64_t"))
 
     def __float__(self) -> float:
-        return float(_only_element(self))
+        return float(_real(_only_element(self), "double"))
 
     def __complex__(self) -> complex:
         return complex(_only_element(self))
@@ -218,7 +224,7 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
         )
 
     def __format__(self, specification: str) -> str:
-        if not self.aval.shape and type(self) is Tensor:
+        if not self.aval.shape and type(self) is Tensor and self.aval.device.type != "meta":
             return format(self.item(), specification)
         return object.__format__(self, specification)
 
@@ -265,6 +271,15 @@ def _only_element(x: Any) -> Any:
     if x.aval.size != 1:
         raise ValueError("only one element tensors can be converted to Python scalars")
     return x.item()
+
+
+def _real(value: Any, kind: str) -> Any:
+    """A complex number without an imaginary part as a real one; torch's error otherwise."""
+    if not isinstance(value, complex):
+        return value
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return value.real
 
 
 PARTS = (Tensor, Description, Gradients, Conversions, Writing, Operators)

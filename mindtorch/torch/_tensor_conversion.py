@@ -14,7 +14,7 @@ from mindtorch.engine.dtypes import DType
 from mindtorch.engine.layouts import suggests_channels_last
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import from_array, make
+from mindtorch.engine.tensor import from_array, make, scripts
 from mindtorch.engine.windows import opened
 
 from ._arguments import as_device, as_dtype, require_tensor
@@ -111,9 +111,11 @@ class Conversions(EngineTensor):
         if isinstance(dtype, str):
             from ._legacy_types import dtype_of_type_name
 
+            if dtype.startswith("torch.cuda.") and not cuda.device_count():
+                raise cuda.unlinked("initialize CUDA")
             dtype = dtype_of_type_name(dtype)
         elif not isinstance(dtype, DType) and hasattr(dtype, "dtype"):
-            dtype = dtype.dtype
+            dtype = dtype.dtype if isinstance(dtype.dtype, DType) else dtypes.default
         return self.to(as_dtype(dtype))
 
     def type_as(self, other: Any) -> Any:
@@ -133,11 +135,10 @@ class Conversions(EngineTensor):
         memory_format: Any = preserve_format,
     ) -> Any:
         """The tensor on a CUDA device: the one given, or the current one."""
-        if device is None or isinstance(device, int):
-            device = Device("cuda", device)
-        place = as_device(device)
+        found = Device("cuda", device) if device is None or isinstance(device, int) else device
+        place = as_device(device if isinstance(device, int) else found)
         if place.type != "cuda":
-            raise RuntimeError(f"Invalid device, must be cuda device but got {place.type}")
+            raise RuntimeError("Invalid device, must be cuda device")
         return self.to(place, non_blocking=non_blocking, memory_format=memory_format)
 
     def item(self) -> Any:
@@ -150,9 +151,14 @@ class Conversions(EngineTensor):
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
         if state.mode >= INTERPRETED:
             if state.interpreters:
-                return state.interpreters[-1].item(self)
+                number = state.interpreters[-1].item(self)
+                if scripts:
+                    scripts[0].looked()
+                return number
             state.stop_watching()
         number = self.flat[0].item()
+        if scripts:
+            scripts[0].looked()
         return float(number) if isinstance(number, np.generic) else number
 
     def tolist(self) -> Any:
@@ -160,6 +166,8 @@ class Conversions(EngineTensor):
         array = self.array()
         if self.aval.dtype is dtypes.bfloat16:
             array = array.astype(np.float32)
+        if scripts:
+            scripts[0].looked()
         return array.tolist()
 
     def numpy(self, *, force: bool = False) -> Any:
@@ -182,7 +190,10 @@ class Conversions(EngineTensor):
                 f"can't convert {self.aval.device} device type tensor to numpy. Use Tensor.cpu() "
                 "to copy the tensor to host memory first."
             )
-        return opened(self)
+        array = opened(self)
+        if scripts:
+            scripts[0].looked()
+        return array
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         array = self.numpy()

@@ -10,7 +10,7 @@ import numpy as np
 from mindtorch.engine import inplace
 from mindtorch.engine.aval import aval, broadcast_shapes, contiguous_strides
 from mindtorch.engine.device import cpu, empty_on
-from mindtorch.engine.dtypes import c_name
+from mindtorch.engine.dtypes import c_name, scalar_type_name
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import capturing, check_made_here, from_array, make, typed_buffer
 
@@ -24,6 +24,17 @@ from ._types import contiguous_format
 def _part(buffer: Any, start: int, described: Any, storage: Any) -> Any:
     """What ``described`` means from ``start`` on; kernels take its flat array to end with it."""
     return make(buffer[start : start + described.extent], described, storage, start)
+
+
+def _untyped(storage: Any, dtype: Any) -> Any:
+    """The bytes of a storage, which is one of bytes or of this type."""
+    own = getattr(storage, "dtype", dtype)
+    if own is not dtype:
+        raise RuntimeError(
+            f"Expected a Storage of type {c_name(dtype)} or an UntypedStorage, but got type "
+            f"{scalar_type_name(own)} for argument 1 'storage'"
+        )
+    return getattr(storage, "_untyped_storage", storage)
 
 
 class Writing(EngineTensor):
@@ -92,7 +103,7 @@ class Writing(EngineTensor):
                 f"{c_name(self.aval.dtype)}"
             )
         elif not isinstance(source, EngineTensor):
-            source = getattr(source, "_untyped_storage", source)  # of a typed one
+            source = _untyped(source, self.aval.dtype)
             if not hasattr(source, "_storage"):
                 raise TypeError(
                     "set_() received an invalid combination of arguments - got "

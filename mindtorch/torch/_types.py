@@ -15,13 +15,23 @@ from mindtorch.engine.dtypes import DType
 from mindtorch.engine.sizes import as_whole, has_amounts, open_sizes
 
 
+def _length(value: Any, place: int) -> int:
+    if type(value) is int:
+        return value
+    if getattr(getattr(value, "dtype", None), "is_floating_point", False):
+        raise TypeError(
+            f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}')"
+        )
+    return as_whole(value)
+
+
 class Size(tuple[int, ...]):
     """A shape: a tuple of ints with :meth:`numel`."""
 
     __slots__ = ()
 
     def __new__(cls, values: Any = ()) -> Size:
-        return super().__new__(cls, [as_whole(v) for v in values])
+        return super().__new__(cls, [_length(v, i) for i, v in enumerate(values)])
 
     def numel(self) -> int:
         """The product of the lengths."""

@@ -34,8 +34,9 @@ from ._file_options import (
 )
 from ._locations import default_restore_location, location_tag, register_package
 from ._saved_storages import Reading, StorageTable, bytes_of, dump, element_type, storage_id
+from ._untyped_storage import allocate
 from ._zip_format import ArchiveReader, ArchiveWriter
-from .storage import TypedStorage, UntypedStorage, allocate
+from .storage import TypedStorage, UntypedStorage
 
 # What torch.load takes as map_location, for the annotations of others.
 MAP_LOCATION = Callable[[Storage, str], Storage] | Device | str | dict[str, str] | None

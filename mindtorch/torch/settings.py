@@ -185,7 +185,7 @@ def get_default_device() -> Any:
 
 def set_default_tensor_type(t: Any) -> None:
     """Make the dtype of ``t``, a tensor type or its name, the type of new tensors (deprecated)."""
-    from mindtorch.engine import dtypes
+    from mindtorch.engine import cuda, dtypes
 
     from ._legacy_types import dtype_of_type_name
 
@@ -195,6 +195,8 @@ def set_default_tensor_type(t: Any) -> None:
         UserWarning,
         stacklevel=2,
     )
+    if isinstance(t, str) and t.startswith("torch.cuda.") and not cuda.device_count():
+        raise TypeError(f"type {t} not available. Torch not compiled with CUDA enabled.")
     dtypes.set_default(dtype_of_type_name(t) if isinstance(t, str) else t.dtype)
 
 

@@ -1,4 +1,4 @@
-"""Storages: the memory behind tensors, as bytes (`UntypedStorage`) or elements (`TypedStorage`)."""
+"""Storages seen as elements (`TypedStorage`); as bytes they are in `_untyped_storage`."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.device import Device, cpu, empty_on
+from mindtorch.engine.device import Device, cpu
 from mindtorch.engine.dtypes import DType
-from mindtorch.engine.tensor import Storage, capturing, typed_buffer
+
+from ._untyped_storage import UntypedStorage, allocate, settled
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 
-Array = np.ndarray[Any, Any]
 
 # Types that files describe as bytes plus a type, all others have a storage class of their own.
 UNTYPED_IN_FILES = (dtypes.uint16, dtypes.uint32, dtypes.uint64)
@@ -27,253 +27,14 @@ STORAGE_NAMES = {
 _NAME_OF_TYPE = {dtype: name for name, dtype in STORAGE_NAMES.items()}
 
 
-def allocate(nbytes: int, device: Device = cpu, dtype: DType = dtypes.uint8) -> Storage:
-    """An engine storage of ``nbytes`` zero bytes; without memory on device ``meta``."""
-    count = nbytes // dtype.itemsize
-    if device.type == "meta":
-        return Storage(np.broadcast_to(np.zeros((), dtype.np), (count,)), device)
-    if device.type == "cpu":
-        return Storage(np.zeros(count, dtype.np), device)
-    buffer = empty_on(device)(count, dtype.np)
-    buffer[...] = 0
-    return Storage(buffer, device)
-
-
-def _settled(storage: Storage, dtype: dtypes.DType) -> Any:
-    """The memory as elements of a type, after what compiled code has yet to write there."""
-    capture = capturing()
-    if capture is not None:
-        capture.memory_needed(storage)
-    return typed_buffer(storage, dtype)
-
-
-class UntypedStorage:
-    """A span of bytes on a device: ``UntypedStorage(10)``, ``UntypedStorage([1, 2, 3])``.
-
-    ``tensor.untyped_storage()`` is the memory of ``tensor`` and its views; writes show through.
-
-    Args:
-        size_or_data: how many bytes, or the bytes.
-    """
-
-    __slots__ = ("_storage",)
-
-    def __init__(self, size_or_data: int | Sequence[int] = 0, *, device: Any = None) -> None:
-        place = cpu if device is None else Device(device)
-        if isinstance(size_or_data, int):
-            self._storage = allocate(size_or_data, place)
-        else:
-            self._storage = allocate(len(size_or_data), place)
-            self._bytes()[...] = np.asarray(size_or_data, np.uint8)
-
-    @classmethod
-    def _wrap(cls, storage: Storage) -> UntypedStorage:
-        result = object.__new__(cls)
-        result._storage = storage.memory
-        return result
-
-    @classmethod
-    def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
-        """The first ``nbytes`` of a file mapped into memory.
-
-        Args:
-            filename: the file; created or lengthened when ``shared`` and too short.
-            shared: writes go to the file; else they stay in memory.
-            nbytes: how much to map.
-        """
-        if shared:
-            with open(filename, "ab") as file:
-                if file.tell() < nbytes:
-                    file.truncate(nbytes)
-        if not nbytes:
-            return cls(0)
-        mode: Any = "r+" if shared else "c"
-        mapped = np.memmap(filename, np.uint8, mode, 0, (nbytes,))
-        return cls._wrap(Storage(np.asarray(mapped)))
-
-    def _bytes(self) -> Any:
-        return _settled(self._storage, dtypes.uint8)
-
-    @property
-    def device(self) -> Device:
-        return self._storage.device
-
-    @property
-    def is_cuda(self) -> bool:
-        return self.device.type == "cuda"
-
-    @property
-    def _cdata(self) -> int:
-        return id(self._storage)
-
-    def nbytes(self) -> int:
-        return int(self._storage.buffer.size * self._storage.buffer.dtype.itemsize)
-
-    def size(self) -> int:
-        return self.nbytes()
-
-    def __len__(self) -> int:
-        return self.nbytes()
-
-    def element_size(self) -> int:
-        return 1
-
-    def data_ptr(self) -> int:
-        """The address of the first byte; 0 for an empty storage and on device ``meta``."""
-        if self.device.type == "meta" or not self.nbytes():
-            return 0
-        buffer = self._storage.buffer
-        interface = getattr(buffer, "__cuda_array_interface__", None)
-        return int((interface or buffer.__array_interface__)["data"][0])
-
-    def __getitem__(self, index: int | slice) -> Any:
-        """One byte as a number; a slice is a storage over the same memory."""
-        if isinstance(index, slice):
-            start, stop, step = index.indices(self.nbytes())
-            if step != 1:
-                raise RuntimeError(
-                    f"Trying to slice with a step of {step}, but only a step of 1 is supported"
-                )
-            part = Storage(self._bytes()[start : max(start, stop)], self.device)
-            return type(self)._wrap(part)
-        self._need_memory()
-        return int(self._bytes()[self._checked(index)])
-
-    def __setitem__(self, index: int | slice, value: int) -> None:
-        self._need_memory()
-        place = index if isinstance(index, slice) else self._checked(index)
-        self._bytes()[place] = value
-        self._storage.version += 1
-
-    def _checked(self, index: int) -> int:
-        length = self.nbytes()
-        if not -length <= index < length:
-            raise IndexError(f"index {index} out of range for storage of size {length}")
-        return index
-
-    def _need_memory(self) -> None:
-        if self.device.type == "meta":
-            raise NotImplementedError("Not available for 'meta' device type")
-
-    def __iter__(self) -> Iterator[int]:
-        return iter(self.tolist())
-
-    def tolist(self) -> list[int]:
-        self._need_memory()
-        return [int(value) for value in self._bytes()]
-
-    def fill_(self, value: int) -> UntypedStorage:
-        self[:] = value
-        return self
-
-    def copy_(self, source: UntypedStorage, non_blocking: bool = False) -> UntypedStorage:
-        """Copy the bytes of ``source``; both must have the same length."""
-        del non_blocking  # copies are complete when the call returns, which is always allowed
-        if source.nbytes() != self.nbytes():
-            raise RuntimeError(
-                f"size does not match, self was {self.nbytes()} bytes but src was "
-                f"{source.nbytes()} bytes"
-            )
-        self._need_memory()
-        self._bytes()[...] = source._bytes()
-        self._storage.version += 1
-        return self
-
-    def untyped(self) -> UntypedStorage:
-        return self
-
-    def clone(self) -> UntypedStorage:
-        """A copy on the same device."""
-        return self._copied(self.device)
-
-    def _copied(self, device: Device) -> UntypedStorage:
-        result = type(self)._wrap(allocate(self.nbytes(), device))
-        if device.type != "meta":
-            result.copy_(self)
-        made = result._storage
-        if device.type == "cpu" and self.device.type == "cpu":  # elements of the type they were
-            made.buffer = made.buffer.view(self._storage.buffer.dtype)
-        return result
-
-    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
-        """This storage if it lies on ``device``, else a copy there."""
-        del non_blocking
-        place = Device(device)
-        return self if place == self.device else self._copied(place)
-
-    def cpu(self) -> UntypedStorage:
-        return self.to(device=cpu)
-
-    def cuda(self, device: Any = None, non_blocking: bool = False) -> UntypedStorage:
-        return self.to(device="cuda" if device is None else device, non_blocking=non_blocking)
-
-    def resizable(self) -> bool:
-        return self._storage.resizable
-
-    def resize_(self, nbytes: int) -> UntypedStorage:
-        """Change the length, keeping the bytes that both lengths have."""
-        if not self.resizable():
-            raise RuntimeError("Trying to resize storage that is not resizable")
-        if nbytes != self.nbytes():
-            self._bytes()
-            old = self._storage.buffer
-            new = allocate(nbytes, self.device).buffer
-            if self.device.type != "meta":
-                kept = min(nbytes, self.nbytes())
-                new[:kept] = self._bytes()[:kept]
-            if nbytes % old.dtype.itemsize == 0 and self.device.type == "cpu":
-                new = new.view(old.dtype)
-            self._storage.buffer = new
-        return self
-
-    def byteswap(self, dtype: DType) -> None:
-        """Reverse the bytes of each element of ``dtype`` (of each part of a complex one)."""
-        width = dtype.to_real().itemsize
-        if width > 1:
-            words = self._bytes()[: self.nbytes() // width * width].view(f"u{width}")
-            words.byteswap(inplace=True)
-
-    def is_shared(self) -> bool:
-        return False
-
-    def is_pinned(self, device: Any = "cuda") -> bool:
-        del device
-        return False
-
-    def type(self) -> str:
-        return "torch.storage.UntypedStorage"
-
-    def __repr__(self) -> str:
-        tail = f"[torch.storage.UntypedStorage(device={self.device}) of size {len(self)}]"
-        if self.device.type == "meta":
-            return "...\n" + tail
-        return "".join(f" {value}\n" for value in self.tolist()) + tail
-
-    def __copy__(self) -> UntypedStorage:
-        return self.clone()
-
-    def __deepcopy__(self, memo: dict[Any, Any]) -> UntypedStorage:
-        copies = memo.setdefault("torch", {})
-        if self._cdata not in copies:
-            copies[self._cdata] = self.clone()
-        found: UntypedStorage = copies[self._cdata]
-        return found
-
-    def __reduce__(self) -> Any:
-        return (_untyped_from_bytes, (self.cpu()._bytes().tobytes(),))
-
-    def __hash__(self) -> int:
-        return hash(self._cdata)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, UntypedStorage) and other._storage is self._storage
-
-
-def _untyped_from_bytes(data: bytes) -> UntypedStorage:
-    return UntypedStorage._wrap(Storage(np.frombuffer(data, np.uint8).copy()))
+_told: list[bool] = []
 
 
 def _warn_deprecated() -> None:
+    """Once in a process, as in torch."""
+    if _told:
+        return
+    _told.append(True)
     warnings.warn(
         "TypedStorage is deprecated. It will be removed in the future and UntypedStorage will be "
         "the only storage class. This should only matter to you if you are using storages "
@@ -295,8 +56,6 @@ class TypedStorage:
         device: where it is.
     """
 
-    _class_dtype: DType | None = None
-
     def __init__(
         self,
         size_or_data: int | Sequence[Any] = 0,
@@ -308,7 +67,7 @@ class TypedStorage:
     ) -> None:
         if not _internal:
             _warn_deprecated()
-        self.dtype = self._class_dtype or dtype or dtypes.default
+        self.dtype = dtype or dtypes.default
         if wrap_storage is not None:
             if not isinstance(wrap_storage, UntypedStorage):
                 raise TypeError(
@@ -316,15 +75,17 @@ class TypedStorage:
                 )
             self._untyped_storage = wrap_storage
             return
+        if isinstance(size_or_data, str):
+            raise TypeError("new(): invalid data type 'str'")
         count = size_or_data if isinstance(size_or_data, int) else len(size_or_data)
         place = cpu if device is None else Device(device)
         storage = allocate(count * self.dtype.itemsize, place, self.dtype)
-        if not isinstance(size_or_data, int):
+        if not isinstance(size_or_data, int) and place.type != "meta":
             storage.buffer[...] = np.asarray(size_or_data).astype(self.dtype.np)
         self._untyped_storage = UntypedStorage._wrap(storage)
 
     def _elements(self) -> Any:
-        return _settled(self._untyped_storage._storage, self.dtype)
+        return settled(self._untyped_storage._storage, self.dtype)
 
     @property
     def device(self) -> Device:
@@ -369,6 +130,7 @@ class TypedStorage:
             raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
         if not isinstance(index, int):
             raise RuntimeError(f"can't index a {type(self)} with {type(index)}")
+        self._untyped_storage._need_memory()
         return _python_ready(self._elements()[self._checked(index)]).item()
 
     def _checked(self, index: int) -> int:
@@ -377,6 +139,7 @@ class TypedStorage:
         return index
 
     def __setitem__(self, index: int | slice, value: Any) -> None:
+        self._untyped_storage._need_memory()
         place = index if isinstance(index, slice) else self._checked(index)
         self._elements()[place] = value
         self._untyped_storage._storage.version += 1
@@ -393,6 +156,71 @@ class TypedStorage:
 
     def _same(self, untyped: UntypedStorage) -> TypedStorage:
         return TypedStorage(wrap_storage=untyped, dtype=self.dtype, _internal=True)
+
+    @classmethod
+    def from_buffer(cls, *args: Any, dtype: DType | None = None, **kwargs: Any) -> TypedStorage:
+        """:meth:`UntypedStorage.from_buffer` as elements of ``dtype``."""
+        kind = getattr(cls, "_dtype", dtype) or dtypes.default
+        untyped = UntypedStorage.from_buffer(*args, dtype=kind, **kwargs)
+        return TypedStorage(wrap_storage=untyped, dtype=kind, _internal=True)
+
+    @classmethod
+    def from_file(
+        cls, filename: str, shared: bool = False, size: int = 0, *, dtype: DType | None = None
+    ) -> TypedStorage:
+        """``size`` elements of a file mapped into memory: :meth:`UntypedStorage.from_file`."""
+        kind = getattr(cls, "_dtype", dtype) or dtypes.default
+        untyped = UntypedStorage.from_file(filename, shared, size * kind.itemsize)
+        return TypedStorage(wrap_storage=untyped, dtype=kind, _internal=True)
+
+    def copy_(self, source: TypedStorage, non_blocking: bool | None = None) -> TypedStorage:
+        """Copy the elements of ``source``, which may be of another type."""
+        del non_blocking  # copies are complete when the call returns, which is always allowed
+        self._untyped_storage._need_memory()
+        self._elements()[...] = source._elements().astype(self.dtype.np)
+        self._untyped_storage._storage.version += 1
+        return self
+
+    def _of_type(self, dtype: DType) -> TypedStorage:
+        """The elements in another type."""
+        return TypedStorage(len(self), dtype=dtype, device=self.device, _internal=True).copy_(self)
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+        """This storage's elements on ``device``."""
+        return self._same(self._untyped_storage.to(device=device, non_blocking=non_blocking))
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> TypedStorage:
+        return self._same(self._untyped_storage.cuda(device, non_blocking))
+
+    def resizable(self) -> bool:
+        return self._untyped_storage.resizable()
+
+    def resize_(self, size: int) -> None:
+        """Change the number of elements, keeping those that both lengths have."""
+        self._untyped_storage.resize_(size * self.dtype.itemsize)
+
+    def is_shared(self) -> bool:
+        return self._untyped_storage.is_shared()
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        return self._untyped_storage.is_pinned(device)
+
+    @property
+    def filename(self) -> str | None:
+        return self._untyped_storage.filename
+
+    @property
+    def is_sparse(self) -> bool:
+        return False
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
+
+    def __copy__(self) -> TypedStorage:
+        return self.clone()
+
+    def __hash__(self) -> int:
+        return id(self)
 
     def pickle_storage_type(self) -> str:
         """The class under which a file names it: ``FloatStorage``."""
@@ -433,10 +261,57 @@ def _typed_from_untyped(untyped: UntypedStorage, dtype: DType) -> TypedStorage:
     return TypedStorage(wrap_storage=untyped, dtype=dtype, _internal=True)
 
 
-def _legacy_class(name: str, dtype: DType) -> type[TypedStorage]:
-    members = {"_class_dtype": dtype, "__module__": __name__, "__doc__": None}
-    return type(name, (TypedStorage,), members)
+class _OneType(type):
+    """The class of classes like ``FloatStorage``, which make TypedStorages and hold those of
+    their type."""
+
+    _dtype: DType
+
+    def __call__(cls, *args: Any, wrap_storage: Any = None, **named: Any) -> TypedStorage:
+        wrong = (
+            f"<class 'torch.{cls.__name__}'>.__new__ received an invalid combination of arguments. "
+            "Expected one of:\n * no arguments\n * (int size)\n * (Sequence data)\n * (*, "
+            "UntypedStorage wrap_storage)\n"
+        )
+        for name in named:
+            raise RuntimeError(f"{wrong}Keyword argument '{name}' cannot be specified")
+        if len(args) > (wrap_storage is None):
+            raise RuntimeError(f"{wrong}Too many positional arguments")
+        if args and not isinstance(args[0], (int, Sequence)):
+            raise TypeError(f"{wrong}Argument type not recognized: {type(args[0])}")
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls._dtype, _internal=True)
+
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return (
+            type(instance) is TypedStorage
+            and instance.dtype is cls._dtype
+            and instance.device.type == "cpu"
+        )
+
+
+def _legacy_class(name: str, dtype: DType) -> Any:
+    members = {"_dtype": dtype, "dtype": dtype, "__module__": __name__, "__doc__": None}
+    return _OneType(name, (TypedStorage,), members)
 
 
 LEGACY_CLASSES = {name: _legacy_class(name, dtype) for name, dtype in STORAGE_NAMES.items()}
 globals().update(LEGACY_CLASSES)
+_CONVERSIONS = {
+    "double": dtypes.float64, "float": dtypes.float32, "half": dtypes.float16,
+    "bfloat16": dtypes.bfloat16, "long": dtypes.int64, "int": dtypes.int32, "short": dtypes.int16,
+    "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
+    "complex_double": dtypes.complex128, "complex_float": dtypes.complex64,
+}  # fmt: skip
+
+
+def _define_conversion(name: str, dtype: DType) -> None:
+    def body(self: TypedStorage) -> TypedStorage:
+        return self._of_type(dtype)
+
+    body.__name__ = name
+    body.__qualname__, body.__doc__ = f"TypedStorage.{name}", f"The elements as {dtype}."
+    setattr(TypedStorage, name, body)
+
+
+for _name, _dtype in _CONVERSIONS.items():
+    _define_conversion(_name, _dtype)

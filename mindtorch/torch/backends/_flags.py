@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import types
 from collections.abc import Callable
 from typing import Any
@@ -50,12 +51,18 @@ class Precision:
         self.__dict__["_changed"]()
 
 
-class Restored:
-    """A block in which some switches of ``module`` have other values."""
+class Restored(contextlib.ContextDecorator):
+    """A block, or a decorator of functions, in which some switches of ``module`` have other values.
+
+    None leaves a switch as it is.
+    """
 
     def __init__(self, module: Any, values: dict[str, Any]) -> None:
         self.module = module
-        self.values = values
+        self.values = {name: value for name, value in values.items() if value is not None}
+
+    def _recreate_cm(self) -> Restored:
+        return Restored(self.module, self.values)  # each call has its own values to come back to
 
     def __enter__(self) -> None:
         self.before = {name: getattr(self.module, name) for name in self.values}

@@ -113,7 +113,6 @@ mem_get_info = _needs_cuda("mem_get_info")
 memory_snapshot = _needs_cuda("memory_snapshot")
 memory_summary = _needs_cuda("memory_summary")
 set_per_process_memory_fraction = _needs_cuda("set_per_process_memory_fraction")
-set_rng_state = _needs_cuda("set_rng_state")
 set_sync_debug_mode = _needs_cuda("set_sync_debug_mode")
 empty_cache = _counts("empty_cache", None)
 memory_allocated = _counts("memory_allocated")
@@ -294,21 +293,21 @@ _maybe_exchange_device = _exchange_device
 
 
 def _get_rng_state_offset(device: Any = "cuda") -> int:
-    """How far CUDA's own stream of random numbers is; see ``torch.cuda.random.use_philox``."""
+    """How far a device's own stream of random numbers is; see ``torch.cuda.random.use_philox``."""
     require_cuda()
     if not philox.chosen:
         raise RuntimeError("CPU Generator does not use offset")
-    return philox.stream.offset
+    return int(_functions().stream_of(device).offset)
 
 
 def _set_rng_state_offset(offset: int, device: Any = "cuda") -> None:
-    """Go to a place of CUDA's own stream, a multiple of 4; nothing without devices, as in torch."""
+    """Go to a place of a device's own stream, a multiple of 4; nothing without, as in torch."""
     if not device_count():
         return
     _get_rng_state_offset(device)
     if offset % 4:
         raise RuntimeError("offset must be a multiple of 4")
-    philox.stream.offset = int(offset)
+    _functions().stream_of(device).offset = int(offset)
 
 
 def __getattr__(name: str) -> Any:
@@ -371,12 +370,15 @@ def is_tf32_supported() -> bool:
 
 
 def seed() -> None:
-    """Start an unpredictable stream. Nothing to seed without devices, as in torch."""
+    """Start an unpredictable stream on the current device. Nothing to seed without devices."""
     if device_count():
-        _functions().seed_of_time()
+        _functions().seed_of_time(False)
 
 
-seed_all = seed
+def seed_all() -> None:
+    """Start an unpredictable stream, the same on all devices. Nothing to seed without devices."""
+    if device_count():
+        _functions().seed_of_time(True)
 
 
 def memory_stats(device: Any = None) -> OrderedDict[str, Any]:
@@ -440,40 +442,68 @@ def list_gpu_processes(device: Any = None) -> str:
 
 
 def set_device(device: Any) -> None:
-    """Make a device the current one; negative indices choose nothing."""
-    if not (isinstance(device, int) and device < 0):
+    """Make a device the current one; negative indices choose nothing.
+
+    Raises:
+        ValueError: no number, or the device is of another kind.
+    """
+    from ._utils import _get_device_index
+
+    index = _get_device_index(device)
+    if index is not None and index >= 0:
         require_cuda()
-        _functions().choose(device)
+        _functions().choose(index)
 
 
 def manual_seed(seed: int) -> None:
     """Start the stream of ``seed``: that of the CPU, whose numbers are drawn on the device, too.
     Nothing to seed without devices, as in torch."""
+    _manual_seed(int(seed), False)
+
+
+def manual_seed_all(seed: int) -> None:
+    """:func:`manual_seed` on all devices.
+
+    Args:
+        seed: a whole number of 64 bits.
+    """
+    _manual_seed(int(seed), True)
+
+
+def _manual_seed(seed: int, everywhere: bool) -> None:
     if not device_count():
         return
     if philox.chosen:
-        philox.stream.manual_seed(int(seed))
+        (philox.streams if everywhere else _functions().stream_of(None)).manual_seed(seed)
     else:
-        default_generator.manual_seed(int(seed))
-
-
-manual_seed_all = manual_seed
+        default_generator.manual_seed(seed)
 
 
 def get_rng_state_all() -> list[Any]:
     """The state of each device's generator."""
-    return [_functions().get_rng_state() for _ in range(device_count())]
+    return [_functions().get_rng_state(number) for number in range(device_count())]
+
+
+def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
+    """Put a device's generator into a state; nothing without devices, as in torch.
+
+    Args:
+        new_state: what ``get_rng_state`` gave.
+        device: a number, a string or a device.
+    """
+    kept = new_state.clone()
+    if device_count():
+        _functions().set_rng_state(kept, device)
 
 
 def set_rng_state_all(new_states: Any) -> None:
-    """Set the state of each device's generator; a state without a device is an error.
+    """Set the state of each device's generator; nothing without devices, as in torch.
 
     Args:
         new_states: one for each device.
     """
     for number, state in enumerate(new_states):
-        require_cuda(number)
-        _functions().set_rng_state(state, number)
+        set_rng_state(state, number)
 
 
 @contextlib.contextmanager

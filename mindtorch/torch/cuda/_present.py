@@ -171,7 +171,7 @@ def get_rng_state(device: Any = "cuda") -> Any:
     from mindtorch.torch import random
 
     if philox.chosen:
-        return from_array(philox.stream.get_state())
+        return from_array(stream_of(device).get_state())
     return random.get_rng_state()
 
 
@@ -179,13 +179,19 @@ def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
     from mindtorch.torch import random
 
     if philox.chosen:
-        philox.stream.set_state(new_state.array() if isinstance(new_state, Tensor) else new_state)
+        state = new_state.array() if isinstance(new_state, Tensor) else new_state
+        stream_of(device).set_state(state)
     else:
         random.set_rng_state(new_state)
 
 
 def initial_seed() -> int:
-    return philox.stream.seed if philox.chosen else default_generator.initial_seed()
+    return stream_of(None).seed if philox.chosen else default_generator.initial_seed()
+
+
+def stream_of(device: Any) -> philox.Stream:
+    """The stream of a device's own random numbers."""
+    return philox.streams.of(index_of(Device("cuda", device) if type(device) is int else device))
 
 
 _taken: dict[int, Any] = {}
@@ -248,11 +254,11 @@ def ipc_collect() -> None:
     """Nothing to collect: no memory is shared with other processes."""
 
 
-def seed_of_time() -> None:
-    """Start an unpredictable stream."""
+def seed_of_time(everywhere: bool) -> None:
+    """Start an unpredictable stream, on the current device or on all."""
     seed = default_generator.seed()
     if philox.chosen:
-        philox.stream.manual_seed(seed)
+        (philox.streams if everywhere else stream_of(None)).manual_seed(seed)
 
 
 def forked() -> bool:

@@ -18,12 +18,13 @@ def use_philox(on: bool = True) -> None:
     """Draw on CUDA devices by a stream of their own, Philox4x32-10, made there: faster than the
     CPU's numbers, which are copied, and of the same distributions. rand, randn, randint, randperm,
     dropout, and the samplers in place of even, normal, exponential and whole numbers and of fixed
-    probabilities are drawn by it; what is left is drawn on the host. The seed is that of
-    ``manual_seed``, the state a seed and an offset of 8 bytes each.
+    probabilities are drawn by it; what is left is drawn on the host. Each device has a stream,
+    whose state is a seed and an offset of 8 bytes each: ``torch.manual_seed`` and
+    ``manual_seed_all`` seed all of them, ``manual_seed`` that of the current device.
 
     Args:
         on: False for the CPU's numbers again, which are the default.
     """
     if on and not philox.chosen:
-        philox.stream.manual_seed(default_generator.initial_seed())
+        philox.streams.manual_seed(default_generator.initial_seed())
     philox.chosen = bool(on)

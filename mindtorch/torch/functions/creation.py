@@ -125,7 +125,7 @@ def _define_filled(name: str, value: Any) -> None:
                 raise TypeError(f"{name}() got an unexpected keyword argument '{unknown}'")
         if out is not None:
             asked = None if dtype is None else as_dtype(dtype)
-            prepare_out(out, name, as_shape(size, name), asked)
+            prepare_out(out, name, as_shape(size, name), asked, layout, device)
             return out if value is None else out.fill_(value)
         described = _described(size, dtype, device, memory_format, name)
         made = new_empty(described) if value is None else filled(described, value)
@@ -156,7 +156,8 @@ def full(
         fill_value = fill_value.item()
     if out is not None:
         asked = None if dtype is None else as_dtype(dtype)
-        return prepare_out(out, "full", as_shape((size,), "full"), asked).fill_(fill_value)
+        shape = as_shape((size,), "full")
+        return prepare_out(out, "full", shape, asked, layout, device).fill_(fill_value)
     chosen = number_dtype(fill_value) if dtype is None else dtype
     if isinstance(size, int):
         raise TypeError("full() takes a tuple of ints")
@@ -245,7 +246,13 @@ def empty_strided(
         stride: steps along the axes, in elements.
     """
     chosen = dtypes.default if dtype is None else as_dtype(dtype)
-    described = aval(as_shape((size,)), chosen, tuple(stride), as_device(device))
+    shape, steps = as_shape((size,)), tuple(stride)
+    if len(shape) != len(steps):
+        raise RuntimeError(
+            f"dimensionality of sizes ({len(shape)}) must match dimensionality of strides "
+            f"({len(steps)})"
+        )
+    described = aval(shape, chosen, steps, as_device(device))
     return finish(new_empty(described), requires_grad, layout, pin_memory)
 
 

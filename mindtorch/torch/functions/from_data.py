@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -19,40 +19,65 @@ from mindtorch.engine.tensor import from_array, make
 from .._arguments import as_device, as_dtype
 from .._registry import function
 from .._warnings import warn_caller
+from ..storage import TypedStorage
 from .creation import finish
 
 
-def _contains_tensor(data: Any) -> bool:
-    return isinstance(data, (list, tuple)) and any(
-        isinstance(x, EngineTensor) or _contains_tensor(x) for x in data
-    )
+def _sizes_of(data: Any) -> list[int]:
+    """The lengths of nested data, those of each first element."""
+    sizes = []
+    while _is_row(data):
+        sizes.append(len(data))
+        if not sizes[-1]:
+            break
+        data = data[0]
+    return sizes
 
 
-def _plain(data: Any) -> Any:
-    """Nested lists with tensors replaced by their values."""
+def _is_row(data: Any) -> bool:
+    if isinstance(data, np.ndarray):
+        return data.ndim > 0
+    if isinstance(data, (str, Mapping, EngineTensor)):
+        return False
+    return hasattr(data, "__len__") and hasattr(data, "__getitem__")
+
+
+def _rows(data: Any, sizes: list[int], whole: bool, depth: int = 0) -> Any:
+    """Nested data of these ``sizes`` for numpy; torch's errors for data of other sizes.
+
+    Args:
+        whole: the elements' type has no fractions, for the text of an error.
+    """
+    if depth == len(sizes):
+        return _leaf(data, whole)
+    if not _is_row(data) and not (isinstance(data, EngineTensor) and data.aval.shape):
+        raise TypeError("not a sequence")
+    if len(data) != sizes[depth]:
+        raise ValueError(
+            f"expected sequence of length {sizes[depth]} at dim {depth} (got {len(data)})"
+        )
+    if isinstance(data, np.ndarray) and data.shape == tuple(sizes[depth:]):
+        return data
+    if depth == len(sizes) - 1 and _PYTHON_NUMBERS.issuperset(map(type, data)):
+        return data
+    return [_rows(x, sizes, whole, depth + 1) for x in data]
+
+
+def _leaf(data: Any, whole: bool) -> Any:
     if isinstance(data, EngineTensor):
         if data.aval.size != 1:
             raise ValueError("only one element tensors can be converted to Python scalars")
         return data.item()
+    if isinstance(data, np.ndarray) and data.ndim:
+        raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
     if isinstance(data, (list, tuple)):
-        return [_plain(x) for x in data]
-    return data
-
-
-def _check_nesting(data: Any, depth: int = 0) -> None:
-    lengths = {len(x) for x in data if isinstance(x, (list, tuple))}
-    kinds = {isinstance(x, (list, tuple)) for x in data}
-    if len(lengths) > 1:
-        first = next(len(x) for x in data if isinstance(x, (list, tuple)))
-        other = next(len(x) for x in data if isinstance(x, (list, tuple)) and len(x) != first)
-        raise ValueError(
-            f"expected sequence of length {first} at dim {depth + 1} (got {other})"
+        kind = type(data).__name__
+        raise TypeError(
+            f"'{kind}' object cannot be interpreted as an integer"
+            if whole
+            else f"must be real number, not {kind}"
         )
-    if len(kinds) > 1:
-        raise TypeError("not a sequence")
-    for x in data:
-        if isinstance(x, (list, tuple)):
-            _check_nesting(x, depth + 1)
+    return data
 
 
 def infer_array(data: Any, dtype: Any) -> Any:
@@ -62,10 +87,17 @@ def infer_array(data: Any, dtype: Any) -> Any:
         own = dtypes.from_numpy(array.dtype)
         return array.astype((own if dtype is None else dtype).np)
     if not isinstance(data, (list, tuple, int, float, complex, bool)):
+        if isinstance(data, TypedStorage):
+            return infer_array(data._elements(), dtype)
         if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
             return infer_array(np.asarray(data), dtype)
-        if isinstance(data, Sequence) and not isinstance(data, str):
-            return infer_array(list(data), dtype)
+        if _is_row(data):
+            try:
+                listed = list(data)
+            except Exception:
+                kind = type(data).__name__
+                raise ValueError(f"could not determine the shape of object type '{kind}'") from None
+            return infer_array(listed, dtype)
         if isinstance(data, str):
             raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
         raise RuntimeError(f"Could not infer dtype of {type(data).__name__}")
@@ -73,15 +105,18 @@ def infer_array(data: Any, dtype: Any) -> Any:
     if dtype is None:
         dtype = _common_type(data)
     if isinstance(data, (list, tuple)) and not _PYTHON_NUMBERS.issuperset(map(type, data)):
-        if _contains_tensor(data):
-            data = _plain(data)
-        _check_nesting(data)
+        sizes = _sizes_of(data)
+        if 0 in sizes:
+            return np.empty(sizes, (dtype or dtypes.default).np)
+        data = _rows(data, sizes, whole=dtype is not None and dtype.category < dtypes.FLOAT)
     try:
         array = np.array(data)
     except (OverflowError, ValueError) as error:
         raise ValueError("Overflow when unpacking long long") from error
     if array.dtype == object or array.dtype.kind in "USV":
-        wrong = _invalid_element(data)
+        wrong = None if given is dtypes.bool_ and _of_numbers(array) else _invalid_element(data)
+        if wrong is None:
+            return array.astype(np.bool_)
         if not isinstance(wrong, ValueError) or given is None or given.category != dtypes.FLOAT:
             raise wrong
         array = np.array(data, np.float64)  # whole numbers of more than 64 bits
@@ -121,7 +156,7 @@ def _common_type(data: Any) -> Any:
     None where elements are of other kinds.
     """
     if not isinstance(data, (list, tuple)):
-        return _type_of(data)
+        return _common_type(list(data)) if isinstance(data, range) else _type_of(data)
     if not data:
         return dtypes.default
     kinds = set(map(type, data))
@@ -151,7 +186,16 @@ def _type_of(value: Any) -> Any:
     return dtypes.default.to_complex() if isinstance(value, complex) else None
 
 
+def _of_numbers(array: Any) -> bool:
+    return all(isinstance(x, (int, float, complex)) for x in array.reshape(-1))
+
+
 def _invalid_element(data: Any) -> Exception:
+    first = data
+    while isinstance(first, (list, tuple)) and first:
+        first = first[0]
+    if isinstance(first, str):
+        return ValueError("too many dimensions 'str'")
     while isinstance(data, (list, tuple)) and data:
         wrong = [x for x in data if not isinstance(x, (int, float, complex, bool))]
         data = wrong[0] if wrong else data[0]
@@ -227,36 +271,98 @@ def from_numpy(ndarray: Any) -> Any:
     return result
 
 
-@function(method=False, aliases=("asarray",))
-def as_tensor(data: Any, dtype: Any = None, device: Any = None, **options: Any) -> Any:
+@function(method=False)
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Any:
     """``data`` as a tensor, sharing memory where it can."""
-    requires_grad = options.pop("requires_grad", False)
-    copy = options.pop("copy", None)
-    if options:
-        raise TypeError(f"as_tensor() got an unexpected keyword argument '{next(iter(options))}'")
     chosen = None if dtype is None else as_dtype(dtype)
+    found = _shared(data, chosen, device)
+    return tensor(data, dtype=dtype, device=device) if found is None else found
+
+
+def _shared(data: Any, chosen: Any, device: Any) -> Any:
+    """A tensor over the memory of a tensor, array or storage, or its elements cast or moved.
+
+    None where ``data`` is something else.
+    """
     if isinstance(data, EngineTensor):
         result: Any = data
         if chosen is not None and data.aval.dtype is not chosen:
             result = data.to(chosen)
-        elif copy:
-            result = data.clone()
-        if device is not None:
-            result = result.to(as_device(device))
-        return finish(result, requires_grad)
-    if isinstance(data, np.ndarray) and not copy:
+        return result if device is None else result.to(as_device(device))
+    if isinstance(data, np.ndarray):
         shared = from_array(data)
         if chosen is not None and chosen is not shared.aval.dtype:
             shared = movement.cast(shared, dtype=chosen)
-        return finish(shared.to(as_device(device)), requires_grad)
-    if not isinstance(data, (np.ndarray, type)) and hasattr(data, "__cuda_array_interface__"):
+        return shared.to(as_device(device))
+    if not isinstance(data, type) and hasattr(data, "__cuda_array_interface__"):
         shared = cuda.adopt(data, as_device("cuda" if device is None else device))
-        if chosen is not None:
-            shared = movement.cast(shared, dtype=chosen)
-        return finish(shared.clone() if copy else shared, requires_grad)
-    if hasattr(data, "_storage"):
-        return finish(_over_storage(data, chosen), requires_grad)
-    return tensor(data, dtype=dtype, device=device, requires_grad=requires_grad)
+        return shared if chosen is None else movement.cast(shared, dtype=chosen)
+    return _over_storage(data, chosen) if hasattr(data, "_storage") else None
+
+
+@function(method=False)
+def asarray(
+    obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
+    requires_grad: bool | None = None,
+) -> Any:  # fmt: skip
+    """``obj`` as a tensor: over its memory, or a copy.
+
+    Args:
+        obj: a tensor, array, storage, DLPack capsule, buffer of bytes, number or nested lists.
+        copy: True: always a copy; False: never one, ValueError where it would take one.
+        requires_grad: None: as ``obj`` says.
+
+    Raises:
+        ValueError: ``copy=False`` for numbers and lists, or for another type or device.
+    """
+    chosen = None if dtype is None else as_dtype(dtype)
+    source, result = obj, None
+    if type(obj).__name__ == "PyCapsule":
+        from ..utils.dlpack import from_dlpack
+
+        source = from_dlpack(obj)
+    elif copy is False and isinstance(obj, np.generic):
+        raise RuntimeError(
+            "can't alias NumPy scalars. Either remove copy=False or transform it in a ndarray. "
+        )
+    elif _is_buffer(obj):
+        kind = dtypes.default if chosen is None else chosen
+        source = frombuffer(obj, dtype=kind)
+    result = _shared(source, chosen, device)
+    if result is None and copy is False:
+        raise ValueError("can't alias arbitrary sequence into a tensor.")
+    if result is None:
+        return tensor(obj, dtype=dtype, device=device, requires_grad=bool(requires_grad))
+    _check_alias(source, result, copy)
+    if copy:
+        result = result.clone()
+    if requires_grad is False and result.requires_grad:
+        return result.detach()
+    return finish(result, bool(requires_grad))
+
+
+def _is_buffer(obj: Any) -> bool:
+    if isinstance(obj, (EngineTensor, np.ndarray, np.generic)) or hasattr(obj, "_storage"):
+        return False
+    try:
+        memoryview(obj)
+    except TypeError:
+        return False
+    return True
+
+
+def _check_alias(source: Any, result: Any, copy: bool | None) -> None:
+    """torch's errors of ``copy=False`` where a copy was needed."""
+    if copy is not False or not isinstance(source, (EngineTensor, np.ndarray)):
+        return
+    given = source if isinstance(source, EngineTensor) else from_array(source)
+    if given.aval.device != result.aval.device:
+        raise ValueError(
+            f"can't alias tensor from device '{given.aval.device}' to '{result.aval.device}'."
+        )
+    if given.aval.dtype is not result.aval.dtype:
+        own, other = (dtypes.scalar_type_name(x.aval.dtype) for x in (given, result))
+        raise ValueError(f"can't alias tensor with dtype '{own}' into dtype '{other}'.")
 
 
 def _over_storage(storage: Any, chosen: Any) -> Any:
@@ -282,9 +388,9 @@ def frombuffer(
         size = memoryview(buffer).nbytes
     except TypeError:
         raise ValueError("object does not implement Python buffer protocol.") from None
-    if size == 0:
-        raise ValueError("both buffer length (0) and count (-1) must not be 0")
-    if offset >= size:
+    if size == 0 or count == 0:
+        raise ValueError(f"both buffer length ({size}) and count ({count}) must not be 0")
+    if not 0 <= offset < size:
         raise ValueError(
             f"offset ({offset} bytes) must be non-negative and no greater than buffer length "
             f"({size} bytes) minus 1"
@@ -300,6 +406,14 @@ def frombuffer(
             f"bytes) must not be greater than actual buffer length ({size} bytes)"
         )
     array = np.frombuffer(buffer, chosen.np, count, offset)
+    if not array.flags.writeable:
+        warn_caller(
+            "The given buffer is not writable, and PyTorch does not support non-writable tensors. "
+            "This means you can write to the underlying (supposedly non-writable) buffer using the "
+            "tensor. You may want to copy the buffer to protect its data or make it writable "
+            "before converting it to a tensor. This type of warning will be suppressed for the "
+            "rest of this program."
+        )
     return finish(make(array, aval(array.shape, chosen)), requires_grad)
 
 

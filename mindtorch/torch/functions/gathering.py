@@ -57,7 +57,7 @@ def _source(x: Any, value: Any, name: str) -> Any:
 _OLD_REDUCE = {"add": "sum", "multiply": "prod"}
 
 
-@function(out=True, in_place=True)
+@function(out=True, in_place=True, apart=True)
 def scatter(
     input: Any, dim: int, index: Any, src: Any = None, *, value: Any = None, reduce: Any = None  # noqa: A002
 ) -> Any:
@@ -81,7 +81,7 @@ def scatter(
     )
 
 
-@function(out=True, in_place=True)
+@function(out=True, in_place=True, apart=True)
 def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A002
     """``input`` with ``src`` added at ``index`` along ``dim``."""
     require_tensor(src, "scatter_add", "src", 4)
@@ -89,7 +89,7 @@ def scatter_add(input: Any, dim: int, index: Any, src: Any) -> Any:  # noqa: A00
     return ops.scatter_add(input, index, source, axis=_axis(input, dim))
 
 
-@function(out=True, in_place=True)
+@function(out=True, in_place=True, apart=True)
 def scatter_reduce(
     input: Any, dim: int, index: Any, src: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
@@ -104,7 +104,7 @@ def scatter_reduce(
     )
 
 
-@function(out=True, in_place=True)
+@function(out=True, in_place=True, apart=True)
 def index_reduce(
     input: Any, dim: int, index: Any, source: Any, reduce: str, *, include_self: bool = True  # noqa: A002
 ) -> Any:
@@ -200,7 +200,7 @@ def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
     return ops.index_select(input, index, axis=axis)
 
 
-@function(out=True, in_place=True)
+@function(out=True, in_place=True, apart=True)
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """``input`` with ``alpha * source`` added to the slices that ``index`` names."""
     from .pointwise import scaled_operand
@@ -224,21 +224,25 @@ def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) 
     return ops.index_add(input, index, scaled, axis=axis)
 
 
-@function(out=True, in_place=True)
+@function(out=True, in_place=True, apart=True)
 def index_copy(input: Any, dim: int, index: Any, source: Any) -> Any:  # noqa: A002
     """``input`` with ``source`` in place of the slices that ``index`` names."""
     return ops.index_copy(input, index, source, axis=_axis(input, dim))
 
 
-@function(in_place=True)
+@function(in_place=True, apart=True)
 def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A002
     """``input`` with ``value`` in the slices that ``index`` names."""
     filling = operand(value, "index_fill", "value")
+    if isinstance(value, complex) and not input.aval.dtype.is_complex:
+        raise RuntimeError(
+            "index_fill_(): Converting complex Scalar to non-complex type is not supported"
+        )
     _check_filling(input, value)
     return ops.index_fill(input, index, filling, axis=_axis(input, dim))
 
 
-@function(in_place=True)
+@function(in_place=True, apart=True)
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:  # noqa: A002
     """``input`` with ``values`` written (added) at ``indices``, a tuple of index tensors."""
     given = _as_places(input, indices)
@@ -294,7 +298,7 @@ def _check_filling(x: Any, value: Any) -> None:
 def _masked_fill_(self: Any, mask: Any, value: Any) -> Any:
     """:func:`masked_fill` over ``self``."""
     _check_filling(self, value)
-    filling = operand(value, "masked_fill_", "value")
+    filling = inplace.outside(self, operand(value, "masked_fill_", "value"))
     return inplace.apply_in_place(ops.masked_fill, self, self, mask, filling)
 
 
@@ -337,7 +341,7 @@ def take(input: Any, index: Any) -> Any:  # noqa: A002
     return ops.take(input, index)
 
 
-@function(in_place=True)
+@function(in_place=True, apart=True)
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  # noqa: A002
     """``input`` read as one row, with ``source`` written (added) at ``index``."""
     return ops.put(input, index, source, accumulate=bool(accumulate))
@@ -509,12 +513,16 @@ def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
     shape = self.aval.shape
     if self.aval.ndim > 2 and len(set(shape)) > 1:
         raise RuntimeError("all dimensions of input must be of equal length")
-    length = min(shape)
-    step = int(np.sum(self.aval.strides))
-    if wrap and self.aval.ndim == 2 and shape[0] > shape[1]:
-        length = -(-shape[0] * shape[1] // (shape[1] + 1))
-    view = movement.as_strided(self, shape=(length,), strides=(step,), offset=0)
-    inplace.fill_(view, fill_value)
+    steps, length = self.aval.strides, min(shape)
+    starts = range(0, shape[0], shape[1] + 1) if wrap and self.aval.ndim == 2 else (0,)
+    for start in starts:
+        inplace.fill_(
+            movement.as_strided(
+                self, shape=(min(length, shape[0] - start),), strides=(sum(steps),),
+                offset=start * steps[0],
+            ),
+            fill_value,
+        )  # fmt: skip
     return self
 
 

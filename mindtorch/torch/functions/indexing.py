@@ -309,6 +309,9 @@ def _drop_leading(value: Any) -> Any:
 def index_put_(x: Any, indices: Any, value: Any, indexing: Any, accumulate: bool = False) -> Any:
     """Write (or add) ``value`` at the places that the index tensors name."""
     inplace.check_writable(x)
+    for each in (value, *indices):
+        if each is not None:
+            inplace.check_apart(x, each)
     if value.aval.dtype is not x.aval.dtype:
         value = ops.cast(value, dtype=x.aval.dtype)
     result = indexing.index_put(x, value, *indices, accumulate=accumulate)

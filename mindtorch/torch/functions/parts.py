@@ -275,6 +275,19 @@ for _ndim in (1, 2, 3):
     _define_at_least(_ndim)
 
 
+def _counts(repeats: Any, shape_text: str, least: int) -> Any:
+    """How often each slice is repeated, as an array; torch's errors for other tensors."""
+    if not least <= repeats.aval.ndim <= 1:
+        raise RuntimeError(shape_text)
+    if repeats.aval.dtype not in (dtypes.int32, dtypes.int64):
+        kind = dtypes.scalar_type_name(repeats.aval.dtype)
+        raise NotImplementedError(f"\"repeat_interleave_cpu\" not implemented for '{kind}'")
+    counts = repeats.detach().array()
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    return counts
+
+
 @function()
 def repeat_interleave(
     input: Any,  # noqa: A002
@@ -293,16 +306,19 @@ def repeat_interleave(
 
 
     if repeats is None:
-        counts = input.array()
+        counts = _counts(input, "repeat_interleave only accept 1D vector as repeat", 1)
         return from_array(np.repeat(np.arange(counts.size), counts), input.aval.device)
     if dim is None:
         input, dim = ops.reshape(input, (input.aval.size,)), 0  # noqa: A001
     axis = normalize_axis(dim, input.aval.ndim)
     length = input.aval.shape[axis]
     counted = isinstance(repeats, EngineTensor)
-    counts = repeats.detach().array() if isinstance(repeats, EngineTensor) else np.array(repeats)
-    if (counts < 0).any():
-        raise RuntimeError("repeats can not be negative")
+    if isinstance(repeats, EngineTensor):
+        counts = _counts(repeats, "repeats must be 0-dim or 1-dim tensor", 0)
+    else:
+        counts = np.array(repeats)
+        if (counts < 0).any():
+            raise RuntimeError("Repeats must be non-negative")
     if counts.ndim == 1 and counts.size not in (1, length):
         raise RuntimeError(
             f"repeats must have the same size as input along dim, but got repeats.size(0) = "
@@ -334,6 +350,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
             raise RuntimeError(
                 f"torch.meshgrid: Expected 0D or 1D tensor in the tensor list but got: {x}"
             )
+    for asked in ("dtype", "device"):
+        if len({getattr(x.aval, asked) for x in tensors}) > 1:
+            raise RuntimeError(f"meshgrid expects all tensors to have the same {asked}")
     if indexing is None:
 
         warn_caller(

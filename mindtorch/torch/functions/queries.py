@@ -10,13 +10,27 @@ import numpy as np
 
 from mindtorch.engine import cuda, dtypes, inplace
 from mindtorch.engine.dtypes import DType
+from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import softmax as softmax_ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
-from .._arguments import as_dtype, as_shape, normalize_axis, require_tensor
+from .._arguments import (
+    as_dtype,
+    as_shape,
+    normalize_axis,
+    refuse_other_device,
+    require_tensor,
+)  # fmt: skip
 from .._registry import FUNCTIONS, METHODS, function, store_out
-from .._types import Size, sparse_coo, sparse_csc, sparse_csr
+from .._types import (
+    Size,
+    contiguous_format,
+    memory_format,
+    sparse_coo,
+    sparse_csc,
+    sparse_csr,
+)  # fmt: skip
 from .._warnings import warn_caller
 
 
@@ -275,16 +289,18 @@ def _options(dtype: DType) -> str:
 
 
 @function(namespace=False)
-def new(self: Any, *data: Any, device: Any = None) -> Any:
+def new(self: Any, *data: Any, size: Any = None, device: Any = None) -> Any:
     """A tensor of this type: of a size, or of the data that is given.
 
     Args:
+        size: the size, by name.
         device: where the tensor is; it must be the type's.
     """
     from .from_data import tensor
 
-    if device is not None:
-        raise NotImplementedError("Tensor.new(device=...) is not implemented in mindtorch")
+    refuse_other_device(device, self.aval.device.type)
+    if size is not None:
+        data = (Size(size),)
     kind = self.aval.dtype
     if len(data) == 1 and isinstance(data[0], EngineTensor):
         if data[0].aval.dtype is not kind:
@@ -312,9 +328,31 @@ def new_empty_strided(self: Any, size: Any, stride: Any, **options: Any) -> Any:
 
 
 @function(namespace=False)
-def dim_order(self: Any) -> tuple[int, ...]:
-    """The axes from the largest stride to the smallest."""
-    return tuple(sorted(range(self.aval.ndim), key=lambda i: -self.aval.strides[i]))
+def dim_order(self: Any, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The axes from the largest stride to the smallest.
+
+    Args:
+        ambiguity_check: True: there must be one such order only; a list of memory formats: or
+            the tensor must be in one of these only.
+    """
+    formats = ambiguity_check if isinstance(ambiguity_check, (list, tuple)) else ()
+    if not isinstance(ambiguity_check, (bool, list, tuple)) or not all(
+        isinstance(each, memory_format) for each in formats
+    ):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    strides = self.aval.strides
+    order = tuple(sorted(range(self.aval.ndim), key=lambda i: -strides[i]))
+    crowded = any(n == 1 for n in self.aval.shape) or len(set(strides)) < len(strides)
+    if ambiguity_check is False or not crowded:
+        return order
+    fitting = [each for each in formats if self.is_contiguous(memory_format=each)]
+    if len(fitting) != 1:
+        raise RuntimeError(
+            "The tensor does not have unique dim order, or cannot map to exact one of the given "
+            "memory formats."
+        )
+    axes = list(range(self.aval.ndim))
+    return tuple(axes if fitting[0] is contiguous_format else [0, *axes[2:], 1])
 
 
 @function(namespace=False, name="map_")
@@ -334,7 +372,7 @@ def _map(name: str, target: Any, others: Any, callable: Any) -> Any:  # noqa: A0
         raise RuntimeError(f"Can't call {name}() on Variable that requires grad. Use "
                         f"var.detach().{name}() instead.")
     array = target.array()
-    arrays = [np.broadcast_to(x.array(), array.shape) for x in others]
+    arrays = [movement.expand(x, shape=array.shape).array() for x in others]
     for place in np.ndindex(array.shape):
         array[place] = callable(array[place].item(), *[a[place].item() for a in arrays])
     target._shared.version += 1

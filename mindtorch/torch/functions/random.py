@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -17,6 +18,8 @@ from mindtorch.engine.vmap import draw, redraw
 from .._arguments import as_device, as_dtype, as_int, as_shape, check_value
 from .._out import prepare_out, store_out
 from .._registry import function
+from .._types import finfo
+from .._warnings import warn_caller
 from .creation import _like, _sizes, finish
 
 
@@ -146,6 +149,10 @@ def randint(
     if high is None:
         raise TypeError("randint() missing 1 required positional argument: 'high'")
     chosen = dtypes.int64 if dtype is None else as_dtype(dtype)
+    if chosen.is_complex:
+        raise RuntimeError(
+            "check_random_bounds handles only integral, floating-point and boolean types"
+        )
     fill = _integers(low, high, generator)
     shape = as_shape((size,))
     if out is not None:
@@ -256,11 +263,26 @@ def _ends(named: dict[str, Any], low: Any, high: Any) -> tuple[Any, Any]:
 def uniform_(generator: Any, array: Any, a: float = 0.0, b: float = 1.0, **named: Any) -> None:
     """Fill with numbers spread evenly over [a, b)."""
     low, high = _ends(named, a, b)
+    _check_uniform(float(low), float(high), array.dtype)
     if low > high:
         raise RuntimeError(
             f"uniform_ expects to return a [from, to) range, but found from={low:g} > to={high:g}"
         )
     generator.uniform(array, float(low), float(high))
+
+
+def _check_uniform(low: float, high: float, kind: Any) -> None:
+    dtype = dtypes.from_numpy(kind)
+    most = float(finfo(dtype.to_real()).max)
+    for name, value in (("from", low), ("to", high)):
+        if not -most <= value <= most:
+            raise RuntimeError(f"{name} is out of bounds for {dtypes.c_name(dtype)}")
+    if high - low > most:
+        raise RuntimeError(
+            "uniform_ expects to-from <= std::numeric_limits<"
+            f"{dtypes.scalar_type_name(dtype)}>::max(), but found to={high:g} and from={low:g} "
+            "which result in to-from to exceed the limit"
+        )
 
 
 @_in_place("normal_")
@@ -309,16 +331,36 @@ def log_normal_(generator: Any, array: Any, mean: float = 1.0, std: float = 2.0)
 
 
 @_in_place("random_")
-def random_(generator: Any, array: Any, a: Any = None, b: Any = None, **named: Any) -> None:
+def random_(generator: Any, array: Any, *ends: Any, **named: Any) -> None:
     """Fill with integers from [0, a), [a, b), or the range of the type."""
-    low, high = _ends(named, a, b)
-    if low is not None and high is None and "from" not in named:
+    low, high = _ends(named, *(*ends, None, None)[:2])
+    if low is not None and high is None and "from" not in named and len(ends) < 2:
         low, high = 0, low
+    dtype = dtypes.from_numpy(array.dtype)
+    if dtype.is_floating_point:
+        _check_exact("from", low, dtype)
+        _check_exact("to - 1", None if high is None else high - 1, dtype)
     if low is not None and high is not None and low >= high:
         raise RuntimeError(
             f"random_ expects 'from' to be less than 'to', but got from={low} >= to={high}"
         )
     generator.random(array, low, high)
+
+
+def _check_exact(name: str, bound: Any, dtype: Any) -> None:
+    """torch's error for a bound beyond a type of floats, and warning beyond its whole numbers."""
+    limits, kind = finfo(dtype), dtypes.c_name(dtype)
+    if bound is None:
+        return
+    if abs(bound) > limits.max:
+        raise RuntimeError(f"{name} is out of bounds for {kind}")
+    digits = 1 - round(math.log2(limits.eps))
+    if abs(bound) > 2**digits:
+        warn_caller(
+            f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision limitations "
+            f"{kind} can support discrete uniform distribution only within this range. This "
+            "warning will become an error in version 1.7 release, please fix the code in advance"
+        )
 
 
 @_in_place("bernoulli_")

@@ -52,6 +52,19 @@ def cummin(input: Any, dim: int) -> Any:  # noqa: A002
     return return_types.cummin(*scan.cummin(input, axis=_single(input, dim)))
 
 
+def _check_beside(x: Any, more: Any, axis: int) -> None:
+    """torch's errors for what :func:`diff` cannot put before or behind ``x``."""
+    if x.aval.ndim != more.aval.ndim:
+        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    for i, (own, other) in enumerate(zip(x.aval.shape, more.aval.shape, strict=True)):
+        if own != other and i != axis:
+            raise RuntimeError(
+                "diff expects the shape of tensor to prepend or append to match that of input "
+                f"except along the differencing dimension; input.size({i}) = {own}, but got "
+                f"tensor.size({i}) = {other}"
+            )
+
+
 @function(out=True)
 def diff(
     input: Any,  # noqa: A002
@@ -72,6 +85,9 @@ def diff(
         raise RuntimeError(f"order must be non-negative but got {n}")
     if n == 0:
         return movement.clone(input)
+    for each in (prepend, append):
+        if each is not None:
+            _check_beside(input, each, axis)
     parts = [x for x in (prepend, input, append) if x is not None]
     x = movement.cat(*parts, axis=axis) if len(parts) > 1 else input
     for _ in range(n):

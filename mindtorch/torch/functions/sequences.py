@@ -70,7 +70,7 @@ def arange(
         count = math.ceil((end - start) / step)
         values = _arithmetic(start, step, count, chosen)
     if out is not None:
-        return store_out(from_array(values.astype(chosen.np)), out, "arange")
+        return _store(from_array(values.astype(chosen.np)), out, "arange")
     made = from_array(values.astype(chosen.np, copy=False), as_device(device))
     return finish(made, requires_grad, layout, pin_memory)
 
@@ -83,8 +83,8 @@ def _whole_numbers(start: int, step: int, count: int) -> Any:
 
 @function(method=False, name="range")
 def range_(
-    start: Any = 0, end: Any = None, step: Any = 1, *, dtype: Any = None, layout: Any = None,
-    device: Any = None, requires_grad: bool = False,
+    start: Any = 0, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+    layout: Any = None, device: Any = None, requires_grad: bool = False,
 ) -> Any:  # fmt: skip
     """``start``, ``start + step``, ... up to and with ``end``; torch.arange replaces it."""
     warn_caller(
@@ -95,11 +95,18 @@ def range_(
     if end is None:
         start, end = 0, start
     count = int((end - start) / step) + 1
-    chosen = type_for(dtype, None)
+    chosen = type_for(dtype, out)
     if chosen.category < dtypes.FLOAT:
         start, step = int(start), int(step)
     values = start + np.arange(count, dtype=np.float64) * step
-    return _spaced("range", values, chosen, device, requires_grad, layout, None)
+    return _spaced("range", values, chosen, device, requires_grad, layout, out)
+
+
+def _store(made: Any, out: Any, name: str) -> Any:
+    """Write a sequence into ``out``, which keeps its shape where it has as many elements."""
+    if isinstance(out, EngineTensor) and out.aval.size == made.aval.size:
+        made = made.reshape(out.aval.shape)
+    return store_out(made, out, name)
 
 
 def _spaced(
@@ -107,7 +114,7 @@ def _spaced(
 ) -> Any:
     made = from_array(values.astype(dtype.np, copy=False), as_device(device))
     if out is not None:
-        return store_out(made, out, name)
+        return _store(made, out, name)
     return finish(made, requires_grad, layout)
 
 

@@ -161,7 +161,9 @@ class Tracer(TracerBase):
         analyzed = inspect.unwrap(fn)
         parameters = inspect.signature(analyzed).parameters
         values: list[Any] = []
-        for name in _variables(analyzed):
+        # around a decorated method is what has no `self` any more
+        bound = inspect.ismethod(fn) and not inspect.ismethod(analyzed)
+        for name in _variables(analyzed)[bound:]:
             parameter = parameters[name]
             kind = parameter.kind
             prefix = (

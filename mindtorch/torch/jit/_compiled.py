@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
-from typing import Any, NoReturn
+from typing import Any
 
 from mindtorch.engine.graph.jit import Jitted
 from mindtorch.torch.nn import Module
@@ -37,10 +37,10 @@ class ScriptFunction(Jitted):
     def name(self) -> str:
         return self.function.__name__
 
-    def _absent(self) -> NoReturn:
-        raise AttributeError(f"{getattr(self.function, '__name__', self)}: {NO_SCRIPT}")
-
-    code = graph = inlined_graph = code_with_constants = property(_absent)
+    def __getattr__(self, name: str) -> Any:
+        if name in ("code", "graph", "inlined_graph", "code_with_constants"):
+            raise AttributeError(f"{getattr(self.function, '__name__', self)}: {NO_SCRIPT}")
+        return super().__getattr__(name)
 
 
 def compiled(obj: Any) -> Any:

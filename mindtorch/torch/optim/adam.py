@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from operator import itemgetter
 from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -18,7 +17,8 @@ from ._parameterwise import (
 )
 from .optimizer import to_scalar
 
-_own_state = itemgetter("exp_avg", "exp_avg_sq", "step")
+_STATES = ("exp_avg", "exp_avg_sq", "step")
+_WITH_LARGEST = (*_STATES, "max_exp_avg_sq")
 
 
 class Adam(ParameterwiseOptimizer):
@@ -82,6 +82,16 @@ class Adam(ParameterwiseOptimizer):
             state["max_exp_avg_sq"] = zeros_like(p)
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
+        beta1, beta2 = group["betas"]
+        numbers = {
+            "lr": to_scalar(group["lr"]), "beta1": to_scalar(beta1), "beta2": to_scalar(beta2),
+            "eps": group["eps"], "weight_decay": to_scalar(group["weight_decay"]),
+            "decoupled": group["decoupled_weight_decay"], "maximize": group["maximize"],
+        }  # fmt: skip
+        update, names = self._fused(group), _WITH_LARGEST if group["amsgrad"] else _STATES
+        if given is None and update.stands(self.state, group["params"], names):
+            update.adam_again(**numbers)
+            return
         params, grads = gather(group, given)
         if not params:
             return
@@ -94,15 +104,11 @@ class Adam(ParameterwiseOptimizer):
             for p, state in zip(params, states, strict=True):
                 if not state:
                     self._init_state(p, state, group)
-        first, second, steps = zip(*map(_own_state, states))  # noqa: B905 - as many of each
-        largest = [state["max_exp_avg_sq"] for state in states] if group["amsgrad"] else []
-        lr, (beta1, beta2) = to_scalar(group["lr"]), group["betas"]
-        if self._fused(group).adam(
-            params, grads, first, second, largest, steps, lr=lr,
-            beta1=to_scalar(beta1), beta2=to_scalar(beta2), eps=group["eps"],
-            weight_decay=to_scalar(group["weight_decay"]),
-            decoupled=group["decoupled_weight_decay"], maximize=group["maximize"],
-        ):  # fmt: skip
+        first, second, steps = ([s[name] for s in states] for name in _STATES)
+        largest = [s["max_exp_avg_sq"] for s in states] if group["amsgrad"] else []
+        if update.adam(params, grads, first, second, largest, steps, **numbers):
+            if given is None and len(params) == len(group["params"]):
+                update.watch(self.state, params, names)
             return
         for p, grad, state in zip(params, grads, states, strict=True):
             self._update_one(p, -grad if group["maximize"] else grad, state, group)

@@ -7,6 +7,8 @@ from typing import Any
 from ._parameterwise import ParameterwiseOptimizer, check_not_negative, check_rate, gather, options
 from .optimizer import required, to_scalar
 
+_STATES = ("momentum_buffer",)
+
 
 class SGD(ParameterwiseOptimizer):
     """d = g + weight_decay p; b = momentum b + (1 - dampening) d; p -= lr b.
@@ -54,20 +56,27 @@ class SGD(ParameterwiseOptimizer):
                 group.setdefault(name, value)
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
+        momentum = group["momentum"]
+        numbers = {
+            "lr": to_scalar(group["lr"]), "momentum": momentum, "dampening": group["dampening"],
+            "weight_decay": to_scalar(group["weight_decay"]), "nesterov": group["nesterov"],
+            "maximize": group["maximize"],
+        }  # fmt: skip
+        update, names = self._fused(group), _STATES if momentum != 0 else ()
+        if given is None and update.stands(self.state, group["params"], names):
+            update.sgd_again(**numbers)
+            return
         params, grads = gather(group, given)
         if not params:
             return
-        momentum = group["momentum"]
         states = [self.state[p] for p in params] if momentum != 0 else []
         buffers = [state.get("momentum_buffer") for state in states]
-        made = self._fused(group).sgd(
-            params, grads, buffers, lr=to_scalar(group["lr"]), momentum=momentum,
-            dampening=group["dampening"], weight_decay=to_scalar(group["weight_decay"]),
-            nesterov=group["nesterov"], maximize=group["maximize"],
-        )  # fmt: skip
+        made = update.sgd(params, grads, buffers, **numbers)
         if made is not None:
             for state, buffer in zip(states, made, strict=True):
                 state["momentum_buffer"] = buffer
+            if given is None and len(params) == len(group["params"]):
+                update.watch(self.state, params, names)
             return
         for i, (p, grad) in enumerate(zip(params, grads, strict=True)):
             _update(p, grad, states[i] if states else None, group)

@@ -26,6 +26,10 @@ _MODULES = (
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "swap_tensors":
+        from ._swap import swap_tensors
+
+        return swap_tensors
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,10 +9,12 @@ from mindtorch.engine import dtypes, tape
 from mindtorch.engine.device import meta
 from mindtorch.engine.graph.guards import changes
 
+from ... import __future__
 from ..._arguments import as_device
 from ..._tensor_conversion import parse_to
 from ...autograd.grad_mode import no_grad
-from ..parameter import is_lazy
+from ...utils._swap import swap_tensors
+from ..parameter import Parameter, is_lazy
 from ._tree import TreeMixin
 
 T = TypeVar("T", bound="ChangesMixin")
@@ -22,31 +24,65 @@ class ChangesMixin(TreeMixin):
     """``to``, ``train``, ``zero_grad`` and their like, over the whole tree."""
 
     training: bool
+    _get_name: Callable[[], str]
 
     def _apply(self: T, function: Callable[[Any], Any], recurse: bool = True) -> T:
         """Replace every parameter, gradient and buffer by ``function`` of it."""
         if recurse:
             for module in self.children():
                 module._apply(function)
-        for parameter in self._parameters.values():
-            if parameter is None:
-                continue
-            with no_grad():
-                applied = function(parameter)
-            if is_lazy(parameter):
-                continue
-            if applied is not parameter:
-                parameter.data = applied
-            gradient = parameter._grad
-            if gradient is not None:
-                with no_grad():
-                    changed = function(gradient)
-                parameter._grad = changed.requires_grad_(gradient.requires_grad)
+        for name, parameter in list(self._parameters.items()):
+            if parameter is not None:
+                self._convert(name, parameter, function)
         for name, value in self._buffers.items():
             if value is not None:
                 self._buffers[name] = function(value)
                 changes.count += 1
         return self
+
+    def _convert(self, name: str, parameter: Any, function: Callable[[Any], Any]) -> None:
+        """Make the parameter of this name, and its gradient, what ``function`` says."""
+        with no_grad():
+            applied = function(parameter)
+        if is_lazy(parameter):
+            return
+        gradient = parameter._grad
+        if __future__.get_swap_module_params_on_conversion():
+            self._swap(name, parameter, applied, function)
+            return
+        if __future__.get_overwrite_module_params_on_conversion() or applied._sparse:
+            made = Parameter(applied, parameter.requires_grad)
+            self._parameters[name] = made
+            changes.count += 1
+        else:
+            made = parameter
+            if applied is not parameter:
+                parameter.data = applied
+        if gradient is not None:
+            with no_grad():
+                changed = function(gradient)
+            made._grad = changed.requires_grad_(gradient.requires_grad)
+
+    def _swap(
+        self, name: str, parameter: Any, applied: Any, function: Callable[[Any], Any]
+    ) -> None:
+        """The same, under ``torch.__future__.set_swap_module_params_on_conversion``."""
+        gradient, parameter._grad = parameter._grad, None
+        try:
+            swap_tensors(parameter, Parameter(applied, parameter.requires_grad))
+        except Exception as error:
+            parameter._grad = gradient
+            raise RuntimeError(f"_apply(): Couldn't swap {self._get_name()}.{name}") from error
+        if gradient is not None:
+            with no_grad():
+                changed = function(gradient)
+            try:
+                swap_tensors(gradient, changed.requires_grad_(gradient.requires_grad))
+            except Exception as error:
+                raise RuntimeError(
+                    f"_apply(): Couldn't swap {self._get_name()}.{name}.grad"
+                ) from error
+            parameter._grad = gradient
 
     def apply(self: T, fn: Callable[[Any], Any]) -> T:
         """Call ``fn`` on every module below, then on this one."""

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import itertools
+import warnings
+import weakref
 from collections import OrderedDict, namedtuple
 from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from ... import __future__
 from ...autograd.grad_mode import no_grad
+from ...utils._swap import swap_tensors
 from ..parameter import Parameter, is_lazy
 from ._handles import RemovableHandle
 
@@ -29,14 +33,67 @@ class _IncompatibleKeys(namedtuple("IncompatibleKeys", ["missing_keys", "unexpec
 
 
 class _WithModule:
-    """A hook that is given the module first."""
+    """A hook that is given the module first; it does not keep the module alive."""
 
     def __init__(self, hook: Any, module: Any) -> None:
         self.hook = hook
-        self.module = module
+        self.module = weakref.ref(module)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.hook(self.module, *args, **kwargs)
+        module = self.module()
+        if module is None:
+            raise RuntimeError("You are trying to call the hook of a dead Module!")
+        return self.hook(module, *args, **kwargs)
+
+    def __getstate__(self) -> Any:
+        return self.hook, self.module()
+
+    def __setstate__(self, state: Any) -> None:
+        self.hook, module = state
+        self.module = weakref.ref(module)
+
+
+def _as_kind(value: Any, loaded: Any) -> Any:
+    """``loaded`` as a parameter with requires_grad of ``value``, where that is a parameter."""
+    if not isinstance(value, Parameter):
+        return loaded
+    if isinstance(loaded, Parameter):
+        return loaded.requires_grad_(value.requires_grad)
+    return Parameter(loaded, requires_grad=value.requires_grad)
+
+
+def _load_swapped(value: Any, loaded: Any, assign: bool) -> None:
+    """Make ``value`` what its ``module_load`` makes of ``loaded``."""
+    made = value.module_load(loaded, assign=assign)
+    if made is loaded or made is value:
+        raise RuntimeError(
+            "module_load returned one of self or other, please .detach() the result if returning "
+            "one of the inputs in module_load"
+        )
+    swap_tensors(value, _as_kind(value, made))
+
+
+def _load_tree(
+    module: Any, state: Any, prefix: str, assign: bool, metadata: Any, found: tuple[Any, ...]
+) -> None:
+    """Load ``module`` and what is below it; ``found``: missing keys, unexpected ones, errors."""
+    local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
+    if assign:
+        local_metadata["assign_to_params_buffers"] = assign
+    module._load_from_state_dict(state, prefix, local_metadata, True, *found)
+    for name, child in module._modules.items():
+        if child is not None:
+            start = prefix + name + "."
+            part = {k: v for k, v in state.items() if k.startswith(start)}
+            _load_tree(child, part, start, assign, metadata, found)
+    incompatible = _IncompatibleKeys(*found[:2])
+    for hook in module._load_state_dict_post_hooks.values():
+        if hook(module, incompatible) is not None:
+            raise AssertionError(
+                "Hooks registered with ``register_load_state_dict_post_hook`` are not"
+                "expected to return new values, if incompatible_keys need to be modified,"
+                "it should be done inplace."
+            )
 
 
 class StateMixin:
@@ -191,35 +248,42 @@ class StateMixin:
     def _load_entry(
         self, name: str, key: str, value: Any, loaded: Any, assign: bool, error_msgs: list[str]
     ) -> None:
-        if not isinstance(loaded, EngineTensor):
+        if not isinstance(loaded, EngineTensor) and not hasattr(loaded, "__torch_function__"):
             error_msgs.append(
                 f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like '
                 f"object from checkpoint but received {type(loaded)}"
             )
             return
-        if not is_lazy(value) and value.aval.ndim == 0 and loaded.aval.shape == (1,):
+        if not is_lazy(value) and value.aval.ndim == 0 and tuple(loaded.shape) == (1,):
             loaded = loaded[0]
-        if not is_lazy(value) and loaded.aval.shape != value.aval.shape:
+        if not is_lazy(value) and tuple(loaded.shape) != value.aval.shape:
             error_msgs.append(
                 f"size mismatch for {key}: copying a param with shape {loaded.shape} from "
                 f"checkpoint, the shape in current model is {value.shape}."
             )
             return
+        if value.is_meta and not loaded.is_meta and not assign:
+            warnings.warn(
+                f"for {key}: copying from a non-meta parameter in the checkpoint to a meta "
+                "parameter in the current model, which is a no-op. (Did you mean to pass "
+                "`assign=True` to assign items in the state dictionary to their corresponding key "
+                "in the module instead of copying them in place?)",
+                stacklevel=2,
+            )
+        swaps = __future__.get_swap_module_params_on_conversion()
         try:
             with no_grad():
-                if assign:
-                    if isinstance(value, Parameter) and not isinstance(loaded, Parameter):
-                        loaded = Parameter(loaded, requires_grad=value.requires_grad)
-                    elif isinstance(value, Parameter):
-                        loaded.requires_grad_(value.requires_grad)
-                    setattr(self, name, loaded)
+                if swaps:
+                    _load_swapped(value, loaded, assign)
+                elif assign:
+                    setattr(self, name, _as_kind(value, loaded))
                 else:
                     value.copy_(loaded)
         except Exception as error:
             error_msgs.append(
-                f'While copying the parameter named "{key}", whose dimensions in the model are '
-                f"{value.size()} and whose dimensions in the checkpoint are {loaded.size()}, an "
-                f"exception occurred : {error.args}."
+                f'While {"swapping" if swaps else "copying"} the parameter named "{key}", whose '
+                f"dimensions in the model are {value.size()} and whose dimensions in the "
+                f"checkpoint are {loaded.size()}, an exception occurred : {error.args}."
             )
 
     def _load_extra_state(
@@ -249,8 +313,8 @@ class StateMixin:
             if len(parts) > 1:
                 if parts[0] not in self._modules:
                     unexpected_keys.append(key)
-            elif parts[0] not in self._parameters and (
-                parts[0] not in self._buffers or parts[0] in self._non_persistent_buffers_set
+            elif self._parameters.get(parts[0]) is None and (
+                self._buffers.get(parts[0]) is None or parts[0] in self._non_persistent_buffers_set
             ):
                 unexpected_keys.append(key)
 
@@ -279,29 +343,8 @@ class StateMixin:
         if metadata is not None:
             state_dict._metadata = metadata
 
-        def load(module: Any, local_state: Any, prefix: str = "") -> None:
-            local_metadata = {} if metadata is None else metadata.get(prefix[:-1], {})
-            if assign:
-                local_metadata["assign_to_params_buffers"] = assign
-            module._load_from_state_dict(
-                local_state, prefix, local_metadata, True, missing_keys, unexpected_keys,
-                error_msgs,
-            )  # fmt: skip
-            for name, child in module._modules.items():
-                if child is not None:
-                    start = prefix + name + "."
-                    part = {k: v for k, v in local_state.items() if k.startswith(start)}
-                    load(child, part, start)
-            incompatible = _IncompatibleKeys(missing_keys, unexpected_keys)
-            for hook in module._load_state_dict_post_hooks.values():
-                if hook(module, incompatible) is not None:
-                    raise AssertionError(
-                        "Hooks registered with ``register_load_state_dict_post_hook`` are not"
-                        "expected to return new values, if incompatible_keys need to be modified,"
-                        "it should be done inplace."
-                    )
-
-        load(self, state_dict)
+        found = (missing_keys, unexpected_keys, error_msgs)
+        _load_tree(self, state_dict, "", assign, metadata, found)
         if strict:
             for kind, keys in (("Unexpected", unexpected_keys), ("Missing", missing_keys)):
                 if keys:

@@ -10,9 +10,10 @@ from typing import Any, TypeVar
 from mindtorch.engine import tape
 from mindtorch.engine.graph.guards import changes
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import idle_scripts
 
 from ..parameter import Buffer, Parameter
-from ._backward_hooks import passage
+from ._backward_hooks import hook_last_node, passage
 from ._changes import ChangesMixin
 from ._handles import RemovableHandle
 from ._state import EXTRA_STATE_KEY, StateMixin, _IncompatibleKeys
@@ -33,6 +34,7 @@ _global_forward_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_forward_hooks_with_kwargs: OrderedDict[int, bool] = OrderedDict()
 _global_forward_hooks_always_called: OrderedDict[int, bool] = OrderedDict()
 _global_backward_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_kind: dict[str, bool] = {}  # whether those are full ones, once there were any
 _global_backward_pre_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_parameter_registration_hooks: OrderedDict[int, Any] = OrderedDict()
 _global_buffer_registration_hooks: OrderedDict[int, Any] = OrderedDict()
@@ -58,10 +60,21 @@ def register_module_forward_hook(
 
 def register_module_full_backward_hook(hook: Any) -> RemovableHandle:
     """Call ``hook(module, grad_input, grad_output)`` when a module's gradients are known."""
+    return _add_global_backward_hook(hook, True)
+
+
+def register_module_backward_hook(hook: Any) -> RemovableHandle:
+    """The deprecated form: the gradients are those of the last operation of a module's forward."""
+    return _add_global_backward_hook(hook, False)
+
+
+def _add_global_backward_hook(hook: Any, full: bool) -> RemovableHandle:
+    if _global_kind.setdefault("full", full) is not full:
+        raise RuntimeError(
+            "Cannot use both regular backward hooks and full backward hooks as a global Module "
+            "hook. Please use only one of them."
+        )
     return RemovableHandle.add(_global_backward_hooks, hook)
-
-
-register_module_backward_hook = register_module_full_backward_hook
 
 
 def register_module_full_backward_pre_hook(hook: Any) -> RemovableHandle:
@@ -161,6 +174,8 @@ class Module(StateMixin, ChangesMixin):
         return self.forward(*inputs, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if idle_scripts:
+            return idle_scripts[0].call_outermost(self, args, kwargs)
         fields = self.__dict__
         if not (
             fields["_forward_hooks"]
@@ -207,7 +222,7 @@ class Module(StateMixin, ChangesMixin):
     def _hooked(self, args: Any, kwargs: Any, called: set[int]) -> Any:
         args, kwargs = self._run_pre_hooks(args, kwargs)
         crossing = None
-        hooks = [*_global_backward_hooks.values(), *self._backward_hooks.values()]
+        hooks, node_hooks = self._get_backward_hooks()
         pre_hooks = [*_global_backward_pre_hooks.values(), *self._backward_pre_hooks.values()]
         if hooks or pre_hooks:
             crossing = passage(self, hooks, pre_hooks)
@@ -221,7 +236,16 @@ class Module(StateMixin, ChangesMixin):
                 result = changed
         if crossing is not None:
             result = crossing.leave(result)
+        if node_hooks:
+            hook_last_node(self, node_hooks, args, result)
         return result
+
+    def _get_backward_hooks(self) -> tuple[list[Any], list[Any]]:
+        """The full backward hooks of a call, and the deprecated ones."""
+        kinds: tuple[list[Any], list[Any]] = ([], [])
+        kinds[not _global_kind.get("full", True)].extend(_global_backward_hooks.values())
+        kinds[self._is_full_backward_hook is False].extend(self._backward_hooks.values())
+        return kinds
 
     def _all_forward_hooks(self) -> list[tuple[int, Any, bool, bool]]:
         listed = [
@@ -302,17 +326,21 @@ class Module(StateMixin, ChangesMixin):
     def register_full_backward_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_input, grad_output)`` when the gradients of the inputs are
         known; a tuple that it returns takes the place of ``grad_input``."""
-        if self._is_full_backward_hook is False:  # type: ignore[has-type]
+        return self._add_backward_hook(hook, True, prepend)
+
+    def register_backward_hook(self, hook: Any) -> RemovableHandle:
+        """The deprecated form: ``hook(module, grad_input, grad_output)`` with the gradients of the
+        last operation of forward, which are not always the module's."""
+        return self._add_backward_hook(hook, False)
+
+    def _add_backward_hook(self, hook: Any, full: bool, prepend: bool = False) -> RemovableHandle:
+        if self._is_full_backward_hook is (not full):  # type: ignore[has-type]
             raise RuntimeError(
                 "Cannot use both regular backward hooks and full backward hooks on a single "
                 "Module. Please use only one of them."
             )
-        self._is_full_backward_hook = True
+        self._is_full_backward_hook = full
         return RemovableHandle.add(self._backward_hooks, hook, prepend=prepend)
-
-    def register_backward_hook(self, hook: Any) -> RemovableHandle:
-        """The deprecated form of ``register_full_backward_hook``, with the same effect here."""
-        return self.register_full_backward_hook(hook)
 
     def register_full_backward_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHandle:
         """Call ``hook(module, grad_output)`` when backward reaches the module."""
