@@ -16,7 +16,7 @@ from .ops.elementwise import add
 from .ops.movement import cast, clone_like
 from .ops.reduction import sum_to
 from .tape import AccumulateGrad, anomaly, note_leaf
-from .tensor import Tensor, capturing, scripts
+from .tensor import Storage, Tensor, capturing, make, scripts
 
 
 def _run_result_hooks(node: Any, gradients: list[Any]) -> None:
@@ -295,12 +295,26 @@ def accumulate(variable: Tensor, gradient: Tensor, create_graph: bool, reference
         ):
             gradient._node = None
             variable._grad = gradient
+        elif gradient.aval is variable.aval and _is_all_that_is_left(gradient, references):
+            variable._grad = make(gradient.flat, gradient.aval)
         else:
             variable._grad = clone_like(gradient, variable.aval)
     elif create_graph:
         variable._grad = _sum(held, gradient)
     else:
         add_into(held, gradient)
+
+
+def _is_all_that_is_left(view: Tensor, references: int) -> bool:
+    """Whether a view is of all of a memory that nobody else has any more."""
+    if references > _OWN_REFERENCES:
+        return False
+    view._node = None  # which holds what it is a view of
+    return (
+        sys.getrefcount(view._storage) <= _OWN_REFERENCES
+        and type(view._storage) is Storage
+        and view.flat.size == view._storage.buffer.size
+    )
 
 
 def _accumulate_sparse(variable: Tensor, gradient: Tensor, create_graph: bool) -> None:

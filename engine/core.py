@@ -38,6 +38,7 @@ class State(threading.local):
         inference: whether nothing is recorded, and results are marked as made so.
         interpreters: the active transformations, innermost last.
         device: where namespaces make new tensors, unless told otherwise.
+        written_to: the tensor that a method in place may write to directly.
     """
 
     mode = GRAD
@@ -46,6 +47,7 @@ class State(threading.local):
     interpreters: tuple[Any, ...] = ()
     device: Device = cpu
     watcher: Any = None
+    written_to: Any = None
 
     def update(
         self, *, grad: bool | None = None, interpreters: Any = None, inference: bool | None = None
@@ -169,9 +171,11 @@ class Op:
 
     Attributes:
         on_device: the inputs up to here lie on one device; the others may lie on the host.
+        updates: the result is the first input with some places written (``families.Update``).
     """
 
     on_device: int | None = None
+    updates = False
 
     def __init__(
         self,

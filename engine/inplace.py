@@ -17,6 +17,7 @@ from .core import (
     Plan,
     graph_under_way,
     state,
+    tables_of_plans,
 )
 from .ops.elementwise import add
 from .ops.movement import cast, clone, expand, overwrite, view_update
@@ -202,17 +203,18 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
     tracked = mode == GRAD and (
         target._node is not None or any(x is not None and x._node is not None for x in inputs)
     )
-    if plan.aval is target.aval and op.in_place_safe and not tracked and _aligned(target, inputs):
+    if not tracked and op.in_place_safe and plan.aval is target.aval and _aligned(target, inputs):
         target._shared.version += 1
         plan.run(target.flat, *[x.flat for x in inputs])
         return target
     result_aval = plan.aval
-    check_target(target, inputs)
+    check_target(target, () if op.updates else inputs)
     check_result(target, result_aval.shape, result_aval.dtype)
     if tracked:
         inputs = _keep_old_value(op, target, inputs)
-    if op.in_place_safe and result_aval is target.aval and _aligned(target, inputs):
-        return _direct(op, target, inputs, params, tracked)
+    run = _run_on(op, plan, target, inputs, params)
+    if run is not None:
+        return _direct(op, run, target, inputs, params, tracked)
     result = op.evaluate(mode, inputs, params)
     copy_data(target, result)
     target._shared.version += 1
@@ -229,6 +231,8 @@ def _keep_old_value(op: Op, target: Tensor, inputs: Any) -> Any:
     if not places or op.rules is None:
         return inputs
     mask = tuple([x is not None and tape.requires_grad(x) for x in inputs])
+    if not any(mask):
+        return inputs
     kept = tape._what_to_keep(op, mask, 1)
     if not any(("in", i) in kept for i in places):
         return inputs
@@ -252,14 +256,40 @@ def _aligned(target: Tensor, inputs: Any) -> bool:
     return True
 
 
-def _direct(op: Op, target: Tensor, inputs: Any, params: Any, tracked: bool) -> Tensor:
+def _run_on(op: Op, plan: Plan, target: Tensor, inputs: Any, params: Any) -> Any:
+    """The kernel that may have the target's own memory as its result; None: there is none."""
+    if op.in_place_safe:
+        return plan.run if plan.aval is target.aval and _aligned(target, inputs) else None
+    memory = target._shared.memory
+    others = [x for x in inputs[1:] if x is not None]
+    if not op.updates or target.aval.device.type != "cpu" or not target.aval.size or any(
+        x is target or (x._storage is not None and x._storage.memory is memory) for x in others
+    ):
+        return None
+    if plan.aval is target.aval:
+        return plan.run
+    if not others or _SOME_OF_ALL * max(x.aval.size for x in others) > target.aval.size:
+        return None  # a copy in C order is quicker than many steps through another one
+    key = (op, target.aval, *plan.in_avals, *params.items())
+    return _strided_updates.get(key) or _strided_updates.keep(
+        key, op.bound((target.aval,), plan.in_avals, params)
+    )
+
+
+_SOME_OF_ALL = 8
+_strided_updates = Bounded(512)
+tables_of_plans.append(_strided_updates)
+
+
+def _direct(
+    op: Op, run: Any, target: Tensor, inputs: Any, params: Any, tracked: bool
+) -> Tensor:
     """Run the kernel with the target's own memory as its result."""
-    plan = op.plan_for(inputs, params)
     node = None
     if tracked:
         stand_in = tape._detached(target)
-        node = tape.record(op, plan, inputs, params, (stand_in,))
-    plan.run(target.flat, *[x.flat for x in inputs])
+        node = tape.record(op, op.plan_for(inputs, params), inputs, params, (stand_in,))
+    run(target.flat, *[None if x is None else x.flat for x in inputs])
     storage = target._storage
     if storage is None:
         storage = target._storage = Storage(target.flat, target.aval.device)

@@ -9,11 +9,29 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval, broadcast_shapes, broadcast_two
-from ..core import Op, find_kernel, layouts
+from ..core import Op, find_kernel, layouts, state
 from ..device import cpu
 from ..dtypes import BOOL, COMPLEX, DType
 from ..layouts import elementwise_strides
 from ..tensor import as_array as host_view
+
+
+class Update(Op):
+    """An op whose result is its first input with some places written.
+
+    Its kernel copies that input first, unless both lie in one memory: then it writes these places
+    alone. ``x.op_`` and ``x[i] = y`` go that way, lest a row of a large table cost the table.
+    """
+
+    updates = True
+
+    def __call__(self, *inputs: Any, **params: Any) -> Any:
+        if state.written_to is not None and inputs[0] is state.written_to:
+            from .. import inplace
+
+            state.written_to = None
+            return inplace.apply_in_place(self, inputs[0], *inputs, **params)
+        return super().__call__(*inputs, **params)
 
 
 class Elementwise(Op):

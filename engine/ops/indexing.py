@@ -10,6 +10,7 @@ from ..core import Op
 from ..layouts import follow_indexed, preserved_strides
 from ..tensor import Tensor, constant, full_flat
 from .elementwise import add, divide, equal, logical_and, multiply, where
+from .families import Update
 from .movement import cast, clone, diagonal, expand, pad, permute, reshape, zeros_like_aval
 from .reduction import sum_to
 
@@ -87,7 +88,9 @@ def _index_put_vjp(g: Any, inputs: Any, avals: Any, needs: Any, accumulate: bool
 
 
 # x with value written (added, for accumulate) at the places that index(x, *indices) reads
-index_put = Op("index_put", _index_put_aval, "indexing.index_put", vjp=_index_put_vjp, keeps_from=2)
+index_put = Update(
+    "index_put", _index_put_aval, "indexing.index_put", vjp=_index_put_vjp, keeps_from=2
+)
 
 # --- along one axis --------------------------------------------------------------------------
 
@@ -156,7 +159,7 @@ def _cut_gather(g: Any, index: Any, described: Aval, axis: int) -> Any:
 
 
 # x with source written at index along axis
-scatter = Op(
+scatter = Update(
     "scatter",
     _scatter_aval,
     "indexing.scatter",
@@ -166,7 +169,7 @@ scatter = Op(
         lambda g, index, avals, axis: _cut_gather(g, index, avals[2], axis),
     ),
 )
-scatter_add = Op(
+scatter_add = Update(
     "scatter_add",
     _scatter_aval,
     "indexing.scatter_add",
@@ -253,7 +256,7 @@ def _at_least_one(x: Any) -> Any:
 
 
 # reduce: sum, prod, mean, amax, amin of the sources that meet in a place (and the old element)
-scatter_reduce = Op(
+scatter_reduce = Update(
     "scatter_reduce", _scatter_reduce_aval, "indexing.scatter_reduce", vjp=_scatter_reduce_vjp
 )
 
@@ -292,7 +295,7 @@ def _index_write_aval(x: Aval, index: Aval, source: Aval, *, axis: int) -> Aval:
 
 
 # x with source's slices added to those that index names
-index_add = Op(
+index_add = Update(
     "index_add",
     _index_write_aval,
     "indexing.index_add",
@@ -349,7 +352,7 @@ def _index_copy_aval(x: Aval, index: Aval, source: Aval, *, axis: int) -> Aval:
 
 
 # x with source's slices in place of those that index names
-index_copy = Op(
+index_copy = Update(
     "index_copy",
     _index_copy_aval,
     "indexing.index_copy",
@@ -376,7 +379,7 @@ def _fill_value_vjp(g: Any, index: Any, axis: int) -> Any:
     return sum_to(where(equal(filled, constant(0)), constant(0), g), ())
 
 
-index_fill = Op(
+index_fill = Update(
     "index_fill",
     _index_fill_aval,
     "indexing.index_fill",
@@ -426,7 +429,7 @@ def _masked_scatter_source(g: Any, mask: Any, avals: Any) -> Any:
     return reshape(collect_masked(g, mask, size=avals[2].size), avals[2].shape)
 
 
-masked_scatter = Op(
+masked_scatter = Update(
     "masked_scatter",
     _masked_scatter_aval,
     "indexing.masked_scatter",
@@ -468,7 +471,7 @@ def _put_target(g: Any, index: Any, accumulate: bool) -> Any:
     ), accumulate=False)
 
 
-put = Op(
+put = Update(
     "put",
     lambda x, index, source, *, accumulate: aval(x.shape, x.dtype, None, x.device),
     "indexing.put",
@@ -492,10 +495,10 @@ def _triangle_aval(name: str) -> Any:
     return rule
 
 
-tril = Op("tril", _triangle_aval("tril"), "indexing.tril",
-          vjp=lambda g, diagonal: tril(g, diagonal=diagonal))  # fmt: skip
-triu = Op("triu", _triangle_aval("triu"), "indexing.triu",
-          vjp=lambda g, diagonal: triu(g, diagonal=diagonal))  # fmt: skip
+tril = Update("tril", _triangle_aval("tril"), "indexing.tril",
+              vjp=lambda g, diagonal: tril(g, diagonal=diagonal))  # fmt: skip
+triu = Update("triu", _triangle_aval("triu"), "indexing.triu",
+              vjp=lambda g, diagonal: triu(g, diagonal=diagonal))  # fmt: skip
 
 
 def _diag_embed_aval(x: Aval, *, offset: int, first: int, second: int) -> Aval:

@@ -292,6 +292,9 @@ def _complex_plan(name: str, out: Any, ins: Layouts, compute: Any) -> Any:
     if name not in _COMPLEX:
         raise NotImplementedError(f"'{name}' is not implemented for complex numbers")
     function = _COMPLEX[name]
+    if isinstance(function, np.ufunc):
+        if function(*[np.empty(0, compute) for _ in ins]).dtype == out.dtype:
+            return _written_by_numpy(function, out, ins, compute)
 
     def run(target: Any, *flat: Any) -> None:
         values = [strided(a, x) for a, x in zip(flat, ins, strict=True)]
@@ -314,6 +317,19 @@ def strided(flat: Any, layout: Any) -> Any:
     return np.ndarray(
         layout.shape, flat.dtype, flat, 0, tuple([s * itemsize for s in layout.strides])
     )
+
+
+def _written_by_numpy(function: Any, out: Any, ins: Layouts, compute: Any) -> Any:
+    """A function of numpy's that writes its result where it belongs."""
+
+    def run(target: Any, *flat: Any) -> None:
+        values = [
+            strided(a, x).astype(compute, copy=False) for a, x in zip(flat, ins, strict=True)
+        ]
+        with np.errstate(all="ignore"):
+            function(*values, out=strided(target, out))
+
+    return run
 
 
 # --- copies ----------------------------------------------------------------------------------

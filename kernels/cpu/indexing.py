@@ -15,6 +15,8 @@ from .copies import WORDS
 from .half import flat
 from .movement import dense, picture
 
+_SOME_OF_ALL = 4  # a strided array is copied where every so many elements of it are read
+
 
 def _checked(index: Any, size: int, axis: int) -> Any:
     """``index`` counted from the front."""
@@ -47,16 +49,19 @@ def _places(x: Any, indices: Any) -> Any:
 
 def index(out: Any, x: Any, *indices: Any) -> None:
     """``out = x[indices]``; None takes the whole axis."""
-    if len(indices) == 1 and indices[0] is not None:
-        rows = _checked(indices[0], x.shape[0], 0)
-        np.take(x, rows, 0, out=out, mode="clip")
-        return
     axis = _only(indices)
     if axis is None:
         out[...] = x[_places(x, indices)]
     else:
-        rows = _checked(indices[axis], x.shape[axis], 0)
+        _take(out, x, _checked(indices[axis], x.shape[axis], 0), axis)
+
+
+def _take(out: Any, x: Any, rows: Any, axis: int) -> None:
+    """Slices of ``x``, of which numpy's ``take`` makes a copy in C order first where it is not."""
+    if x.flags.c_contiguous or x.size < _SOME_OF_ALL * out.size:
         np.take(x, rows, axis, out=out, mode="clip")
+    else:
+        out[...] = x[(*[slice(None)] * axis, rows)]
 
 
 def _only(indices: Any) -> int | None:
@@ -65,9 +70,15 @@ def _only(indices: Any) -> int | None:
     return given[0] if len(given) == 1 else None
 
 
+def _keep(out: Any, x: Any) -> None:
+    """``out = x``, unless they lie in one memory: then ``x`` is what is written to."""
+    if not np.may_share_memory(out, x):
+        out[...] = x
+
+
 def index_put(out: Any, x: Any, value: Any, *indices: Any, accumulate: bool) -> None:
     """``out = x`` with ``out[indices] = value`` (``+=`` with repetitions for ``accumulate``)."""
-    out[...] = x
+    _keep(out, x)
     places = _places(x, indices)
     if value.dtype != out.dtype:
         value = value.astype(out.dtype)
@@ -138,9 +149,9 @@ def gather(out: Any, x: Any, index: Any, *, axis: int) -> None:
     """``out[i, j] = x[index[i, j], j]`` for axis 0."""
     out, x, index = _at_least_1d(out, x, index)
     _counted(index, x.shape[axis], axis)
-    if slices.gather(out, x, index, axis):
-        return
-    out[...] = x[_open(index, axis)]
+    copied = not x.flags.c_contiguous and x.size > _SOME_OF_ALL * index.size
+    if copied or not slices.gather(out, x, index, axis):
+        out[...] = x[_open(index, axis)]
 
 
 def _gather_plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Any:
@@ -171,7 +182,7 @@ def _source(source: Any, index: Any, dtype: Any) -> Any:
 
 def scatter(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     """``out = x`` with ``out[index[i, j], j] = source[i, j]`` for axis 0."""
-    out[...] = x
+    _keep(out, x)
     target, index = _at_least_1d(out, index)
     if not index.size:
         return
@@ -181,7 +192,7 @@ def scatter(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
 
 def scatter_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     """As :func:`scatter`, added."""
-    out[...] = x
+    _keep(out, x)
     target, index = _at_least_1d(out, index)
     if not index.size:
         return
@@ -219,7 +230,7 @@ def scatter_reduce(
     out: Any, x: Any, index: Any, source: Any, *, axis: int, reduce: str, include_self: bool
 ) -> None:
     """``out`` = ``x`` and the sources that meet in a place, folded by ``reduce``."""
-    out[...] = x
+    _keep(out, x)
     target, index = _at_least_1d(out, index)
     if not index.size:
         return
@@ -282,7 +293,7 @@ def index_select(out: Any, x: Any, index: Any, *, axis: int) -> None:
         raise RuntimeError(
             f"INDICES element is out of DATA bounds, id={wrong} axis_dim={x.shape[axis]}"
         )
-    np.take(x, rows, axis, out=out, mode="clip")
+    _take(out, x, rows, axis)
 
 
 @kernel
@@ -389,7 +400,7 @@ index.plan = _index_plan
 
 def index_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     """``out = x`` with ``source``'s slices added to those that ``index`` names."""
-    out[...] = x
+    _keep(out, x)
     target, source = _at_least_1d(out, source)
     rows = index.reshape(-1)
     if axis == 0 and target.ndim > 1:  # torch reads whole rows by other means
@@ -405,7 +416,7 @@ def index_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
 
 def index_copy(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     """``out = x`` with ``source``'s slices in place of those that ``index`` names."""
-    out[...] = x
+    _keep(out, x)
     target, source = _at_least_1d(out, source)
     rows = _counted(index.reshape(-1), target.shape[axis], axis, IndexError, "index_copy_(): ")
     np.moveaxis(target, axis, 0)[rows] = np.moveaxis(source, axis, 0)
@@ -413,7 +424,7 @@ def index_copy(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
 
 def index_fill(out: Any, x: Any, index: Any, value: Any, *, axis: int) -> None:
     """``out = x`` with ``value`` in the slices that ``index`` names."""
-    out[...] = x
+    _keep(out, x)
     (target,) = _at_least_1d(out)
     rows = _checked(index.reshape(-1), target.shape[axis], axis)
     np.moveaxis(target, axis, 0)[rows] = value.astype(out.dtype)
@@ -439,7 +450,7 @@ masked_fill.plan = _masked_fill_plan
 
 def masked_scatter(out: Any, x: Any, mask: Any, source: Any) -> None:
     """``out = x`` with ``source``'s elements, in order, where ``mask``."""
-    out[...] = x
+    _keep(out, x)
     mask = np.broadcast_to(mask, out.shape)
     count = int(np.count_nonzero(mask))
     if count > source.size:
@@ -465,18 +476,25 @@ def _flat_places(index: Any, size: int) -> Any:
 
 def take(out: Any, x: Any, index: Any) -> None:
     """``x`` read as one row, at ``index``."""
-    out[...] = x.reshape(-1)[_flat_places(index, x.size)]
+    places = _flat_places(index, x.size)
+    if x.flags.c_contiguous or x.size < _SOME_OF_ALL * out.size:
+        out[...] = x.reshape(-1)[places]
+    else:
+        out[...] = x[np.unravel_index(places % x.size, x.shape)]
 
 
 def put(out: Any, x: Any, index: Any, source: Any, *, accumulate: bool) -> None:
     """``x`` read as one row, with ``source`` written (added) at ``index``."""
-    out[...] = x
-    flat = out.reshape(-1)
-    places = _flat_places(index, x.size).reshape(-1)
-    if accumulate:
-        np.add.at(flat, places, source.reshape(-1).astype(out.dtype))
+    _keep(out, x)
+    target, places = out, _flat_places(index, x.size).reshape(-1)
+    if out.flags.c_contiguous:
+        target = out.reshape(-1)
     else:
-        flat[places] = source.reshape(-1)
+        places = np.unravel_index(places % out.size, out.shape)
+    if accumulate:
+        np.add.at(target, places, source.reshape(-1).astype(out.dtype))
+    else:
+        target[places] = source.reshape(-1)
 
 
 @functools.lru_cache(maxsize=16)
@@ -495,12 +513,28 @@ def _triangle_plan(lower: bool) -> Any:
         zero = elementwise.Operand((), (), out.dtype)
         step = Step("where", (0, 1, 2) if lower else (0, 2, 1), out.dtype, out.dtype)
         run = elementwise.fused_plan((step,), (0,), out_layouts, (mask, x, zero))
-        nothing = np.zeros(1, out.dtype)
-        return lambda target, source: run(
-            target, _triangle(rows, columns, border), source, nothing
-        )
+        nothing, word = np.zeros(1, out.dtype), WORDS[out.dtype.itemsize]
+        row = f"{np.dtype(word).name}[::1]"
+        clear = entry_point(_clear, f"void({row}, int64, int64, int64, boolean)")
+
+        def run_or_clear(target: Any, source: Any) -> None:
+            if target is source and dense(out):
+                clear(target.view(word), rows, columns, border, lower)
+            else:
+                run(target, _triangle(rows, columns, border), source, nothing)
+
+        return run_or_clear
 
     return plan
+
+
+@kernel
+def _clear(out: Any, rows: int, columns: int, border: int, lower: bool) -> None:
+    """Zeros above a diagonal (``lower``), or on and below it, of matrices one after another."""
+    for i in range(out.size // columns):
+        last = min(max(i % rows + border + 1, 0), columns)
+        first, last = (last, columns) if lower else (0, last)
+        out[i * columns + first : i * columns + last] = 0
 
 
 def tril(out: Any, x: Any, *, diagonal: int) -> None:

@@ -243,7 +243,8 @@ def small_scatter(out: Any, x: Any, index: Any, source: Any, axis: int, adding: 
     loop = entry_point(_scatter_add if adding else _scatter, kinds)
 
     def run(target: Any, given: Any, places: Any, values: Any) -> None:
-        target[:] = given
+        if target is not given:
+            target[:] = given
         loop(target, values, step, places, n, m, inner, 0, outer)
 
     return run

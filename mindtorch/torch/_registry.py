@@ -125,16 +125,20 @@ def _in_place_variant(body: Callable[..., Any], name: str, apart: bool) -> Calla
         given = self
         if state.grad_enabled and any(map(_is_tracked, (self, *args, *kwargs.values()))):
             given = movement.clone(self)  # its elements may be kept, and are about to change
+        elif not state.interpreters:
+            state.written_to = self
         try:
             result = body(given, *args, **kwargs)
             for x in (*args, *kwargs.values()) if apart else ():
                 _check_apart(self, x)
-            return write_result(self, result)
+            return self if result is self else write_result(self, result)
         except Exception:
             wrong = wrong_call(name, args, kwargs, method=True)
             if wrong is None:
                 raise
             raise wrong from None
+        finally:
+            state.written_to = None
 
     variant.__name__ = variant.__qualname__ = name
     return variant

@@ -314,6 +314,9 @@ def index_put_(x: Any, indices: Any, value: Any, indexing: Any, accumulate: bool
             inplace.check_apart(x, each)
     if value.aval.dtype is not x.aval.dtype:
         value = ops.cast(value, dtype=x.aval.dtype)
+    if not state.interpreters:
+        put = indexing.index_put
+        return inplace.apply_in_place(put, x, x, value, *indices, accumulate=accumulate)
     result = indexing.index_put(x, value, *indices, accumulate=accumulate)
     return inplace.copy_(x, result)
 

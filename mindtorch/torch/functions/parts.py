@@ -66,8 +66,10 @@ def unbind(input: Any, dim: int = 0) -> Any:  # noqa: A002
     axis = normalize_axis(dim, input.aval.ndim)
     if not input.aval.ndim:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+    stride, at = input.aval.strides[axis], ops.select.view_at
     views = tuple([
-        ops.select(input, axis=axis, index=i) for i in range(input.aval.shape[axis])
+        at(input, axis, i * stride, {"axis": axis, "index": i})
+        for i in range(input.aval.shape[axis])
     ])
     tape.share_node(views, ops.unbind, input, {"axis": axis})
     tape.mark_outputs(views, "Unbind")
@@ -129,9 +131,15 @@ def _slices(x: Any, axis: int, sizes: list[int]) -> tuple[Any, ...]:
     """Pieces of ``sizes``, one after another."""
     pieces, start = [], 0
     for n in sizes:
-        pieces.append(ops.slice_(x, axis=axis, start=start, length=n))
+        pieces.append(_piece(x, axis, start, n))
         start += n
     return tuple(pieces)
+
+
+def _piece(x: Any, axis: int, start: int, length: int) -> Any:
+    """A slice, by a plan that all of one length share."""
+    params = {"axis": axis, "start": start, "length": length, "step": 1}
+    return ops.slice_.view_at(x, (axis, length, 1), start * x.aval.strides[axis], params)
 
 
 @function()
@@ -195,8 +203,7 @@ def tensor_split(
         return _slices(input, axis, [base + (i < extra) for i in range(given)])
     cuts = [0, *[min(max(i + size if i < 0 else i, 0), size) for i in given], size]
     return tuple(
-        ops.slice_(input, axis=axis, start=a, length=max(b - a, 0))
-        for a, b in pairwise(cuts)
+        _piece(input, axis, a, max(b - a, 0)) for a, b in pairwise(cuts)
     )
 
 
