@@ -74,7 +74,7 @@ class Geometry:
     ) -> None:
         self.groups, self.channels = groups, channels
         self.images = source[0]
-        lengths = _three(source[2:], 1)
+        lengths = three_axes(source[2:], 1)
         size = padded[0] * padded[1] * padded[2]
         # a plane that is a multiple of 512 bytes would put all channels into a few cache sets
         pitch = size + (-size) % 8
@@ -131,7 +131,8 @@ def _parts(size: int, length: int = TAPS) -> Any:
     return np.array([*range(0, size, length), size], np.int64)
 
 
-def _three(values: Any, fill: int) -> Ints:
+def three_axes(values: Any, fill: int) -> Ints:
+    """As of three spatial axes: what is missing in front is ``fill``."""
     return (fill,) * (3 - len(values)) + tuple(int(v) for v in values)
 
 
@@ -149,10 +150,10 @@ def forward(
 
     ``last``: images have their channels last in memory; ``weight_last``: the weight has.
     """
-    taps, places = _three(window[2:], 1), _three(result[2:], 1)
-    steps, before = _three(stride, 1), _three(padding, 0)
-    spread = _three(dilation, 1)
-    lengths = _three(image[2:], 1)
+    taps, places = three_axes(window[2:], 1), three_axes(result[2:], 1)
+    steps, before = three_axes(stride, 1), three_axes(padding, 0)
+    spread = three_axes(dilation, 1)
+    lengths = three_axes(image[2:], 1)
     reach = [
         (o - 1) * s + d * (k - 1) + 1
         for o, s, d, k in zip(places, steps, spread, taps, strict=True)
@@ -187,9 +188,9 @@ def backward(
     groups: int, last: bool = False, weight_last: bool = False,
 ) -> Geometry:  # fmt: skip
     """For the gradient for the input: one phase for each residue of the stride along each axis."""
-    lengths, taps = _three(image[2:], 1), _three(window[2:], 1)
-    places, steps = _three(result[2:], 1), _three(stride, 1)
-    pads, spread = _three(padding, 0), _three(dilation, 1)
+    lengths, taps = three_axes(image[2:], 1), three_axes(window[2:], 1)
+    places, steps = three_axes(result[2:], 1), three_axes(stride, 1)
+    pads, spread = three_axes(padding, 0), three_axes(dilation, 1)
     axes = list(zip(lengths, taps, places, steps, pads, spread, strict=True))
     lowest = [(p - d * (k - 1)) // s for n, k, o, s, p, d in axes]
     highest = [(n - 1 + p) // s for n, k, o, s, p, d in axes]

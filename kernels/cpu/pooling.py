@@ -14,7 +14,7 @@ import numpy as np
 
 from mindtorch.kernels.compile import entry_point, kernel
 
-from .convolution_geometry import grid
+from .convolution_geometry import grid, three_axes
 from .formats import channels_behind, lies_last, writes_channels_last
 from .half import flat, in_float32
 from .movement import dense
@@ -258,15 +258,11 @@ def _scatter_last(out: Any, g: Any, places: Any, images: int, channels: int) -> 
                 target[places[i * channels + c] * channels + c] += g[i * channels + c]
 
 
-def _three(values: Any, fill: int) -> tuple[int, ...]:
-    return (fill,) * (3 - len(values)) + tuple(int(v) for v in values)
-
-
 def _facts(wide: Any, narrow: Any, window: Any = (), stride: Any = (), padding: Any = (),
            dilation: Any = ()) -> Any:  # fmt: skip
     return np.array(
-        [*_three(wide, 1), *_three(narrow, 1), *_three(window, 1), *_three(stride, 1),
-         *_three(padding, 0), *_three(dilation, 1)],
+        [*three_axes(wide, 1), *three_axes(narrow, 1), *three_axes(window, 1),
+         *three_axes(stride, 1), *three_axes(padding, 0), *three_axes(dilation, 1)],
         np.int64,
     )  # fmt: skip
 

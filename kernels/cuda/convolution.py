@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
+from mindtorch.kernels.cpu.convolution_geometry import three_axes
+
 from . import arrays, cudnn, gemm, launch, reduction, vendor
 from .arrays import Array
 from .division import divisors, over, three
@@ -83,10 +85,6 @@ _WEIGHT = (
 )  # fmt: skip
 
 
-def _three(values: Any, fill: int) -> tuple[int, ...]:
-    return (fill,) * (3 - len(values)) + tuple(int(v) for v in values)
-
-
 class _Case:
     """Sizes of one convolution: input and weight shapes, the results' spatial shape."""
 
@@ -97,17 +95,17 @@ class _Case:
         ]
         self.images, self.groups = x[0], params["groups"]
         self.c, self.o = weight[1], weight[0] // params["groups"]
-        self.wide, self.narrow, self.window = _three(x[2:], 1), _three(result[2:], 1), _three(
-            weight[2:], 1
-        )
+        self.wide, self.narrow = three_axes(x[2:], 1), three_axes(result[2:], 1)
+        self.window = three_axes(weight[2:], 1)
+        stride, padding = three_axes(params["stride"], 1), three_axes(params["padding"], 0)
         self.geometry = (
-            *self.wide, *self.narrow, *self.window, *_three(params["stride"], 1),
-            *_three(params["padding"], 0), *_three(params["dilation"], 1),
+            *self.wide, *self.narrow, *self.window, *stride, *padding,
+            *three_axes(params["dilation"], 1),
         )  # fmt: skip
         self.taps, self.places = math.prod(self.window), math.prod(self.narrow)
         self.pixels = math.prod(self.wide)
-        moved = (*_three(params["stride"], 1), *(p + 1 for p in _three(params["padding"], 0)))
-        self.plain = self.taps == 1 and set(moved) == {1}  # each window is a pixel
+        # each window is a pixel
+        self.plain = self.taps == 1 and {*stride, *(p + 1 for p in padding)} == {1}
 
     def of_pixels(self, bound: int) -> tuple[Any, ...]:
         """The divisors of places in images, and of strides."""

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 from numba import cuda
 
+from mindtorch.kernels.cpu.convolution_geometry import three_axes
+
 from . import launch
-from .convolution import _three
 from .division import divisors, over, three
 from .half import flat, in_float32
 
@@ -210,15 +211,15 @@ def _adaptive_back(
 
 def _facts(wide: Any, narrow: Any, window: Any = None, stride: Any = (), padding: Any = (),
            dilation: Any = None) -> tuple[int, ...]:  # fmt: skip
-    facts = (*_three(wide, 1), *_three(narrow, 1))
+    facts = (*three_axes(wide, 1), *three_axes(narrow, 1))
     if window is not None:
-        facts += (*_three(window, 1), *_three(stride, 1), *_three(padding, 0))
-    return facts if dilation is None else (*facts, *_three(dilation, 1))
+        facts += (*three_axes(window, 1), *three_axes(stride, 1), *three_axes(padding, 0))
+    return facts if dilation is None else (*facts, *three_axes(dilation, 1))
 
 
 def _by(result: Any) -> tuple[Any, ...]:
     """The divisors of places in a result: of a plane's, a height's and a width's lengths."""
-    _, h, w = lengths = _three(result.shape[2:], 1)
+    _, h, w = lengths = three_axes(result.shape[2:], 1)
     return divisors(result.size, math.prod(lengths), h, w)
 
 

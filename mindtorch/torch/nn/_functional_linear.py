@@ -14,6 +14,7 @@ from mindtorch.engine.ops import linear_algebra, movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.tensor import from_array
+from mindtorch.engine.vmap import values_of_all
 
 from .._out import store_out
 from .._warnings import warn_caller
@@ -229,7 +230,7 @@ def _padding_row(padding_idx: int, rows: int) -> int:
 
 
 def _check_rows(flat: Any, rows: int) -> None:
-    found = flat.array()
+    found = values_of_all(flat)
     wrong = found[(found < 0) | (found >= rows)]
     if wrong.size:
         raise RuntimeError(
