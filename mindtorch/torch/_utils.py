@@ -265,7 +265,8 @@ def _user_state(tensor: Any) -> Any:
     With the class's own slots it is a pair; a class with a ``__getstate__`` says it itself.
     """
     cls = type(tensor)
-    if cls.__getstate__ is not object.__getstate__:
+    own: Any = cls.__getstate__
+    if own is not object.__getstate__:
         return _plain(tensor.__getstate__())
     attributes = {
         name: value
