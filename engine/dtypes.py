@@ -94,7 +94,7 @@ NAMES_ONLY = (
 )  # fmt: skip
 _BY_NAME = {dtype.name: dtype for dtype in (*ALL, *NAMES_ONLY)}
 _BY_NUMPY = {dtype.np: dtype for dtype in ALL}
-_REAL = {complex64: float32, complex128: float64}
+_REAL = {complex64: float32, complex128: float64, _BY_NAME["complex32"]: float16}
 _COMPLEX = {float32: complex64, float64: complex128, float16: complex64, bfloat16: complex64}
 
 default: DType = float32

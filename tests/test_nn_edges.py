@@ -132,6 +132,7 @@ CASES = {
     "a subclass with slots": slotted,
     "a subclass with a state": stated,
     "an old file, with bytes": bytes_as_bytes,
+    "limits of complex32": lambda t: repr(t.finfo(t.complex32)),
     "flags of mkldnn": older_flags,
     "gradients of convolutions": lambda t: t.nn.functional.grad.conv1d_input(
         (1, 1, 3), t.ones(1, 1, 2), t.ones(1, 1, 2)
