@@ -123,14 +123,15 @@ def _in_place_variant(body: Callable[..., Any], name: str, apart: bool) -> Calla
     def variant(self: Any, *args: Any, **kwargs: Any) -> Any:
         inplace.check_writable(self)
         given = self
+        refused = _clash(self, (*args, *kwargs.values())) if apart else None
         if state.grad_enabled and any(map(_is_tracked, (self, *args, *kwargs.values()))):
             given = movement.clone(self)  # its elements may be kept, and are about to change
-        elif not state.interpreters:
+        elif refused is None and not state.interpreters:
             state.written_to = self
         try:
             result = body(given, *args, **kwargs)
-            for x in (*args, *kwargs.values()) if apart else ():
-                _check_apart(self, x)
+            if refused is not None:  # the body's own errors come first
+                raise refused
             return self if result is self else write_result(self, result)
         except Exception:
             wrong = wrong_call(name, args, kwargs, method=True)
@@ -144,11 +145,16 @@ def _in_place_variant(body: Callable[..., Any], name: str, apart: bool) -> Calla
     return variant
 
 
-def _check_apart(target: Any, value: Any) -> None:
-    """torch's error for an argument, or one of several, in memory that is written to."""
-    for x in value if isinstance(value, (tuple, list)) else (value,):
-        if isinstance(x, EngineTensor) and x.aval.ndim:
-            inplace.check_apart(target, x)
+def _clash(target: Any, values: Any) -> RuntimeError | None:
+    """torch's error for arguments, one of them or in a list, in memory that is written to."""
+    try:
+        for value in values:
+            for x in value if isinstance(value, (tuple, list)) else (value,):
+                if isinstance(x, EngineTensor) and x.aval.ndim:
+                    inplace.check_apart(target, x)
+    except RuntimeError as error:
+        return error
+    return None
 
 
 def _is_tracked(value: Any) -> bool:

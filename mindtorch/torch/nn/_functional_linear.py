@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, vmap
+from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import embedding as embedding_ops
 from mindtorch.engine.ops import linear_algebra, movement
