@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from llvmlite import ir
-from numba.core import callwrapper, codegen, compiler, compiler_lock, lowering, types
+from numba.core import callwrapper, codegen, compiler, compiler_lock, ir_utils, lowering, types
 from numba.core import compiler_machinery as machinery
 from numba.core import typed_passes as typed
 from numba.core import untyped_passes as untyped
@@ -177,13 +177,50 @@ class _Lowering(typed.BaseNativeLowering):
         return _Lower
 
 
+_CLOSURES = frozenset({"make_function", "build_list"})
+_CALLS = frozenset({"binop", "inplace_binop", "unary", "call"})
+
+
+@machinery.register_pass(mutates_CFG=True, analysis_only=False)
+class _InlineClosures(untyped.InlineClosureLikes):
+    """Closures and comprehensions as loops, where there are any."""
+
+    _name: Any = "mindtorch_inline_closures"
+
+    def run_pass(self, state: Any) -> bool:
+        blocks = state.func_ir.blocks
+        if any(each.op in _CLOSURES for block in blocks.values() for each in block.find_exprs()):
+            return bool(super().run_pass(state))
+        ir_utils.fixup_var_define_in_scope(blocks)
+        return True
+
+
+@machinery.register_pass(mutates_CFG=True, analysis_only=False)
+class _JoinArrays(typed.NopythonRewrites):
+    """Arithmetic of whole arrays as one loop, where there is any."""
+
+    _name: Any = "mindtorch_join_arrays"
+
+    def run_pass(self, state: Any) -> bool:
+        for block in state.func_ir.blocks.values():
+            for each in block.find_exprs():
+                kind = state.calltypes.get(each) if each.op in _CALLS else None
+                if (
+                    kind is not None
+                    and isinstance(kind.return_type, types.Array)
+                    and any(isinstance(a, (types.Array, types.List)) for a in kind.args)
+                ):
+                    return bool(super().run_pass(state))
+        return False
+
+
 # numba follows variables anew after each pass; the passes after these do read it
 _FOLLOWED = {untyped.ReconstructSSA}
 _PASSES: tuple[Any, ...] = (
     untyped.TranslateByteCode,
     untyped.FixupArgs,
     untyped.IRProcessing,
-    untyped.InlineClosureLikes,
+    _InlineClosures,
     untyped.RewriteSemanticConstants,
     untyped.DeadBranchPrune,
     untyped.GenericRewrites,
@@ -199,7 +236,7 @@ _PASSES: tuple[Any, ...] = (
     typed.NopythonTypeInference,
     typed.PreLowerStripPhis,
     typed.InlineOverloads,
-    typed.NopythonRewrites,
+    _JoinArrays,
     typed.NoPythonSupportedFeatureValidation,
     typed.IRLegalization,
     _Lowering,

@@ -230,3 +230,15 @@ def test_a_signal_ends_waiting_for_another_process(tmp_path: Path) -> None:
         signal.signal(signal.SIGALRM, before)
         first.release()
     assert not Claim(tmp_path / "kernel", wait=0).refused
+
+
+def test_kernels_with_closures_and_arithmetic_of_arrays() -> None:
+    @kernel
+    def made(a: Any, b: Any) -> Any:
+        def more(x: float) -> float:
+            return x + 1
+
+        pairs = [more(x) for x in range(3)]
+        return (a * b + a).sum() + np.array([2.0, 5.0])[1] + pairs[2]
+
+    assert made(np.arange(3.0), np.ones(3)) == 14
