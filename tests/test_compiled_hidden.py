@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import collections
 import functools
 import types
 import weakref
@@ -125,6 +126,17 @@ def test_a_change_is_seen(make: Any) -> None:
     assert [call(x).item() for _ in range(3)] == [5.0, 5.0, 5.0]
 
 
+def test_what_is_in_a_dictionary_of_another_class_is_seen() -> None:
+    """It is an argument that is known again by its identity; numbers and tensors in it change."""
+    call = torch.compile(lambda given: given["x"] * given["k"])
+    given = collections.OrderedDict(x=torch.ones(1), k=2.0)
+    found = [call(given).item(), call(given).item()]
+    given["k"] = 5.0
+    found.append(call(given).item())
+    given["x"] = torch.ones(1) * 3
+    assert [*found, call(given).item()] == [2.0, 2.0, 5.0, 15.0]
+
+
 def test_the_rate_that_a_schedule_tells_is_read() -> None:
     """A schedule holds its optimizer, which is looked at, too."""
     parameter = torch.ones(1, requires_grad=True)
@@ -147,3 +159,15 @@ def test_the_id_of_an_argument_is_that_of_this_call() -> None:
     assert [call(one).item(), call(one).item()] == [2.0, 2.0]
     factors[id(other)] = 5.0
     assert [call(x).item() for x in (one, other, one, other)] == [2.0, 5.0, 2.0, 5.0]
+
+
+def test_a_view_of_an_argument_grows() -> None:
+    """It gets memory of its own, which the trace does not follow."""
+
+    def grown(x: Any) -> Any:
+        part = x.flatten()[1:] if x.dim() else x
+        part.resize_(2)
+        return part[:1] * x.sum()
+
+    call = torch.compile(grown)
+    assert [call(torch.tensor([1.0, 2.0])).tolist() for _ in range(3)] == [[6.0]] * 3

@@ -370,6 +370,13 @@ class Watch:
         else:
             self._object(name, value, depth)
 
+    def argument(self, value: Any) -> None:
+        """Note what is in an argument that is known by its identity."""
+        if isinstance(value, _CONTAINERS):
+            self._note((id(value), None), "an argument", Held(value), value)
+        else:
+            self.inside("an argument", value)
+
     def _members(self, name: str, value: Any, depth: int) -> None:
         if depth > _DEEP:
             self._refuse(f"{name} is nested too deeply to watch")
