@@ -74,6 +74,14 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "compiled calls: library functions that are replaced after the capture", "all",
         "torch.nn.functional.relu = mine is not seen, nor is what is set on torch.nn.Linear; "
         "torch.compiler.reset() forgets captures"),
+    Gap("feature", "compiled calls: warnings of library functions", "all",
+        "given when the call is captured and not again, also where they are errors by then"),
+    Gap("feature", "compiled calls: what is set on metaclasses and members of enums, __bases__, "
+        "classes registered with an ABC later", "all",
+        "not watched; torch.compiler.reset() forgets captures"),
+    Gap("feature", "compiled calls: a result that is written to before its backward pass", "all",
+        "the pass has what it needs in memory of its own and gives the gradient, where eager "
+        "code raises"),
     Gap("feature", "torch.autograd.forward_ad: requires_grad of dual tensors", "all",
         "True, since the tape records them; tangents are computed when they are asked for, as the "
         "transpose of the transposed product, and of nothing under inference_mode"),

@@ -12,6 +12,7 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch.torch import nn
+from tests.compiled_kinds import wrapped
 
 
 def looked_up(x: Any, i: Any) -> Any:
@@ -216,3 +217,19 @@ def test_an_argument_may_be_a_part_of_what_the_function_writes() -> None:
             found.append([each.tolist() for each in call(part)])
         found.append(whole.tolist())
     assert found[:6] == found[6:]
+
+
+def test_a_division_by_zero_is_caught_where_the_function_waits_for_it() -> None:
+    """Also where ops wait: the divisor is there already."""
+
+    def shared(x: Any, among: Any) -> Any:
+        try:
+            return x // among
+        except RuntimeError:
+            return x * 0
+
+    x = torch.tensor([4, 6])
+    for kind in ("captured", "replayed"):
+        call = wrapped(kind)(shared)
+        found = [call(x, torch.tensor([n])).tolist() for n in (2, 0, 1, 2, 0)]
+        assert found == [[2, 3], [0, 0], [4, 6], [2, 3], [0, 0]]

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..device import cpu
-from ..ops import ctc, embedding, indexing, loss
+from ..ops import ctc, elementwise, embedding, indexing, loss
 from ..sizes import KINDS
 from ..tensor import Tensor
 from .ir import DRAW, Value
@@ -72,6 +72,11 @@ _FAILING = frozenset((
 ))  # fmt: skip
 
 
+_DIVIDING = frozenset((
+    elementwise.floor_divide, elementwise.trunc_divide, elementwise.remainder, elementwise.fmod,
+))  # fmt: skip
+
+
 def _now(size: Any) -> int:
     return size.value if type(size) in KINDS else size
 
@@ -103,11 +108,19 @@ def elements(tensor: Tensor, is_written: Callable[[Any], bool]) -> Any:
     return buffer[tensor._offset : tensor._offset + _now(tensor.aval.extent)]
 
 
+def _by_zero(inputs: Any, is_written: Callable[[Any], bool]) -> bool:
+    """Whether whole numbers are divided by a zero that is there already."""
+    if any(x.aval.dtype.is_floating_point or x.aval.dtype.is_complex for x in inputs):
+        return False
+    flat = elements(inputs[1], is_written)
+    return flat is not None and not flat.all()
+
+
 def may_fail(op: Any, inputs: Any, params: Any, is_written: Callable[[Any], bool]) -> bool:
     """Whether an index is out of range, of those whose :func:`elements` are there."""
     bounds = _BOUNDS.get(op)
     if bounds is None:
-        return False
+        return op in _DIVIDING and _by_zero(inputs, is_written)
     for index, low, stop, ignored in bounds(inputs, params):
         flat = elements(index, is_written)
         if flat is None or flat.dtype.kind not in "iu" or not flat.size:

@@ -11,20 +11,19 @@ that may do something else each time (:mod:`.purity`), make the call one that is
 from __future__ import annotations
 
 import collections
-import dis
 import enum
 import functools
-import operator
 import sys
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from ..dtypes import DType
 from ..tensor import Tensor, own_attributes
+from .hidden import Emptied, holder, imported, is_cached, unwatched
 from .purity import (
     foreign_random_state,
     impure_builtin,
@@ -36,6 +35,7 @@ from .purity import (
     own_code,
     unseeded,
 )
+from .readers import Attribute, Cell, Held, Item, Names, globals_of
 
 _SIMPLE = (int, float, bool, str, bytes, complex, type(None))
 _LONG = 1024  # longer containers, larger arrays and more values than this are not watched
@@ -44,7 +44,7 @@ _CONTAINERS = (list, tuple, dict, set, collections.deque, bytearray)
 # types in C whose objects have no state that a call could read
 _UNCHANGING = (
     frozenset, range, slice, np.generic, np.dtype, np.ufunc, property, staticmethod, classmethod,
-    types.GenericAlias, types.MappingProxyType, enum.Enum, type(NotImplemented), type(...),
+    types.GenericAlias, enum.Enum, type(NotImplemented), type(...),
 )  # fmt: skip
 # what libraries have in their modules and nobody replaces
 _FIXED = (types.ModuleType, DType, float)
@@ -80,11 +80,11 @@ def _snapshot(value: Any) -> tuple[Any, ...]:
         if value.size > _LONG or value.dtype.hasobject:
             return ()
         return (value.dtype.str, value.shape, value.tobytes())
-    if not isinstance(value, _CONTAINERS):
+    if not isinstance(value, (*_CONTAINERS, types.MappingProxyType)):
         return (value,)
     if len(value) > _LONG:
         return ()
-    if isinstance(value, dict):
+    if isinstance(value, (dict, types.MappingProxyType)):
         return (value, len(value), *value.keys(), *value.values())
     return (value, frozenset(value)) if isinstance(value, set) else (value, len(value), *value)
 
@@ -172,6 +172,8 @@ class Watch:
         self._names: set[str] = set()
         self._marked: list[tuple[Tensor, str]] = []
         self._holding: dict[int, Any] = {}
+        self._unwatched: list[tuple[str, Any]] = []
+        self._held_modules: list[types.ModuleType] = []
         self._functions = functions
         codes = [id(each.__code__) for each in functions]
         self._made = dict(zip(codes, functions, strict=True))
@@ -228,9 +230,15 @@ class Watch:
     def _globals(self, code: types.CodeType, scope: dict[str, Any]) -> None:
         if unseeded(code):
             self.impure = self.impure or f"{unseeded(code)}() is called"
-        for name in _globals_of(code):
-            if name in scope:
-                self._note((id(scope), name), f"global {name}", _Item(scope, name), scope[name])
+        for module in imported(code):
+            self._imported(module, code)
+        for name in globals_of(code):
+            if name not in scope:  # of Python itself, until a module has one of this name
+                self.guards.setdefault(
+                    (id(scope), name), Guard(f"global {name}", Item(scope, name), (None,))
+                )
+            else:
+                self._note((id(scope), name), f"global {name}", Item(scope, name), scope[name])
                 if isinstance(scope[name], types.ModuleType):
                     self._imported(scope[name], code)
 
@@ -244,19 +252,25 @@ class Watch:
 
     def _imported(self, module: types.ModuleType, code: types.CodeType) -> None:
         """Note what code reads of a module: of those that are not the user's, data only."""
-        scope = vars(module)
-        if (id(scope), id(code)) in self._read_modules:
-            return
-        self._read_modules.add((id(scope), id(code)))
-        users = of_user_module(module.__name__, getattr(module, "__file__", None) or "<frozen")
-        for name in code.co_names:
-            value = scope.get(name, code)
-            if value is code or (id(scope), name) in self.guards:
+        if (id(module), id(code)) not in self._read_modules:
+            self._read_modules.add((id(module), id(code)))
+            for each in self._read(module, code.co_names):
+                self._imported(each, code)
+
+    def _read(self, module: Any, names: Iterable[str]) -> list[types.ModuleType]:
+        """Note what is read of a module by these names; the modules among it."""
+        scope, found = vars(module), []
+        file = getattr(module, "__file__", None) or ("<frozen" if module.__spec__ else "")
+        users = of_user_module(module.__name__, file)
+        for name in names:
+            if name not in scope or (id(scope), name) in self.guards:
                 continue
+            value = scope[name]
             if users or not (callable(value) or isinstance(value, _FIXED)):
-                self._note((id(scope), name), f"global {name}", _Item(scope, name), value)
+                self._note((id(scope), name), f"global {name}", Item(scope, name), value)
             if isinstance(value, types.ModuleType):
-                self._imported(value, code)
+                found.append(value)
+        return found
 
     def watch_object(self, owner: Any, depth: int = 0) -> None:
         """Note the attributes of an object or of a class."""
@@ -269,10 +283,11 @@ class Watch:
             for name, value in list(fields.items()):
                 if name[:2] != "__" or name == "__call__":
                     self._note(
-                        (place, name), f"attribute {name}", _Item(fields, name), value, depth
+                        (place, name), f"attribute {name}", Item(fields, name), value, depth
                     )
             if not isinstance(owner, type):
-                self._note((place, ""), "what is set on an object", _Names(fields), None, _DEEP)
+                read = Names(owner, fields)
+                self._note((place, ""), "what is set on an object", read, None, _DEEP)
         for name in () if isinstance(owner, type) else _slots(kind):
             if hasattr(owner, name):
                 self._attribute(owner, name, depth)
@@ -294,14 +309,17 @@ class Watch:
             except ValueError:
                 continue
             if value is values.get(name, cell):
-                self._note((id(cell), ""), f"variable {name}", _Cell(cell), value)
+                self._note((id(cell), ""), f"variable {name}", Cell(cell), value)
+                if isinstance(value, types.ModuleType):
+                    self._imported(value, code)
+        self._attribute(function, "__code__")
         if function.__defaults__ or function.__kwdefaults__:
             self._attribute(function, "__defaults__")
             self._attribute(function, "__kwdefaults__")
         self.inside(code.co_name, function, 0)
 
     def _attribute(self, owner: Any, name: str, depth: int = 0) -> None:
-        read = _Attribute(owner, name)
+        read = Attribute(owner, name)
         self._note((id(owner), name), f"attribute {name}", read, read(), depth)
 
     def _note(
@@ -309,7 +327,7 @@ class Watch:
     ) -> None:
         if key in self.guards:
             return
-        if isinstance(read, _Names):
+        if isinstance(read, Names):
             value = read()
         before = _snapshot(value)
         self.guards[key] = Guard(name, read, before)
@@ -328,6 +346,9 @@ class Watch:
             self._marked += [(value, each) for each in own_attributes(value)]
         if isinstance(value, (*_SIMPLE, Tensor, np.ndarray, *_UNCHANGING)) or self.impure:
             return
+        if unwatched(value):
+            self._unwatched.append((name, value))
+            return
         if hasattr(kind, "host_methods"):
             self._holding[id(value)] = value
         elif isinstance(value, changes.module_type):
@@ -335,28 +356,45 @@ class Watch:
                 self._module(module)
         elif hasattr(kind, "__next__") and not isinstance(value, weakref.ProxyType):
             self._refuse(f"it reads the iterator of {name}")
-        elif isinstance(value, types.ModuleType) or kind.__module__ in ("typing", "weakref"):
+        elif isinstance(value, types.ModuleType):
+            self._held_modules.append(value)
+            self._read(value, self._names)
+        elif kind.__module__ in ("typing", "weakref"):
             return
         elif isinstance(value, type):
             if depth <= _DEEP:
                 self.watch_object(value, _DEEP - 1)
-        elif isinstance(value, _CONTAINERS) and not _only_simple(value):
-            self._members(name, value, depth)
-        elif not isinstance(value, _CONTAINERS):
+        elif isinstance(value, (*_CONTAINERS, types.MappingProxyType)):
+            if not _only_simple(value):
+                self._members(name, value, depth)
+        else:
             self._object(name, value, depth)
+
+    def argument(self, value: Any) -> None:
+        """Note what is in an argument that is known by its identity."""
+        if isinstance(value, _CONTAINERS):
+            self._note((id(value), None), "an argument", Held(value), value)
+        else:
+            self.inside("an argument", value)
 
     def _members(self, name: str, value: Any, depth: int) -> None:
         if depth > _DEEP:
             self._refuse(f"{name} is nested too deeply to watch")
-        for member in value.values() if isinstance(value, dict) else value:
+        for member in value.values() if hasattr(value, "values") else value:
             if not isinstance(member, (*_SIMPLE, Tensor)):
-                self._note((id(member), None), name, _Held(member), member, depth)
+                self._note((id(member), None), name, Held(member), member, depth)
 
     def _object(self, name: str, value: Any, depth: int) -> None:
         kind = type(value)
         root = kind.__module__.split(".")[0]
         if isinstance(value, functools.partial):
             self._members(name, (value.func, value.args, value.keywords), depth)
+        elif holder(value) is not None:
+            self._note((id(value), "held"), name, Held(holder(value)), holder(value), depth)
+        elif is_cached(value):
+            read = Emptied(value)
+            self._note((id(value), "emptied"), f"the cache of {name}", read, read(), depth)
+            self.inside(name, value.__wrapped__, depth)
         elif isinstance(value, types.MethodType):
             if value.__name__ not in getattr(type(value.__self__), "host_methods", ()):
                 self._names.add(value.__name__)
@@ -385,7 +423,16 @@ class Watch:
         for tensor, name in self._marked:
             if name in self._names:
                 self._attribute(tensor, name)
-        for value in self._holding.values():
+        for module in self._held_modules:
+            self._read(module, self._names)
+        for name, value in self._unwatched:
+            place, _, last = name.rpartition(" ")
+            if place != "attribute" or last in self._names:
+                self._refuse(f"{name} is {unwatched(value)}, which cannot be watched")
+        looked_at: set[int] = set()
+        while len(looked_at) < len(self._holding):  # one may hold others
+            key, value = next(each for each in self._holding.items() if each[0] not in looked_at)
+            looked_at.add(key)
             names = self._names - type(value).host_methods
             if any(name in names for name in (*dir(type(value)), *value.__dict__)):
                 self.watch_object(value)
@@ -414,7 +461,7 @@ class Watch:
         self.modules[id(module)] = (module, _attributes(module))
         for fields in (module._parameters, module._buffers, module._modules):
             self._held_by_modules += [
-                Guard(f"a {type(module).__name__}", _Item(fields, name), (value,))
+                Guard(f"a {type(module).__name__}", Item(fields, name), (value,))
                 for name, value in fields.items()
             ]
         for each in (*module._parameters.values(), *module._buffers.values()):
@@ -423,11 +470,18 @@ class Watch:
             for name, value in module.__dict__.items():
                 if name not in _OWN and not isinstance(value, (*_SIMPLE, Tensor, types.MethodType)):
                     self._note(
-                        (id(module), name), f"attribute {name}", _Item(module.__dict__, name), value
+                        (id(module), name), f"attribute {name}", Item(module.__dict__, name), value
                     )
             self._classes(type(module))
         else:
             self._attribute(type(module), "forward")
+            for name, value in module.__dict__.items():  # what users have set on it
+                if name[0] != "_" and name not in _OWN and (
+                    isinstance(value, (list, dict, set)) or is_of_user(type(value))
+                ):
+                    self._note(
+                        (id(module), name), f"attribute {name}", Item(module.__dict__, name), value
+                    )
 
     def broken(self) -> str:
         """The first thing that is not as it was when it was noted; "" when all is."""
@@ -460,7 +514,7 @@ class Watch:
         chosen = set(map(id, plain))
         self._others = [
             g for g in self.guards.values()
-            if id(g) not in chosen and (type(g.read) is not _Held or len(g.before) != 1)
+            if id(g) not in chosen and (type(g.read) is not Held or len(g.before) != 1)
         ]
 
     def broken_module(self) -> str:
@@ -484,7 +538,7 @@ _OWN = frozenset({
 
 
 def _only_simple(value: Any) -> bool:
-    members = value.values() if isinstance(value, dict) else value
+    members = value.values() if hasattr(value, "values") else value
     return all(isinstance(member, (*_SIMPLE, Tensor)) for member in members)
 
 
@@ -512,80 +566,3 @@ def _slots(kind: type) -> tuple[str, ...]:
         name for each in kind.__mro__ for name, value in vars(each).items()
         if isinstance(value, types.MemberDescriptorType) and name[:2] != "__"
     )  # fmt: skip
-
-
-class _Names:
-    """Reads which names a dictionary has."""
-
-    __slots__ = ("fields",)
-
-    def __init__(self, fields: Any) -> None:
-        self.fields = fields
-
-    def __call__(self) -> Any:
-        return frozenset(self.fields)
-
-
-class _Attribute:
-    """Reads an attribute."""
-
-    __slots__ = ("name", "owner")
-
-    def __init__(self, owner: Any, name: str) -> None:
-        self.owner = owner
-        self.name = name
-
-    def get(self) -> tuple[Callable[[Any], Any], Any]:
-        return operator.attrgetter(self.name), self.owner
-
-    def __call__(self) -> Any:
-        return getattr(self.owner, self.name)
-
-
-class _Item:
-    """Reads an item of a dictionary."""
-
-    __slots__ = ("key", "scope")
-
-    def __init__(self, scope: Any, key: str) -> None:
-        self.scope = scope
-        self.key = key
-
-    def get(self) -> tuple[Callable[[Any], Any], Any]:
-        return self.scope.get, self.key
-
-    def __call__(self) -> Any:
-        return self.scope[self.key]
-
-
-class _Held:
-    """Gives a member of a container."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __call__(self) -> Any:
-        return self.value
-
-
-class _Cell:
-    """Reads a closure's cell."""
-
-    __slots__ = ("cell",)
-
-    def __init__(self, cell: Any) -> None:
-        self.cell = cell
-
-    def get(self) -> tuple[Callable[[Any], Any], Any]:
-        return operator.attrgetter("cell_contents"), self.cell
-
-    def __call__(self) -> Any:
-        return self.cell.cell_contents
-
-
-def _globals_of(code: types.CodeType) -> tuple[str, ...]:
-    """The global names that a function reads."""
-    read = ("LOAD_GLOBAL", "LOAD_NAME")
-    return tuple({i.argval for i in dis.get_instructions(code) if i.opname in read})

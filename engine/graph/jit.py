@@ -300,7 +300,7 @@ class Jitted:
             capture.take_sizes(plan[0], plan[2])
         given = (args, kwargs) if plan is None else with_numbers(args, kwargs, plan[3])
         for each in (self.function, *flattened.objects):
-            watch.inside("an argument", each)
+            watch.argument(each)
         capture.enter()
         captures.append(capture)
         again = eager = False

@@ -35,7 +35,7 @@ _PLAIN_C = {
     None, "builtins", "cmath", "_abc", "_bisect", "_collections", "_functools", "_heapq", "_json",
     "_operator", "_sre", "_struct", "_weakref", *_PLAIN,
 }  # fmt: skip
-_FORBIDDEN = {"print", "input", "open", "globals", "breakpoint", "warn"}
+_FORBIDDEN = {"print", "input", "open", "globals", "breakpoint", "warn", "id"}
 _OWNERS: tuple[type, ...] = (
     str, bytes, int, float, complex, list, tuple, dict, set, frozenset, range, slice, bytearray,
     collections.deque, np.ndarray, np.generic, re.Pattern, re.Match, types.GeneratorType,

@@ -145,6 +145,7 @@ class Writing(EngineTensor):
         capture = capturing()
         if capture is not None:
             capture.settle(self)
+            capture.data_needed(self)  # of a view of an argument, too
         memory = typed_buffer(self._shared, self.aval.dtype)[self._offset :]
         if described.size > memory.size:
             if self.requires_grad:
