@@ -21,7 +21,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels import scalar_complex
+from mindtorch.kernels import scalar, scalar_bessel, scalar_complex, scalar_special
 from mindtorch.kernels.chains import Step, Steps, load, statements
 from mindtorch.kernels.cpu.elementwise import broadcast_strides, merge_axes
 from mindtorch.kernels.typed_scalar import SHORT_FLOATS, TypedScalars, cast_type
@@ -41,6 +41,10 @@ def _build(text: str, name: str, space: dict[str, Any], loops: bool) -> Any:
 
 
 _SMALL = 1 << 31  # places below it fit in 32 bits, sums of two of them, too
+# functions that take so long that it does not matter how their operands are read
+_LONG = {*scalar_bessel.SUPPLIED, *vars(scalar_bessel), *vars(scalar_special)} - {
+    *scalar.MATHEMATICS
+}
 typed_scalar = TypedScalars(mathematics, _build)
 
 
@@ -81,7 +85,8 @@ def fused_plan(
         for k, s in enumerate(strides)
     )
     one = functools.partial(_Loop, steps, results, types, modes, lengths, strides)
-    wide = _width(types, modes, lengths, strides, outs)
+    long = any(step.function in _LONG for step in steps)
+    wide = 1 if long else _width(types, modes, lengths, strides, outs)
     alone = functools.cache(lambda: one(1))
     together = functools.cache(lambda: one(wide))
     streams = [
@@ -144,7 +149,7 @@ class _Loop:
             steps_of = [*own[:-1], own[-1] * wide]
             self.geometry += [place(s) for s in steps_of] if mode in "vr" else []
         if wide > 1 and not _walks(modes):
-            self.geometry.append(count - 1)
+            self.geometry.append(count)
 
     def __call__(self, given: list[Any]) -> None:
         launch.each(self.kernel, self.items, *given, *self.geometry)
@@ -187,8 +192,8 @@ def _kernel(
     made = (steps, results, in_types, in_modes)
     if wide > 1:
         if not walks:
-            arguments.append("last")
-            body += ["last = _U(last)", f"whole = e + _U({wide - 1}) <= last"]
+            arguments.append("size")
+            body += ["last = _U(size) - _U(1)", f"whole = e + _U({wide - 1}) <= last"]
         body += _together(made, modes, places, names, inputs, space, wide)
     else:
         body += [f"g{i} = {p}" for i, p in enumerate(places[outs:])] + inputs

@@ -29,7 +29,7 @@ def functions(count: int) -> dict[str, Callable[..., Any]]:
     """``vector``, ``few``, ``store_vector`` and ``store_few`` for ``count`` elements."""
     whole = _simulated(count) if SIMULATED else _intrinsics(count)
     names = [f"v{k}" for k in range(count)]
-    parts = [f"x[at + U(min(U({k}), last - at))]" for k in range(count)]
+    parts = [f"x[at + U({k}) if at + U({k}) < last else last]" for k in range(count)]
     text = f"def few(x, at, last):\n    return ({', '.join(parts)})\n"
     text += f"def store_few(x, at, last, values):\n    {', '.join(names)} = values\n"
     for k, name in enumerate(names):
