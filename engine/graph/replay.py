@@ -25,12 +25,10 @@ from ..tensor import (
     Storage,
     Tensor,
     captures,
-    idle_scripts,
     inferring,
     make,
     note_inference,
     result_types,
-    scripts,
 )
 from ..vmap import redraw
 from ..windows import may_be_seen, wanted
@@ -127,13 +125,12 @@ class Replay(Waiting):
 
     def call_outermost(self, module: Any, args: Any, kwargs: Any) -> Any:
         """Call a module that no module calls."""
-        idle_scripts.clear()
+        self.within_call = True
         try:
             result = module(*args, **kwargs)
         finally:
-            if scripts:
-                idle_scripts[:] = [self]
-        if not state.grad_enabled and self.is_mine():
+            self.within_call = False
+        if not state.grad_enabled:
             self.came_round(id(module))
         return result
 

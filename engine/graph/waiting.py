@@ -26,6 +26,7 @@ class Waiting(Trace):
         self.pace = Pace(tree)
         self.resting = False
         self.beside: list[threading.Thread] = []
+        self.within_call = False
         self.rounds: dict[Any, int] = {}  # since data was last asked for
         self.thread = threading.get_ident()
         self.outer = state.interpreters
