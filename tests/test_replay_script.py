@@ -14,8 +14,8 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch.engine.graph import always, pace
-from mindtorch.engine.graph import replay as Replay
 from mindtorch.engine.graph.tree import PATIENCE, Tree
+from mindtorch.engine.graph.waiting import ROUNDS
 from mindtorch.tools import watch
 
 nn = torch.nn
@@ -313,7 +313,7 @@ def test_loops_without_an_optimizer_choose_their_way(kind: str) -> None:
         elif kind != "a model":
             results[-1] = torch.tensor(getattr(made.sum(), kind)())
 
-    rounds = Replay.ROUNDS if kind in ("a model", "backward") else 1
+    rounds = ROUNDS if kind in ("a model", "backward") else 1
     places, ways = watched_loop(body, 24 * rounds)
     assert len(places) == 24 and len(set(places)) == 1
     assert ways == [i // rounds // 6 % 2 == 0 for i in range(1, 24 * rounds + 1)]
