@@ -29,8 +29,6 @@ captures: list[Any] = []
 
 # the script whose ops wait where that is faster, which is told of the places it comes by
 scripts: list[Any] = []
-# the same, while no module's call is under way
-idle_scripts: list[Any] = []
 
 
 # what the engine keeps in a tensor's dictionary

@@ -13,7 +13,7 @@ import os
 from collections.abc import Callable
 
 from ..core import state
-from ..tensor import captures, idle_scripts, scripts
+from ..tensor import captures, scripts
 from .replay import Replay
 from .tree import Tree
 
@@ -27,7 +27,7 @@ def begin(seen: Tree | None = None) -> None:
         return
     run = Replay(seen or Tree(), whole_script=True)
     _active.append(run)
-    scripts[:] = idle_scripts[:] = [run]
+    scripts[:] = [run]
     captures.insert(0, run)
     run.enter()
     if not _registered:
@@ -41,7 +41,6 @@ def end() -> None:
     while _active:
         run = _active.pop()
         scripts.clear()
-        idle_scripts.clear()
         try:
             run.flush()
         finally:
@@ -75,7 +74,6 @@ def _forget() -> None:
         run = _active.pop()
         run.exit()
         scripts.clear()
-        idle_scripts.clear()
         captures.clear()
 
 

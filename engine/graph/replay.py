@@ -11,7 +11,6 @@ A branch on data is another child in the tree; a number that is only appended to
 
 from __future__ import annotations
 
-import sys
 import threading
 import weakref
 from collections.abc import Callable, Iterator
@@ -25,12 +24,10 @@ from ..tensor import (
     Storage,
     Tensor,
     captures,
-    idle_scripts,
     inferring,
     make,
     note_inference,
     result_types,
-    scripts,
 )
 from ..vmap import redraw
 from ..windows import may_be_seen, wanted
@@ -43,7 +40,6 @@ from .trace import (
     Written,
     check_type,
     elements_of,
-    ours,
     plan_without_kernel,
     recording,
     refuse_data,
@@ -60,8 +56,6 @@ _reference = weakref.ref
 MOST_WAITING = 20_000
 # bytes of an array that others see, up to which it is copied when read
 _LARGE, _ANY_SIZE = 1 << 20, 1 << 62
-# so many rounds of a loop that looks at nothing wait
-ROUNDS = 8
 # so many backward passes are known at one place
 MOST_PASSES = 16
 
@@ -82,60 +76,6 @@ class Replay(Waiting):
             self.needed("what another thread may read")
         self.change(True)
         self.beside.append(thread)
-
-    def is_mine(self) -> bool:
-        """Whether this thread runs the script."""
-        return self.thread == threading.get_ident()
-
-    def is_outermost(self) -> bool:
-        """Whether it is the script itself that runs, and no part of a call that watches ops."""
-        within = self.outer if self.resting else (*self.outer, self)
-        return self.is_mine() and state.interpreters == within and not (
-            self.hosting or backward_pass.running
-        )
-
-    def came_by(self, place: Any) -> None:
-        """The script is at a place where it may have been before: whether ops wait from now on."""
-        if not self.is_outermost():
-            return
-        if self.beside:
-            self.beside = [each for each in self.beside if each.is_alive()]
-            if self.beside:
-                return
-        self.rounds.clear()
-        waiting = self.pace.waits(place, not self.resting)
-        if not waiting and not self.resting:
-            self.flush()
-        self.change(not waiting)
-
-    def looked(self) -> None:
-        """Python code has asked for data."""
-        frame: Any = sys._getframe(2)
-        while frame is not None and ours(frame):
-            frame = frame.f_back
-        if frame is not None:
-            self.came_by((frame.f_code, frame.f_lasti))
-
-    def came_round(self, place: Any) -> None:
-        """A model's call without gradients, or a backward pass, has ended. A loop that does it
-        and looks at nothing runs so many rounds at a time."""
-        met = self.rounds[place] = self.rounds.get(place, 0) + 1
-        if met >= ROUNDS and self.is_outermost():
-            if not self.resting:
-                self.flush()
-            self.came_by(place)
-
-    def call_outermost(self, module: Any, args: Any, kwargs: Any) -> Any:
-        """Call a module that no module calls."""
-        idle_scripts.clear()
-        try:
-            result = module(*args, **kwargs)
-        finally:
-            if scripts:
-                idle_scripts[:] = [self]
-        if not state.grad_enabled and self.is_mine():
-            self.came_round(id(module))
-        return result
 
     # --- values -------------------------------------------------------------------------------
 

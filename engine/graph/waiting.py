@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import sys
 import threading
 import weakref
 from typing import Any
 
-from .. import tape
+from .. import backward_pass, tape
 from ..core import state
 from ..tensor import Tensor, captures, fields_of, typed_buffer
 from .ir import DRAW, Value, waits
 from .pace import Pace
 from .threads import watch_starts
-from .trace import Trace, Written
+from .trace import Trace, Written, ours
 from .tree import MOST_ENTRIES, MOST_SEGMENTS, Entry, Tree, segment_of
+
+# so many rounds of a loop that looks at nothing wait
+ROUNDS = 8
 
 
 class Waiting(Trace):
@@ -26,6 +30,7 @@ class Waiting(Trace):
         self.pace = Pace(tree)
         self.resting = False
         self.beside: list[threading.Thread] = []
+        self.within_call = False
         self.rounds: dict[Any, int] = {}  # since data was last asked for
         self.thread = threading.get_ident()
         self.outer = state.interpreters
@@ -165,3 +170,58 @@ class Waiting(Trace):
             for fill, now in zip(draws, self.fills, strict=True):
                 fill.now = now
         segment.run(made, self.given, traced=True)
+
+    # --- places that the script comes by ----------------------------------------------------------
+
+    def is_mine(self) -> bool:
+        """Whether this thread runs the script."""
+        return self.thread == threading.get_ident()
+
+    def is_outermost(self) -> bool:
+        """Whether it is the script itself that runs, and no part of a call that watches ops."""
+        within = self.outer if self.resting else (*self.outer, self)
+        return self.is_mine() and state.interpreters == within and not (
+            self.hosting or backward_pass.running
+        )
+
+    def came_by(self, place: Any) -> None:
+        """The script is at a place where it may have been before: whether ops wait from now on."""
+        if not self.is_outermost():
+            return
+        if self.beside:
+            self.beside = [each for each in self.beside if each.is_alive()]
+            if self.beside:
+                return
+        self.rounds.clear()
+        waiting = self.pace.waits(place, not self.resting)
+        if not waiting and not self.resting:
+            self.flush()
+        self.change(not waiting)
+
+    def looked(self) -> None:
+        """Python code has asked for data."""
+        frame: Any = sys._getframe(2)
+        while frame is not None and ours(frame):
+            frame = frame.f_back
+        if frame is not None:
+            self.came_by((frame.f_code, frame.f_lasti))
+
+    def came_round(self, place: Any) -> None:
+        """A model's call without gradients, or a backward pass, has ended. A loop that does it
+        and looks at nothing runs so many rounds at a time."""
+        met = self.rounds[place] = self.rounds.get(place, 0) + 1
+        if met >= ROUNDS and self.is_outermost():
+            if not self.resting:
+                self.flush()
+            self.came_by(place)
+
+    def call_outermost(self, module: Any, args: Any, kwargs: Any) -> Any:
+        """Call a module that no module calls."""
+        self.within_call = True
+        try:
+            result = module(*args, **kwargs)
+        finally:
+            self.within_call = False
+        if not state.grad_enabled:
+            self.came_round(id(module))
+        return result

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from mindtorch.engine import tape
 from mindtorch.engine.graph.guards import changes
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import idle_scripts
+from mindtorch.engine.tensor import scripts
 
 from ..parameter import Buffer, Parameter
 from ._backward_hooks import hook_last_node, passage
@@ -187,8 +187,8 @@ class Module(StateMixin, ChangesMixin):
         return self.forward(*inputs, **kwargs)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if idle_scripts:
-            return idle_scripts[0].call_outermost(self, args, kwargs)
+        if scripts and not scripts[0].within_call and scripts[0].is_mine():
+            return scripts[0].call_outermost(self, args, kwargs)
         fields = self.__dict__
         if not (
             fields["_forward_hooks"]
