@@ -319,7 +319,8 @@ class Capture(ManySizes):
 
     def outside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function on real tensors, and leave."""
-        self.leave(f"real memory for {function.__name__}()")
+        name = function.name if isinstance(function, Op) else function.__name__
+        self.leave(f"real memory for {name}()")
         return function(*args, **kwargs)
 
     def host(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
