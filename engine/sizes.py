@@ -120,7 +120,7 @@ class Amount:
         return self
 
     def __getattr__(self, name: str) -> Any:
-        if name[:2] == "__":
+        if name[:2] == "__" or not hasattr(self.value, name):
             raise AttributeError(name)
         return getattr(self.fixed(), name)
 
