@@ -36,6 +36,7 @@ from .vectors import lanes
 
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 _SERIAL = 2_000_000  # multiplications that one thread does sooner than two
+_MOVED = 128  # multiplications that take as long as to move an element
 _BEYOND = 2 * lanes(np.float32)  # elements that vectors may read behind padded images
 _scratch = threading.local()
 
@@ -92,10 +93,7 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
         for number, phase in enumerate(plan.phases):
             held = workspace(panels * width * phase.taps.size, out.dtype, f"packed {g} {number}")
             # a group of an input gradient's weight begins where its results' channels do
-            if plan.places is not None:
-                code.pack_channels(held, weight[g * share :], plan.places, channels)
-            else:
-                code.pack(held, weight[g * share :], phase.weights, channels, plan.channel_step)
+            _pack(code, held, weight[g * share :], phase, plan)
             packed.append((g, phase, held))
     offsets = np.zeros((groups, panels * width), out.dtype)
     if bias is not None:
@@ -120,6 +118,23 @@ def _correlate(out: Any, source: Any, weight: Any, bias: Any, plan: geometry.Geo
         _pieces(images, work, lambda first, last: run(first, last, 0, panels))
     else:
         _pieces(panels, work, lambda first, last: run(0, images, first, last))
+
+
+def _pack(code: Any, held: Any, weight: Any, phase: Any, plan: geometry.Geometry) -> None:
+    """One group's weight in panels, which threads divide."""
+    channels, width, places = plan.channels, code.width, plan.places
+    taps = (phase.weights if places is None else places).size
+    step = plan.channel_step if places is None else taps
+
+    def part(first: int, last: int) -> None:
+        into, source = held[first * width * taps :], weight[first * width * step :]
+        count = min(last * width, channels) - first * width
+        if places is None:
+            code.pack(into, source, phase.weights, count, step)
+        else:
+            code.pack_channels(into, source, places, count)
+
+    _pieces(-(-channels // width), channels * taps * _MOVED, part)
 
 
 def _strip_width(plan: geometry.Geometry, dtype: Any) -> int:
@@ -221,8 +236,15 @@ def _sum_weights(out: Any, g_: Any, x: Any, plan: geometry.Geometry) -> None:
             sum_images(total, 0, images, first * code.rows, last * code.rows)
 
         _pieces(pitch // code.rows, work, tiles)
-    for g in range(groups):
-        code.unpack(out[g * channels * count :], total[g * size :], count, pitch, channels)
+
+    def unpacked(first: int, last: int) -> None:
+        before = first * width
+        among = min(last * width, channels) - before
+        for g in range(groups):
+            into = out[(g * channels + before) * count :]
+            code.unpack(into, total[g * size + before * pitch :], count, pitch, among)
+
+    _pieces(panels, groups * channels * count * _MOVED, unpacked)
 
 
 def _share(images: int, groups: int, channels: int, inner: int) -> int:
