@@ -163,7 +163,7 @@ def _unmoved(
             tests.append(f"(t := s{i}[{name!r}]) is t{i}_{j}")
             same("t", held, f"{i}_{j}")
     exec(f"def unmoved(now, given):\n    return {' and '.join(tests)}", known)
-    found: Callable[..., bool] = known["unmoved"]
+    found: Callable[..., bool] = known.pop("unmoved")  # else it would hold itself, and tensors
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import copy
+import gc
+import weakref
 from collections.abc import Callable
 from typing import Any
 
@@ -10,6 +12,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
+from mindtorch.engine.optimizer import _unmoved
 
 
 def _other_state(parameters: Any, optimizer: Any) -> None:
@@ -87,6 +90,23 @@ def _trained(kind: Any, change: Callable[[Any, Any], None], compiled: bool) -> l
             optimizer._updates = {}  # nothing is known
         run()
     return [p.detach().numpy() for p in parameters]
+
+
+def test_what_is_known_dies_with_its_owner() -> None:
+    """The generated expression is in no cycle, which would keep tensors until a collection."""
+    parameter = torch.ones(3, requires_grad=True)
+    parameter.grad = torch.ones(3)
+    known = _unmoved({}, [parameter], ())
+    assert known({}, [parameter]) is False  # another state
+    held = weakref.ref(parameter)
+    gc.disable()
+    try:
+        del parameter
+        assert held() is not None
+        del known
+        assert held() is None
+    finally:
+        gc.enable()
 
 
 def _adam(parameters: Any) -> Any:

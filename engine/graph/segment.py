@@ -189,7 +189,7 @@ def reader(sources: list[Source]) -> Callable[..., list[Any]]:
             text = f"({held}._storage or {held}._shared).buffer" if source.whole else f"{held}.flat"
         parts.append(text)
     exec(f"def read(made, arguments):\n    return [{', '.join(parts)}]", names)
-    read: Callable[..., list[Any]] = names["read"]
+    read: Callable[..., list[Any]] = names.pop("read")  # else it would hold itself, and tensors
     return read
 
 
