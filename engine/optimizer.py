@@ -176,6 +176,8 @@ class Fused:
         self._alike: list[Any] = []
         self._fits = self._counts_itself = False
         self._update: Any = None
+        self._amsgrad = False
+        self._none_fresh: Any = None
         self._repeated = 0  # updates since a tensor's memory has changed
         self._unmoved: Callable[[dict[Any, Any], Sequence[Tensor]], bool] | None = None
         self._names: Sequence[str] = ()
@@ -271,10 +273,7 @@ class Fused:
         else:
             if missing:
                 self._rows("sgd", gradients, [*parameters, *held])
-            self._run(
-                fresh, float(lr), float(momentum), float(dampening), float(weight_decay),
-                int(nesterov), int(maximize),
-            )  # fmt: skip
+            self._run_sgd(fresh, lr, momentum, dampening, weight_decay, nesterov, maximize)
         return held
 
     def sgd_again(
@@ -282,8 +281,15 @@ class Fused:
         maximize: bool,
     ) -> None:  # fmt: skip
         """One more step of gradient descent with the same tensors."""
+        fresh = self._none_fresh
+        self._run_sgd(fresh, lr, momentum, dampening, weight_decay, nesterov, maximize)
+
+    def _run_sgd(
+        self, fresh: Any, lr: float, momentum: float, dampening: float, weight_decay: float,
+        nesterov: bool, maximize: bool,
+    ) -> None:  # fmt: skip
         self._run(
-            self._none_fresh, float(lr), float(momentum), float(dampening), float(weight_decay),
+            fresh, float(lr), float(momentum), float(dampening), float(weight_decay),
             int(nesterov), int(maximize),
         )  # fmt: skip
 

@@ -26,6 +26,14 @@ from .half import flat, in_float32
 FOLDING = launch.FOLDING
 
 
+@launch.device
+def _located(i: Any, size: Any, h: Any, w: Any, by_plane: Any, by_h: Any, by_w: Any) -> Any:
+    """The plane of ``size`` elements that element ``i`` is of, and its places along three axes."""
+    plane = over(i, by_plane)
+    a, b, c = three(i - plane * size, h, w, by_h, by_w)
+    return plane, a, b, c
+
+
 @launch.kernel
 def _max(
     count: int, out: Any, where: Any, x: Any, d_: int, h_: int, w_: int, od_: int, oh_: int,
@@ -34,10 +42,8 @@ def _max(
 ) -> None:  # fmt: skip
     i = cuda.grid(1)
     while i < count:
-        plane = over(i, by_plane)
-        q = i - plane * (od_ * oh_ * ow_)
+        plane, a, b, c = _located(i, od_ * oh_ * ow_, oh_, ow_, by_plane, by_h, by_w)
         base = plane * d_ * h_ * w_
-        a, b, c = three(q, oh_, ow_, by_h, by_w)
         best = -1
         for td in range(kd_):
             d = a * sd_ - pd_ + td * dd_
@@ -62,10 +68,8 @@ def _adaptive_max(
 ) -> None:  # fmt: skip
     i = cuda.grid(1)
     while i < count:
-        plane = over(i, by_plane)
-        q = i - plane * (od_ * oh_ * ow_)
+        plane, a, b, c = _located(i, od_ * oh_ * ow_, oh_, ow_, by_plane, by_h, by_w)
         base = plane * d_ * h_ * w_
-        a, b, c = three(q, oh_, ow_, by_h, by_w)
         best = -1
         for d in range(a * d_ // od_, -(-(a + 1) * d_ // od_)):
             for h in range(b * h_ // oh_, -(-(b + 1) * h_ // oh_)):
@@ -109,10 +113,8 @@ def _average(
 ) -> None:  # fmt: skip
     i = cuda.grid(1)
     while i < count:
-        plane = over(i, by_plane)
-        q = i - plane * (od_ * oh_ * ow_)
+        plane, a, b, c = _located(i, od_ * oh_ * ow_, oh_, ow_, by_plane, by_h, by_w)
         base = plane * d_ * h_ * w_
-        a, b, c = three(q, oh_, ow_, by_h, by_w)
         total = 0.0
         for d in range(max(a * sd_ - pd_, 0), min(a * sd_ - pd_ + kd_, d_)):
             for h in range(max(b * sh_ - ph_, 0), min(b * sh_ - ph_ + kh_, h_)):
@@ -135,10 +137,8 @@ def _average_back(
 ) -> None:  # fmt: skip
     i = cuda.grid(1)
     while i < count:
-        plane = over(i, by_plane)
-        j = i - plane * (d_ * h_ * w_)
+        plane, d, h, v = _located(i, d_ * h_ * w_, h_, w_, by_plane, by_h, by_w)
         base = plane * od_ * oh_ * ow_
-        d, h, v = three(j, h_, w_, by_h, by_w)
         d, h, v = d + pd_, h + ph_, v + pw_
         total = 0.0
         for a in range(max((d - kd_ + sd_) // sd_, 0), min(d // sd_ + 1, od_)):
@@ -161,10 +161,8 @@ def _adaptive(
 ) -> None:  # fmt: skip
     i = cuda.grid(1)
     while i < count:
-        plane = over(i, by_plane)
-        q = i - plane * (od_ * oh_ * ow_)
+        plane, a, b, c = _located(i, od_ * oh_ * ow_, oh_, ow_, by_plane, by_h, by_w)
         base = plane * d_ * h_ * w_
-        a, b, c = three(q, oh_, ow_, by_h, by_w)
         total = 0.0
         size = 0
         for d in range(a * d_ // od_, -(-(a + 1) * d_ // od_)):
@@ -193,10 +191,8 @@ def _adaptive_back(
 ) -> None:  # fmt: skip
     i = cuda.grid(1)
     while i < count:
-        plane = over(i, by_plane)
-        j = i - plane * (d_ * h_ * w_)
+        plane, d, h, v = _located(i, d_ * h_ * w_, h_, w_, by_plane, by_h, by_w)
         base = plane * od_ * oh_ * ow_
-        d, h, v = three(j, h_, w_, by_h, by_w)
         total = 0.0
         for a in range(d * od_ // d_, ((d + 1) * od_ - 1) // d_ + 1):
             for b in range(h * oh_ // h_, ((h + 1) * oh_ - 1) // h_ + 1):
