@@ -10,9 +10,12 @@ from __future__ import annotations
 import operator
 import weakref
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
+
+from mindtorch.kernels.claims import Compiling
 
 from . import dtypes
 from .core import graph_under_way
@@ -128,6 +131,17 @@ def _kernel(name: str, dtype: Any) -> Any:
     return _kernels().update(name, dtype.np)
 
 
+def expect(name: str, tensors: Sequence[Tensor]) -> None:
+    """Say that ``tensors`` will have updates of this name: where kernels are compiled for them, the
+    update's is compiled meanwhile."""
+    for dtype in {t.aval.dtype for t in tensors if t.aval.device is cpu} & set(_TYPES):
+        Compiling.expected[name, dtype] = partial(_group_update, name, dtype.np)
+
+
+def _group_update(name: str, dtype: Any) -> Any:
+    return _kernels().group_update(name, dtype)
+
+
 _MOST_WATCHED = 64  # parameters that one generated expression compares
 _REPEATED = 2  # updates with the same memory, after which it is generated
 
@@ -222,7 +236,7 @@ class Fused:
                 bool(counters) and all(map(_is_counter, counts))
             )
             if self._fits:
-                self._update = _kernels().group_update(name, avals[0].dtype.np)
+                self._update = _group_update(name, avals[0].dtype.np)
         if not self._fits or [g.aval for g in gradients] != self._alike:
             return False
         before = self._gradients.rows, self._own.rows

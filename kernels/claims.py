@@ -11,6 +11,7 @@ import os
 import time
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, ClassVar
 
 from .interrupts import let_in
 
@@ -32,10 +33,16 @@ class Compiling:
 
     Attributes:
         begins: called before a kernel is compiled; helping processes start there.
+        waits: called while another process compiles what is needed here: compiles something else,
+            or says False.
+        expected: functions that each compile a kernel that no graph names and that will be needed,
+            by what it is.
         patience: seconds to wait for a process that compiles the same kernel.
     """
 
     begins: Callable[[], None] | None = None
+    waits: Callable[[], bool] | None = None
+    expected: ClassVar[dict[Any, Callable[[], Any]]] = {}
     patience = PATIENCE
 
 
@@ -68,7 +75,8 @@ class Claim:
                 if time.monotonic() >= end:
                     self.refused = True
                     return
-                time.sleep(_PAUSE)
+                if not (self._alone and Compiling.waits is not None and Compiling.waits()):
+                    time.sleep(_PAUSE)
                 if self._alone:
                     let_in()
         except BaseException:  # a signal's handler

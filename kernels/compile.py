@@ -35,7 +35,7 @@ from .files import write_whole
 from .interrupts import held
 from .linked import Linked
 from .loading import rebuild
-from .locks import known, lock
+from .locks import known, lock, reentrant_lock
 from .pipeline import Compiler, undisturbed
 
 logger = logging.getLogger("mindtorch.kernels")
@@ -386,7 +386,7 @@ def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any
     return Kernel(function, {"nogil": True, "error_model": "numpy", **options})
 
 
-_compile_lock = lock()
+_compile_lock = reentrant_lock()
 known(compiler_lock.global_compiler_lock._lock)
 
 

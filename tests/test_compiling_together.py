@@ -97,6 +97,36 @@ def test_a_claim_waits_for_another_and_no_longer_than_asked(tmp_path: Path) -> N
     assert not list(tmp_path.iterdir())
 
 
+def test_who_waits_for_a_kernel_compiles_others_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first = claims.Claim(tmp_path / "kernel")
+    called = []
+
+    def waits() -> bool:
+        called.append(True)
+        if len(called) == 2:
+            first.release()
+        return True
+
+    monkeypatch.setattr(claims.Compiling, "waits", waits)
+    inner = claims.Claim(tmp_path / "kernel", 0.01)  # in the middle of compiling another one
+    assert inner.refused and not called
+    inner.release()
+    second = claims.Claim(tmp_path / "kernel", 5.0, alone=True)
+    assert not second.refused and len(called) == 2
+    second.release()
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="helpers are forked")
+def test_an_optimizers_update_is_compiled_while_a_graphs_kernels_are(tmp_path: Path) -> None:
+    source = HELPED.replace(
+        "@torch.compile", "torch.optim.SGD([torch.ones(3)], 0.1)\n@torch.compile"
+    )
+    assert _answer(_started(source, _environment(tmp_path, 3)))[0]
+    assert any(path.name.startswith("sgd-") for path in tmp_path.rglob("*.nbc"))
+
+
 def test_a_killed_process_holds_no_claim(tmp_path: Path) -> None:
     holds = (
         "import sys, time; from pathlib import Path; from mindtorch.kernels.claims import Claim\n"

@@ -12,7 +12,10 @@ import gc
 import os
 import signal
 import sys
+import threading
 import warnings
+from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,7 +25,7 @@ from mindtorch.kernels.cpu import threads
 
 from ..core import VIEW
 from ..device import cpu
-from .ir import Graph, Node
+from .ir import DRAW, Graph, Node
 
 _MOST = 4  # processes at work on one graph: each takes some 200 MB
 
@@ -37,13 +40,16 @@ def processes() -> int:
 class Helpers:
     """Processes that compile a graph's kernels, from when they are first missed to :meth:`leave`.
 
-    There are none where a process may not be forked: where MPI is in use, or nowhere at all.
+    There are none where a process may not be forked: where MPI is in use, or nowhere at all. This
+    process compiles what comes later, too, while it would wait for one of them.
     """
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
         self._missed = 0
         self._children: list[int] = []
+        self._thread = threading.get_ident()
+        self._later: list[Callable[[], Any]] = []
         Compiling.begins = self._begin
 
     def _begin(self) -> None:
@@ -54,7 +60,9 @@ class Helpers:
         count, parent = processes() - 1, os.getpid()
         if count < 1 or not hasattr(os, "fork") or "mpi4py.MPI" in sys.modules:
             return
-        nodes = _distinct(self._graph)[::-1]
+        nodes = _distinct(self._graph)
+        expected = list(Compiling.expected.values())
+        Compiling.expected.clear()
         with warnings.catch_warnings():
             # Python warns of threads: of ours, the child needs none, and locks are open in it
             warnings.simplefilter("ignore", DeprecationWarning)
@@ -64,12 +72,26 @@ class Helpers:
                 except OSError:  # no more processes or memory: this one goes on by itself
                     return
                 if child == 0:
-                    _help(nodes[number::count], parent)
+                    _help(nodes[number::count], expected if number == 0 else [], parent)
                 self._children.append(child)
+        self._later = [partial(_run, node) for node in nodes if _is_harmless(node)] + expected
+        Compiling.waits = self._meanwhile
+
+    def _meanwhile(self) -> bool:
+        """Compile something of what comes later; False if there is nothing left."""
+        if threading.get_ident() != self._thread or not self._later:
+            return False
+        Compiling.waits, Compiling.patience = None, 0.0
+        try:
+            _tried(self._later.pop())
+        finally:
+            Compiling.waits, Compiling.patience = self._meanwhile, PATIENCE
+        return True
 
     def leave(self) -> None:
         """End the processes."""
-        Compiling.begins = None
+        Compiling.begins = Compiling.waits = None
+        self._later = []
         for child in self._children:
             with contextlib.suppress(OSError):
                 os.kill(child, signal.SIGKILL)
@@ -82,7 +104,7 @@ def _distinct(graph: Graph) -> list[Node]:
     found: dict[Any, Node] = {}
     for node in graph.nodes:
         values = [*node.outputs, *[v for v in node.inputs if v is not None]]
-        if not isinstance(getattr(node.op, "kernel", None), str):
+        if node.op is not DRAW and not isinstance(getattr(node.op, "kernel", None), str):
             continue
         if all(v.aval.device is cpu for v in values):
             params = repr(sorted(node.params.items(), key=lambda item: item[0]))
@@ -91,15 +113,36 @@ def _distinct(graph: Graph) -> list[Node]:
     return list(found.values())
 
 
-def _help(nodes: list[Node], parent: int) -> None:
-    """A child's life."""
+def _is_harmless(node: Node) -> bool:
+    """Whether zeros can be given to a node's kernels in this process: they take no places."""
+    return node.op is not DRAW and all(
+        v is None or v.aval.dtype.is_floating_point for v in node.inputs
+    )
+
+
+def _help(nodes: list[Node], expected: list[Callable[[], Any]], parent: int) -> None:
+    """A child's life.
+
+    The parent first binds all nodes to memory, where some kernels are chosen, and finds the others
+    while it runs them. So these come first here, in its order, and then the former from the end.
+    """
     try:
         _alone()
+        Compiling.begins, Compiling.patience = _refuse, 0.0
+        bound = [node for node in nodes if not _tried(node.plan)]
+        Compiling.begins = None
+        found = [node for node in nodes if node not in bound]  # while it runs
+        left: list[Callable[[], Any]] = [partial(_run, node) for node in found + bound[::-1]]
+        left += expected
         for patience in (0.0, PATIENCE):  # what another process is at is left for later
             Compiling.patience = patience
-            nodes = [node for node in nodes if os.getppid() == parent and not _tried(node)]
+            left = [each for each in left if os.getppid() == parent and not _tried(each)]
     finally:
         os._exit(0)
+
+
+def _refuse() -> None:
+    raise Busy
 
 
 def _alone() -> None:
@@ -115,14 +158,18 @@ def _alone() -> None:
     threads.set_num_threads(1)
 
 
-def _tried(node: Node) -> bool:
-    """Run a node on zeros; False if another process is compiling its kernel."""
-    try:
-        plan = node.plan()
-        if plan.kind == VIEW:
-            return True
+def _run(node: Node) -> None:
+    """Run a node on zeros."""
+    plan = node.plan()
+    if plan.kind != VIEW:
         values = [None if v is None else v.aval for v in (*node.outputs, *node.inputs)]
         plan.run(*[None if a is None else np.zeros(a.extent, a.dtype.np) for a in values])
+
+
+def _tried(compiles: Callable[[], Any]) -> bool:
+    """Compile something; False if another process is at it."""
+    try:
+        compiles()
     except Busy:
         return False
     except Exception:  # the parent will come to it, and say so

@@ -25,6 +25,8 @@ class Adam(ParameterwiseOptimizer):
     """m = beta1 m + (1 - beta1) g; v = beta2 v + (1 - beta2) g²;
     p -= lr / (1 - beta1^t) m / (sqrt(v / (1 - beta2^t)) + eps)."""
 
+    _fused_update = "adam"
+
     def __init__(
         self,
         params: Any,

@@ -13,7 +13,7 @@ from typing import Any
 
 from mindtorch.engine import tape
 from mindtorch.engine.graph.capture import host_call
-from mindtorch.engine.optimizer import Fused
+from mindtorch.engine.optimizer import Fused, expect
 from mindtorch.engine.profiling import Recorder
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import captures
@@ -127,6 +127,8 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
+    _fused_update = ""  # the name of the update that takes all parameters at once
+
     # what captured calls may use while the groups have the same parameters
     host_methods = frozenset({"step", "zero_grad", "parameters"})
 
@@ -236,6 +238,8 @@ class Optimizer:
             raise ValueError("some parameters appear in more than one parameter group")
         self.param_groups.append(param_group)
         Rate.of(param_group)
+        if self._fused_update:
+            expect(self._fused_update, own)
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Drop all gradients, or set them to zero."""

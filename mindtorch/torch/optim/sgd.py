@@ -16,6 +16,8 @@ class SGD(ParameterwiseOptimizer):
     The first b is d; with ``nesterov`` the step is along d + momentum b.
     """
 
+    _fused_update = "sgd"
+
     def __init__(
         self,
         params: Any,
