@@ -2,16 +2,21 @@
 
 Before: ``%2 = multiply(%0, %1); %4 = masked_fill(%2, %3, -inf)``. After: ``%4 = fused(...)``, one
 pass over memory, and ``%2`` is never stored unless something else needs it. Each step is rounded
-to its own type, so the values stay those of the nodes run one after another.
+to its own type, so the values stay those of the nodes run one after another. Sums of a chain's
+values over their last axes are made in the same pass, with the same bits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from mindtorch.kernels.chains import Step
 
+from .. import dtypes
 from ..core import find_kernel, layouts
+from ..device import cpu
+from ..sizes import fixed
 from .ir import Graph, GraphOp, GraphPlan, Node
 
 # below this a pass over memory costs less than the time to compile a loop of its own
@@ -19,6 +24,8 @@ SMALLEST = 4096
 _MOST_ARRAYS = 10
 _MOST_STEPS = 24
 _MOST_COPIES = 8
+_SUMS = ("sum", "mean")
+_SUMMED_TYPES = (dtypes.float32, dtypes.float64)
 # scalar functions that cost less than reading their result from memory
 _CHEAP = {
     "add", "subtract", "multiply", "negative", "square", "where", "positive", "relu", "absolute",
@@ -50,6 +57,36 @@ class Fused(GraphOp):
         return GraphPlan(avals, make(self.steps, self.results, layouts(avals), given))
 
 
+class Summed(GraphOp):
+    """Several ops as one loop, and sums of some of their values.
+
+    Args:
+        steps, results: as of :class:`Fused`.
+        totals: the sums: their names and steps.
+        axis: what they are summed over.
+        names: the ops it is made of.
+    """
+
+    kernel = "summed_chains.plan"
+
+    def __init__(
+        self, steps: tuple[Step, ...], results: tuple[int, ...], totals: tuple[Any, ...],
+        axis: tuple[int, ...], names: list[str],
+    ) -> None:  # fmt: skip
+        self.steps = steps
+        self.results = results
+        self.totals = totals
+        self.axis = axis
+        self.name = "+".join(names)
+
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
+        avals = params["avals"]
+        make = find_kernel(self, avals[0].device.type)  # type: ignore[arg-type]
+        made, given = layouts([params["whole"], *avals]), layouts([v.aval for v in inputs])
+        run = make(self.steps, self.results, self.totals, self.axis, made, given)
+        return GraphPlan(avals, run)
+
+
 class _Group:
     """Nodes that may become one; a node that cannot be fused is alone in its group.
 
@@ -58,9 +95,10 @@ class _Group:
         layout: shape and strides of what is written, None for what is no loop.
         above: the bits of all groups that this one needs, directly or not.
         copies: places of nodes of other groups that this one does again.
+        sums: places of the sums of its values that it makes.
     """
 
-    __slots__ = ("above", "bits", "copies", "layout", "members")
+    __slots__ = ("above", "bits", "copies", "layout", "members", "sums")
 
     def __init__(self, place: int, layout: Any, above: int) -> None:
         self.members = [place]
@@ -68,6 +106,7 @@ class _Group:
         self.layout = layout
         self.above = above
         self.copies: list[int] = []
+        self.sums: list[int] = []
 
 
 def fuse(graph: Graph) -> int:
@@ -109,6 +148,8 @@ class _Fusion:
         for group in groups:
             if group.layout is not None:
                 self._copy_cheap(group)
+        for group in groups:
+            self._give_sum(group)
         self._rewrite()
 
     def _enter(self, group: _Group) -> None:
@@ -142,9 +183,10 @@ class _Fusion:
         read = {v.number for m in members for v in self.nodes[m].inputs if v is not None} - made
         return len(read) + len(self._written(members))
 
-    def _written(self, members: list[int]) -> list[int]:
-        """The members whose values are needed outside, as places within ``members``."""
-        inside = set(members)
+    def _written(self, members: list[int], sums: Sequence[int] = ()) -> list[int]:
+        """The members whose values are needed outside, but for these sums, as places within
+        ``members``."""
+        inside = {*members, *sums}
         return [
             k for k, m in enumerate(members) for v in self.nodes[m].outputs
             if v.number in self.results or not inside.issuperset(self.users.get(v.number, ()))
@@ -196,9 +238,29 @@ class _Fusion:
                 found |= inner
         return found if len(found) <= most else None
 
+    def _give_sum(self, group: _Group) -> None:
+        """If the group is a sum of a chain's values, let the chain make it."""
+        node = self.nodes[group.members[0]]
+        if node.op.name not in _SUMS or getattr(node.op, "kernel", "") != "reduction.plan":
+            return
+        value, made = node.inputs[0], node.outputs[0].aval
+        chain = self.makers.get(value.number)  # type: ignore[union-attr]
+        if chain is None or chain.layout is None or made.device is not cpu:
+            return
+        if made.dtype is not value.aval.dtype or made.dtype not in _SUMMED_TYPES:  # type: ignore[union-attr]
+            return
+        if chain.sums and self.nodes[chain.sums[0]].params["axis"] != node.params["axis"]:
+            return
+        own = [self.nodes[m] for m in (*chain.copies, *chain.members)]
+        full = len(_read(own)) + len(chain.sums) >= _MOST_ARRAYS
+        if full or _rows(value.aval, own, node.params["axis"]) is None:  # type: ignore[union-attr]
+            return
+        chain.sums.append(group.members[0])
+        self.makers[node.outputs[0].number] = chain
+
     def _rewrite(self) -> None:
         """The nodes again, each group where all that it needs has been done."""
-        owner = {m: g for g in self.makers.values() for m in g.members}
+        owner = {m: g for g in self.makers.values() for m in (*g.members, *g.sums)}
         kept: list[Node] = []
         done: set[int] = set()
         for place in range(len(self.nodes)):
@@ -216,11 +278,11 @@ class _Fusion:
                     kept += self._node(group)
         self.graph.nodes = kept
 
-    def _live(self, members: list[int]) -> list[int]:
+    def _live(self, group: _Group) -> list[int]:
         """The members without those that only copies needed."""
-        inside = set(members)
+        inside = set(group.members)
         live: list[int] = []
-        for m in reversed(members):
+        for m in reversed(group.members):
             numbers = {v.number for v in self.nodes[m].outputs}
             users = [p for n in numbers for p in self.users.get(n, ())]
             unused = not users and bool(numbers & self.copied)
@@ -231,16 +293,12 @@ class _Fusion:
 
     def _node(self, group: _Group) -> list[Node]:
         """The node that does what the group does, if anything is left of it."""
-        members = self._live(group.members)
-        if len(members) + len(group.copies) <= 1:
-            return [self.nodes[m] for m in members]
+        members = self._live(group)
         nodes = [self.nodes[m] for m in (*group.copies, *members)]
+        if len(nodes) <= 1 and not group.sums:
+            return nodes
+        inputs = _read(nodes)
         made = {node.outputs[0].number: k for k, node in enumerate(nodes)}
-        inputs: list[Any] = []
-        for node in nodes:
-            for v in node.inputs:
-                if v.number not in made and v not in inputs:  # type: ignore[union-attr]
-                    inputs.append(v)
         place = {v.number: i for i, v in enumerate(inputs)}
         place.update({number: len(inputs) + k for number, k in made.items()})
         steps = []
@@ -248,10 +306,34 @@ class _Fusion:
             function, order, compute = _step(node)
             operands = tuple(place[node.inputs[i].number] for i in order)
             steps.append(Step(function, operands, compute, node.outputs[0].aval.dtype.np))
-        written = [len(group.copies) + k for k in self._written(members)]
-        outputs = tuple(nodes[k].outputs[0] for k in written)
-        op = Fused(tuple(steps), tuple(written), [node.op.name for node in nodes])
-        return [Node(op, tuple(inputs), {"avals": tuple(v.aval for v in outputs)}, outputs)]
+        written = tuple(len(group.copies) + k for k in self._written(members, group.sums))
+        sums = [self.nodes[m] for m in group.sums]
+        outputs = tuple(node.outputs[0] for node in (*[nodes[k] for k in written], *sums))
+        names = [node.op.name for node in (*nodes, *sums)]
+        params: dict[str, Any] = {"avals": tuple(v.aval for v in outputs)}
+        op: GraphOp = Fused(tuple(steps), written, names)
+        if sums:
+            params["whole"] = nodes[-1].outputs[0].aval
+            totals = tuple((n.op.name, made[n.inputs[0].number]) for n in sums)  # type: ignore[union-attr]
+            op = Summed(tuple(steps), written, totals, sums[0].params["axis"], names)
+        return [Node(op, tuple(inputs), params, outputs)]
+
+
+def _read(nodes: list[Node]) -> list[Any]:
+    """The values that nodes use and do not make."""
+    made = {node.outputs[0].number for node in nodes}
+    return list(dict.fromkeys(v for n in nodes for v in n.inputs if v.number not in made))  # type: ignore[union-attr]
+
+
+def _rows(whole: Any, nodes: list[Node], axis: tuple[int, ...]) -> Any:
+    """How kernels walk over the values of a chain that is summed, if they can."""
+    from mindtorch.kernels.cpu.elementwise import Operand
+    from mindtorch.kernels.cpu.summed_chains import rows
+
+    def plain(a: Any) -> Operand:  # in the numbers of the call that was captured
+        return Operand(tuple(map(fixed, a.shape)), tuple(map(fixed, a.strides)), a.dtype.np)
+
+    return rows(plain(whole), tuple(plain(v.aval) for v in _read(nodes)), axis)
 
 
 def _step(node: Node) -> Any:

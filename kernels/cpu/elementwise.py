@@ -86,6 +86,12 @@ class Operand:
         self.shape, self.strides, self.dtype = shape, strides, dtype
 
 
+LOADS = {
+    "load_half": bits.load_half, "store_half": bits.store_half,
+    "load_bfloat16": bits.load_bfloat16, "store_bfloat16": bits.store_bfloat16,
+}  # fmt: skip
+
+
 # --- plans -----------------------------------------------------------------------------------
 
 _compiled: dict[Any, Any] = {}
@@ -191,11 +197,8 @@ def _generate(
     in_types, in_modes = types[outs:], modes[outs:]
     names = [f"a{i}" for i in range(len(in_types))]
     targets = [f"o{i}" for i in range(outs)]
-    space: dict[str, Any] = {
-        "_U": np.uint64,  # unsigned places need no look whether they count from the end
-        "load_half": bits.load_half, "store_half": bits.store_half,
-        "load_bfloat16": bits.load_bfloat16, "store_bfloat16": bits.store_bfloat16,
-    }  # fmt: skip
+    # unsigned places need no look whether they count from the end
+    space: dict[str, Any] = {"_U": np.uint64, **LOADS}
     hoisted: list[str] = []
     inner: list[str] = []
     for i, (name, dtype, mode) in enumerate(zip(names, in_types, in_modes, strict=True)):
@@ -217,7 +220,7 @@ def _generate(
     return entry_point(dispatcher, f"void({', '.join(signature)})")
 
 
-def _block(lines: list[str], depth: int) -> str:
+def indented(lines: list[str], depth: int) -> str:
     return "".join("    " * depth + line + "\n" for line in lines)
 
 
@@ -226,9 +229,9 @@ def _flat_source(
 ) -> str:
     return (
         f"def loop({', '.join([*targets, *names])}):\n"
-        + _block(hoisted, 1)
+        + indented(hoisted, 1)
         + "    for i in range(o0.size):\n"
-        + _block(inner, 2)
+        + indented(inner, 2)
     )
 
 
@@ -245,16 +248,16 @@ def _walking_source(
     for row, place in enumerate(places):
         source += f"    {place} = geometry[{row + 1}, last]\n"
     source += "    for o in range(outer):\n        left = o\n"
-    source += _block([f"p_{x} = 0" for x in operands], 2)
+    source += indented([f"p_{x} = 0" for x in operands], 2)
     source += "        for k in range(last - 1, -1, -1):\n"
     source += "            at = left % geometry[0, k]\n            left = left // geometry[0, k]\n"
-    source += _block(
+    source += indented(
         [f"p_{x} += at * geometry[{row + 1}, k]" for row, x in enumerate(operands)], 3
     )
     for x, original, mode in zip(operands, given, modes, strict=True):
         stop = f"p_{x} + n" if mode == "c" else ""
         source += f"        {x} = {original}[p_{x}:{stop}]\n"
-    return source + _block(hoisted, 2) + "        for i in range(n):\n" + _block(inner, 3)
+    return source + indented(hoisted, 2) + "        for i in range(n):\n" + indented(inner, 3)
 
 
 # --- complex numbers: numpy's loops ----------------------------------------------------------

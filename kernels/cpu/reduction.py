@@ -28,7 +28,7 @@ from .copies import ordered
 from .elementwise import Layouts, carrier, strided
 
 _LANES = 64
-_BLOCK = 256
+BLOCK = 256  # terms that are added in their own type
 _COMBINE = {
     "sum": "a + x",
     "mean": "a + x",
@@ -166,7 +166,7 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
         "_E": element.type, "_I": np.int64, "_I4": np.int32, "load_half": bits.load_half,
         "load_bfloat16": bits.load_bfloat16, "store_half": bits.store_half,
         "store_bfloat16": bits.store_bfloat16, "greater": bits.greater, "lesser": bits.lesser,
-        "LANES": _LANES, "BLOCK": _BLOCK,
+        "LANES": _LANES, "BLOCK": BLOCK,
     }  # fmt: skip
     raw = load(dtype, "{0}")
     if name == "prod" and element != accumulator:
