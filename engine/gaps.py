@@ -54,8 +54,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "DLPack without cupy", "cuda", "raises; __cuda_array_interface__ needs nothing"),
     Gap("feature", "speed, streams, memory pools and libraries on a GPU", "cuda",
         "kernels are proven in numba's simulator; docs/gpu.md lists what a GPU has to prove"),
-    Gap("feature", "fusion into products and reductions in compiled calls", "all",
-        "chains of elementwise ops are one loop"),
+    Gap("feature", "fusion into products and other reductions in compiled calls", "all",
+        "chains of elementwise ops are one loop, which makes their sums over the last axes, too"),
     Gap("feature", "symbolic sizes in replayed calls and under run --graph", "all",
         "each size is bound by itself; sizes that do not come again run op by op; Python runs "
         "at each call, so little could be saved (docs/design/009)"),
