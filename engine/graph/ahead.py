@@ -27,6 +27,7 @@ from ..core import VIEW
 from ..device import cpu
 from .ir import DRAW, Graph, Node
 
+_MOST_BYTES = 1 << 26  # of zeros that this process compiles a kernel with while it waits
 _MOST = 4  # processes at work on one graph: each takes some 200 MB
 
 
@@ -114,9 +115,12 @@ def _distinct(graph: Graph) -> list[Node]:
 
 
 def _is_harmless(node: Node) -> bool:
-    """Whether zeros can be given to a node's kernels in this process: they take no places."""
-    return node.op is not DRAW and all(
-        v is None or v.aval.dtype.is_floating_point for v in node.inputs
+    """Whether this process itself may run a node on zeros: they are few, and none is a place."""
+    values = [v.aval for v in (*node.outputs, *node.inputs) if v is not None]
+    return (
+        node.op is not DRAW
+        and all(v is None or v.aval.dtype.is_floating_point for v in node.inputs)
+        and sum(a.extent * a.dtype.itemsize for a in values) <= _MOST_BYTES
     )
 
 
