@@ -34,6 +34,10 @@ def __getattr__(name: str) -> Any:
 
     if name in _FUNCTIONAL:
         return getattr(importlib.import_module(f"{__name__}.functional"), name)
+    if name == "jit":
+        return importlib.import_module(f"{__name__}.torch").compile
+    if name == "explain":
+        return importlib.import_module(f"{__name__}.engine.graph.explain").explain
     if name in _TRANSFORMS:
         return getattr(importlib.import_module(f"{__name__}.transforms"), name)
     if name in _MODULES:

@@ -137,3 +137,38 @@ def test_what_is_cheap_is_done_again_and_not_stored() -> None:
 def test_small_tensors_are_not_worth_a_loop_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(fusion, "SMALLEST", 4096)
     assert _kernels(lambda x: x.exp() + 1, torch.randn(10)) == ["exp", "add"]
+
+
+def test_explain_says_what_was_traced_and_why_kernels_are_not_one_loop() -> None:
+    w = torch.ones(8, 8)
+
+    def step(x: Any) -> Any:
+        y = (x * 2).exp()
+        z = (y @ w).relu() + 1
+        return z.sum(0), (z.t() * y).sum(-1)
+
+    shown = explain(step)(torch.ones(8, 8))
+    assert "relu(" in shown.traced[0] and "relu(" not in str(shown.graphs[0])
+    assert [line.partition(": ")[2] for line in shown.apart[0]] == [
+        "%3 is read from memory by what is no loop over elements",
+        "%5 is made by what is no loop over elements",
+        "%8 is summed over other axes than the last, short rows, or beside other axes' sums",
+        "%10 is read as a view",
+        "%3 lies in memory in another order",
+        "%11 is summed over other axes than the last, short rows, or beside other axes' sums",
+    ]
+    assert shown.apart[0][0].startswith("multiply+exp (%3) -> matmul (%5): ")
+    assert "kernels that are not one loop" in str(shown) and "as traced:" in str(shown)
+    again = jit(step)
+    again(torch.ones(8, 8))
+    assert explain(again)(torch.ones(8, 8)).traced == [""]
+
+
+def test_mindtorch_jit_and_explain_are_those_of_the_engine() -> None:
+    import mindtorch
+
+    net = torch.nn.Linear(3, 2)
+    x = torch.ones(4, 3)
+    assert torch.equal(mindtorch.jit(net)(x), net(x))
+    assert torch.equal(mindtorch.jit(dynamic=True)(lambda a: a * 2 + 1)(x), x * 2 + 1)
+    assert mindtorch.explain(net)(x).ops[0] == ["linear"]

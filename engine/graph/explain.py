@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+from .apart import apart
 from .ir import Graph, Node
 from .jit import Jitted, jit
 from .program import timing
@@ -18,7 +19,10 @@ class Explanation:
     """The compiled form of one call.
 
     Attributes:
-        graphs: those of the segments, in order, and that of the backward pass.
+        graphs: those of the segments, in order, and that of the backward pass, after all passes.
+        traced: these graphs as text as they were traced, before all passes; empty for one that
+            was compiled before it was to be explained.
+        apart: for each graph, which kernels feed one another and are not one loop, and why.
         ops: names of the kernels of each graph.
         moved: bytes that each of these kernels reads and writes.
         seconds: how long each of them took in this call; empty for a graph that was not run in it
@@ -31,6 +35,8 @@ class Explanation:
     """
 
     graphs: list[Graph]
+    traced: list[str]
+    apart: list[list[str]]
     ops: list[list[str]]
     moved: list[list[int]]
     seconds: list[list[float]]
@@ -66,7 +72,12 @@ class Explanation:
         if self.guards:
             lines.append("guards: " + ", ".join(self.guards))
         for i, (graph, size) in enumerate(zip(self.graphs, self.arena, strict=True)):
+            if self.traced[i]:
+                lines += ["as traced:", self.traced[i], "after all passes:"]
             lines += [f"memory between kernels: {size} bytes", str(graph), *self._kernels(i)]
+            if self.apart[i]:
+                lines += ["    kernels that are not one loop, and why"]
+                lines += [f"    {reason}" for reason in self.apart[i]]
         return "\n".join(lines)
 
     def _kernels(self, i: int) -> list[str]:
@@ -118,7 +129,8 @@ def explanation(jitted: Jitted, seconds: float) -> Explanation:
     segments += jitted.tree.segments()
     reasons = [jitted.eager] if jitted.eager else []
     return Explanation(
-        [s.graph for s in segments], [s.program.names for s in segments],
+        [s.graph for s in segments], [s.graph.traced for s in segments],
+        [apart(s.graph) for s in segments], [s.program.names for s in segments],
         [[_bytes(n) for n in s.program.nodes] for s in segments],
         [s.program.seconds for s in segments],
         [s.program.arena_bytes for s in segments], hosts, guards,

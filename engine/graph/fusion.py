@@ -21,10 +21,10 @@ from .ir import Graph, GraphOp, GraphPlan, Node
 
 # below this a pass over memory costs less than the time to compile a loop of its own
 SMALLEST = 4096
-_MOST_ARRAYS = 10
-_MOST_STEPS = 24
+MOST_ARRAYS = 10
+MOST_STEPS = 24
 _MOST_COPIES = 8
-_SUMS = ("sum", "mean")
+SUMS = ("sum", "mean")
 _SUMMED_TYPES = (dtypes.float32, dtypes.float64)
 # scalar functions that cost less than reading their result from memory
 _CHEAP = {
@@ -112,7 +112,7 @@ class _Group:
 def fuse(graph: Graph) -> int:
     """Put chains of elementwise nodes into one node each; how many nodes went."""
     before = len(graph.nodes)
-    if any(_layout(node) for node in graph.nodes):
+    if any(loop_layout(node) for node in graph.nodes):
         _Fusion(graph).run()
     return before - len(graph.nodes)
 
@@ -137,7 +137,7 @@ class _Fusion:
         groups: list[_Group] = []
         for place, node in enumerate(self.nodes):
             sources = self._sources([place])
-            group = _Group(place, _layout(node), 0)
+            group = _Group(place, loop_layout(node), 0)
             for source in sources:
                 group.above |= source.bits | source.above
             self._enter(group)
@@ -172,7 +172,7 @@ class _Fusion:
         if a.layout is None or a.layout != b.layout:
             return False
         members = [*a.members, *b.members]
-        if len(members) > _MOST_STEPS or self._arrays(members) > _MOST_ARRAYS:
+        if len(members) > MOST_STEPS or self._arrays(members) > MOST_ARRAYS:
             return False
         own = a.bits | b.bits
         return not any(g.above & own for g in self._sources(members) if not g.bits & own)
@@ -227,7 +227,7 @@ class _Fusion:
             return set()
         if maker is None or maker is group or maker.layout != group.layout or most <= 0:
             return None
-        if _step(self.nodes[place])[0] not in _CHEAP:
+        if step_of(self.nodes[place])[0] not in _CHEAP:
             return None
         found, size = {place}, self.nodes[place].outputs[0].aval.size
         for v in self.nodes[place].inputs:
@@ -241,7 +241,7 @@ class _Fusion:
     def _give_sum(self, group: _Group) -> None:
         """If the group is a sum of a chain's values, let the chain make it."""
         node = self.nodes[group.members[0]]
-        if node.op.name not in _SUMS or getattr(node.op, "kernel", "") != "reduction.plan":
+        if node.op.name not in SUMS or getattr(node.op, "kernel", "") != "reduction.plan":
             return
         value, made = node.inputs[0], node.outputs[0].aval
         chain = self.makers.get(value.number)  # type: ignore[union-attr]
@@ -252,7 +252,7 @@ class _Fusion:
         if chain.sums and self.nodes[chain.sums[0]].params["axis"] != node.params["axis"]:
             return
         own = [self.nodes[m] for m in (*chain.copies, *chain.members)]
-        full = len(_read(own)) + len(chain.sums) >= _MOST_ARRAYS
+        full = len(_read(own)) + len(chain.sums) >= MOST_ARRAYS
         if full or _rows(value.aval, own, node.params["axis"]) is None:  # type: ignore[union-attr]
             return
         chain.sums.append(group.members[0])
@@ -303,7 +303,7 @@ class _Fusion:
         place.update({number: len(inputs) + k for number, k in made.items()})
         steps = []
         for node in nodes:
-            function, order, compute = _step(node)
+            function, order, compute = step_of(node)
             operands = tuple(place[node.inputs[i].number] for i in order)
             steps.append(Step(function, operands, compute, node.outputs[0].aval.dtype.np))
         written = tuple(len(group.copies) + k for k in self._written(members, group.sums))
@@ -336,17 +336,17 @@ def _rows(whole: Any, nodes: list[Node], axis: tuple[int, ...]) -> Any:
     return rows(plain(whole), tuple(plain(v.aval) for v in _read(nodes)), axis)
 
 
-def _step(node: Node) -> Any:
+def step_of(node: Node) -> Any:
     return node.op.scalar_step(node.outputs[0].aval, [v.aval for v in node.inputs if v is not None])
 
 
-def _layout(node: Node) -> Any:
+def loop_layout(node: Node) -> Any:
     """Shape and strides of a node that can be part of a loop, else None."""
     made = node.outputs[0].aval
     if len(node.outputs) != 1 or made.size < SMALLEST or not made.dense:
         return None
     if any(v is None or v.aval.dtype.is_complex for v in node.inputs) or made.dtype.is_complex:
         return None
-    if _step(node) is None:
+    if step_of(node) is None:
         return None
     return (made.shape, made.strides, made.device)

@@ -194,7 +194,7 @@ def _text(value: Any) -> str:
     if isinstance(value, tuple):
         inner = ", ".join(_text(v) for v in value)
         return f"({inner},)" if len(value) == 1 else f"({inner})"
-    return repr(value)
+    return getattr(value, "__qualname__", "") or repr(value)
 
 
 class Graph:
@@ -207,6 +207,7 @@ class Graph:
         outputs: the values it returns.
         writes: (tensor, value): captured tensors and what they hold after a run.
         gradients: (tensor, value): what ``grad`` of these leaves is after a run.
+        traced: the graph as text before the passes, where it is to be explained.
     """
 
     def __init__(self) -> None:
@@ -216,6 +217,7 @@ class Graph:
         self.outputs: list[Value] = []
         self.writes: list[tuple[Tensor, Value]] = []
         self.gradients: list[tuple[Tensor, Value]] = []
+        self.traced = ""
         self._count = 0
 
     def value(self, aval: Aval) -> Value:

@@ -21,7 +21,7 @@ from .ir import Graph, Node, Value
 from .lines import name_line
 from .op_by_op import OpByOp
 from .passes import dead_code, identities
-from .program import Pool, Program, Unsupported
+from .program import Pool, Program, Unsupported, timing
 from .trace import strong
 
 ARGUMENT, CAPTURED, MADE, CONSTANT = "argument", "captured", "made", "constant"
@@ -356,6 +356,8 @@ def prepared(
     ``exact``: to the bits that the same ops give one by one."""
     from ..ops.movement import clone
 
+    if timing.on:
+        graph.traced = str(graph)
     same = identities(graph)
 
     def resolved(value: Value) -> Value:
