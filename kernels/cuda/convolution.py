@@ -18,7 +18,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from mindtorch.kernels.cpu.convolution_geometry import three_axes
 
@@ -28,6 +27,7 @@ from .division import divisors, over, three
 from .elementwise import plan
 from .half import flat, in_float32, optional
 from .indexing import _words
+from .launch import cuda
 
 # bytes of windows that are written down at once
 WINDOWS = 1 << 30

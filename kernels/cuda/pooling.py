@@ -15,13 +15,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from mindtorch.kernels.cpu.convolution_geometry import three_axes
 
 from . import launch
 from .division import divisors, over, three
 from .half import flat, in_float32
+from .launch import cuda
 
 FOLDING = launch.FOLDING
 
