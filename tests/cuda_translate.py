@@ -35,7 +35,7 @@ import numba
 import numpy as np
 
 from mindtorch.engine import cuda as engine
-from mindtorch.kernels.cuda import faults, gemm, launch, memory, streams
+from mindtorch.kernels.cuda import division, faults, gemm, launch, memory, streams
 
 cuda: Any = importlib.import_module("numba.cuda")
 dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
@@ -232,8 +232,9 @@ def _both_kernels(
     product: Any, batch: int, m: int, k: int, n: int, *arguments: Any
 ) -> None:
     """A product's tiled kernel, and the one for small products."""
-    translate(product.tiled, (batch, m, k, n, *arguments))
-    translate(product.by_thread, (batch * m * n, batch, m, k, n, *arguments))
+    by = division.divisor(n, batch * m * n)
+    translate(product.tiled, (batch, m, k, n, by, *arguments))
+    translate(product.by_thread, (batch * m * n, batch, m, k, n, by, by, *arguments))
 
 
 class _Cell:

@@ -1,16 +1,23 @@
-"""Checks of programs for CUDA: elements that are taken several at a time, and places that are told
-apart without a division, against the CPU; on a GPU or in numba's simulator.
+"""Checks of programs for CUDA: elements that are taken several at a time, places that are told
+apart without a division, and folds of a block; on a GPU or in numba's simulator.
 """
 
 from __future__ import annotations
 
+import contextlib
+import importlib
+import time
+from collections.abc import Iterator
 from typing import Any
+from unittest import mock
 
 import numpy as np
+from numba import float64
 
 import mindtorch.torch
-from mindtorch.kernels.cuda import elementwise, launch
+from mindtorch.kernels.cuda import elementwise, fold, launch, memory
 from mindtorch.kernels.cuda.division import divisor, over
+from mindtorch.kernels.cuda.launch import FOLDING, cuda
 
 torch: Any = mindtorch.torch
 TYPES = ("float32", "float64", "bfloat16", "float16", "int64", "uint8", "bool", "complex64")
@@ -82,5 +89,48 @@ def quotients_are_exact() -> None:
         assert over(1 << 40, divisor(3, 1 << 41)) == (1 << 40) // 3
 
 
-VECTORS = [several_elements_at_a_time_are_as_one_at_a_time,
+@launch.kernel
+def _folded(out: Any) -> None:
+    lanes = cuda.shared.array(FOLDING, float64)
+    t = cuda.threadIdx.x
+    found = 0.0
+    for k in range(5):
+        found += fold.total(lanes, t, t + k)
+    out[cuda.blockIdx.x * FOLDING + t] = found
+
+
+@contextlib.contextmanager
+def _slowly() -> Iterator[None]:
+    """The simulator's threads come late with arrays, and give modules back late."""
+    if not launch.SIMULATED:
+        yield
+        return
+    simulator: Any = importlib.import_module("numba.cuda.simulator.kernel")
+    made, lent = np.empty, simulator.swapped_cuda_module
+
+    @contextlib.contextmanager
+    def late(function: Any, module: Any) -> Iterator[None]:
+        with lent(function, module):
+            yield
+            time.sleep(1e-3)
+
+    def slow(*arguments: Any, **options: Any) -> Any:
+        time.sleep(1e-3)
+        return made(*arguments, **options)
+
+    both = mock.patch.object(simulator, "swapped_cuda_module", late)
+    with both, mock.patch.object(np, "empty", slow):
+        yield
+
+
+def folds_meet_in_one_memory() -> None:
+    """All threads of a block get the sum of what each gave."""
+    out = memory.empty(2 * FOLDING, "f8")
+    with _slowly():
+        launch.rows(_folded, 2, out)
+    one = FOLDING * (FOLDING - 1) / 2
+    assert set(out.to_host()) == {sum(one + k * FOLDING for k in range(5))}
+
+
+VECTORS = [folds_meet_in_one_memory, several_elements_at_a_time_are_as_one_at_a_time,
            rows_and_columns_are_broadcast_in_groups, quotients_are_exact]  # fmt: skip

@@ -19,12 +19,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import cuda, float64
+from numba import float64
 
 from . import arrays, launch
 from . import attention_products as products
 from .fold import largest, product, total
 from .half import flat, in_float32
+from .launch import cuda
 from .mathematics import mathematics
 
 FOLDING = launch.FOLDING

@@ -15,12 +15,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import cuda, float64
+from numba import float64
 
 from . import arrays, launch, vendor
 from .arrays import Array
 from .fold import largest, product, total
 from .half import flat
+from .launch import cuda
 from .mathematics import mathematics
 
 FOLDING = launch.FOLDING

@@ -18,7 +18,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from mindtorch.kernels.cpu.convolution_geometry import three_axes
 
@@ -28,6 +27,7 @@ from .division import divisors, over, three
 from .elementwise import plan
 from .half import flat, in_float32, optional
 from .indexing import _words
+from .launch import cuda
 
 # bytes of windows that are written down at once
 WINDOWS = 1 << 30
@@ -35,17 +35,15 @@ WINDOWS = 1 << 30
 _GEOMETRY = (
     "d_, h_, w_, od_, oh_, ow_, kd_, kh_, kw_, sd_, sh_, sw_, pd_, ph_, pw_, dd_, dh_, dw_"
 )
-_NAMES = f"out, x, w, bias, biased, groups, c_, o_, images, {_GEOMETRY}"
-_TAP = (
-    "c = {c} // taps\ntap = {c} % taps\ne = tap % kw_\nb = (tap // kw_) % kh_\n"
-    "a = tap // (kw_ * kh_)"
+_DIVISORS = (
+    "by_groups, by_taps, by_places, by_h, by_w, by_oh, by_ow, by_kh, by_kw, by_sd, by_sh, by_sw"
 )
-_SETUP = "image = z // groups\ngroup = z % groups\ntaps = kd_ * kh_ * kw_"
+_NAMES = f"out, x, w, bias, biased, groups, c_, o_, images, {_GEOMETRY}, {_DIVISORS}"
+_TAP = "c = over({c}, by_taps)\na, b, e = three({c} - c * taps, kh_, kw_, by_kh, by_kw)"
+_SETUP = "image = over(z, by_groups)\ngroup = z - image * groups\ntaps = kd_ * kh_ * kw_"
 # value of the padded image at the window's tap (a, b, e) of the place q of results
 _READ = """
-ow = q % ow_
-oh = (q // ow_) % oh_
-od = q // (ow_ * oh_)
+od, oh, ow = three(q, oh_, ow_, by_oh, by_ow)
 d = od * sd_ - pd_ + a * dd_
 h = oh * sh_ - ph_ + b * dh_
 v = ow * sw_ - pw_ + e * dw_
@@ -62,25 +60,26 @@ _FORWARD = (
 )  # fmt: skip
 _INPUT = (
     _NAMES, _SETUP,
-    "o = p // taps\nvalue = A(w[((group * o_ + o) * c_ + i) * taps + p % taps])",
+    "o = over(p, by_taps)\n"
+    "value = A(w[((group * o_ + o) * c_ + i) * taps + p - o * taps])",
     _TAP.format(c="p") + """
-v = j % w_ + pw_ - e * dw_
-h = (j // w_) % h_ + ph_ - b * dh_
-d = j // (w_ * h_) + pd_ - a * dd_
-if v >= 0 and h >= 0 and d >= 0 and v % sw_ == 0 and h % sh_ == 0 and d % sd_ == 0:
-    v = v // sw_
-    h = h // sh_
-    d = d // sd_
-    if v < ow_ and h < oh_ and d < od_:
+d, h, v = three(j, h_, w_, by_h, by_w)
+d = d + pd_ - a * dd_
+h = h + ph_ - b * dh_
+v = v + pw_ - e * dw_
+if v >= 0 and h >= 0 and d >= 0:
+    od, oh, ow = over(d, by_sd), over(h, by_sh), over(v, by_sw)
+    within = ow < ow_ and oh < oh_ and od < od_
+    if within and ow * sw_ == v and oh * sh_ == h and od * sd_ == d:
         at = (image * groups + group) * o_ + c
-        value = A(x[((at * od_ + d) * oh_ + h) * ow_ + v])""",
+        value = A(x[((at * od_ + od) * oh_ + oh) * ow_ + ow])""",
     "out[((image * groups + group) * c_ + i) * n + j] = total",
 )  # fmt: skip
 _WEIGHT = (
     _NAMES, "group = z\ntaps = kd_ * kh_ * kw_\nplaces = od_ * oh_ * ow_",
-    "image = p // places\n"
-    "value = A(w[((image * groups + group) * o_ + i) * places + p % places])",
-    "image = p // places\nq = p % places\n" + _TAP.format(c="j") + _READ,
+    "image = over(p, by_places)\n"
+    "value = A(w[((image * groups + group) * o_ + i) * places + p - image * places])",
+    "image = over(p, by_places)\nq = p - image * places\n" + _TAP.format(c="j") + _READ,
     "out[(group * o_ + i) * n + j] = total",
 )  # fmt: skip
 
@@ -98,6 +97,7 @@ class _Case:
         self.wide, self.narrow = three_axes(x[2:], 1), three_axes(result[2:], 1)
         self.window = three_axes(weight[2:], 1)
         stride, padding = three_axes(params["stride"], 1), three_axes(params["padding"], 0)
+        self.stride, self.padding = stride, padding
         self.geometry = (
             *self.wide, *self.narrow, *self.window, *stride, *padding,
             *three_axes(params["dilation"], 1),
@@ -109,8 +109,7 @@ class _Case:
 
     def of_pixels(self, bound: int) -> tuple[Any, ...]:
         """The divisors of places in images, and of strides."""
-        strides = self.geometry[9:12]
-        return divisors(bound, self.pixels, *self.wide[1:], *strides)
+        return divisors(bound, self.pixels, *self.wide[1:], *self.stride)
 
     def by_cudnn(self, kind: str, out: Any, left: Any, right: Any) -> bool:
         """Whether cuDNN has computed it."""
@@ -142,7 +141,12 @@ class _Case:
         dtype = operands[0].dtype
         kernel = gemm.kernel(*texts, dtype if dtype.kind == "f" else np.dtype(np.int64))
         numbers = (self.groups, self.c, self.o, self.images, *self.geometry)
-        gemm.run(kernel, batch, m, k, n, *operands, *numbers)
+        by = divisors(
+            max(batch, k, n, self.places, *map(sum, zip(self.wide, self.padding, strict=True))),
+            self.groups, self.taps, self.places, *self.wide[1:], *self.narrow[1:],
+            *self.window[1:], *self.stride,
+        )  # fmt: skip
+        gemm.run(kernel, batch, m, k, n, *operands, *numbers, *by)
 
 
 def convolution(

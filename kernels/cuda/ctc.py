@@ -14,10 +14,10 @@ import functools
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from . import arrays, faults, launch
 from .half import flat
+from .launch import cuda
 from .mathematics import mathematics
 
 

@@ -13,13 +13,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import cuda
-
 from . import arrays, faults, launch
 from .arrays import Array
 from .division import divisor, over
 from .half import flat, in_float32, optional
 from .indexing import _words
+from .launch import cuda
 from .order import sort_rows
 
 

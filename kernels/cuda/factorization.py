@@ -12,11 +12,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import cuda
-
 from mindtorch.kernels.cpu import factorization as on_cpu
 
 from . import arrays, launch
+from .launch import cuda
 from .vendor import through_library
 
 qr = through_library(on_cpu.qr)

@@ -11,9 +11,8 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
-from .launch import FOLDING, device
+from .launch import FOLDING, cuda, device
 
 
 @device

@@ -20,6 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import launch
+from .division import divisor, divisors, over, three
 from .reduction import _numba_type
 
 TILE = 2 if launch.SIMULATED else 16
@@ -35,8 +36,8 @@ def _by_thread(work: int) -> bool:
 
 
 class Product(NamedTuple):
-    """The two kernels of one product: ``(batch, m, k, n, *names)``, and with the number of results
-    first."""
+    """The two kernels of one product: ``(batch, m, k, n, by_across, *names)``, by the divisor of
+    tiles in a row; and ``(results, batch, m, k, n, by_m, by_n, *names)``."""
 
     tiled: Any
     by_thread: Any
@@ -58,13 +59,13 @@ def kernel(names: str, setup: str, left: str, right: str, store: str, dtype: Any
         return "".join("    " * depth + line + "\n" for line in text.strip("\n").split("\n"))
 
     source = (
-        f"def product(batch, m, k, n, {names}):\n"
+        f"def product(batch, m, k, n, by_across, {names}):\n"
         "    a_ = cuda.shared.array((TILE, PITCH), KIND)\n"
         "    b_ = cuda.shared.array((TILE, PITCH), KIND)\n"
         "    column = cuda.threadIdx.x\n    row = cuda.threadIdx.y\n"
         "    across = (n + TILE - 1) // TILE\n"
-        "    i = cuda.blockIdx.x // across * TILE + row\n"
-        "    j = cuda.blockIdx.x % across * TILE + column\n"
+        "    down = over(cuda.blockIdx.x, by_across)\n    i = down * TILE + row\n"
+        "    j = (cuda.blockIdx.x - down * across) * TILE + column\n"
         "    z = cuda.blockIdx.y\n    while z < batch:\n"
         + lines(setup, 2)
         + "        total = A(0)\n        for step in range((k + TILE - 1) // TILE):\n"
@@ -79,9 +80,9 @@ def kernel(names: str, setup: str, left: str, right: str, store: str, dtype: Any
         "        if i < m and j < n:\n" + lines(store, 3) + "        z += cuda.gridDim.y\n"
     )
     alone = (
-        f"def product(count, batch, m, k, n, {names}):\n"
+        f"def product(count, batch, m, k, n, by_m, by_n, {names}):\n"
         "    r = cuda.grid(1)\n    while r < count:\n"
-        "        j = r % n\n        i = (r // n) % m\n        z = r // (n * m)\n"
+        "        z, i, j = three(r, m, n, by_m, by_n)\n"
         + lines(setup, 2)
         + "        total = A(0)\n        for p in range(k):\n            value = A(0)\n"
         + lines(left, 3)
@@ -92,14 +93,17 @@ def kernel(names: str, setup: str, left: str, right: str, store: str, dtype: Any
         + "        r = following(r, count)\n"
     )
     space = {"A": dtype.type, "KIND": _numba_type(dtype), "TILE": TILE, "PITCH": TILE + 1,
-             "np": np}  # fmt: skip
+             "np": np, "over": over, "three": three}  # fmt: skip
     return Product(*[launch.from_source(text, "product", space) for text in (source, alone)])
 
 
 def run(function: Product, batch: int, m: int, k: int, n: int, *arguments: Any) -> None:
     """Launch a product of :func:`kernel`."""
     if _by_thread(batch * m * k * n):
-        launch.each(function.by_thread, batch * m * n, batch, m, k, n, *arguments)
+        count = batch * m * n
+        launch.each(function.by_thread, count, batch, m, k, n, *divisors(count, m, n), *arguments)
         return
-    grid = (-(-m // TILE) * -(-n // TILE), min(batch, _GRID))
-    launch.tiles(function.tiled, grid, (TILE, TILE), batch, m, k, n, *arguments)
+    across = -(-n // TILE)
+    tiles = -(-m // TILE) * across
+    launch.tiles(function.tiled, (tiles, min(batch, _GRID)), (TILE, TILE), batch, m, k, n,
+                 divisor(across, tiles), *arguments)  # fmt: skip

@@ -17,7 +17,6 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from mindtorch.kernels.cpu.indexing import _begin
 
@@ -25,6 +24,7 @@ from . import arrays, faults, launch
 from .arrays import Array
 from .bits import NAMESPACE
 from .division import along, divisors
+from .launch import cuda
 from .order import sort_rows
 
 _COMBINE = {

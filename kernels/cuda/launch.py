@@ -13,13 +13,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
+import sys
 import threading
 import types
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import config, cuda
+from numba import config
+from numba import cuda as numbas
 
 from . import faults, graphs, streams
 from .memory import DeviceArray
@@ -44,7 +46,7 @@ _MOST_ROWS = (1 << 31) - 1
 
 def kernel(function: Callable[..., Any]) -> Any:
     """A kernel; compiled, or read from the disk, at its first launch with some types."""
-    made = cuda.jit(function)
+    made = numbas.jit(function)
     if SIMULATED:
         return made
     from .stored import Kernel
@@ -52,19 +54,43 @@ def kernel(function: Callable[..., Any]) -> Any:
     return Kernel(function, made.targetoptions)
 
 
-def device(function: Callable[..., Any]) -> Any:
-    """A function that kernels call."""
-    return cuda.jit(device=True)(function)
-
-
 if SIMULATED:
     from numba.cuda.simulator import kernel as _simulator
 
+    class _Shared:
+        """Memory that a block's threads share: that of a line of a kernel is one array. numba's own
+        threads may each make one, when they come to the line at once."""
+
+        def array(self, shape: Any, dtype: Any) -> Any:
+            frame = sys._getframe(1)
+            made = np.empty(shape, getattr(dtype, "name", dtype))
+            arrays = _simulator._get_kernel_context().shared._allocations
+            return arrays.setdefault((frame.f_code, frame.f_lineno), made)
+
+    class _Cuda:
+        """numba's ``cuda`` for kernels: of the launch under way. The simulator would put it into
+        their modules, where its threads take it away from one another."""
+
+        shared = _Shared()
+
+        def __getattr__(self, name: str) -> Any:
+            return getattr(_simulator._get_kernel_context() or numbas, name)
+
+    cuda: Any = _Cuda()
+
+    def device(function: Callable[..., Any]) -> Any:
+        """A function that kernels call."""
+        return function
+
     def following(i: Any, count: Any) -> Any:
         """The item that a thread takes after ``i``; ``count`` where there is none."""
-        # not cuda's: its threads put it into this module and take it away again
-        return i + _simulator._get_kernel_context().gridsize(1)
+        return i + cuda.gridsize(1)
 else:
+    cuda = numbas
+
+    def device(function: Callable[..., Any]) -> Any:
+        """A function that kernels call."""
+        return numbas.jit(device=True)(function)
 
     @device
     def following(i: Any, count: Any) -> Any:

@@ -14,11 +14,11 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from mindtorch.kernels.cpu import linear_algebra as on_cpu
 
 from . import arrays, launch
+from .launch import cuda
 from .matmul import matmul
 from .vendor import through_library
 

@@ -15,12 +15,13 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import cuda, float64
+from numba import float64
 
 from . import arrays, faults, launch
 from .division import divisors, over, three
 from .fold import largest, total
 from .half import flat, in_float32, optional
+from .launch import cuda
 from .mathematics import mathematics
 
 FOLDING = launch.FOLDING

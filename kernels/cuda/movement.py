@@ -12,11 +12,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from numba import cuda
-
 from . import arrays, launch
 from .division import along, divisors
 from .indexing import fold_places
+from .launch import cuda
 
 
 def slice_gradient(

@@ -18,12 +18,13 @@ import math
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import cuda, float64
+from numba import float64
 
 from . import arrays, launch
 from .division import along, divisor, divisors, over
 from .fold import total
 from .half import flat, in_float32, optional
+from .launch import cuda
 from .mathematics import mathematics
 
 FOLDING = launch.FOLDING

@@ -15,9 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from . import arrays, launch
+from .launch import cuda
 
 _RUN = 8
 

@@ -16,10 +16,10 @@ import functools
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from . import arrays, launch
 from .arrays import Array
+from .launch import cuda
 from .mathematics import mathematics
 from .order import sort_rows
 

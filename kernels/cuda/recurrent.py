@@ -14,11 +14,11 @@ import functools
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from . import arrays, launch
 from .arrays import Array
 from .half import flat, in_float32
+from .launch import cuda
 from .mathematics import mathematics
 from .matmul import matmul
 from .reduction import plan as reduction_plan

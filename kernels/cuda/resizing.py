@@ -10,13 +10,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from numba import cuda
-
 from mindtorch.kernels.resizing import passes
 
 from . import launch, memory
 from .division import divisors, three
 from .half import flat, in_float32
+from .launch import cuda
 
 
 @launch.kernel

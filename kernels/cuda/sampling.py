@@ -17,13 +17,13 @@ import types
 from typing import Any
 
 import numpy as np
-from numba import cuda
 
 from mindtorch.kernels.cpu import sampling as on_cpu
 
 from . import arrays, launch
 from .arrays import Array
 from .half import flat, in_float32
+from .launch import cuda
 from .mathematics import mathematics
 from .order import sort_rows
 

@@ -15,11 +15,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import cuda, int64
+from numba import int64
 
 from . import arrays, launch, memory
 from .bits import NAMESPACE
 from .half import flat, in_float32
+from .launch import cuda
 from .mathematics import mathematics
 from .reduction import _numba_type
 

@@ -13,11 +13,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import cuda, float64
+from numba import float64
 
 from . import launch
 from .fold import largest, total
 from .half import flat, in_float32
+from .launch import cuda
 from .mathematics import mathematics
 from .reduction import _KINDS
 

@@ -15,11 +15,12 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import cuda, int64
+from numba import int64
 
 from . import arrays, launch
 from .arrays import Array
 from .half import in_float32
+from .launch import cuda
 from .order import sort_rows
 
 FOLDING = launch.FOLDING
