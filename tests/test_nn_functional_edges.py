@@ -56,6 +56,25 @@ def test_gradient_of_a_transposed_convolution_whose_output_padding_exceeds_the_s
     )  # fmt: skip
 
 
+def test_a_transposed_convolution_of_bfloat16_is_rounded_once_after_its_bias() -> None:
+    given = normal(2, 8, 6), normal(8, 6, 3), normal(6)
+    wide, mine = ([library.tensor(a).bfloat16() for a in given] for library in (torch, ours))
+    exact = torch.nn.functional.conv_transpose1d(*(x.double() for x in wide)).bfloat16()
+    found = ours.nn.functional.conv_transpose1d(*mine)
+    assert found.dtype is ours.bfloat16
+    np.testing.assert_array_equal(found.float().numpy(), exact.float().numpy())
+
+
+def test_native_batch_norm_moves_its_statistics_out_of_sight_of_gradients() -> None:
+    def call(t: Any, x: Any, weight: Any, bias: Any) -> Any:
+        mean, spread = t.zeros(3), t.ones(3)
+        result = t.native_batch_norm(x, weight, bias, mean, spread, True, 0.1, 1e-5)[0]
+        assert not mean.requires_grad and not spread.requires_grad
+        return result + mean + spread
+
+    compare(call, normal(4, 3), normal(3), normal(3))
+
+
 @pytest.mark.parametrize("name", ["conv1d", "conv_transpose1d"])
 def test_gradients_of_complex_convolutions_conjugate_the_other_factor(name: str) -> None:
     """A real formula would lose the conjugate."""

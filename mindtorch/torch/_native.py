@@ -11,7 +11,7 @@ from mindtorch.engine.ops import normalization as ops
 from ._arguments import require_tensor
 from ._registry import FUNCTIONS
 from .nn import functional as F  # noqa: N812
-from .nn._functional_normalization import _move
+from .nn._functional_normalization import move_statistics
 
 __all__ = [
     "native_batch_norm", "native_dropout", "native_dropout_backward", "native_group_norm",
@@ -37,9 +37,7 @@ def native_batch_norm(
         return made, input.new_empty((0,)), input.new_empty((0,))
     result, mean, spread, squares = ops.batch_norm_training(input, weight, bias, eps=float(eps))
     count = math.prod(input.shape) // max(input.shape[1], 1)
-    if count:
-        _move(running_mean, mean, momentum, 1)
-        _move(running_var, squares, momentum, count - 1)
+    move_statistics(running_mean, running_var, mean, squares, momentum, count)
     return result, mean.detach(), spread.detach()
 
 

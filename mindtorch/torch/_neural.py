@@ -11,6 +11,7 @@ from typing import Any
 from ._arguments import require_tensor
 from .nn import functional as F  # noqa: N812
 from .nn._functional_dropout import _drop
+from .nn._functional_padding import constant_pad_nd
 from .nn.modules.rnn import gru_step, lstm_step
 
 __all__ = [
@@ -161,14 +162,6 @@ def rrelu_(
 def _without_generator(name: str, generator: Any) -> None:
     if generator is not None:
         raise NotImplementedError(f"torch.{name}(generator=...) is not implemented in mindtorch")
-
-
-def constant_pad_nd(input: Any, pad: Any, value: float = 0) -> Any:  # noqa: A002
-    """Grow the last axes by ``pad`` (pairs, the last axis first), filled with ``value``."""
-    require_tensor(input, "constant_pad_nd", "input", 1)
-    if len(pad) % 2:
-        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
-    return F.pad(input, list(pad), "constant", value)
 
 
 def adaptive_max_pool1d(input: Any, output_size: Any) -> Any:  # noqa: A002

@@ -218,12 +218,17 @@ def _convolve_transposed(
         )
     )  # fmt: skip
     channels = weight.aval.shape[1] * groups
+    dtype = x.aval.dtype
+    if bias is not None and dtype in (dtypes.float16, dtypes.bfloat16):  # rounded after the sum
+        x, weight, bias = (movement.cast(v, dtype=dtypes.float32) for v in (x, weight, bias))
     result = ops.convolution_input_gradient(
         x, weight, shape=(x.aval.shape[0], channels, *lengths), stride=stride, padding=padding,
         dilation=dilation, groups=groups,
     )  # fmt: skip
     if bias is not None:
         result = pointwise.add(result, movement.reshape(bias, (channels, *[1] * spatial)))
+    if result.aval.dtype is not dtype:
+        result = movement.cast(result, dtype=dtype)
     return result if batched else movement.squeeze(result, axes=(0,))
 
 

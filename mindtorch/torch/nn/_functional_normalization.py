@@ -60,11 +60,22 @@ def batch_norm(
         known = [None if x is None else x.aval for x in (weight, bias, *statistics)]
         kernel_types.check("batch_norm_inference", (input.aval, *known))
     result, mean, _, spread = ops.batch_norm_training(input, weight, bias, eps=float(eps))
+    move_statistics(running_mean, running_var, mean, spread, momentum, count)
+    return result
+
+
+def move_statistics(
+    running_mean: Any, running_var: Any, mean: Any, squares: Any, momentum: float, count: int
+) -> None:
+    """Move the running statistics towards those of ``count`` elements; no gradient sees it.
+
+    Args:
+        squares: the sums of the squared distances from ``mean``.
+    """
     if count > 0 and (running_mean is not None or running_var is not None):
         with no_grad():
             _move(running_mean, mean, momentum, 1)
-            _move(running_var, spread, momentum, count - 1)
-    return result
+            _move(running_var, squares, momentum, count - 1)
 
 
 def _move(running: Any, new: Any, momentum: float, divisor: int) -> None:

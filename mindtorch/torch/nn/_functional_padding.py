@@ -14,7 +14,7 @@ from mindtorch.engine.ops.movement import in_format_of
 from mindtorch.engine.sizes import as_index
 from mindtorch.engine.tensor import constant, from_array
 
-from .._arguments import check_value
+from .._arguments import check_value, require_tensor
 
 __all__ = ["pad"]
 
@@ -44,12 +44,9 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
         )
     pairs = [(pad[2 * i], pad[2 * i + 1]) for i in range(len(pad) // 2)]
     if mode == "constant":
-        full = [(0, 0)] * (ndim - len(pairs)) + pairs[::-1]
         if isinstance(value, complex):
             raise TypeError("pad(): argument 'value' (position 4) must be float, not complex")
-        if type(value) in (int, float):
-            check_value(float(value), input.aval.dtype, filling=False)
-        return movement.pad(input, constant(0 if value is None else value), padding=tuple(full))
+        return _filled(input, pairs, 0 if value is None else value)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
@@ -73,6 +70,41 @@ def pad(input: Any, pad: Any, mode: str = "constant", value: Any = None) -> Any:
     if padded is input:
         return movement.clone(input)
     return padded if mode == "circular" else in_format_of(input, padded)
+
+
+def constant_pad_nd(input: Any, pad: Any, value: Any = 0) -> Any:  # noqa: A002
+    """Grow the last axes by ``pad`` (pairs, the last axis first), filled with ``value``.
+
+    Raises:
+        RuntimeError: an odd number of lengths, or more than there are axes; the type of ``input``
+            cannot hold ``value``.
+        TypeError: ``value`` is None.
+    """
+    require_tensor(input, "constant_pad_nd", "input", 1)
+    pad = tuple(as_index(p) for p in pad)
+    if len(pad) % 2:
+        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    if len(pad) > 2 * input.dim():
+        raise RuntimeError(
+            "Length of pad should be no more than twice the number of dimensions of the input. "
+            f"Pad length is {len(pad)}while the input has {input.dim()}dimensions."
+        )
+    if value is None:
+        raise TypeError(
+            "constant_pad_nd(): argument 'value' (position 3) must be Number, not NoneType"
+        )
+    return _filled(input, list(zip(pad[::2], pad[1::2], strict=True)), value)
+
+
+def _filled(input: Any, pairs: list[tuple[int, int]], value: Any) -> Any:  # noqa: A002
+    """The last axes grown by ``pairs``, the last axis first, with one number around."""
+    if type(value) in (int, float, complex):
+        dtype = input.aval.dtype
+        check_value(value if type(value) is complex else float(value), dtype, filling=False)
+        if type(value) is complex and not dtype.is_complex:
+            value = value.real
+    full = [(0, 0)] * (input.dim() - len(pairs)) + pairs[::-1]
+    return movement.pad(input, constant(value), padding=tuple(full))
 
 
 def _check_wrapping(shape: tuple[int, ...], pairs: list[tuple[int, int]]) -> None:
