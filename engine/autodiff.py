@@ -79,7 +79,7 @@ def backward(
     create_graph: bool = False,
     inputs: Sequence[Tensor] | None = None,
 ) -> None:
-    """Add to ``grad`` of every leaf (or of ``inputs``) the gradient of the ``outputs``' sum."""
+    """Add to ``grad`` of every leaf (of those in ``inputs``) the gradient of the ``outputs``' sum."""
     if vmap.innermost() is not None:
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use "
@@ -96,12 +96,6 @@ def backward(
     run = backward_pass.Pass(create_graph, keep, targets, accumulate=True)
     with grad_mode(create_graph):
         run.run(roots)
-    if inputs is not None:
-        for x in inputs:
-            node = tape.node_of(x)
-            captured = run.captured.get((id(node), x._output_index))
-            if captured is not None:
-                backward_pass.accumulate(x, captured, create_graph, 99)
 
 
 def _targets(inputs: Sequence[Tensor]) -> list[tuple[Any, int]]:

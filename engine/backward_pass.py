@@ -6,6 +6,7 @@ import heapq
 import itertools
 import math
 import sys
+import threading
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from .ops.complex import real
 from .ops.elementwise import add
 from .ops.movement import cast, clone_like
 from .ops.reduction import sum_to
+from .saved import hooks_of_thread, saved_tensor_hooks, set_hooks_of_thread
 from .tape import AccumulateGrad, anomaly, note_leaf
 from .tensor import Storage, Tensor, capturing, make, scripts
 
@@ -27,12 +29,13 @@ def _run_result_hooks(node: Any, gradients: list[Any]) -> None:
                 if changed is not None:
                     _check_changed(hook, gradients[place], changed)
                     gradients[place] = changed
-    pre = node.hooks.get("pre")
-    if pre:
-        for hook in list(pre.values()):
-            changed = hook(tuple(gradients))
-            if changed is not None:
-                gradients[:] = list(changed)
+
+
+def _run_pre_hooks(node: Any, gradients: list[Any]) -> None:
+    for hook in list(node.hooks.get("pre", {}).values()):
+        changed = hook(tuple(gradients))
+        if changed is not None:
+            gradients[:] = list(changed)
 
 
 def _check_changed(hook: Any, before: Tensor, after: Any) -> None:
@@ -66,8 +69,20 @@ def _reaching(roots: list[Any], targets: set[int]) -> set[int]:
 
 # Among leaves that are ready, the first is the first.
 _turns = itertools.count()
-# The passes under way, the innermost last.
-running: list[Pass] = []
+_numbers = itertools.count()
+
+
+class _UnderWay(threading.local):
+    def __init__(self) -> None:
+        self.passes: list[Pass] = []
+
+
+_under_way = _UnderWay()
+
+
+def running() -> list[Pass]:
+    """The passes of this thread that are under way, the innermost last."""
+    return _under_way.passes
 
 
 class Pass:
@@ -78,6 +93,11 @@ class Pass:
         retain_graph: keep saved tensors for another pass.
         targets: (node, index) whose gradients are captured instead of accumulated; None for all
             leaves.
+        accumulate: add to the ``grad`` of leaves among the targets, and capture nothing.
+
+    Attributes:
+        number: of the pass, among all.
+        node: the one that is being visited.
     """
 
     def __init__(
@@ -93,20 +113,25 @@ class Pass:
         self.reaching: set[int] | None = None
         self.uses: dict[int, int] = {}
         self.callbacks: list[Callable[[], None]] = []
+        self.number = next(_numbers)
+        self.node: Any = None
+        self.roots: list[Any] = []
 
     def run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
         """Visit the nodes from the roots on, the latest first."""
-        running.append(self)
+        under_way = running()
+        under_way.append(self)
         try:
             capture = capturing()
             if capture is None or not capture.walk(self, roots):
                 self._run(roots)
         finally:
-            running.pop()
-        if scripts and not running and self.targets is None and not self.create_graph:
+            under_way.pop()
+        if scripts and not under_way and self.targets is None and not self.create_graph:
             scripts[0].came_round("a backward pass")
 
     def _run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
+        hooks = hooks_of_thread()
         if self.targets is not None:
             self.reaching = _reaching([r[0] for r in roots], {n for n, _ in self.targets})
         if AccumulateGrad.watched:
@@ -118,12 +143,22 @@ class Pass:
             gradients = self.pending.pop(id(node), None)
             if gradients is None:  # a watched leaf that has had its turn
                 continue
-            if node.hooks is not None:
-                _run_result_hooks(node, gradients)
-            if type(node) is AccumulateGrad:
+            self.node = node
+            if self.targets is None:
+                if node.hooks is not None:
+                    _run_result_hooks(node, gradients)
+                    _run_pre_hooks(node, gradients)
+                visited = True
+            else:
+                visited = self._meet(node, gradients)
+            if not visited:
+                self._used(node)
+            elif type(node) is AccumulateGrad:
                 self._leaf(node, gradients)
             else:
                 self._visit(node, gradients)
+            if saved_tensor_hooks:
+                set_hooks_of_thread(hooks)  # those that the node's rule or hooks entered are left
         for callback in self.callbacks:
             callback()
 
@@ -140,11 +175,35 @@ class Pass:
         else:
             held[index] = _sum(held[index], gradient)
 
+    def will_visit(self, node: Any) -> bool:
+        """Whether the pass, which has targets, needs the node's rule, or adds to the leaf."""
+        if self.accumulate and any(number == id(node) for number, _ in self.targets or ()):
+            return True
+        reaching: Any = self.reaching
+        return any(e is not None and id(e[0]) in reaching for e in node.edges)
+
+    def _meet(self, node: Any, gradients: list[Any]) -> bool:
+        """Capture gradients and run the hooks on them; whether the node's rule is needed, too.
+
+        What is captured of a node whose rule is needed is what has arrived, before all hooks.
+        """
+        visited = self.will_visit(node)
+        if visited:
+            self._capture(node, gradients)
+        if node.hooks is not None:
+            _run_result_hooks(node, gradients)
+            if visited:
+                _run_pre_hooks(node, gradients)
+        if not visited:
+            self._capture(node, gradients)
+        return visited
+
+    def _capture(self, node: Any, gradients: list[Any]) -> None:
+        for index, gradient in enumerate(gradients):
+            if gradient is not None and (id(node), index) in (self.targets or ()):
+                self.captured[id(node), index] = gradient
+
     def _visit(self, node: Any, gradients: list[Any]) -> None:
-        if self.targets is not None:
-            for index, gradient in enumerate(gradients):
-                if (id(node), index) in self.targets and gradient is not None:
-                    self.captured[id(node), index] = gradient
         needed = [
             e is not None and (self.reaching is None or id(e[0]) in self.reaching)
             for e in node.edges
@@ -192,12 +251,6 @@ class Pass:
 
     def _leaf(self, node: AccumulateGrad, gradients: list[Any]) -> None:
         gradient = gradients.pop()
-        if self.targets is not None and not self.accumulate:
-            if (id(node), 0) in self.targets:
-                self.captured[id(node), 0] = gradient
-            return
-        if self.targets is not None and (id(node), 0) not in self.targets:
-            return
         variable = node.variable
         if variable is None or gradient is None:
             return

@@ -21,6 +21,7 @@ from .core import (
 )
 from .ops.elementwise import add
 from .ops.movement import cast, clone, expand, overwrite, view_update
+from .saved import saved_tensor_hooks
 from .sizes import open_sizes
 from .tensor import (
     Storage,
@@ -214,7 +215,7 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
     if tracked:
         inputs = _keep_old_value(op, target, inputs)
     run = _run_on(op, plan, target, inputs, params)
-    if run is not None:
+    if run is not None and not (tracked and saved_tensor_hooks):  # which see a finished result
         return _direct(op, run, target, inputs, params, tracked)
     result = op.evaluate(mode, inputs, params)
     copy_data(target, result)

@@ -15,6 +15,7 @@ from typing import Any
 
 from . import dtypes
 from .node_names import name_of
+from .saved import DETACHED, PackedTensor, hooks_of_thread, saved_tensor_hooks
 from .tensor import Tensor, alias, capturing, make, version_of
 
 _sequence = itertools.count(1)
@@ -205,8 +206,11 @@ class Node:
             tensor = item
             if isinstance(item, PackedTensor):
                 tensor = item.unpack()
-            if tensor is not None and version >= 0 and version_of(tensor) != version:
-                raise _modified(tensor, version, self if kind == "out" else None, index)
+            elif tensor is not None:
+                if version_of(tensor) != version:
+                    raise _modified(tensor, version, self if kind == "out" else None, index)
+                if kind == "in" and tensor._node is None and _was_computed(self.edges[index]):
+                    raise RuntimeError(DETACHED)
             if kind == "out":
                 tensor = alias(tensor)
                 tensor._node = self
@@ -216,6 +220,10 @@ class Node:
             else:
                 inputs[index] = tensor
         return inputs, outs
+
+
+def _was_computed(edge: Any) -> bool:
+    return edge is not None and type(edge[0]) is not AccumulateGrad
 
 
 def _modified(tensor: Tensor, version: int, node: Node | None, index: int) -> RuntimeError:
@@ -247,22 +255,6 @@ def short_name(node: Any) -> str:
 def tensor_type_name(tensor: Tensor) -> str:
     place = "" if tensor.aval.device.type == "cpu" else f"{tensor.aval.device.type}."
     return f"torch.{place}{dtypes.scalar_type_name(tensor.aval.dtype)}Tensor"
-
-
-class PackedTensor:
-    """A saved tensor that user hooks have packed."""
-
-    __slots__ = ("packed", "unpack_hook")
-
-    def __init__(self, tensor: Tensor, hooks: Any) -> None:
-        self.packed = hooks[0](tensor)
-        self.unpack_hook = hooks[1]
-
-    def unpack(self) -> Tensor:
-        return self.unpack_hook(self.packed)
-
-
-saved_tensor_hooks: list[Any] = []
 
 
 _shown_kinds: dict[str, type[Node]] = {}
@@ -480,10 +472,8 @@ def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node |
         saved = [
             inputs[index] if kind == "in" else _detached(results[index]) for kind, index in keep
         ]
-        if saved_tensor_hooks:
-            hooks = saved_tensor_hooks[-1]
-            node.versions = (-1,) * len(saved)
-            saved = [None if t is None else PackedTensor(t, hooks) for t in saved]
+        if saved_tensor_hooks and hooks_of_thread():
+            _pack(node, saved)
         else:
             node.versions = tuple([
                 -1 if t is None else 0 if t._storage is None else t._storage.kept_version
@@ -500,6 +490,22 @@ def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node |
             result._node = node
             result._output_index = index
     return node
+
+
+def _pack(node: Node, saved: list[Any]) -> None:
+    """Replace what ``node`` saves, in place, by what this thread's hooks make of it."""
+    hooks = hooks_of_thread()[-1]
+    for at, ((kind, index), tensor) in enumerate(zip(node.kept, saved, strict=True)):
+        if tensor is None or tensor.aval.weak:
+            continue
+        if kind == "out":
+            tensor._node, tensor._output_index = node, index
+            saved[at] = PackedTensor(tensor, None, 0, hooks)
+        else:
+            saved[at] = PackedTensor(tensor, node_of(tensor), tensor._output_index, hooks)
+    node.versions = tuple([
+        version_of(t) if isinstance(t, Tensor) else -1 for t in saved
+    ])
 
 
 def _detached(tensor: Tensor) -> Tensor:

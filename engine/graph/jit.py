@@ -17,6 +17,7 @@ from typing import Any
 from .. import autocast, backward_pass, tape
 from ..core import state
 from ..handed_back import hand_back
+from ..saved import saved_tensor_hooks
 from ..tensor import Tensor, captures, own_attributes
 from . import cuda_graph, modes
 from .alive import alive
@@ -129,7 +130,7 @@ class Jitted:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if (
-            state.interpreters or backward_pass.running or tape.saved_tensor_hooks
+            state.interpreters or backward_pass.running() or saved_tensor_hooks
             or modes.intercepting or tape.anomaly.enabled  # somebody watches op by op
         ):
             return self.function(*args, **kwargs)

@@ -20,6 +20,7 @@ from typing import Any
 from .. import backward_pass, inplace, tape
 from ..aval import aval
 from ..core import Op, state
+from ..saved import saved_tensor_hooks
 from ..tensor import (
     Storage,
     Tensor,
@@ -440,8 +441,8 @@ class Replay(Waiting):
 
     def walk(self, run: backward_pass.Pass, roots: list[Any]) -> bool:
         """Do what a backward pass would do, where it is known; whether it was done."""
-        if len(backward_pass.running) > 1 or run.create_graph or run.targets is not None or (
-            tape.anomaly.enabled or tape.saved_tensor_hooks or state.interpreters[-1:] != (self,)
+        if len(backward_pass.running()) > 1 or run.create_graph or run.targets is not None or (
+            tape.anomaly.enabled or saved_tensor_hooks or state.interpreters[-1:] != (self,)
         ):
             return False
         found = Walk(roots, self.started, self.began)

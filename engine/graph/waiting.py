@@ -181,7 +181,7 @@ class Waiting(Trace):
         """Whether it is the script itself that runs, and no part of a call that watches ops."""
         within = self.outer if self.resting else (*self.outer, self)
         return self.is_mine() and state.interpreters == within and not (
-            self.hosting or backward_pass.running
+            self.hosting or backward_pass.running()
         )
 
     def came_by(self, place: Any) -> None:

@@ -22,6 +22,13 @@ from mindtorch.engine.tensor import (
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 
+def retain_grads(inputs: Any) -> None:
+    """What backward does to those of its ``inputs`` that are no leaves."""
+    for x in inputs or ():
+        if x.requires_grad:
+            x.retain_grad()
+
+
 class Gradients(EngineTensor):
     """requires_grad, grad, hooks, backward, detach and data."""
 
@@ -194,6 +201,7 @@ class Gradients(EngineTensor):
                 raise TypeError(
                     f"gradients can be either Tensors or None, but got {type(each).__name__}"
                 )
+        retain_grads(inputs)
         autodiff.backward([self], gradients, retain_graph, create_graph, inputs)
 
     def detach(self) -> Any:

@@ -10,6 +10,7 @@ from mindtorch.engine import autodiff
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
 from mindtorch.engine.vmap import Vmap
+from mindtorch.torch._tensor_gradient import retain_grads
 
 from . import forward_ad as forward_ad
 from . import functional as functional
@@ -86,6 +87,7 @@ def backward(
     if chosen is not None and not chosen:
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs, weights = _stored(outputs, _gradients_for(outputs, grad_tensors))
+    retain_grads(chosen)
     autodiff.backward(outputs, weights, retain_graph, create_graph, chosen)
 
 
@@ -121,12 +123,18 @@ def _gradients_of(
         found = autodiff.gradients(listed, leaves, weights, retain_graph, create_graph, unused)
     if materialize_grads:
         found = [
-            full_flat(x.aval.shape, x.aval.dtype, 0) if g is None else g
+            _zeros_for(x, create_graph) if g is None else g
             for g, x in zip(found, leaves, strict=True)
         ]
     for i, x in sparse.items():
         found[i] = None if found[i] is None else x.like(found[i])
     return tuple(found)
+
+
+def _zeros_for(leaf: Any, create_graph: bool) -> Any:
+    """The gradient of what takes no part: zeros, which a graph may follow."""
+    zeros = full_flat(leaf.aval.shape, leaf.aval.dtype, 0)
+    return autodiff.track(zeros) if create_graph else zeros
 
 
 def _stored(outputs: list[Any], weights: list[Any]) -> tuple[list[Any], list[Any]]:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 from typing import Any, NamedTuple
 
-from mindtorch.engine import autodiff, inplace, tape
+from mindtorch.engine import autodiff, dtypes, inplace, tape
 from mindtorch.engine.core import state
+from mindtorch.engine.saved import DETACHED, PackedTensor, kept, saved_tensor_hooks
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import alias, full_flat, version_of
 from mindtorch.engine.vmap import innermost
@@ -27,6 +29,7 @@ class FunctionCtx:
         self.saved_for_forward: tuple[Any, ...] | None = None
         self._node: Any = None
         self._in_jvp = False
+        self._materialize_non_diff_grads = True
 
     def save_for_backward(self, *tensors: Any) -> None:
         """Keep tensors; in-place writes to them are noticed."""
@@ -44,8 +47,8 @@ class FunctionCtx:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        if self._in_jvp and self.saved_for_forward is not None:
-            return self.saved_for_forward
+        if self._in_jvp:
+            return self.saved_for_forward or ()
         return self._node.unpack() if self._node is not None else self.to_save
 
     def mark_non_differentiable(self, *outputs: Any) -> None:
@@ -85,6 +88,9 @@ class FunctionNode:
         self.released = False
         self.saved: Any = ()
         self.versions: Any = ()
+        self.own: Any = ()
+        self.computed: Any = ()
+        self.fixed: tuple[int, ...] = ()
         self.pushed: tuple[Any, Any] | None = None
 
     def name(self) -> str:
@@ -111,34 +117,43 @@ class FunctionNode:
 
     def keep(self, outputs: Any) -> None:
         """Hold what ``save_for_backward`` was given; outputs without a reference cycle."""
-        own = {id(x) for x in outputs}
-        saved = []
-        for x in self.ctx.to_save:
-            if x is not None and id(x) in own:
-                twin = alias(x)
-                index = next(i for i, o in enumerate(outputs) if o is x)
-                saved.append((twin, index))
-            else:
-                saved.append((x, None))  # type: ignore[arg-type]
-        self.saved = tuple(saved)
+        places = {id(x): index for index, x in enumerate(outputs)}
+        self.own = tuple(places.get(id(x)) for x in self.ctx.to_save)
+        tensors = [
+            x if index is None else self._result(x, index) if saved_tensor_hooks else alias(x)
+            for x, index in zip(self.ctx.to_save, self.own, strict=True)
+        ]
+        self.computed = tuple(x is not None and not tape.is_leaf(x) for x in tensors)
+        self.saved = tuple(kept(tensors, [
+            (None, 0) if x is None or index is not None else (tape.node_of(x), x._output_index)
+            for x, index in zip(tensors, self.own, strict=True)
+        ]))  # fmt: skip
         self.versions = tuple(
-            None if x is None else 0 if x._storage is None else x._storage.kept_version
-            for x, _ in saved
+            x._storage.kept_version if isinstance(x, EngineTensor) and x._storage is not None else 0
+            for x in self.saved
         )
         self.ctx.to_save = ()
+
+    def _result(self, x: Any, index: int) -> Any:
+        """The result with this number, of which the node holds what has no node."""
+        x = alias(x)
+        x._node, x._output_index = self, index
+        return x
 
     def unpack(self) -> tuple[Any, ...]:
         if self.released:
             raise RuntimeError(tape.TWICE)
         values = []
-        for (x, index), version in zip(self.saved, self.versions, strict=True):
-            if x is not None and version_of(x) != version:
+        for x, index, version, computed in zip(
+            self.saved, self.own, self.versions, self.computed, strict=True
+        ):
+            if isinstance(x, PackedTensor):
+                x = x.unpack()
+            elif x is not None and version_of(x) != version:
                 raise tape._modified(x, version, self, 0)  # type: ignore[arg-type]
-            if index is not None:
-                x = alias(x)
-                x._node = self  # type: ignore[assignment]
-                x._output_index = index
-            values.append(x)
+            elif x is not None and computed and x._node is None and index is None:
+                raise RuntimeError(DETACHED)
+            values.append(x if index is None else self._result(x, index))
         return tuple(values)
 
     def push(self, inputs: Any) -> None:
@@ -149,9 +164,15 @@ class FunctionNode:
                 else autodiff.track(full_flat(x.aval.shape, x.aval.dtype, 0, x.aval.device))
                 for e, x in zip(self.edges, inputs, strict=True)
             ]  # fmt: skip
+            given = [
+                full_flat(x.aval.shape, x.aval.dtype, 0, x.aval.device)
+                if t is None and x is not None and x.aval.dtype.category >= dtypes.FLOAT
+                and self.ctx.materialize_grads else t
+                for t, x in zip(tangents, inputs, strict=True)
+            ]  # fmt: skip
             self.ctx._in_jvp = True
             try:
-                results = self.function.jvp(self.ctx, *tangents)
+                results = self.function.jvp(self.ctx, *given)
             finally:
                 self.ctx._in_jvp = False
         self.pushed = tangents, results if isinstance(results, tuple) else (results,)
@@ -179,8 +200,8 @@ class FunctionNode:
     def apply(self, gradients: Any, needed: Any) -> Any:
         if self.ctx.materialize_grads:
             gradients = [
-                full_flat(a.shape, a.dtype, 0) if g is None else g
-                for g, a in zip(gradients, self.out_avals, strict=True)
+                full_flat(a.shape, a.dtype, 0) if g is None and index not in self.fixed else g
+                for index, (g, a) in enumerate(zip(gradients, self.out_avals, strict=True))
             ]
         if self.pushed is not None:
             results = self._transposed(gradients)
@@ -328,6 +349,8 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
     )
     node = function._backward_cls(function, ctx, edges, tensors, produced, results)
     ctx._node = node
+    if not ctx._materialize_non_diff_grads:
+        node.fixed = tuple(i for i, x in enumerate(produced) if id(x) in fixed)
     node.keep(produced)
     for index, x in enumerate(produced):
         if id(x) in fixed or x.aval.dtype.category < 2:
@@ -350,12 +373,40 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
     return results[0]
 
 
-def once_differentiable(backward: Any) -> Any:
-    """A ``backward`` whose own result cannot be differentiated."""
+class DelayedError(Function):
+    """Its inputs, whose derivative raises RuntimeError with a text."""
 
+    @staticmethod
+    def forward(ctx: Any, text: str, *tensors: Any) -> Any:
+        ctx.text = text
+        return tuple(x.detach() if isinstance(x, EngineTensor) else x for x in tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise RuntimeError(ctx.text)
+
+
+def once_differentiable(backward: Any) -> Any:
+    """A ``backward`` whose own result cannot be differentiated: RuntimeError if somebody tries."""
+
+    @functools.wraps(backward)
     def wrapped(ctx: Any, *gradients: Any) -> Any:
         with autodiff.grad_mode(False):
-            return backward(ctx, *gradients)
+            results = backward(ctx, *gradients)
+        if not state.grad_enabled or not any(
+            isinstance(g, EngineTensor) and tape.requires_grad(g) for g in gradients
+        ):
+            return results
+        many = results if isinstance(results, tuple) else (results,)
+        with autodiff.grad_mode(True):
+            tracked = [
+                autodiff.track(alias(x)) if isinstance(x, EngineTensor) else x for x in many
+            ]
+            found = DelayedError.apply(
+                "trying to differentiate twice a function that was marked with "
+                "@once_differentiable", *tracked,
+            )  # fmt: skip
+        return found if isinstance(results, tuple) else found[0]
 
     return wrapped
 

@@ -6,7 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from mindtorch.engine import backward_pass, tape
+from mindtorch.engine import backward_pass, saved, tape
 from mindtorch.engine.tape import Node as Node
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import version_of
@@ -66,10 +66,10 @@ class saved_tensors_hooks:  # noqa: N801
     def __enter__(self) -> None:
         if _forbidden:
             raise RuntimeError(_forbidden[-1])
-        tape.saved_tensor_hooks.append(self.hooks)
+        saved.set_hooks_of_thread((*saved.hooks_of_thread(), self.hooks))
 
     def __exit__(self, *exception: object) -> None:
-        tape.saved_tensor_hooks.pop()
+        saved.set_hooks_of_thread(saved.hooks_of_thread()[:-1])
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801
@@ -80,7 +80,9 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
             from ..cuda import require_cuda
 
             require_cuda()
-        super().__init__(lambda x: (x.device, x.cpu()), lambda packed: packed[1].to(packed[0]))
+        super().__init__(
+            lambda x: (x.device, x.detach().cpu()), lambda packed: packed[1].to(packed[0])
+        )
 
 
 @contextlib.contextmanager
@@ -151,7 +153,7 @@ def register_multi_grad_hook(
     seen: dict[int, list[Any]] = {}
 
     def arrived(place: int, gradient: Any) -> None:
-        run = backward_pass.running[-1]
+        run = backward_pass.running()[-1]
         gradients = seen.get(id(run))
         first = gradients is None
         if gradients is None:

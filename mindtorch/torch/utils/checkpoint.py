@@ -164,7 +164,7 @@ class _Checkpoint(Function):
 
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
-        if backward_pass.running[-1].targets is not None:
+        if backward_pass.running()[-1].targets is not None:
             raise RuntimeError(
                 "When use_reentrant=True, torch.utils.checkpoint is incompatible with .grad() or "
                 "passing an `inputs` parameter to .backward(). To resolve this error, you can "

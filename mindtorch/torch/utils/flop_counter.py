@@ -34,7 +34,7 @@ def _count(op: Any, inputs: Any, params: Any, shape: Any) -> tuple[str, int] | N
         return kind, 2 * math.prod(shape) * inner
     if not name.startswith("convolution"):
         return None
-    kind = "convolution_backward" if backward_pass.running else "convolution"
+    kind = "convolution_backward" if backward_pass.running() else "convolution"
     if name == "convolution":
         wide, kernel = shape, shapes[1]
     else:

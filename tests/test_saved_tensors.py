@@ -1,0 +1,156 @@
+"""What nodes save: hooks on it, writes and detach_ after it, gradients of gradients through it."""
+
+from __future__ import annotations
+
+import threading
+
+import numpy as np
+import pytest
+
+from mindtorch import torch
+from mindtorch.torch.autograd import Function
+from mindtorch.torch.autograd.function import once_differentiable
+from mindtorch.torch.autograd.graph import save_on_cpu, saved_tensors_hooks
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x**2
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, g):
+        (x,) = ctx.saved_tensors
+        return 2 * x * g
+
+
+def _leaf():
+    return torch.tensor([1.0, 2.0], requires_grad=True)
+
+
+def _second(hooks, first=True, later=True):
+    """The second derivative of the sum of x ** 3, with hooks on what is saved for each."""
+    a = _leaf()
+    pair = saved_tensors_hooks(*hooks)
+    if first:
+        with pair:
+            s = (a**3).sum()
+    else:
+        s = (a**3).sum()
+    if later:
+        with pair:
+            (g,) = torch.autograd.grad(s, a, create_graph=True)
+    else:
+        (g,) = torch.autograd.grad(s, a, create_graph=True)
+    return torch.autograd.grad(g.sum(), a)[0].tolist()
+
+
+def test_a_packed_tensor_keeps_its_place_in_the_graph():
+    away = (lambda x: x.detach().numpy().copy(), torch.from_numpy)
+    assert _second(away) == [6.0, 12.0]
+    double = (lambda x: 2 * x, lambda x: x)
+    assert _second(double, later=False) == [12.0, 24.0]
+    assert _second(double, first=False) == [24.0, 48.0]
+
+
+def test_numbers_are_not_packed_and_the_hook_sees_results_with_their_node():
+    seen = []
+
+    def look(x):
+        seen.append((x.grad_fn, torch.is_grad_enabled()))
+        return x
+
+    a = _leaf()
+    with saved_tensors_hooks(look, lambda x: x):
+        y = (a * 3).exp()
+    assert seen == [(y.grad_fn, False)]
+
+
+def test_a_function_written_by_the_user_packs_what_it_saves():
+    x = torch.tensor(3.0, requires_grad=True)
+    with saved_tensors_hooks(lambda t: 2 * t, lambda t: t):
+        y = Square.apply(x)
+    y.backward()
+    assert x.grad.item() == 12.0
+
+
+def test_a_hook_sees_what_an_op_in_place_has_written():
+    a = torch.tensor([-1.0, 2.0], requires_grad=True)
+    with saved_tensors_hooks(lambda x: x.clone(), lambda x: x):
+        y = (a * 1).relu_()
+        z = (a * 1).exp_()
+    (y.sum() + z.sum()).backward()
+    np.testing.assert_allclose(a.grad, [np.exp(-1.0), 1 + np.exp(2.0)], rtol=1e-6)
+
+
+def test_hooks_must_not_write_and_must_give_tensors():
+    def increase(x):
+        x += 1
+        return x
+
+    with (
+        saved_tensors_hooks(increase, lambda x: x),
+        pytest.raises(RuntimeError, match="pack hook is modifying its input in place"),
+    ):
+        torch.exp(_leaf())
+    with saved_tensors_hooks(lambda x: 1, lambda x: x):
+        y = _leaf().exp().sum()
+    with pytest.raises(TypeError, match="expected to be a Tensor but got result of type int"):
+        y.backward()
+
+
+def test_hooks_are_those_of_a_thread_and_end_with_a_pass():
+    counts: dict[int, int] = {}
+
+    def count(x):
+        here = threading.get_ident()
+        counts[here] = counts.get(here, 0) + 1
+        return x
+
+    with saved_tensors_hooks(count, lambda x: x):
+        other = threading.Thread(target=lambda: _leaf().exp())
+        other.start()
+        other.join()
+    assert not counts
+
+    def enter(x):
+        outer.__enter__()
+        return x
+
+    outer = saved_tensors_hooks(count, enter)
+    with outer:
+        y = _leaf().exp().sum()
+    y.backward()
+    counts.clear()
+    _leaf().exp()
+    assert not counts
+
+
+def test_what_was_saved_and_then_detached_is_refused():
+    a = _leaf().clone()
+    y = a.sin().sum()
+    z = a.exp().sum()
+    a.detach_()
+    z.backward()  # saved its result
+    with pytest.raises(RuntimeError, match=r"detached in-place, i.e. with .detach_\(\)"):
+        y.backward()
+
+
+def test_once_differentiable_refuses_the_second_time():
+    x = torch.tensor(3.0, requires_grad=True)
+    (g,) = torch.autograd.grad(Square.apply(x) * x, x, create_graph=True)
+    assert g.item() == 27.0
+    with pytest.raises(RuntimeError, match="trying to differentiate twice a function"):
+        g.backward()
+
+
+def test_save_on_cpu_gives_the_second_derivative():
+    a = _leaf()
+    with save_on_cpu():
+        y = (a.exp() * a).sum()
+        (g,) = torch.autograd.grad(y, a, create_graph=True)
+    (found,) = torch.autograd.grad(g.sum(), a)
+    x = np.array([1.0, 2.0])
+    np.testing.assert_allclose(found, (x + 2) * np.exp(x), rtol=1e-6)
