@@ -100,11 +100,22 @@ def require_one_type(x: Aval, *parameters: Aval | None) -> None:
         raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
+def _check_product(x: Aval, y: Aval) -> None:
+    """PyTorch's error for products of bool, which it has where there is nothing to add up."""
+    if y.dtype is not bool_ or not (x.size and y.size):
+        return
+    if x.ndim > 2 or y.ndim > 2:
+        refuse("bmm", bool_)
+    refuse("addmm_impl_cpu_" if y.shape[1] > 1 else "addmv_impl_cpu", bool_)
+
+
 def check(name: str, in_avals: Any) -> None:
     """PyTorch's error where its kernel for the op ``name`` does not take the inputs' types."""
     if name in WITHOUT_BOOL:
         if all(x is None or x.dtype is bool_ for x in in_avals):
             refuse(WITHOUT_BOOL[name], bool_)
+    if name == "matmul" and in_avals[0].dtype is bool_:
+        _check_product(*in_avals)
     if name in WITHOUT_COMPLEX:
         for x in in_avals:
             if x.dtype.category == COMPLEX:

@@ -15,6 +15,10 @@ SIGNAL, IMAGE, VOLUME = (1, 2, 4), (1, 2, 4, 4), (1, 2, 4, 4, 4)
 
 # what is called on ``F`` and ``x``, the shape of ``x``, and the types that PyTorch refuses
 REFUSED: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
+    "x @ x": ((2, 2), ("bool",)),
+    "x @ x.sum(0, dtype=x.dtype)": ((2, 2), ("bool",)),
+    "x.flatten() @ x.flatten()": ((2, 2), ("bool",)),
+    "x[None] @ x[None]": ((2, 2), ("bool",)),
     "F.relu(x)": ((4,), ("bool",)),
     "F.threshold(x, 1, 0)": ((4,), ("bool",)),
     "F.softsign(x)": ((4,), ("bool",)),

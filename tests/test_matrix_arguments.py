@@ -36,6 +36,13 @@ RAISING: dict[str, Callable[..., Any]] = {
     "triangle_rows": lambda t, x, w: t.tril_indices(-1, 2),
     "triangle_type": lambda t, x, w: t.triu_indices(2, 2, dtype=t.float32),
     "outer_alpha": lambda t, x, w: t.addr(x.long(), w.long(), w.long()[:2], alpha=0.5),
+    "outer_bool": lambda t, x, w: t.addr(x.long(), w.long(), w.long()[:2], beta=True),
+    "outer_complex": lambda t, x, w: t.addr(x.long(), w.long(), w.long()[:2], alpha=1j),
+    "pivot_low": lambda t, x, w: t.linalg.lu_solve(x[:2], t.tensor([0, 2]).int(), x[:2]),
+    "pivot_high": lambda t, x, w: t.linalg.lu_solve(x[:2], t.tensor([1, 3]).int(), x[:2]),
+    "pivot_unpacked": lambda t, x, w: t.lu_unpack(x[:2], t.tensor([1, -1]).int()),
+    "int_mm_columns": lambda t, x, w: t._int_mm(x.char(), x.char()),
+    "int_mm_type": lambda t, x, w: t._int_mm(x.char(), x.T.byte()),
 }  # fmt: skip
 
 
@@ -55,6 +62,17 @@ def test_triangles_take_what_factories_take() -> None:
     if not mt.cuda.is_available():
         with pytest.raises((AssertionError, RuntimeError)):
             mt.triu_indices(3, 3, device="cuda")
+
+
+def test_matrix_rank_takes_its_tolerance_and_hermitian_by_place() -> None:
+    assert mt.linalg.matrix_rank(mt.tensor([[1.0, 9.0], [0.0, 1.0]]), 1.5, True).tolist() == 0
+
+
+def test_int_mm_adds_up_in_32_bits() -> None:
+    """A sum of products of int8 that int8 does not hold."""
+    row = mt.full((1, 9), -128, dtype=mt.int8)
+    product = mt._int_mm(row, row.T)
+    assert (product.dtype, product.tolist()) == (mt.int32, [[9 * 128 * 128]])
 
 
 @pytest.mark.parametrize("name", ["addmm", "addbmm", "baddbmm", "addmv"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import pickle
 import warnings
+from array import array as array_of
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -231,11 +232,31 @@ def test_numpy_arrays_and_numbers_mix_with_tensors() -> None:
     for lib in (mt, torch):
         tensor = lib.tensor([1.0, 2.0, 3.0])
         made = [lib.tensor(array), lib.as_tensor(array), lib.tensor(np.float64(2.5))]
-        made += [tensor * np.float32(2.0), lib.tensor([np.int64(1), np.int64(2)])]
+        made += [lib.tensor([array_of("d", [1, 2]), [3, 4]]), tensor * np.float32(2.0)]
+        made += [lib.tensor([np.int64(1), np.int64(2)])]
         results.append([(str(t.dtype), np.asarray(t).tolist()) for t in made])
         assert np.shares_memory(lib.as_tensor(array).numpy(), array)
         assert not np.shares_memory(lib.tensor(array).numpy(), array)
     assert results[0] == results[1]
+
+
+@pytest.mark.parametrize("kind", ["float32", "int64"])
+@pytest.mark.parametrize("typed", [True, False])
+@pytest.mark.parametrize("maker", ["Tensor", "LongTensor", "tensor", "as_tensor"])
+def test_tensors_of_storages_share_their_memory(maker: str, typed: bool, kind: str) -> None:
+    """A storage of another type than the one asked for is refused."""
+
+    def made(lib: Any) -> Any:
+        storage = lib.arange(4).to(getattr(lib, kind)).storage()
+        storage = storage if typed else storage.untyped()
+        try:
+            tensor = getattr(lib, maker)(storage)
+        except RuntimeError as error:
+            return str(error)
+        tensor[1] = 7
+        return (str(tensor.dtype), tensor.tolist(), list(storage))
+
+    assert quietly(lambda: made(mt)) == quietly(lambda: made(torch))
 
 
 def test_a_deep_copy_has_elements_of_its_type() -> None:

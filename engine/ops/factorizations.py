@@ -139,7 +139,7 @@ def _divided(x: Any, up: Any) -> Any:
 lu_factor = Op("linalg_lu_factor_ex", _lu_aval, "factorization.lu_factor", vjp=_lu_vjp)
 
 
-def _permutation_aval(pivots: Aval, *, size: int) -> Aval:
+def _permutation_aval(pivots: Aval, *, size: int, check: str) -> Aval:
     return aval((*pivots.shape[:-1], size), dtypes.int64, None, pivots.device)
 
 
@@ -147,9 +147,9 @@ def _permutation_aval(pivots: Aval, *, size: int) -> Aval:
 permutation = Op("lu_permutation", _permutation_aval, "factorization.permutation")
 
 
-def permutation_matrix(pivots: Any, size: int, like: Any) -> Any:
+def permutation_matrix(pivots: Any, size: int, like: Any, check: str = "lu_unpack") -> Any:
     """``P`` with ``A = P L U``: column ``i`` is 1 at row ``permutation[i]``."""
-    order = permutation(pivots, size=size)
+    order = permutation(pivots, size=size, check=check)
     places = from_array(np.arange(size, dtype=np.int64).reshape(size, 1), pivots.aval.device)
     return cast(equal(rows(order), places), dtype=like.aval.dtype)
 

@@ -23,13 +23,18 @@ class _LegacyType(type):
 
     def __call__(cls, *data: Any, device: Any = None) -> Any:
         from .functions.creation import new_empty
-        from .functions.from_data import infer_array, is_storage, of_storage
+        from .functions.from_data import (
+            FIRST_ARGUMENT,
+            infer_array,
+            is_storage,
+            of_storage,
+        )
 
         refuse_other_device(device)
         if len(data) == 1 and isinstance(data[0], EngineTensor):
             return data[0].to(cls.dtype)
         if len(data) == 1 and is_storage(data[0]):
-            return of_storage(data[0], cls.dtype)
+            return of_storage(data[0], cls.dtype, FIRST_ARGUMENT)
         if len(data) == 1 and not isinstance(data[0], int):
             return from_array(np.ascontiguousarray(infer_array(data[0], cls.dtype)))
         return new_empty(aval(as_shape(data) if data else (0,), cls.dtype))

@@ -105,7 +105,7 @@ def lu_solve(
     if not left:
         flipped = lu_solve(LU, pivots, ops.adjoint(B), adjoint=not adjoint)
         return ops.adjoint(flipped)
-    permutation = factors.permutation_matrix(pivots, LU.aval.shape[-2], LU)
+    permutation = factors.permutation_matrix(pivots, LU.aval.shape[-2], LU, "lu_solve")
     if adjoint:
         half = ops.solve_triangular(ops.adjoint(LU), B, upper=False, unit=False)
         whole = ops.solve_triangular(ops.adjoint(LU), half, upper=True, unit=True)

@@ -95,7 +95,12 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
 
     def __new__(cls, *data: Any, device: Any = None, **options: Any) -> Any:
         from .functions.creation import new_empty
-        from .functions.from_data import infer_array
+        from .functions.from_data import (
+            FIRST_ARGUMENT,
+            infer_array,
+            is_storage,
+            of_storage,
+        )
 
         if options:
             raise TypeError(f"new() received an invalid keyword argument {next(iter(options))!r}")
@@ -107,6 +112,8 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
                     "not supported.  Use torch.tensor(...) or torch.as_tensor(...) instead."
                 )
             made: Any = alias(data[0])
+        elif len(data) == 1 and is_storage(data[0]):
+            made = of_storage(data[0], dtypes.default, FIRST_ARGUMENT)
         elif len(data) == 1 and not isinstance(data[0], (int, Size)):
             if data[0] is None or isinstance(data[0], (float, complex)):
                 raise TypeError(

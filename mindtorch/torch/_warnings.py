@@ -22,10 +22,15 @@ def warn_caller(text: str, category: type[Warning] = UserWarning) -> None:
 
 
 _told: set[str] = set()
+always = [False]  # what torch.set_warn_always said
 
 
-def warn_caller_once(text: str) -> None:
-    """:func:`warn_caller`, of each text the first time in a process."""
-    if text not in _told:
-        _told.add(text)
+def warn_caller_once(text: str, key: str = "") -> None:
+    """:func:`warn_caller`, of each text the first time in a process.
+
+    Args:
+        key: what texts have in common of which only one is given.
+    """
+    if always[0] or (key or text) not in _told:
+        _told.add(key or text)
         warn_caller(text)

@@ -219,7 +219,7 @@ def pinv(A: Any, rcond: Any = None, *, atol: Any = None, rtol: Any = None,  # no
 
 @with_out
 def matrix_rank(
-    A: Any, tol: Any = None, *, atol: Any = None, rtol: Any = None, hermitian: bool = False  # noqa: N803
+    A: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None  # noqa: N803
 ) -> Any:
     """How many singular values exceed ``max(atol, rtol * the greatest)``."""
     factorizations.check_matrix("torch.linalg.matrix_rank", A.aval)

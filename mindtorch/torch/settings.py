@@ -8,6 +8,8 @@ from typing import Any
 from mindtorch.engine.graph.modes import settings as _settings
 from mindtorch.kernels import precision as switches
 
+from . import _warnings
+
 # what numpy and scipy bring: LAPACK and Fourier transforms, no MKL; kernels run on our own threads
 has_lapack = has_spectral = True
 has_mkl = has_openmp = False
@@ -38,7 +40,7 @@ __all__ = [
     "use_deterministic_algorithms",
 ]
 
-_settings.update(deterministic=False, warn_only=False, matmul="highest", warn_always=False)
+_settings.update(deterministic=False, warn_only=False, matmul="highest")
 
 
 def get_num_threads() -> int:
@@ -117,17 +119,17 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_warn_always(b: bool) -> None:
-    """Remember whether warnings that come once are wanted each time.
+    """Whether warnings that come once in a process are given each time.
 
     Args:
         b: whether they are.
     """
-    _settings["warn_always"] = bool(b)
+    _warnings.always[0] = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
     """What :func:`set_warn_always` was given."""
-    return bool(_settings["warn_always"])
+    return _warnings.always[0]
 
 
 _DEBUG_MODES = ("default", "warn", "error")

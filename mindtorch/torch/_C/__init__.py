@@ -15,9 +15,11 @@ from mindtorch.torch._function_switch import (
 )
 from mindtorch.torch._tensor import Tensor
 from mindtorch.torch._tensor_conversion import parse_to as _parse_options
+from mindtorch.torch.settings import has_lapack, has_mkl, has_openmp, has_spectral
 
 __all__ = [
     "DisableTorchFunctionSubclass", "DispatchKey", "DispatchKeySet", "_ExcludeDispatchKeyGuard",
+    "has_lapack", "has_mkl", "has_openmp", "has_spectral",
 ]  # fmt: skip
 
 

@@ -7,24 +7,20 @@ from typing import Any
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._signatures import is_number
-from .._warnings import warn_caller
+from .._warnings import warn_caller_once
 
 __all__ = ["old_factor", "old_sum"]
 
-_told = False
 _NEW_SUMS = ("addmm", "baddbmm")
 
 
 def _tell(name: str, old: str, *instead: str) -> None:
     """Warn, as torch does for the first such call of a process only."""
-    global _told
-    if _told:
-        return
-    _told = True
     forms = "".join(f"\n\t{name}({form})" for form in instead)
-    warn_caller(
+    warn_caller_once(
         f"This overload of {name} is deprecated:\n\t{name}({old})\nConsider using one of the "
         f"following signatures instead:{forms}",
+        "old forms",
     )
 
 

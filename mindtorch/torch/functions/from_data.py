@@ -19,7 +19,6 @@ from mindtorch.engine.tensor import from_array, make
 from .._arguments import as_device, as_dtype
 from .._registry import function
 from .._warnings import warn_caller, warn_caller_once
-from ..storage import TypedStorage, UntypedStorage
 from .creation import finish
 
 
@@ -87,12 +86,6 @@ def infer_array(data: Any, dtype: Any) -> Any:
         own = dtypes.from_numpy(array.dtype)
         return array.astype((own if dtype is None else dtype).np)
     if not isinstance(data, (list, tuple, int, float, complex, bool)):
-        if isinstance(data, TypedStorage):
-            return infer_array(data._elements(), dtype)
-        if isinstance(data, UntypedStorage):  # read as int64 where no type is named
-            kind = dtypes.int64 if dtype is None else dtype
-            typed = TypedStorage(wrap_storage=data, dtype=kind, _internal=True)
-            return infer_array(typed._elements(), kind)
         if hasattr(data, "__dlpack__") and not hasattr(data, "__array__"):
             from ..utils.dlpack import from_dlpack
 
@@ -173,7 +166,8 @@ def _common_type(data: Any) -> Any:
     None where elements are of other kinds.
     """
     if not isinstance(data, (list, tuple)):
-        return _common_type(list(data)) if isinstance(data, range) else _type_of(data)
+        nested = _is_row(data) and not isinstance(data, (np.ndarray, bytes))
+        return _common_type(list(data)) if nested else _type_of(data)
     if not data:
         return dtypes.default
     kinds = set(map(type, data))
@@ -267,16 +261,27 @@ def is_storage(data: Any) -> bool:
     return hasattr(data, "_storage") or hasattr(data, "_untyped_storage")
 
 
-def of_storage(storage: Any, dtype: Any) -> Any:
-    """The 1-D tensor over a storage's memory; of int64 where nobody names a type."""
+def of_storage(storage: Any, dtype: Any, place: str = "") -> Any:
+    """The 1-D tensor over a storage's memory.
+
+    Args:
+        dtype: the elements' type; None is the default type where the storage has a type, which
+            must be the same, and int64 where it is one of bytes.
+        place: what the error says of the argument, after the type.
+    """
     own = getattr(storage, "dtype", None)
-    if own is not None and dtype not in (None, own):
+    if dtype is None:
+        dtype = dtypes.int64 if own is None else dtypes.default
+    if own not in (None, dtype):
         names = [dtypes.scalar_type_name(kind) for kind in (dtype, own)]
+        kind = f"type {names[1]}{place}" if place else names[1]
         raise RuntimeError(
-            f"Expected a Storage of type {names[0]} or an UntypedStorage, but got {names[1]}"
+            f"Expected a Storage of type {names[0]} or an UntypedStorage, but got {kind}"
         )
-    empty = make(np.empty(0, np.uint8), aval((0,), dtype or own or dtypes.int64))
-    return empty.set_(storage)
+    return make(np.empty(0, np.uint8), aval((0,), dtype)).set_(storage)
+
+
+FIRST_ARGUMENT = " for argument 1 'storage'"
 
 
 @function(method=False)

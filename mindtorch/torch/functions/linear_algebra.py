@@ -8,17 +8,21 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine import autocast
+from mindtorch.engine import autocast, kernel_types
 from mindtorch.engine.core import casting
 from mindtorch.engine.dtypes import (
     BOOL,
     FLOAT,
     bfloat16,
+    bool_,
     c_name,
     float16,
     float32,
+    int8,
+    int32,
     promote,
     scalar_type_name,
+    uint8,
 )
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
@@ -119,6 +123,35 @@ def mm(input: Any, mat2: Any) -> Any:  # noqa: A002
     return ops.matmul(input, mat2)
 
 
+@function(method=False, out=True)
+def _int_mm(self: Any, mat2: Any) -> Any:
+    """The int32 product of matrices of int8 (the first may be of uint8).
+
+    Args:
+        mat2: of int8, with as many rows as ``self`` has columns.
+    """
+    x, y = self.aval, mat2.aval
+    for name, each in (("self", x), ("mat2", y)):
+        if each.ndim != 2:
+            raise RuntimeError(
+                f"int_mm_out_cpu: Expected {name} to be of dimension 2 but got {each.ndim}"
+            )
+    if x.shape[1] != y.shape[0]:
+        raise RuntimeError(
+            "int_mm_out_cpu: self.size(1) needs to match mat2.size(0) but got "
+            f"{x.shape[1]} and {y.shape[0]}"
+        )
+    if x.dtype not in (int8, uint8):
+        kind = c_name(x.dtype)
+        raise RuntimeError(
+            f"int_mm_out_cpu: Expected self dtype to be int8 or uint8 but got {kind}"
+        )
+    if y.dtype is not int8:
+        kind = c_name(y.dtype)
+        raise RuntimeError(f"int_mm_out_cpu: Expected mat2 dtype to be of type int8 but got {kind}")
+    return ops.matmul(movement.cast(self, dtype=int32), movement.cast(mat2, dtype=int32))
+
+
 @function(out=True)
 def bmm(input: Any, mat2: Any) -> Any:  # noqa: A002
     """The products of matrices in two batches."""
@@ -173,6 +206,8 @@ def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
             f"[{input.aval.size}] and src [{tensor.aval.size}] to have the same number of "
             f"elements, but got {input.aval.size} and {tensor.aval.size} elements respectively"
         )
+    if input.aval.dtype is bool_:
+        kernel_types.refuse("dot", bool_)
     return movement.reshape(ops.matmul(_row(input), _column(tensor)), ())
 
 
@@ -300,14 +335,14 @@ def addmv(input: Any, mat: Any, vec: Any, *, beta: Any = 1, alpha: Any = 1) -> A
 def addr(input: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha * outer(vec1, vec2)``."""
     product = outer(vec1, vec2)
-    if input.aval.dtype.category < FLOAT and product.aval.dtype.category < FLOAT:
-        for name, value in (("beta", beta), ("alpha", alpha)):
-            if isinstance(value, float):
-                raise RuntimeError(
-                    f"For integral input tensors, argument {name} must not be a floating point "
-                    "number."
-                )
     kind = promote(input.aval.dtype, product.aval.dtype)
+    for name, value in (("beta", beta), ("alpha", alpha)):
+        if isinstance(value, bool) and kind.category != BOOL:
+            raise RuntimeError(f"Boolean {name} only supported for Boolean results.")
+        if isinstance(value, (float, complex)) and kind.category < FLOAT:
+            raise RuntimeError(
+                f"For integral input tensors, argument {name} must not be a floating point number."
+            )
     result = _combined(movement.cast(input, dtype=kind), product, beta, alpha)
     if input.aval.dtype.category == product.aval.dtype.category == BOOL:
         return movement.cast(result, dtype=input.aval.dtype)
