@@ -15,6 +15,7 @@ from .ops.complex import real
 from .ops.elementwise import add
 from .ops.movement import cast, clone_like
 from .ops.reduction import sum_to
+from .remembered_rules import gradients_of
 from .tape import AccumulateGrad, anomaly, note_leaf
 from .tensor import Storage, Tensor, capturing, make, scripts
 
@@ -152,7 +153,7 @@ class Pass:
         if not any(needed) or all(g is None for g in gradients):
             self._used(node)
             return
-        results = node.apply(gradients, needed)
+        results = gradients_of(node, gradients, needed, fit)
         if anomaly.enabled and anomaly.check_nan:
             _refuse_nan(node, results)
         if not self.retain_graph:

@@ -90,11 +90,12 @@ class Plan:
         avals: those of the results.
         kind: KERNEL (one result), SEVERAL, VIEW (of input 0), NOTHING (an empty result).
         run: ``run(*flat outs, *flat ins)``; for a view, the offset of its first element.
+        rules: how the op's gradients were computed before (:mod:`.remembered_rules`).
     """
 
     __slots__ = (
-        "aval", "avals", "differentiable", "dtype", "empty", "in_avals", "keep", "kind", "run",
-        "size", "tracks",
+        "aval", "avals", "differentiable", "dtype", "empty", "in_avals", "keep", "kind", "rules",
+        "run", "size", "tracks",
     )  # fmt: skip
 
     def __init__(self, avals: tuple[Aval, ...], in_avals: tuple[Aval | None, ...]) -> None:
@@ -105,6 +106,7 @@ class Plan:
         self.dtype = avals[0].dtype.np
         self.empty = empty_on(avals[0].device)
         self.keep: dict[int, Any] = {}
+        self.rules: Bounded | None = None
         self.differentiable = tuple(a.dtype.category >= dtypes.FLOAT for a in avals)
         self.tracks = any(self.differentiable)
         self.kind = KERNEL

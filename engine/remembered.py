@@ -54,7 +54,7 @@ class Watcher:
         self.places = {id(x): i for i, x in enumerate(given)}
         self.constants: dict[int, Tensor] = {}
         self.steps: list[tuple[Op, Plan, dict[str, Any], tuple[int, ...], int]] = []
-        self.fits = len(self.places) == len(given) and not any(x.aval.weak for x in given)
+        self.fits = len(self.places) == len(given)
         self.thread = threading.get_ident()
         self.label: tuple[Tensor, str] | None = None
 
@@ -313,20 +313,31 @@ def remembered(
     return call
 
 
-def _learn(
-    table: Bounded, key: Any, given: list[Any], function: Callable[..., Any], args: Any, kwargs: Any
-) -> Any:
-    """Call ``function``, and remember how."""
+def watched(
+    given: list[Any], function: Callable[[], Any]
+) -> tuple[Any, Watcher | None]:
+    """``function()``, and who watched it do no more than ops, on ``given``; None otherwise."""
     mode = state.mode
     watcher = state.watcher = Watcher(given, mode)
     state.mode = WATCHED
     captures.append(watcher)
     try:
-        result = function(*args, **kwargs)
-        watched = state.mode == WATCHED
+        result = function()
+        seen = state.mode == WATCHED
     finally:
         captures.remove(watcher)
         state.watcher = None
         state.update()
-    table.keep(key, watcher.call_for(result) if watched and state.mode == mode else None)
+    return result, watcher if seen and state.mode == mode else None
+
+
+def _learn(
+    table: Bounded, key: Any, given: list[Any], function: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    """Call ``function``, and remember how."""
+    result, watcher = watched(given, lambda: function(*args, **kwargs))
+    if watcher is None or any(x.aval.weak for x in given):
+        table.keep(key, None)
+    else:
+        table.keep(key, watcher.call_for(result))
     return result

@@ -150,8 +150,12 @@ class Node:
 
     def apply(self, gradients: Sequence[Tensor | None], needed: Sequence[bool]) -> Sequence[Any]:
         """Gradients of the inputs that are ``needed``."""
-        saved = self._unpack()
-        inputs, outs = saved
+        return self.ruled(gradients, needed, *self._unpack())
+
+    def ruled(
+        self, gradients: Sequence[Tensor | None], needed: Sequence[bool], inputs: Any, outs: Any
+    ) -> Sequence[Any]:
+        """:meth:`apply` to what was saved, by index."""
         several = len(self.out_avals) > 1
         g = tuple(gradients) if several else gradients[0]
         out = tuple(outs.values()) if several else outs.get(0)
