@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .bounded import Bounded
 from .core import (
     INTERPRETED,
@@ -28,12 +30,30 @@ from .core import (
 )
 from .lean import lean
 from .tape import ViewHistory, named, record
-from .tensor import Tensor, captures, result_types
+from .tensor import Tensor, captures, make, result_types
 
 __all__ = ["remembered"]
 
 _new = object.__new__
 _MOST_CALLS = 4096  # of one function
+
+
+class _Full:
+    """What stands for the op where a new tensor is full of one value."""
+
+    @staticmethod
+    def follow(plan: Plan, mode: int, inputs: Any, params: Any) -> Tensor:
+        data = plan.empty(plan.size, plan.dtype)
+        plan.run(data)
+        return make(data, plan.aval)
+
+
+def _filling(aval: Any, value: Any) -> Plan:
+    """The plan of a new tensor that is full of ``value``."""
+    plan = Plan((aval,), ())
+    plan.empty = np.zeros if not value else plan.empty
+    plan.run = (lambda data: None) if not value else (lambda data: data.fill(value))
+    return plan
 
 
 class Watcher:
@@ -53,13 +73,19 @@ class Watcher:
         self.values: list[Any] = list(given)
         self.places = {id(x): i for i, x in enumerate(given)}
         self.constants: dict[int, Tensor] = {}
-        self.steps: list[tuple[Op, Plan, dict[str, Any], tuple[int, ...], int]] = []
+        self.steps: list[tuple[Any, Plan, dict[str, Any], tuple[int, ...], int]] = []
         self.fits = len(self.places) == len(given)
         self.thread = threading.get_ident()
         self.label: tuple[Tensor, str] | None = None
 
     def shared(self, tensor: Tensor) -> None:
         """A tensor was made."""
+
+    def note_full(self, tensor: Tensor, value: Any) -> None:
+        """A tensor was made whose elements are all ``value``."""
+        if state.mode == WATCHED:
+            self.steps.append((_Full, _filling(tensor.aval, value), {}, (), len(self.values)))
+            self._add(tensor)
 
     def note_named(self, tensor: Tensor, name: str) -> None:
         """A result's node was given the name of torch's op."""
