@@ -133,7 +133,7 @@ class Pass:
             return
         held = self.pending.get(id(node))
         if held is None:
-            count = len(getattr(node, "out_avals", (None,)))
+            count = 1 if node.__class__ is AccumulateGrad else len(node.out_avals)
             held = self.pending[id(node)] = [None] * count
             heapq.heappush(self.heap, (-node.sequence, id(node), node))
         if held[index] is None:
@@ -146,12 +146,14 @@ class Pass:
             for index, gradient in enumerate(gradients):
                 if (id(node), index) in self.targets and gradient is not None:
                     self.captured[id(node), index] = gradient
-        needed = [
-            e is not None and (self.reaching is None or id(e[0]) in self.reaching)
-            for e in node.edges
-        ]
-        if not any(needed) or all(g is None for g in gradients):
-            self._used(node)
+        reaching = self.reaching
+        if reaching is None:
+            needed = [e is not None for e in node.edges]
+        else:
+            needed = [e is not None and id(e[0]) in reaching for e in node.edges]
+        if True not in needed or (gradients[0] is None and all(g is None for g in gradients)):
+            if self.uses:
+                self._used(node)
             return
         results = gradients_of(node, gradients, needed, fit)
         if anomaly.enabled and anomaly.check_nan:
@@ -174,7 +176,8 @@ class Pass:
                 if gradient.aval.shape != target.shape or gradient.aval.dtype is not target.dtype:
                     gradient = fit(gradient, target)
             self._send(edge[0], edge[1], gradient)
-        self._used(node)
+        if self.uses:
+            self._used(node)
 
     def _used(self, node: Any) -> None:
         """Nothing more comes from ``node``: watched leaves that have all of their gradient are

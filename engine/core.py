@@ -228,7 +228,16 @@ class Op:
             if mode == WATCHED:
                 return state.watcher.apply(self, inputs, params)
             return state.interpreters[-1].apply(self, inputs, params)
-        return self.evaluate(mode, inputs, params)
+        try:  # :meth:`evaluate`, written out since this is where small tensors' time goes
+            key: Any = tuple([x.aval for x in inputs])
+            if params:
+                key = (*key, *params.items())
+        except AttributeError:
+            return self.evaluate(mode, inputs, params)
+        plan = self._plans.get(key)
+        if plan is None:
+            return self._first(key, mode, inputs, params)
+        return self.follow(plan, mode, inputs, params)
 
     def _inferred(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run in inference mode; several results are marked by :func:`make`."""
@@ -285,8 +294,9 @@ class Op:
 
     def plan_for(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
         """The plan for these inputs, made if it is not known yet."""
-        avals = [None if x is None else x.aval for x in inputs]
-        key = (*avals, *params.items()) if params else tuple(avals)
+        key: Any = tuple([None if x is None else x.aval for x in inputs])
+        if params:
+            key = (*key, *params.items())
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans.keep(key, self.plan(inputs, params))
@@ -390,7 +400,14 @@ class Op:
         result.flat = flat
         if offset or start:
             result._offset = start + offset
-        tape.record_view(self, plan, mode, inputs, params, result)
+        result._node = history = _new(tape.ViewHistory)
+        history.parent, history.op, history.plan, history.params = source, self, plan, params
+        history.stamp = storage.history
+        above = source._node
+        if above is None:
+            history.node = None
+        else:
+            tape.enter_view(history, above, mode)
         return result
 
     def _several(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Any:

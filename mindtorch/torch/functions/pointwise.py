@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes, inplace, tape
+from mindtorch.engine.core import fast_binary
 from mindtorch.engine.kernel_types import refuse
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
@@ -167,6 +168,9 @@ def _factor(x: Any, other: Any, alpha: float) -> Any:
     return constant(alpha)
 
 
+_sum = fast_binary(ops.add)
+
+
 @function(out=True)
 def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     """``input + alpha * other``."""
@@ -179,7 +183,7 @@ def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
         other = scaled_operand(other, alpha, "add", input)
     elif not isinstance(other, EngineTensor):
         other = operand(other, "add", "other")
-    return ops.add(operand(input, "add", "input"), other)
+    return _sum(input if isinstance(input, EngineTensor) else operand(input, "add", "input"), other)
 
 
 @function(out=True, aliases=("subtract",))
@@ -198,6 +202,10 @@ def _add_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
     """``self += alpha * other``."""
     if old:
         alpha, (other,) = other, old_factor("add_", "alpha", "other", self, other, old)
+    if alpha.__class__ is int and alpha == 1 and isinstance(other, EngineTensor) and (
+        other.aval.dtype is self.aval.dtype
+    ):
+        return inplace.apply_in_place(ops.add, self, self, other)
     if _is_fused(self, other, alpha):
         factor = _factor(self, other, alpha)
         return inplace.apply_in_place(ops.add_scaled, self, self, other, factor)
