@@ -13,8 +13,8 @@ from .bounded import Bounded
 from .core import VIEW, casting, state
 from .lean import lean_rule
 from .remembered import watched
-from .tape import Node, PackedTensor, Released, version_of
-from .tensor import Tensor, alias, captures
+from .tape import Node, PackedTensor, Released
+from .tensor import Tensor, alias, captures, version_of
 
 _MOST_KINDS = 64  # of one plan
 _UNKNOWN: Any = object()
