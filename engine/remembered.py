@@ -261,6 +261,24 @@ def _describe(value: Any, key: list[Any], given: list[Any]) -> None:
     key.append(kind)
 
 
+def _short_key(args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any]) -> Any:
+    """What the quick way makes of the most common calls; None of others."""
+    first, rest = args[0], args[1:]
+    plain = (*rest, *kwargs.values())
+    if not _PLAIN.issuperset(map(type, plain)):
+        return None
+    if first.__class__ in (list, tuple) and len(first) == len(given):
+        return _key_of_list(first, rest, kwargs)
+    if len(given) != 1 or kwargs:
+        return None
+    return (given[0].aval, *rest, *map(type, rest)) if rest else given[0].aval
+
+
+def _key_of_list(first: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    key = (first.__class__, *[x.aval for x in first], *rest, *map(type, rest))
+    return (*key, *kwargs.items(), *map(type, kwargs.values())) if kwargs else key
+
+
 def remembered(
     function: Callable[..., Any], check: Callable[[Any, Any], None] | None = None
 ) -> Callable[..., Any]:
@@ -303,9 +321,7 @@ def remembered(
                     check(args, kwargs)
                 met.keep(full, None)
             elif "out" not in kwargs and len(set(map(id, given))) == len(given):
-                if len(given) == 1 and not kwargs and _PLAIN.issuperset(map(type, args[1:])):
-                    short = (*args[1:], *map(type, args[1:]))
-                    full = (given[0].aval, *short) if short else given[0].aval
+                full = _short_key(args, kwargs, given) or full
                 return _learn(table, full, given, function, args, kwargs)
         return function(*args, **kwargs) if found is None else found(mode, *given)
 
@@ -316,7 +332,14 @@ def remembered(
             found = None
         else:
             found = _UNKNOWN
-            if not kwargs and first.__class__ is not list:
+            if first.__class__ is list or first.__class__ is tuple:
+                try:
+                    found = get(_key_of_list(first, args, kwargs), _UNKNOWN)
+                    if found is not _UNKNOWN and found is not None:
+                        return found(mode, *first)
+                except (AttributeError, TypeError):  # not tensors alone
+                    pass
+            elif not kwargs:
                 try:
                     if args and args[0].__class__ is result_types[0]:
                         found = get((first.aval, *[x.aval for x in args]), _UNKNOWN)
