@@ -168,7 +168,7 @@ def _factor(x: Any, other: Any, alpha: float) -> Any:
     return constant(alpha)
 
 
-_sum = fast_binary(ops.add)
+_sum, _difference, _quotient = map(fast_binary, (ops.add, ops.subtract, ops.divide))
 
 
 @function(out=True)
@@ -195,7 +195,11 @@ def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
         input, other = of_numbers(input, other)  # noqa: A001
     if _is_fused(input, other, alpha):
         return ops.subtract_scaled(input, other, _factor(input, other, alpha))
-    return ops.subtract(operand(input, "sub", "input"), scaled_operand(other, alpha, "sub", input))
+    if alpha.__class__ is int and alpha == 1 and isinstance(other, EngineTensor):
+        other = _in_type_of_sum(other, input)
+    else:
+        other = scaled_operand(other, alpha, "sub", input)
+    return _difference(operand(input, "sub", "input"), other)
 
 
 def _add_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
@@ -258,6 +262,10 @@ def _division(rounding_mode: Any) -> Any:
 @function(out=True, aliases=("divide",))
 def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:  # noqa: A002
     """``input / other``, rounded down ("floor") or towards zero ("trunc") on request."""
+    if rounding_mode is None and isinstance(input, EngineTensor) and (
+        isinstance(other, EngineTensor)
+    ):
+        return _quotient(input, other)
     op = ops.divide if rounding_mode is None else _division(rounding_mode)
     if not isinstance(input, EngineTensor):
         input, other = of_numbers(input, other)  # noqa: A001
