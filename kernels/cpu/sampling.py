@@ -309,6 +309,6 @@ def grid_slopes(
 
 from . import sampling_volumes as volumes  # noqa: E402  # it has the modes and axes from here
 
-grid_sample.plan = volumes.planned(volumes._sample, 1)  # type: ignore[attr-defined]
-grid_spread.plan = volumes.planned(volumes._spread, 0)  # type: ignore[attr-defined]
-grid_slopes.plan = volumes.planned(volumes._slopes, 2)  # type: ignore[attr-defined]
+grid_sample.plan = volumes.planned(volumes._sample, 1)
+grid_spread.plan = volumes.planned(volumes._spread, 0)
+grid_slopes.plan = volumes.planned(volumes._slopes, 2)
