@@ -37,9 +37,11 @@ class _Written:
         self.constants.append(value)
         return f"c{len(self.constants) - 1}"
 
-    def steps(self) -> bool:
-        """Write all steps; whether they can be written."""
+    def steps(self, wanted: Any) -> bool:
+        """Write all steps, of which the values at the places ``wanted`` are the results; whether
+        they can be written."""
         watcher, made = self.watcher, self.made
+        used = {*wanted, *[i for step in watcher.steps for i in step[3]]}
         for place, value in enumerate(watcher.values[: watcher.count]):
             made[place] = f"x{place}.flat", value.aval
         for place, value in watcher.constants.items():
@@ -52,7 +54,8 @@ class _Written:
                 if not self._view(plan, inputs[0], start):
                     return False
             elif plan.kind in (KERNEL, SEVERAL):
-                self._kernel(plan, names, start)
+                alone = used.isdisjoint(range(start + 1, start + len(plan.avals)))
+                self._kernel(plan, names, start, alone)
             else:
                 return False
         return True
@@ -69,9 +72,11 @@ class _Written:
             self.roots[start] = self.roots[of]
         return True
 
-    def _kernel(self, plan: Any, names: list[str], start: int) -> None:
+    def _kernel(self, plan: Any, names: list[str], start: int, alone: bool) -> None:
+        """``alone``: nobody uses a result but the first, which some kernels compute by itself."""
+        run = getattr(plan.run, "alone", None) if alone else None
         targets = []
-        for i, aval in enumerate(plan.avals):
+        for i, aval in enumerate(plan.avals if run is None else plan.avals[:1]):
             name = f"f{start + i}"
             empty, size, kind = map(self.constant, (plan.empty, aval.extent, aval.dtype.np))
             self.lines.append(f"{name} = {empty}({size}, {kind})")
@@ -80,7 +85,7 @@ class _Written:
             targets.append(name)
         for name in (*targets, *names):
             self.last[name.partition("[")[0]] = len(self.lines)
-        self.lines.append(f"{self.constant(plan.run)}({', '.join(targets + names)})")
+        self.lines.append(f"{self.constant(run or plan.run)}({', '.join(targets + names)})")
 
     def tensor(self, at: int, place: int) -> None:
         """Make the result ``r<at>`` of the value at ``place``, which is a memory's only owner."""
@@ -106,9 +111,9 @@ def lean(watcher: Any, places: Any, wrap: Any) -> Callable[..., Any] | None:
     """``call(*given)`` without history; None where a result is an argument or a view of one."""
     several = places.__class__ is tuple
     written = _Written(watcher, result_types, _new, wrap)
-    if not written.steps():
-        return None
     wanted = places if several else (places,)
+    if not written.steps(wanted):
+        return None
     roots = {written.roots.get(i, -1) for i in wanted}
     if len(roots) != len(wanted) or -1 in roots:
         return None
@@ -126,7 +131,7 @@ def lean_rule(watcher: Any, places: list[int | None], free: int) -> Callable[...
     They may be of the first ``free`` arguments, too, or views of these: tensors as ever.
     """
     written = _Written(watcher, result_types, _new)
-    if not written.steps():
+    if not written.steps(places):
         return None
     steps = {start: step for step in watcher.steps for start in step[4:]}
     names: dict[int, str] = {}
