@@ -16,6 +16,7 @@ from .ops.complex import real
 from .ops.elementwise import add
 from .ops.movement import cast, clone_like
 from .ops.reduction import sum_to
+from .remembered_rules import gradients_of
 from .saved import hooks_of_thread, saved_tensor_hooks, set_hooks_of_thread
 from .tape import AccumulateGrad, anomaly, note_leaf
 from .tensor import Storage, Tensor, capturing, make, scripts
@@ -167,7 +168,7 @@ class Pass:
             return
         held = self.pending.get(id(node))
         if held is None:
-            count = len(getattr(node, "out_avals", (None,)))
+            count = 1 if node.__class__ is AccumulateGrad else len(node.out_avals)
             held = self.pending[id(node)] = [None] * count
             heapq.heappush(self.heap, (-node.sequence, id(node), node))
         if held[index] is None:
@@ -204,14 +205,16 @@ class Pass:
                 self.captured[id(node), index] = gradient
 
     def _visit(self, node: Any, gradients: list[Any]) -> None:
-        needed = [
-            e is not None and (self.reaching is None or id(e[0]) in self.reaching)
-            for e in node.edges
-        ]
-        if not any(needed) or all(g is None for g in gradients):
-            self._used(node)
+        reaching = self.reaching
+        if reaching is None:
+            needed = [e is not None for e in node.edges]
+        else:
+            needed = [e is not None and id(e[0]) in reaching for e in node.edges]
+        if True not in needed or (gradients[0] is None and all(g is None for g in gradients)):
+            if self.uses:
+                self._used(node)
             return
-        results = node.apply(gradients, needed)
+        results = gradients_of(node, gradients, needed, fit)
         if anomaly.enabled and anomaly.check_nan:
             _refuse_nan(node, results)
         if not self.retain_graph:
@@ -232,7 +235,8 @@ class Pass:
                 if gradient.aval.shape != target.shape or gradient.aval.dtype is not target.dtype:
                     gradient = fit(gradient, target)
             self._send(edge[0], edge[1], gradient)
-        self._used(node)
+        if self.uses:
+            self._used(node)
 
     def _used(self, node: Any) -> None:
         """Nothing more comes from ``node``: watched leaves that have all of their gradient are

@@ -90,11 +90,12 @@ class Plan:
         avals: those of the results.
         kind: KERNEL (one result), SEVERAL, VIEW (of input 0), NOTHING (an empty result).
         run: ``run(*flat outs, *flat ins)``; for a view, the offset of its first element.
+        rules: how the op's gradients were computed before (:mod:`.remembered_rules`).
     """
 
     __slots__ = (
-        "aval", "avals", "differentiable", "dtype", "empty", "in_avals", "keep", "kind", "run",
-        "size", "tracks",
+        "aval", "avals", "differentiable", "dtype", "empty", "in_avals", "keep", "kind", "rules",
+        "run", "size", "tracks",
     )  # fmt: skip
 
     def __init__(self, avals: tuple[Aval, ...], in_avals: tuple[Aval | None, ...]) -> None:
@@ -105,6 +106,7 @@ class Plan:
         self.dtype = avals[0].dtype.np
         self.empty = empty_on(avals[0].device)
         self.keep: dict[int, Any] = {}
+        self.rules: Bounded | None = None
         self.differentiable = tuple(a.dtype.category >= dtypes.FLOAT for a in avals)
         self.tracks = any(self.differentiable)
         self.kind = KERNEL
@@ -226,7 +228,16 @@ class Op:
             if mode == WATCHED:
                 return state.watcher.apply(self, inputs, params)
             return state.interpreters[-1].apply(self, inputs, params)
-        return self.evaluate(mode, inputs, params)
+        try:  # :meth:`evaluate`, written out since this is where small tensors' time goes
+            key: Any = tuple([x.aval for x in inputs])
+            if params:
+                key = (*key, *params.items())
+        except AttributeError:
+            return self.evaluate(mode, inputs, params)
+        plan = self._plans.get(key)
+        if plan is None:
+            return self._first(key, mode, inputs, params)
+        return self.follow(plan, mode, inputs, params)
 
     def _inferred(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run in inference mode; several results are marked by :func:`make`."""
@@ -283,8 +294,9 @@ class Op:
 
     def plan_for(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Plan:
         """The plan for these inputs, made if it is not known yet."""
-        avals = [None if x is None else x.aval for x in inputs]
-        key = (*avals, *params.items()) if params else tuple(avals)
+        key: Any = tuple([None if x is None else x.aval for x in inputs])
+        if params:
+            key = (*key, *params.items())
         plan = self._plans.get(key)
         if plan is None:
             plan = self._plans.keep(key, self.plan(inputs, params))
@@ -388,7 +400,14 @@ class Op:
         result.flat = flat
         if offset or start:
             result._offset = start + offset
-        tape.record_view(self, plan, mode, inputs, params, result)
+        result._node = history = _new(tape.ViewHistory)
+        history.parent, history.op, history.plan, history.params = source, self, plan, params
+        history.stamp = storage.history
+        above = source._node
+        if above is None:
+            history.node = None
+        else:
+            tape.enter_view(history, above, mode)
         return result
 
     def _several(self, plan: Plan, mode: int, inputs: Any, params: dict[str, Any]) -> Any:

@@ -202,11 +202,16 @@ def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tenso
     except Exception:
         check_target(target, inputs)
         raise
-    tracked = mode == GRAD and (
-        target._node is not None or any(x is not None and x._node is not None for x in inputs)
-    )
-    if not tracked and op.in_place_safe and plan.aval is target.aval and _aligned(target, inputs):
-        target._shared.version += 1
+    tracked = mode == GRAD and target._node is not None
+    if mode == GRAD and not tracked:
+        for x in inputs:
+            if x is not None and x._node is not None:
+                tracked = True
+                break
+    if not tracked and op.in_place_safe and plan.aval is target.aval and (
+        target._storage is None or _aligned(target, inputs)
+    ):
+        (target._storage or target._shared).version += 1
         plan.run(target.flat, *[x.flat for x in inputs])
         return target
     result_aval = plan.aval

@@ -13,6 +13,8 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from .bounded import Bounded
 from .core import (
     INTERPRETED,
@@ -28,12 +30,30 @@ from .core import (
 )
 from .lean import lean
 from .tape import ViewHistory, named, record
-from .tensor import Tensor, captures, result_types
+from .tensor import Tensor, captures, make, result_types
 
 __all__ = ["remembered"]
 
 _new = object.__new__
 _MOST_CALLS = 4096  # of one function
+
+
+class _Full:
+    """What stands for the op where a new tensor is full of one value."""
+
+    @staticmethod
+    def follow(plan: Plan, mode: int, inputs: Any, params: Any) -> Tensor:
+        data = plan.empty(plan.size, plan.dtype)
+        plan.run(data)
+        return make(data, plan.aval)
+
+
+def _filling(aval: Any, value: Any) -> Plan:
+    """The plan of a new tensor that is full of ``value``."""
+    plan = Plan((aval,), ())
+    plan.empty = np.zeros if not value else plan.empty
+    plan.run = (lambda data: None) if not value else (lambda data: data.fill(value))
+    return plan
 
 
 class Watcher:
@@ -53,13 +73,19 @@ class Watcher:
         self.values: list[Any] = list(given)
         self.places = {id(x): i for i, x in enumerate(given)}
         self.constants: dict[int, Tensor] = {}
-        self.steps: list[tuple[Op, Plan, dict[str, Any], tuple[int, ...], int]] = []
-        self.fits = len(self.places) == len(given) and not any(x.aval.weak for x in given)
+        self.steps: list[tuple[Any, Plan, dict[str, Any], tuple[int, ...], int]] = []
+        self.fits = len(self.places) == len(given)
         self.thread = threading.get_ident()
         self.label: tuple[Tensor, str] | None = None
 
     def shared(self, tensor: Tensor) -> None:
         """A tensor was made."""
+
+    def note_full(self, tensor: Tensor, value: Any) -> None:
+        """A tensor was made whose elements are all ``value``."""
+        if state.mode == WATCHED:
+            self.steps.append((_Full, _filling(tensor.aval, value), {}, (), len(self.values)))
+            self._add(tensor)
 
     def note_named(self, tensor: Tensor, name: str) -> None:
         """A result's node was given the name of torch's op."""
@@ -235,6 +261,24 @@ def _describe(value: Any, key: list[Any], given: list[Any]) -> None:
     key.append(kind)
 
 
+def _short_key(args: tuple[Any, ...], kwargs: dict[str, Any], given: list[Any]) -> Any:
+    """What the quick way makes of the most common calls; None of others."""
+    first, rest = args[0], args[1:]
+    plain = (*rest, *kwargs.values())
+    if not _PLAIN.issuperset(map(type, plain)):
+        return None
+    if first.__class__ in (list, tuple) and len(first) == len(given):
+        return _key_of_list(first, rest, kwargs)
+    if len(given) != 1 or kwargs:
+        return None
+    return (given[0].aval, *rest, *map(type, rest)) if rest else given[0].aval
+
+
+def _key_of_list(first: Any, rest: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    key = (first.__class__, *[x.aval for x in first], *rest, *map(type, rest))
+    return (*key, *kwargs.items(), *map(type, kwargs.values())) if kwargs else key
+
+
 def remembered(
     function: Callable[..., Any], check: Callable[[Any, Any], None] | None = None
 ) -> Callable[..., Any]:
@@ -277,9 +321,7 @@ def remembered(
                     check(args, kwargs)
                 met.keep(full, None)
             elif "out" not in kwargs and len(set(map(id, given))) == len(given):
-                if len(given) == 1 and not kwargs and _PLAIN.issuperset(map(type, args[1:])):
-                    short = (*args[1:], *map(type, args[1:]))
-                    full = (given[0].aval, *short) if short else given[0].aval
+                full = _short_key(args, kwargs, given) or full
                 return _learn(table, full, given, function, args, kwargs)
         return function(*args, **kwargs) if found is None else found(mode, *given)
 
@@ -290,7 +332,14 @@ def remembered(
             found = None
         else:
             found = _UNKNOWN
-            if not kwargs and first.__class__ is not list:
+            if first.__class__ is list or first.__class__ is tuple:
+                try:
+                    found = get(_key_of_list(first, args, kwargs), _UNKNOWN)
+                    if found is not _UNKNOWN and found is not None:
+                        return found(mode, *first)
+                except (AttributeError, TypeError):  # not tensors alone
+                    pass
+            elif not kwargs:
                 try:
                     if args and args[0].__class__ is result_types[0]:
                         found = get((first.aval, *[x.aval for x in args]), _UNKNOWN)
@@ -313,20 +362,31 @@ def remembered(
     return call
 
 
-def _learn(
-    table: Bounded, key: Any, given: list[Any], function: Callable[..., Any], args: Any, kwargs: Any
-) -> Any:
-    """Call ``function``, and remember how."""
+def watched(
+    given: list[Any], function: Callable[[], Any]
+) -> tuple[Any, Watcher | None]:
+    """``function()``, and who watched it do no more than ops, on ``given``; None otherwise."""
     mode = state.mode
     watcher = state.watcher = Watcher(given, mode)
     state.mode = WATCHED
     captures.append(watcher)
     try:
-        result = function(*args, **kwargs)
-        watched = state.mode == WATCHED
+        result = function()
+        seen = state.mode == WATCHED
     finally:
         captures.remove(watcher)
         state.watcher = None
         state.update()
-    table.keep(key, watcher.call_for(result) if watched and state.mode == mode else None)
+    return result, watcher if seen and state.mode == mode else None
+
+
+def _learn(
+    table: Bounded, key: Any, given: list[Any], function: Callable[..., Any], args: Any, kwargs: Any
+) -> Any:
+    """Call ``function``, and remember how."""
+    result, watcher = watched(given, lambda: function(*args, **kwargs))
+    if watcher is None or any(x.aval.weak for x in given):
+        table.keep(key, None)
+    else:
+        table.keep(key, watcher.call_for(result))
     return result

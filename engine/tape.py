@@ -151,8 +151,12 @@ class Node:
 
     def apply(self, gradients: Sequence[Tensor | None], needed: Sequence[bool]) -> Sequence[Any]:
         """Gradients of the inputs that are ``needed``."""
-        saved = self._unpack()
-        inputs, outs = saved
+        return self.ruled(gradients, needed, *self._unpack())
+
+    def ruled(
+        self, gradients: Sequence[Tensor | None], needed: Sequence[bool], inputs: Any, outs: Any
+    ) -> Sequence[Any]:
+        """:meth:`apply` to what was saved, by index."""
         several = len(self.out_avals) > 1
         g = tuple(gradients) if several else gradients[0]
         out = tuple(outs.values()) if several else outs.get(0)
@@ -354,20 +358,16 @@ class AccumulateGrad:
 class ViewHistory:
     """A view's place on the tape: how it is derived from its parent, and the node for it."""
 
-    __slots__ = ("in_grad_mode", "node", "one_of", "op", "params", "parent", "plan", "stamp")
-
-    def __init__(self, parent: Tensor, op: Any, plan: Any, params: Any, stamp: int) -> None:
-        self.parent = parent
-        self.op = op
-        self.plan = plan
-        self.params = params
-        self.node: Node | None = None
-        self.in_grad_mode = True
-        above = parent._node
-        self.one_of: str | None = None
-        if type(above) is ViewHistory and above.one_of is not None:
-            self.one_of = f"Output 0 of {re.sub('Backward0$', '', op.grad_name)}"
-        self.stamp = stamp
+    __slots__ = ("__dict__", "node", "op", "params", "parent", "plan", "stamp")
+    parent: Tensor
+    op: Any
+    plan: Any
+    params: Any
+    node: Node | None
+    stamp: int
+    # of few views another
+    in_grad_mode = True
+    one_of: str | None = None
 
     @property
     def base(self) -> Tensor:
@@ -536,16 +536,25 @@ def record_view(
     op: Any, plan: Any, mode: int, inputs: Any, params: Any, result: Tensor
 ) -> None:
     """Give a view its history; it has one even when nothing is tracked yet."""
-    source = inputs[0]
-    history = ViewHistory(source, op, plan, params, source._storage.history)
-    result._node = history
-    if source._node is not None:
-        node = node_of(source)
-        if node is not None and plan.differentiable[0] and op.rules is not None:
-            if mode:
-                history.node = Node(op, plan, params, ((node, source._output_index),))
-            else:
-                history.in_grad_mode = False
+    history = result._node = object.__new__(ViewHistory)
+    history.parent, history.op, history.plan, history.params = inputs[0], op, plan, params
+    history.stamp = inputs[0]._storage.history
+    enter_view(history, inputs[0]._node, mode)
+
+
+def enter_view(history: ViewHistory, above: Any, mode: int) -> None:
+    """Enter what a view of a tensor with the place ``above`` on the tape derives from."""
+    op, source = history.op, history.parent
+    if above.__class__ is ViewHistory:
+        if above.one_of is not None:
+            history.one_of = f"Output 0 of {re.sub('Backward0$', '', op.grad_name)}"
+        above = above.derive()
+    history.node = None
+    if above is not None and history.plan.differentiable[0] and op.rules is not None:
+        if mode:
+            history.node = Node(op, history.plan, history.params, ((above, source._output_index),))
+        else:
+            history.in_grad_mode = False
 
 
 class HookHandle:

@@ -484,6 +484,10 @@ def full_flat(shape: Shape, dtype: dtypes.DType, value: Any, device: Device = cp
         made = make(empty_on(device)(described.size, dtype.np), described)
         cuda.fill(made.flat, described, value)
         return made
-    if not value:
-        return make(np.zeros(described.size, dtype.np), described)
-    return make(np.full(described.size, value, dtype.np), described)
+    data = np.full(described.size, value, dtype.np) if value else np.zeros(described.size, dtype.np)
+    made = make(data, described)
+    if captures:
+        told = getattr(capturing(), "note_full", None)
+        if told is not None:
+            told(made, value)
+    return made

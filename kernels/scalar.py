@@ -527,6 +527,11 @@ def mish_gradient(g: Number, x: Number) -> Number:
     return g * (t + x * sigmoid(x) * (1.0 - t * t))  # nan at infinity, as PyTorch's
 
 
+def ndtr(x: Number) -> Number:
+    """Phi(x), as PyTorch computes it: none of its digits are left far below 0."""
+    return (1.0 + erf(x * 0.7071067811865476)) * 0.5
+
+
 def gelu(x: Number) -> Number:
     """``x * Phi(x)``."""
     return x * 0.5 * (1.0 + erf(x * 0.7071067811865476))

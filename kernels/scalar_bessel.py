@@ -18,7 +18,7 @@ Number = Any
 
 # functions of one name that a device's library has whole
 SUPPLIED = (
-    "erfinv", "erfcx", "ndtr", "ndtri", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1",
+    "erfinv", "erfcx", "ndtri", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1",
     "frexp_mantissa", "frexp_exponent",
 )  # fmt: skip
 

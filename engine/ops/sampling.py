@@ -1,11 +1,12 @@
-"""Images ``[batch, channels, height, width]`` sampled at the places of a grid.
+"""Images and volumes ``[batch, channels, (depth,) height, width]`` sampled at a grid's places.
 
-``order`` tells how often the weights of rows and of columns are differentiated by the grid, so that
+``order`` tells how often the weights of each axis are differentiated by the grid, so that
 derivatives of every order are these three ops.
 """
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from ..aval import Aval, Shape, aval
@@ -17,7 +18,7 @@ from .movement import reshape, select
 def _sample_aval(
     x: Aval, grid: Aval, *, mode: str, padding_mode: str, align: bool, order: Ints
 ) -> Aval:
-    return aval((*x.shape[:2], *grid.shape[1:3]), x.dtype, None, x.device)
+    return aval((*x.shape[:2], *grid.shape[1:-1]), x.dtype, None, x.device)
 
 
 def _spread_aval(
@@ -33,41 +34,42 @@ def _slopes_aval(
 
 
 def _further(how: dict[str, Any], d: int) -> dict[str, Any]:
-    """Weights differentiated once more by the grid's number ``d``: 0 is x, 1 is y."""
-    rows, columns = how["order"]
-    return {**how, "order": (rows + d, columns + 1 - d)}
+    """Weights differentiated once more by the grid's number ``d``: 0 is x, the last axis."""
+    order = list(how["order"])
+    order[-1 - d] += 1
+    return {**how, "order": tuple(order)}
 
 
 def _numbers(q: Any, *, channels: int) -> list[Any]:
-    """The grid's two numbers, each to be multiplied by images, or (channels 0) by a grid."""
-    batch, rows, columns, _ = q.aval.shape
-    shape = (batch, channels, rows, columns) if channels else (batch, rows, columns, 1)
-    return [reshape(select(q, axis=3, index=d), shape) for d in range(2)]
+    """The grid's numbers, each to be multiplied by images, or (channels 0) by a grid."""
+    batch, *places, count = q.aval.shape
+    shape = (batch, channels, *places) if channels else (batch, *places, 1)
+    return [reshape(select(q, axis=q.aval.ndim - 1, index=d), shape) for d in range(count)]
 
 
 def _slopes_by_g(q: Any, x: Any, grid: Any, **how: Any) -> Any:
     parts = [multiply(number, grid_sample(x, grid, **_further(how, d)))
              for d, number in enumerate(_numbers(q, channels=1))]  # fmt: skip
-    return add(*parts)
+    return functools.reduce(add, parts)
 
 
 def _slopes_by_x(q: Any, g: Any, grid: Any, shape: Shape, **how: Any) -> Any:
     parts = [grid_spread(multiply(number, g), grid, shape=shape, **_further(how, d))
              for d, number in enumerate(_numbers(q, channels=1))]  # fmt: skip
-    return add(*parts)
+    return functools.reduce(add, parts)
 
 
 def _slopes_by_grid(q: Any, g: Any, x: Any, grid: Any, **how: Any) -> Any:
     parts = [multiply(number, grid_slopes(g, x, grid, **_further(how, d)))
              for d, number in enumerate(_numbers(q, channels=0))]  # fmt: skip
-    return add(*parts)
+    return functools.reduce(add, parts)
 
 
 def _how(mode: str, padding_mode: str, align: bool, order: Ints) -> dict[str, Any]:
     return {"mode": mode, "padding_mode": padding_mode, "align": align, "order": order}
 
 
-# [N, C, rows, columns]: the weighed sums of pixels at the places of grid [N, rows, columns, 2]
+# [N, C, *places]: the weighed sums of pixels at the places of grid [N, *places, x y (z)]
 grid_sample = NetworkOp(
     "grid_sample",
     _sample_aval,

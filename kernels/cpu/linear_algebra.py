@@ -95,7 +95,22 @@ def slogdet(outs: Any, x: Any) -> None:
 
 
 def cofactors(out: Any, x: Any) -> None:
-    """The derivative of the determinant, by the singular values, so that none is divided by."""
+    """The derivative of the determinant: it times the inverse, transposed, of matrices far enough
+    from singular ones."""
+    try:
+        with np.errstate(all="ignore"):
+            inverse, size = np.linalg.inv(x), np.asarray(np.linalg.det(x))
+            condition = np.abs(x).sum(-1).max(-1) * np.abs(inverse).sum(-1).max(-1)
+            near = ~(condition * np.sqrt(np.finfo(x.dtype).eps) < 1) | ~np.isfinite(size)
+            out[...] = inverse.swapaxes(-1, -2) * size[..., None, None]
+    except np.linalg.LinAlgError:
+        near = np.ones(x.shape[:-2], np.bool_)
+    if near.any():
+        out[near] = _cofactors_of_any(x[near])
+
+
+def _cofactors_of_any(x: Any) -> Any:
+    """Cofactors by the singular values, so that none is divided by."""
     u, s, vh = np.linalg.svd(x)
     n = s.shape[-1]
     others = np.empty_like(s)
@@ -103,7 +118,7 @@ def cofactors(out: Any, x: Any) -> None:
         others[..., i] = np.prod(np.delete(s, i, -1), -1)
     sign = np.linalg.det(u) * np.linalg.det(vh)
     factors = (np.conj(u) * others[..., None, :]) @ np.conj(vh)
-    out[...] = factors * sign[..., None, None]
+    return factors * sign[..., None, None]
 
 
 def solve(outs: Any, x: Any, y: Any, *, check: str) -> None:

@@ -122,12 +122,19 @@ def _cat_plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Any:
         return None
     outer = math.prod(out.shape[:axis])
     ends = list(itertools.accumulate(math.prod(x.shape[axis:]) for x in in_layouts))
-    places = [*zip([0, *ends], ends, strict=False)]
+    places = [slice(*ends) for ends in zip([0, *ends], ends, strict=False)]
+    if outer == 1:
+
+        def one_after_another(target: Any, *tensors: Any) -> None:
+            for place, tensor in zip(places, tensors, strict=True):
+                target[place] = tensor
+
+        return one_after_another
 
     def side_by_side(target: Any, *tensors: Any) -> None:
-        rows = target if outer == 1 else target.reshape(outer, -1)
-        for (start, stop), tensor in zip(places, tensors, strict=True):
-            rows[..., start:stop] = tensor if outer == 1 else tensor.reshape(outer, -1)
+        rows = target.reshape(outer, -1)
+        for place, tensor in zip(places, tensors, strict=True):
+            rows[:, place] = tensor.reshape(outer, -1)
 
     return side_by_side
 

@@ -18,7 +18,7 @@ from .convolution_geometry import grid, three_axes
 from .formats import channels_behind, lies_last, writes_channels_last
 from .half import flat, in_float32
 from .movement import dense
-from .pooling_rows import adaptive_max, max_of_rows
+from .pooling_rows import adaptive_max, greatest_of_rows, max_of_rows
 from .threads import parallel_for
 from .vectors import BLOCK, keep_largest, largest_of_four
 
@@ -480,12 +480,12 @@ def adaptive_max_pool(outs: Any, x: Any) -> None:
 # --- few elements: loops that are called without ado --------------------------------------------
 
 
-def _kind(outs: Any, ins: Any) -> str | None:
+def _kind(outs: Any, ins: Any, most: float = _SERIAL) -> str | None:
     """numba's name for the type of the operands but places, where they are few and lie in C order;
     else None."""
     given = [x for x in (*outs, *ins) if x.dtype != np.int64]
     kind = given[0].dtype if given else None
-    few = 0 < max(math.prod(x.shape) for x in (*outs, *ins)) <= _SERIAL
+    few = 0 < max(math.prod(x.shape) for x in (*outs, *ins)) <= most
     if kind not in (np.float32, np.float64) or not few:
         return None
     return kind.name if all(x.dtype == kind for x in given) and all(
@@ -497,6 +497,9 @@ def _max_plan(
     outs: Any, ins: Any, *, kernel_size: Any, stride: Any, padding: Any, dilation: Any
 ) -> Any:
     name, wide, narrow = _kind(outs, ins), ins[0].shape, outs[0].shape
+    along = _along_one(wide, narrow, kernel_size, stride, padding, dilation)
+    if along and _kind(outs, ins, math.inf):
+        return _along_rows(outs[0].dtype.name, wide[0] * wide[1], along)
     if name is None:
         return None
     planes, window = wide[0] * wide[1], (*kernel_size, *stride, *padding, *dilation)
@@ -508,13 +511,6 @@ def _max_plan(
         )
         sizes = (*wide[2:], *narrow[2:])
         return lambda out, places, x: halves(out, places, x, planes, *sizes)
-    along = _along_one(wide, narrow, kernel_size, stride, padding, dilation)
-    if along:
-        numbers = ", int64" * 6
-        rows = entry_point(
-            max_of_rows, f"void({name}[::1], int64[::1], {name}[::1], int64, {name}{numbers})"
-        )
-        return lambda out, places, x: rows(out, places, x, planes, -math.inf, *along)
     tables = _max_tables(
         wide[2:], narrow[2:], tuple(kernel_size), tuple(stride), tuple(padding), tuple(dilation)
     )
@@ -524,6 +520,31 @@ def _max_plan(
     )  # fmt: skip
     lowest = -math.inf
     return lambda out, places, x: loop(out, places, x, planes, lowest, *tables)
+
+
+def _along_rows(name: str, planes: int, along: tuple[int, ...]) -> Any:
+    """Windows along the last axis; where nobody asks for the places, they are not noted."""
+    n, m = along[:2]
+    least, numbers = 1 + _SERIAL // n, ", int64" * 6
+    signature = f"{name}[::1], int64, {name}{numbers})"
+    rows = entry_point(max_of_rows, f"void({name}[::1], int64[::1], {signature}")
+
+    def windows(out: Any, places: Any, x: Any) -> None:
+        def part(a: int, b: int) -> None:
+            rows(out[a * m :], places[a * m :], x[a * n :], b - a, -math.inf, *along)
+
+        parallel_for(planes, part, least)
+
+    def alone(out: Any, x: Any) -> None:
+        greatest = entry_point(greatest_of_rows, f"void({name}[::1], {signature}")
+
+        def part(a: int, b: int) -> None:
+            greatest(out[a * m :], x[a * n :], b - a, -math.inf, *along)
+
+        parallel_for(planes, part, least)
+
+    windows.alone = alone
+    return windows
 
 
 def _adaptive_max_plan(outs: Any, ins: Any) -> Any:

@@ -67,6 +67,38 @@ def max_of_rows(
 
 
 @kernel
+def greatest_of_rows(
+    out: Any, x: Any, rows: int, lowest: Any, n: int, m: int, taps: int, stride: int, pad: int,
+    spread: int,
+) -> None:  # fmt: skip
+    """:func:`max_of_rows` without the places."""
+    held = np.empty(m, x.dtype)
+    for r in range(rows):
+        row, best = x[r * n : (r + 1) * n], out[r * m : (r + 1) * m]
+        if taps == 2 and stride == 2 and pad == 0 and spread == 1:
+            for i in range(m):
+                first, second = row[np.uint64(2 * i)], row[np.uint64(2 * i + 1)]
+                taken = (second > first) | (second != second)
+                best[i] = choose(taken, second, first)
+            continue
+        best[:] = lowest
+        for t in range(taps):
+            shift = t * spread - pad
+            low = 0 if shift >= 0 else (stride - 1 - shift) // stride
+            high = min(m, (n - 1 - shift) // stride + 1)
+            if high <= low:
+                continue
+            source, top = row[low * stride + shift :], best[low:high]
+            if stride != 1:
+                for i in range(top.size):
+                    held[i] = source[np.uint64(2 * i if stride == 2 else i * stride)]
+                source = held
+            for i in range(top.size):
+                taken = (source[i] > top[i]) | (source[i] != source[i])
+                top[i] = choose(taken, source[i], top[i])
+
+
+@kernel
 def adaptive_max(out: Any, places: Any, x: Any, planes: int, facts: Any) -> None:
     depth, height, width = facts[0], facts[1], facts[2]
     od, oh, ow = facts[3], facts[4], facts[5]

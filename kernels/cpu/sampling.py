@@ -1,4 +1,5 @@
 """Images sampled at the places of a grid, the transpose, and slopes, with derivatives of weights.
+Volumes are in :mod:`.sampling_volumes`.
 
 A place on an axis reads `taps` pixels, each with a weight; a pixel's weight is the product of both
 axes'. ``order`` says how often the weights of rows and columns are differentiated by the grid.
@@ -269,6 +270,11 @@ def grid_sample(
     out: Any, x: Any, grid: Any, *, mode: str, padding_mode: str, align: bool, order: Any
 ) -> None:
     """``x`` [N, C, H, W] at the places of ``grid`` [N, rows, columns, 2]."""
+    if x.ndim == 5:
+        volumes.on_volumes(
+            volumes._sample, [out, x, grid], x, grid, mode, padding_mode, align, order
+        )
+        return
     arrays = (out.reshape(-1), flat(x), flat(grid))
     _run(_sample, arrays, x, grid, mode, padding_mode, align, order)
 
@@ -278,6 +284,11 @@ def grid_spread(
     out: Any, g: Any, grid: Any, *, mode: str, padding_mode: str, align: bool, order: Any
 ) -> None:
     """The transpose of :func:`grid_sample` in ``x``."""
+    if out.ndim == 5:
+        volumes.on_volumes(
+            volumes._spread, [out, g, grid], out, grid, mode, padding_mode, align, order
+        )
+        return
     arrays = (out.reshape(-1), flat(g), flat(grid))
     _run(_spread, arrays, out, grid, mode, padding_mode, align, order)
 
@@ -287,5 +298,17 @@ def grid_slopes(
     out: Any, g: Any, x: Any, grid: Any, *, mode: str, padding_mode: str, align: bool, order: Any
 ) -> None:
     """The gradient of :func:`grid_sample` by ``grid``."""
+    if x.ndim == 5:
+        volumes.on_volumes(
+            volumes._slopes, [out, g, x, grid], x, grid, mode, padding_mode, align, order
+        )
+        return
     arrays = (out.reshape(-1), flat(g), flat(x), flat(grid))
     _run(_slopes, arrays, x, grid, mode, padding_mode, align, order)
+
+
+from . import sampling_volumes as volumes  # noqa: E402  # it has the modes and axes from here
+
+grid_sample.plan = volumes.planned(volumes._sample, 1)
+grid_spread.plan = volumes.planned(volumes._spread, 0)
+grid_slopes.plan = volumes.planned(volumes._slopes, 2)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from . import ranking
+from . import ranking, searching
 from .introsort import keys_of, kth_places, select_rows, sort_rows
 from .threads import parallel_for
 
@@ -269,6 +269,11 @@ sort.plan, topk.plan, kthvalue.plan = _sort_plan, _topk_plan, _kth_plan
 
 def searchsorted(out: Any, boundaries: Any, values: Any, *, right: bool) -> None:
     """Where each of ``values`` would be inserted into the sorted last axis of ``boundaries``."""
+    if values.size >= _FEWEST_SEARCHED and values.dtype == boundaries.dtype and (
+        values.dtype.kind in "iu" or values.dtype in (np.float32, np.float64)
+    ):
+        searching.places(out, boundaries, values, right)
+        return
     side: Any = "right" if right else "left"
     if boundaries.ndim == 1:
         out[...] = np.searchsorted(boundaries, values, side)
@@ -278,3 +283,6 @@ def searchsorted(out: Any, boundaries: Any, values: Any, *, right: bool) -> None
     target = out.reshape(rows.shape[0], -1)
     for i, row in enumerate(rows):
         target[i] = np.searchsorted(row, wanted[i], side)
+
+
+_FEWEST_SEARCHED = 512  # fewer are found before a loop would have been loaded

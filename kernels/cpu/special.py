@@ -109,7 +109,6 @@ for _own, _name, _meaning in (
     ("scaled_modified_bessel_k0", "k0e", "``exp(x) k0(x)``."),
     ("scaled_modified_bessel_k1", "k1e", "``exp(x) k1(x)``."),
     ("erfcx", "erfcx", "``exp(x^2) erfc(x)``."),
-    ("ndtr", "ndtr", "The normal distribution's function."),
     ("log_ndtr", "log_ndtr", "The logarithm of the normal distribution's function."),
     ("ndtri", "ndtri", "The inverse of the normal distribution's function."),
     ("entr", "entr", "``-x log(x)``, 0 at 0, -inf below."),

@@ -9,6 +9,7 @@ from mindtorch.engine.device import cpu
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import reduction as reductions
+from mindtorch.engine.remembered import remembered
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
 
@@ -125,7 +126,12 @@ def equal(input: Any, other: Any) -> bool:  # noqa: A002
     require_tensor(other, "equal", "other", 2)
     if input.aval.shape != other.aval.shape:
         return False
-    return bool(_all(ops.equal(input, other)).item())
+    return bool(_all_equal(input, other).item())
+
+
+@remembered
+def _all_equal(x: Any, y: Any) -> Any:
+    return _all(ops.equal(x, y))
 
 
 @function(out=True)

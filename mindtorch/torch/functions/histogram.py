@@ -91,29 +91,22 @@ def _uniform(points: Any, counts: list[int], given: Any) -> list[Any]:
     return edges
 
 
-def _first_above(edges: Any, values: Any) -> Any:
-    """For each value the place of the first greater edge, by halving, also in unsorted edges."""
-    first = np.zeros(values.shape, np.int64)
-    left = np.full(values.shape, edges.size, np.int64)
-    while left.any():
-        half = left // 2
-        middle = first + half
-        right = ~(values < edges[np.minimum(middle, edges.size - 1)]) & (left > 0)
-        first = np.where(right, middle + 1, first)
-        left = np.where(right, left - half - 1, half)
-    return first
-
-
 def _counted(points: Any, weights: Any, edges: list[Any]) -> Any:
     """The total weight of the points within each bin; the last bin includes its upper edge."""
+    from mindtorch.kernels.cpu import searching
+
     shape = tuple(e.size - 1 for e in edges)
     inside = np.ones(len(points), bool)
     for axis, e in enumerate(edges):
         inside &= (points[:, axis] >= e[0]) & (points[:, axis] <= e[-1])
+    all_inside = bool(inside.all())
     places = np.zeros(int(inside.sum()), np.int64)
     for axis, e in enumerate(edges):
-        found = _first_above(e, points[inside, axis]) - 1
-        places = places * shape[axis] + np.where(found == shape[axis], found - 1, found)
+        column = points[:, axis] if all_inside else points[inside, axis]
+        found = np.empty(column.shape, np.int64)
+        searching.places(found, e, column, right=True)
+        np.minimum(found, shape[axis], out=found)  # the last bin has its upper end, too
+        places = places * shape[axis] + found - 1 if len(edges) > 1 else found - 1
     chosen = None if weights is None else weights[inside].astype(np.float64)
     size = math.prod(shape)
     return np.bincount(places, chosen, size)[:size].reshape(shape).astype(points.dtype)

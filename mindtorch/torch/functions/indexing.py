@@ -31,6 +31,8 @@ def get_item(x: Any, item: Any) -> Any:
         return _slice(x, 0, item, alias=True)
     if kind is tuple and _VIEWING.issuperset(map(type, item)):
         return _views(x, item)
+    if item is None:
+        return ops.unsqueeze(x, axis=0)
     view, indices = _basic(x, item)
     if indices is None:
         return view

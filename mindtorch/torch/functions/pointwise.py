@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes, inplace, tape
+from mindtorch.engine.core import fast_binary
 from mindtorch.engine.kernel_types import refuse
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
@@ -167,6 +168,9 @@ def _factor(x: Any, other: Any, alpha: float) -> Any:
     return constant(alpha)
 
 
+_sum, _difference, _quotient = map(fast_binary, (ops.add, ops.subtract, ops.divide))
+
+
 @function(out=True)
 def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     """``input + alpha * other``."""
@@ -179,7 +183,7 @@ def add(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
         other = scaled_operand(other, alpha, "add", input)
     elif not isinstance(other, EngineTensor):
         other = operand(other, "add", "other")
-    return ops.add(operand(input, "add", "input"), other)
+    return _sum(input if isinstance(input, EngineTensor) else operand(input, "add", "input"), other)
 
 
 @function(out=True, aliases=("subtract",))
@@ -191,13 +195,21 @@ def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
         input, other = of_numbers(input, other)  # noqa: A001
     if _is_fused(input, other, alpha):
         return ops.subtract_scaled(input, other, _factor(input, other, alpha))
-    return ops.subtract(operand(input, "sub", "input"), scaled_operand(other, alpha, "sub", input))
+    if alpha.__class__ is int and alpha == 1 and isinstance(other, EngineTensor):
+        other = _in_type_of_sum(other, input)
+    else:
+        other = scaled_operand(other, alpha, "sub", input)
+    return _difference(operand(input, "sub", "input"), other)
 
 
 def _add_(self: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:
     """``self += alpha * other``."""
     if old:
         alpha, (other,) = other, old_factor("add_", "alpha", "other", self, other, old)
+    if alpha.__class__ is int and alpha == 1 and isinstance(other, EngineTensor) and (
+        other.aval.dtype is self.aval.dtype
+    ):
+        return inplace.apply_in_place(ops.add, self, self, other)
     if _is_fused(self, other, alpha):
         factor = _factor(self, other, alpha)
         return inplace.apply_in_place(ops.add_scaled, self, self, other, factor)
@@ -250,6 +262,10 @@ def _division(rounding_mode: Any) -> Any:
 @function(out=True, aliases=("divide",))
 def div(input: Any, other: Any, *, rounding_mode: Any = None) -> Any:  # noqa: A002
     """``input / other``, rounded down ("floor") or towards zero ("trunc") on request."""
+    if rounding_mode is None and isinstance(input, EngineTensor) and (
+        isinstance(other, EngineTensor)
+    ):
+        return _quotient(input, other)
     op = ops.divide if rounding_mode is None else _division(rounding_mode)
     if not isinstance(input, EngineTensor):
         input, other = of_numbers(input, other)  # noqa: A001

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.device import cpu
 from mindtorch.engine.kernel_types import require_floats
 from mindtorch.engine.ops import sampling
 
@@ -189,10 +190,12 @@ def grid_sample(
 
 
 def _sampled(input: Any, grid: Any, mode: str, padding_mode: str, align: bool) -> Any:  # noqa: A002
-    """:func:`grid_sample` of arguments that are checked; volumes are composed of other ops."""
-    if input.ndim == 4:
+    """:func:`grid_sample` of arguments that are checked; volumes elsewhere than on the CPU are
+    composed of other ops."""
+    if input.ndim == 4 or input.aval.device is cpu:
         return sampling.grid_sample(
-            input, grid, mode=mode, padding_mode=padding_mode, align=align, order=(0, 0)
+            input, grid, mode=mode, padding_mode=padding_mode, align=align,
+            order=(0,) * (input.ndim - 2),
         )
     places = []
     for axis, size in enumerate(input.shape[2:]):
