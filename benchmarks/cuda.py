@@ -417,9 +417,10 @@ def main(arguments: list[str] | None = None) -> int:
         print("--tiny is for the simulator (NUMBA_ENABLE_CUDASIM=1), the rest for a GPU")
         return 2
     from mindtorch.engine import cuda
+    from mindtorch.kernels.cuda import streams
 
     if not simulated and not cuda.device_count():
-        print("there is no GPU here: nothing was measured, docs/gpu.md stays as it is")
+        print(f"{streams.failure()}: nothing was measured, docs/gpu.md stays as it is")
         return 1
     results = Results(Path(options.out))
     results.begin(options.anew)

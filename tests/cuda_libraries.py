@@ -6,6 +6,7 @@ function is one check; the program prints a JSON object of those that failed.
 
 from __future__ import annotations
 
+import functools
 import json
 import tempfile
 import threading
@@ -392,6 +393,12 @@ def errors_of_the_driver_are_torchs() -> None:
     def refused(*args: Any, **options: Any) -> Any:
         raise CudaAPIError("[700] Call to cuMemcpy results in UNKNOWN_CUDA_ERROR")
 
+    class CUDAError(Exception):
+        """cuda.core's, which launches by numba-cuda raise."""
+
+    def launched() -> None:
+        raise CUDAError("CUDA_ERROR_ILLEGAL_ADDRESS: While executing a kernel, the device ...")
+
     changed: Any = streams
     waiting, x = changed.cuda, torch.zeros(1, device="cuda")
     for place, name, call in (
@@ -404,7 +411,10 @@ def errors_of_the_driver_are_torchs() -> None:
             raises(torch.AcceleratorError, "CUDA error: an illegal memory access was", call)
         finally:
             setattr(place, name, before)
-    raises(torch.AcceleratorError, "illegal memory", lambda: faults.raised_as_torchs(refused))
+    said = "CUDA error: an illegal memory access was encountered\n"
+    for raising in (refused, launched):
+        told = functools.partial(faults.raised_as_torchs, raising)
+        raises(torch.AcceleratorError, said, told)
     raises(ZeroDivisionError, "", lambda: faults.raised_as_torchs(lambda: 1 // 0))
     held = {name: getattr(waiting, name, None) for name in ("is_available", "cuda_error")}
     engine: Any = cuda

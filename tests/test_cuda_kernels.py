@@ -9,6 +9,7 @@ from __future__ import annotations
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,14 @@ def test_kernels_agree_with_the_cpus() -> None:
     found = _run("cuda_table.py", "--kernels")
     assert found["different"] == {}
     assert found["count"] >= 250
+
+
+def test_kernels_take_cuda_from_launch() -> None:
+    """numba's own would be taken away by threads of the simulator while others use it."""
+    folder = ROOT / "kernels" / "cuda"
+    numbas = re.compile(r"from numba import .*\bcuda\b")
+    own = {path.stem for path in folder.glob("*.py") if numbas.search(path.read_text())}
+    assert own == {"faults", "launch", "memory", "streams"}
 
 
 def test_tensors_on_the_device_behave_as_torchs() -> None:

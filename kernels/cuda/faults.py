@@ -65,9 +65,10 @@ _LATE = (
     "CUDA kernel errors might be asynchronously reported at some other API call, so the stacktrace "
     "below might be incorrect."
 )
-# errors of numba's and cupy's drivers, and what CUDA says of the numbers that end a process's work
-_DRIVERS = ("CudaAPIError", "CudaDriverError", "CUDARuntimeError", "CUDADriverError", "CUBLASError",
-            "CUSOLVERError", "CuFFTError")  # fmt: skip
+# errors of numba's driver, of cuda.core, by which numba-cuda launches, and of cupy; and what CUDA
+# says of the numbers that end a process's work
+_DRIVERS = ("CudaAPIError", "CudaDriverError", "CUDAError", "CUDARuntimeError", "CUDADriverError",
+            "CUBLASError", "CUSOLVERError", "CuFFTError")  # fmt: skip
 _MEANINGS = {
     2: "out of memory",
     100: "no CUDA-capable device is detected", 214: "uncorrectable ECC error encountered",
@@ -76,6 +77,12 @@ _MEANINGS = {
     709: "context is destroyed", 710: "device-side assert triggered",
     715: "an illegal instruction was encountered", 716: "misaligned address",
     719: "unspecified launch failure", 999: "unknown error",
+}  # fmt: skip
+# cuda.core's errors have no number, their text begins with its name
+_NAMES = {
+    "OUT_OF_MEMORY": 2, "NO_DEVICE": 100, "ECC_UNCORRECTABLE": 214, "UNSUPPORTED_PTX_VERSION": 222,
+    "ILLEGAL_ADDRESS": 700, "LAUNCH_TIMEOUT": 702, "CONTEXT_IS_DESTROYED": 709, "ASSERT": 710,
+    "ILLEGAL_INSTRUCTION": 715, "MISALIGNED_ADDRESS": 716, "LAUNCH_FAILED": 719, "UNKNOWN": 999,
 }  # fmt: skip
 
 
@@ -90,7 +97,14 @@ def raised_as_torchs(call: Callable[[], Any]) -> Any:
     except Exception as error:
         if type(error).__name__ not in _DRIVERS:
             raise
-        code = getattr(error, "code", getattr(error, "status", None))  # numba's, cupy's
-        known = _MEANINGS if "BLAS" not in type(error).__name__.upper() else {}
-        said = known.get(int(code), str(error)) if isinstance(code, int) else str(error)
-        raise AcceleratorError(f"CUDA error: {said}\n{_LATE}") from error
+        raise AcceleratorError(f"CUDA error: {_said(error)}\n{_LATE}") from error
+
+
+def _said(error: Exception) -> str:
+    """What an error of the driver means."""
+    if type(error).__name__ == "CUDAError":
+        name = str(error).partition(":")[0].removeprefix("CUDA_ERROR_")
+        return _MEANINGS[_NAMES[name]] if name in _NAMES else str(error)
+    code = getattr(error, "code", getattr(error, "status", None))  # numba's, cupy's
+    known = _MEANINGS if "BLAS" not in type(error).__name__.upper() else {}
+    return known.get(int(code), str(error)) if isinstance(code, int) else str(error)
