@@ -386,6 +386,19 @@ class DelayedError(Function):
         raise RuntimeError(ctx.text)
 
 
+class Underivable(Function):
+    """A value that was computed from a tensor: NotImplementedError where backward comes by."""
+
+    @staticmethod
+    def forward(ctx: Any, text: str, source: Any, value: Any) -> Any:
+        ctx.text = text
+        return value.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise NotImplementedError(ctx.text)
+
+
 def once_differentiable(backward: Any) -> Any:
     """A ``backward`` whose own result cannot be differentiated: RuntimeError if somebody tries."""
 
