@@ -335,6 +335,12 @@ class AccumulateGrad:
         self.variable_reference = LeafReference(variable)
         self.hooks: dict[Any, Any] | None = None
 
+    def __getattr__(self, name: str) -> Any:
+        if name == "metadata":
+            self.metadata: dict[Any, Any] = {}
+            return self.metadata
+        raise AttributeError(f"'AccumulateGrad' object has no attribute '{name}'")
+
     @property
     def variable(self) -> Tensor | None:
         return self.variable_reference()

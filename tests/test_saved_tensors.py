@@ -265,3 +265,26 @@ def test_a_generator_in_no_grad_gets_what_is_thrown():
     source.close()
     assert seen == [False, False]
     assert torch.is_grad_enabled()
+
+
+def test_a_function_may_have_a_vjp_in_place_of_backward():
+    class Own(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def vjp(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    class Both(Own):
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    a = torch.tensor(3.0, requires_grad=True)
+    assert torch.autograd.grad(Own.apply(a), a)[0].item() == 6.0
+    with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp'"):
+        Both.apply(a).backward()
