@@ -79,7 +79,7 @@ def backward(
     create_graph: bool = False,
     inputs: Sequence[Tensor] | None = None,
 ) -> None:
-    """Add to ``grad`` of every leaf (or of ``inputs``) the gradient of the ``outputs``' sum."""
+    """Add to ``grad`` of each leaf, or of ``inputs``, the gradient of the ``outputs``' sum."""
     if vmap.innermost() is not None:
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use "

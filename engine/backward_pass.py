@@ -262,7 +262,8 @@ class Pass:
         accumulate(variable, gradient, self.create_graph, references)
         if node.hooks is not None and "accumulated" in node.hooks:
             for hook in list(node.hooks["accumulated"].values()):
-                hook(variable)
+                if hook(variable) is not None:
+                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         if node.hooks is not None and "post" in node.hooks:
             for hook in list(node.hooks["post"].values()):
                 hook((), (gradient,))

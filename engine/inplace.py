@@ -82,6 +82,9 @@ _NO_GRAD_VIEW = (
     "don't want the inplace to be tracked) or both outside (if you want the inplace to be "
     "tracked)."
 )
+_VIEW_OF_A_LEAF = (
+    "a view of a leaf Variable that requires grad is being used in an in-place operation."
+)
 
 
 def check_writable(target: Tensor) -> None:
@@ -101,10 +104,14 @@ def check_writable(target: Tensor) -> None:
                 "a leaf Variable that requires grad is being used in an in-place operation."
             )
         if type(history) is tape.ViewHistory and tape.is_leaf(history.base):
-            raise RuntimeError(
-                "a view of a leaf Variable that requires grad is being used in an in-place "
-                "operation."
-            )
+            raise RuntimeError(_VIEW_OF_A_LEAF)
+    elif (
+        type(history) is tape.ViewHistory
+        and type(history.base._node) is tape.AccumulateGrad  # since the view was made
+        and history.in_grad_mode
+        and target.aval.dtype.category >= dtypes.FLOAT
+    ):
+        raise RuntimeError(_VIEW_OF_A_LEAF)
 
 
 _SHARED_MEMORY = (

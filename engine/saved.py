@@ -84,3 +84,68 @@ def kept(tensors: Any, places: Any) -> list[Any]:
         x if x is None or x.aval.weak else PackedTensor(x, node, index, hooks[-1])
         for x, (node, index) in zip(tensors, places, strict=True)
     ]
+
+
+class SavedTensor:
+    """What a node saved, as it is kept: ``grad_fn._raw_saved_self``."""
+
+    def __init__(self, node: Any = None, place: int = 0) -> None:
+        if node is None:
+            raise RuntimeError(
+                "Trying to create a SavedTensor object from Python is forbidden."
+            )
+        self._node, self._place = node, place
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Keep ``pack_hook(tensor)``; ``unpack_hook`` makes the tensor of it when it is needed.
+
+        Raises:
+            RuntimeError: nothing is saved any more, or there are hooks.
+        """
+        node, place = self._node, self._place
+        if not node.saved or not isinstance(node.saved, (list, tuple)):
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved "
+                "intermediate values of the graph are freed when you call .backward() or "
+                "autograd.grad(). Specify retain_graph=True if you need to backward through the "
+                "graph a second time or if you need to access saved variables after calling "
+                "backward."
+            )
+        tensor = node.saved[place]
+        if isinstance(tensor, PackedTensor):
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. "
+                "Hint: only one pair of hooks is allowed at a time."
+            )
+        if tensor is None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor with value None is forbidden"
+            )
+        own, index = node.place_of_saved(place)
+        packed = PackedTensor(tensor, own, index, (pack_hook, unpack_hook))
+        node.saved = [*node.saved[:place], packed, *node.saved[place + 1 :]]
+        node.versions = (*node.versions[:place], -1, *node.versions[place + 1 :])
+
+
+_SAVED_INPUTS = {"_saved_self": 0, "_saved_input": 0, "_saved_other": 1, "_saved_exponent": 1}
+
+
+def saved_value(node: Any, name: str) -> Any:
+    """What a script reads of what a node saved: ``grad_fn._saved_self``, ``_saved_result``; and
+    ``metadata``, which it may write to."""
+    if name == "metadata":
+        node.metadata = {}
+        return node.metadata
+    raw, name = name.startswith("_raw"), name.removeprefix("_raw")
+    place = ("out", 0) if name == "_saved_result" else ("in", _SAVED_INPUTS.get(name, -1))
+    if name == "_saved_exponent" and not raw and node.name() == "PowBackward0":
+        inputs = node._unpack()[0]
+        exponent = inputs[1].item() if 1 in inputs else 2
+        return int(exponent) if exponent == int(exponent) else exponent
+    if place not in node.kept:
+        name = "_raw" * raw + name
+        raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
+    if raw:
+        return SavedTensor(node, node.kept.index(place))
+    inputs, outs = node._unpack()
+    return outs[0] if place[0] == "out" else inputs[place[1]]

@@ -15,7 +15,7 @@ from typing import Any
 
 from . import dtypes
 from .node_names import name_of
-from .saved import DETACHED, PackedTensor, hooks_of_thread, saved_tensor_hooks
+from .saved import DETACHED, PackedTensor, hooks_of_thread, saved_tensor_hooks, saved_value
 from .tensor import Tensor, alias, capturing, make, version_of
 
 _sequence = itertools.count(1)
@@ -145,6 +145,21 @@ class Node:
     def register_prehook(self, hook: Callable[..., Any]) -> Any:
         return add_hook(self, "pre", hook)
 
+    def place_of_saved(self, at: int) -> tuple[Any, int]:
+        """(node, index) of what this saved input is a result of; of its own results none."""
+        if self.kept[at][0] == "out":
+            return None, 0
+        tensor = self.saved[at]
+        return node_of(tensor), tensor._output_index
+
+    def _sequence_nr(self) -> int:
+        return self.sequence
+
+    def __call__(self, *gradients: Tensor | None) -> Any:
+        """The gradients of the inputs for those of the results."""
+        found = self.apply(gradients, [edge is not None for edge in self.edges])
+        return found[0] if len(found) == 1 else tuple(found)
+
     def release(self) -> None:
         if self.saved:
             self.saved = _RELEASED
@@ -262,20 +277,6 @@ def tensor_type_name(tensor: Tensor) -> str:
 
 
 _shown_kinds: dict[str, type[Node]] = {}
-_SAVED_INPUTS = {"_saved_self": 0, "_saved_input": 0, "_saved_other": 1, "_saved_exponent": 1}
-
-
-def _saved_value(node: Node, name: str) -> Any:
-    """What a script reads of what a node saved: ``grad_fn._saved_self``, ``_saved_result``."""
-    place = ("out", 0) if name == "_saved_result" else ("in", _SAVED_INPUTS.get(name, -1))
-    if name == "_saved_exponent" and node.name() == "PowBackward0":
-        inputs = node._unpack()[0]
-        exponent = inputs[1].item() if 1 in inputs else 2
-        return int(exponent) if exponent == int(exponent) else exponent
-    if place not in node.kept:
-        raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
-    inputs, outs = node._unpack()
-    return outs[0] if place[0] == "out" else inputs[place[1]]
 
 
 def named(result: Any, name: str) -> Any:
@@ -303,7 +304,7 @@ def shown(node: Any) -> Any:
         kind = _shown_kinds.get(name)
         if kind is None:
             kind = _shown_kinds[name] = type(
-                name, (Node,), {"__slots__": (), "__getattr__": _saved_value}
+                name, (Node,), {"__slots__": (), "__getattr__": saved_value}
             )
         node.__class__ = kind
     return node
@@ -337,6 +338,12 @@ class AccumulateGrad:
     def __init__(self, variable: Tensor) -> None:
         self.variable_reference = LeafReference(variable)
         self.hooks: dict[Any, Any] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "metadata":
+            self.metadata: dict[Any, Any] = {}
+            return self.metadata
+        raise AttributeError(f"'AccumulateGrad' object has no attribute '{name}'")
 
     @property
     def variable(self) -> Tensor | None:
@@ -383,14 +390,25 @@ class ViewHistory:
         if stamp != self.stamp:
             self.stamp = stamp
             source = node_of(self.parent)
-            self.node = None
+            before, self.node = self.node, None
             if self.one_of is not None and source is not None:
                 raise multiple_views(self, "its base or another view of its base has been")
             if source is not None and self.op.rules is not None:
                 self.node = Node(
                     self.op, self.plan, self.params, ((source, self.parent._output_index),)
                 )
+                if before is not None and before.hooks:
+                    self.node.hooks = _kept_hooks(before)
         return self.node
+
+
+def _kept_hooks(node: Node) -> dict[Any, Any]:
+    """Those hooks of a view's node that go on to its next one: what ``retain_grad`` has put."""
+    found: dict[Any, Any] = {}
+    for place, hooks in (node.hooks or {}).items():
+        kept = [key for key, hook in hooks.items() if hasattr(hook, "runs_last")]
+        found[place] = {key: hooks.pop(key) for key in kept}
+    return found
 
 
 def mark_outputs(views: Sequence[Tensor], name: str) -> None:

@@ -11,6 +11,7 @@ from mindtorch import torch
 from mindtorch.torch.autograd import Function
 from mindtorch.torch.autograd.function import once_differentiable
 from mindtorch.torch.autograd.graph import save_on_cpu, saved_tensors_hooks
+from mindtorch.torch.utils.checkpoint import checkpoint
 
 
 class Square(Function):
@@ -154,3 +155,136 @@ def test_save_on_cpu_gives_the_second_derivative():
     (found,) = torch.autograd.grad(g.sum(), a)
     x = np.array([1.0, 2.0])
     np.testing.assert_allclose(found, (x + 2) * np.exp(x), rtol=1e-6)
+
+
+def test_a_checkpoint_hands_each_tensor_out_once_in_a_pass_and_casts_as_before():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx, g):
+            (x,) = ctx.saved_tensors
+            with pytest.raises(RuntimeError, match="already unpacked once"):
+                _ = ctx.saved_tensors
+            return 2 * x * g
+
+    a = torch.tensor(3.0, requires_grad=True)
+    out = checkpoint(Twice.apply, a, use_reentrant=False)
+    assert [torch.autograd.grad(out, a, retain_graph=True)[0].item() for _ in "12"] == [6.0, 6.0]
+    w = torch.ones(2, 2, requires_grad=True)
+    kinds = []
+
+    def product(w):
+        kinds.append((w @ w).dtype)
+        return w @ w
+
+    for reentrant in (True, False):
+        with torch.autocast("cpu", dtype=torch.bfloat16):
+            found = checkpoint(product, w, use_reentrant=reentrant)
+        found.sum().backward()
+    assert kinds == [torch.bfloat16] * 4
+
+
+def test_hooks_run_where_torch_runs_them():
+    """Hooks of what a pass only captures are those of tensors, not those of nodes."""
+
+    def run(derive):
+        log = []
+
+        def hook(name, factor):
+            def call(g):
+                log.append(name)
+                return tuple(x * factor for x in g) if isinstance(g, tuple) else g * factor
+
+            return call
+
+        a = torch.tensor(1.0, requires_grad=True)
+        b = a.clone()
+        b.grad_fn.register_prehook(hook("b node", 2))
+        b.register_hook(hook("b", 3))
+        a.register_hook(hook("a", 5))
+        b.grad_fn.next_functions[0][0].register_prehook(hook("a node", 7))
+        b.retain_grad()
+        found = derive(a, b, b.sum())
+        return log, [g.item() for g in found or (a.grad, b.grad) if g is not None]
+
+    grad = torch.autograd.grad
+    assert run(lambda a, b, c: grad(c, (a,))) == (["b", "b node", "a"], [30.0])
+    assert run(lambda a, b, c: grad(c, (b,))) == (["b"], [3.0])
+    assert run(lambda a, b, c: grad(c, (a, b))) == (["b", "b node", "a"], [30.0, 1.0])
+    everything = ["b", "b node", "a", "a node"]
+    assert run(lambda a, b, c: c.backward()) == (everything, [210.0, 3.0])
+    assert run(lambda a, b, c: c.backward(inputs=(a, b))) == (everything, [210.0, 3.0])
+
+
+def test_retain_grad_follows_views_whose_base_is_written_to():
+    base = torch.tensor([1.0], requires_grad=True).clone()
+    one, other = base[:], base[:]
+    one.retain_grad()
+    other.retain_grad()
+    one.mul_(2)
+    (one + other).sum().backward()
+    assert (one.grad.item(), other.grad.item()) == (1.0, 1.0)
+
+
+def test_writes_that_torch_refuses_or_takes():
+    a = torch.ones(3)
+    view = a[:2]
+    a.requires_grad = True
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        view.add_(5)
+    with pytest.raises(RuntimeError, match="must be floating point or complex"):
+        a.data = torch.tensor(3)
+    b = a * 2
+    first, second, _ = b.unsafe_split(1)
+    first.mul_(second)
+    assert torch.autograd.grad(first.sum(), a)[0].tolist() == [4.0, 4.0, 0.0]
+    with pytest.raises(NotImplementedError, match="the derivative for '_unique2'"):
+        torch.unique(a).sum().backward()
+
+
+def test_a_generator_in_no_grad_gets_what_is_thrown():
+    seen = []
+
+    @torch.no_grad()
+    def steps():
+        try:
+            yield 1
+        except ValueError:
+            seen.append(torch.is_grad_enabled())
+        try:
+            yield 2
+        finally:
+            seen.append(torch.is_grad_enabled())
+
+    source = steps()
+    assert (next(source), source.throw(ValueError())) == (1, 2)
+    source.close()
+    assert seen == [False, False]
+    assert torch.is_grad_enabled()
+
+
+def test_a_function_may_have_a_vjp_in_place_of_backward():
+    class Own(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def vjp(ctx, g):
+            (x,) = ctx.saved_tensors
+            return 2 * x * g
+
+    class Both(Own):
+        @staticmethod
+        def backward(ctx, g):
+            return g
+
+    a = torch.tensor(3.0, requires_grad=True)
+    assert torch.autograd.grad(Own.apply(a), a)[0].item() == 6.0
+    with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp'"):
+        Both.apply(a).backward()

@@ -233,6 +233,11 @@ class Gradients(EngineTensor):
             raise TypeError(
                 f"Variable data has to be a tensor, but got {type(value).__name__}"
             )
+        if self.requires_grad and value.aval.dtype.category < dtypes.FLOAT:
+            raise RuntimeError(
+                "data set to a tensor that requires gradients must be floating point or complex "
+                "dtype"
+            )
         inplace.set_data(self, value)
 
     @property

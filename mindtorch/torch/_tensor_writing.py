@@ -12,7 +12,14 @@ from mindtorch.engine.aval import aval, broadcast_shapes, contiguous_strides
 from mindtorch.engine.device import cpu, empty_on
 from mindtorch.engine.dtypes import c_name, scalar_type_name
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import capturing, check_made_here, from_array, make, typed_buffer
+from mindtorch.engine.tensor import (
+    capturing,
+    check_made_here,
+    from_array,
+    make,
+    typed_buffer,
+    version_of,
+)
 
 from ._arguments import as_shape, check_value, require_tensor
 from ._signatures import wrong_call
@@ -139,6 +146,7 @@ class Writing(EngineTensor):
         if any(n < 0 for n in shape):
             raise RuntimeError("numel: integer multiplication overflow")
         if memory_format is None and shape == self.aval.shape:
+            self._shared.version += 1
             return self
         strides = format_strides(shape, memory_format or contiguous_format)
         described = aval(shape, self.aval.dtype, strides, self.aval.device)
@@ -155,10 +163,13 @@ class Writing(EngineTensor):
             grown = empty_on(self.aval.device)(described.size, self.aval.dtype.np)
             inplace.copy_flat(grown, self.flat, self.aval)
             memory = grown
-            self._storage = None
+            before, self._storage = version_of(self), None
             self._offset = 0
+            self.flat = memory[: described.size]
+            self._shared.version = before
         self.flat = memory[: described.size]
         self.aval = described
+        self._shared.version += 1
         return self
 
     def resize_as_(self, other: Any, *, memory_format: Any = None) -> Any:

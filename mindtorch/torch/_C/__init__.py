@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import enum
+import importlib
 from typing import Any
 
+from mindtorch.engine.backward_pass import running
 from mindtorch.engine.core import state
+from mindtorch.engine.tape import shown
 from mindtorch.torch._absent import absent_class
 from mindtorch.torch._function_switch import (
     DisableTorchFunctionSubclass as DisableTorchFunctionSubclass,
@@ -72,6 +75,21 @@ TensorType = absent_class("torch", "TensorType", _NO_SCRIPT)
 def _are_functorch_transforms_active() -> bool:
     """Whether the calls of this thread are those of a mapped or captured function."""
     return bool(state.interpreters)
+
+
+def is_grad_enabled() -> bool:
+    """Whether ops on tensors that require gradients are recorded, in this thread."""
+    return state.grad_enabled
+
+
+def _current_graph_task_id() -> int:
+    """The number of the backward pass under way in this thread, -1 outside of all."""
+    return running()[-1].number if running() else -1
+
+
+def _current_autograd_node() -> Any:
+    """The node that the backward pass of this thread is at; None outside of all."""
+    return shown(running()[-1].node) if running() else None
 
 
 def _get_tracing_state() -> None:
@@ -150,3 +168,10 @@ class _nn:  # noqa: N801
         dtype, device, _, memory_format = _parse_options(args, kwargs)
         last = args[-1] if args and isinstance(args[-1], bool) else False
         return device, dtype, kwargs.get("non_blocking", last), memory_format
+
+
+def __getattr__(name: str) -> Any:
+    """Modules that are imported when they are asked for."""
+    if name in ("_autograd", "_functions"):
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module 'torch._C' has no attribute '{name}'")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from mindtorch.engine import autodiff
+from mindtorch.engine.saved import SavedTensor as SavedTensor
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
 from mindtorch.engine.vmap import Vmap
@@ -18,7 +19,7 @@ from . import graph as graph
 from . import profiler as profiler
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
-from .grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
+from .grad_mode import _Mode, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .grad_mode import is_grad_enabled as is_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
@@ -232,5 +233,26 @@ def grad(
     return results
 
 
-def _sequence(value: Any) -> Sequence[Any]:
-    return value if isinstance(value, (tuple, list)) else (value,)
+class set_multithreading_enabled(_Mode):  # noqa: N801
+    """Backward passes here have one thread, whatever ``mode`` says.
+
+    Args:
+        mode: whether torch's engine may have several.
+    """
+
+    def __init__(self, mode: bool) -> None:
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        """The passes in the block have one thread, as all have."""
+
+    def __exit__(self, *exception: object) -> None:
+        """And so have those after it."""
+
+    def _fresh(self) -> Any:
+        return set_multithreading_enabled(self.mode)
+
+
+def kineto_available() -> bool:
+    """False: profiles are this library's own."""
+    return False

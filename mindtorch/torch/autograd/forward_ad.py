@@ -199,3 +199,10 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
         return UnpackedDualTensor(found.duals[id(tensor)][1], tangent)
     plain = alias_view(tensor) if found.grad_enabled and found.followed(tensor) else alias(tensor)
     return UnpackedDualTensor(akin(plain, tensor), tangent)
+
+
+def __getattr__(name: str) -> Any:
+    """``_current_level``: the number of the open level, -1 outside of all."""
+    if name == "_current_level":
+        return len(levels()) - 1
+    raise AttributeError(f"module 'torch.autograd.forward_ad' has no attribute '{name}'")

@@ -207,7 +207,7 @@ class FunctionNode:
             results = self._transposed(gradients)
         else:
             given = iter(gradients)  # what is no tensor has None
-            results = self.function.backward(
+            results = _rule(self.function)(
                 self.ctx, *[next(given) if each else None for each in self.are_tensors]
             )
         if not isinstance(results, tuple):
@@ -238,6 +238,17 @@ class FunctionNode:
                 f"Function {self.name()} returned an invalid gradient at index {index} - got "
                 f"{list(shape)} but expected shape compatible with {list(wanted)}"
             )
+
+
+def _rule(function: Any) -> Any:
+    """The ``backward`` of a function, or its ``vjp``."""
+    own = function.vjp is not Function.vjp
+    if own and function.backward is not Function.backward:
+        raise RuntimeError(
+            "Implementing both 'backward' and 'vjp' for a custom Function is not allowed. You "
+            "should only implement one of them."
+        )
+    return function.vjp if own else function.backward
 
 
 class _FunctionMeta(type):
@@ -273,6 +284,8 @@ class Function(metaclass=_FunctionMeta):
             "You must implement either the backward or vjp method for your custom "
             "autograd.Function to use it with backward mode AD."
         )
+
+    vjp = backward  # which functions may define in its place
 
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
@@ -366,7 +379,7 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
         x is not None and current().moves(x) for x in tensors
     )
     own_jvp = function.jvp is not Function.jvp
-    if forward_mode or (own_jvp and function.backward is Function.backward):
+    if forward_mode or (own_jvp and _rule(function) is Function.backward):
         node.push(tensors)
     if isinstance(outputs, (tuple, list)):
         return tuple(results)
@@ -384,6 +397,19 @@ class DelayedError(Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         raise RuntimeError(ctx.text)
+
+
+class Underivable(Function):
+    """A value that was computed from a tensor: NotImplementedError where backward comes by."""
+
+    @staticmethod
+    def forward(ctx: Any, text: str, source: Any, value: Any) -> Any:
+        ctx.text = text
+        return value.detach()
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise NotImplementedError(ctx.text)
 
 
 def once_differentiable(backward: Any) -> Any:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 import sys
+import warnings
 from typing import Any
 
 from mindtorch.engine.core import state
@@ -23,6 +24,14 @@ class _Mode:
 
     def __call__(self, function: Any) -> Any:
         if inspect.isclass(function):
+            warnings.warn(
+                "Decorating classes is deprecated and will be disabled in future versions. You "
+                "should only decorate functions or methods. To preserve the current behavior of "
+                "class decoration, you can directly decorate the `__init__` method and nothing "
+                "else.",
+                FutureWarning,
+                stacklevel=2,
+            )
             original = function.__init__
             function.__init__ = self(original)  # type: ignore[method-assign]
             return function
@@ -31,14 +40,21 @@ class _Mode:
             @functools.wraps(function)
             def generator(*args: Any, **kwargs: Any) -> Any:
                 source = function(*args, **kwargs)
-                sent = None
+                step = functools.partial(source.send, None)
                 while True:
                     with self._fresh():
                         try:
-                            item = source.send(sent)
+                            item = step()
                         except StopIteration as stop:
                             return stop.value
-                    sent = yield item
+                    try:
+                        step = functools.partial(source.send, (yield item))
+                    except GeneratorExit:
+                        with self._fresh():
+                            source.close()
+                        raise
+                    except BaseException as error:
+                        step = functools.partial(source.throw, error)
 
             return generator
 

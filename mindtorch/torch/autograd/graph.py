@@ -18,6 +18,8 @@ __all__ = [
 ]  # fmt: skip
 
 _forbidden: list[str] = []
+# the block of allow_mutation_on_saved_tensors that is open
+_mutable: list[object] = []
 
 
 class GradientEdge(NamedTuple):
@@ -72,6 +74,11 @@ class saved_tensors_hooks:  # noqa: N801
         saved.set_hooks_of_thread(saved.hooks_of_thread()[:-1])
 
 
+def hooks_allowed() -> bool:
+    """Whether hooks on saved tensors may be entered: no block forbids them."""
+    return not _forbidden
+
+
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801
     """Keep saved tensors on the CPU; on the CPU they are kept as they are."""
 
@@ -88,6 +95,8 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """RuntimeError with this text where a block asks for hooks on saved tensors."""
+    if saved.hooks_of_thread():
+        raise RuntimeError(error_message)
     _forbidden.append(error_message)
     try:
         yield
@@ -102,21 +111,35 @@ def allow_mutation_on_saved_tensors() -> Iterator[None]:
     Each saved tensor is copied at once, so the block takes the memory of what is saved twice.
     """
 
+    if _mutable:
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    block = object()
+
     def pack(tensor: Any) -> Any:
         return tensor, version_of(tensor), tensor.detach().clone()
 
     def unpack(packed: Any) -> Any:
+        if _mutable[-1:] != [block]:
+            raise AssertionError(
+                "Trying to backward outside of the 'allow_mutation_on_saved_tensors' context"
+                "in which the graph was originally recorded."
+            )
         tensor, version, copy = packed
         return tensor if version_of(tensor) == version else copy
 
-    with saved_tensors_hooks(pack, unpack):
-        yield
+    _mutable.append(block)
+    try:
+        with saved_tensors_hooks(pack, unpack):
+            yield
+    finally:
+        _mutable.pop()
 
 
 def increment_version(tensor: Any) -> None:
     """Count a write to the tensor (or to each of several), as if its values had changed."""
     for each in [tensor] if isinstance(tensor, EngineTensor) else tensor:
-        each._shared.version += 1
+        if not each._shared.inference:
+            each._shared.version += 1
 
 
 class _MultiHandle:

@@ -3,9 +3,25 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
+from mindtorch.engine.backward_pass import running
 from mindtorch.engine.tensor import Tensor as EngineTensor
+
+
+class _Engine:
+    """What libraries ask of the backward pass that is under way."""
+
+    def queue_callback(self, callback: Callable[[], None]) -> None:
+        """Call ``callback()`` when the pass is at its end.
+
+        Raises:
+            RuntimeError: no pass is under way.
+        """
+        if not running():
+            raise RuntimeError("Final callbacks can only be installed during backward pass.")
+        running()[0].callbacks.append(callback)
 
 
 class _VariableMeta(type):
@@ -15,6 +31,8 @@ class _VariableMeta(type):
 
 class Variable(metaclass=_VariableMeta):
     """``Variable(x)`` is ``x``."""
+
+    _execution_engine = _Engine()
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         if volatile:

@@ -5,9 +5,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine import inplace
+from mindtorch.engine import inplace, tape
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.ops.families import normalize_axis
+from mindtorch.engine.tensor import Twin, make
 
 from .._arguments import require_tensor
 from .._registry import FUNCTIONS, function, store_out
@@ -174,6 +175,16 @@ def as_strided_scatter(
     return _replaced(input, src, view_of)
 
 
+def _apart(views: Any) -> tuple[Any, ...]:
+    """``views`` that may be written to: neither the others' nor the base's gradients see it."""
+    found = []
+    for view in views:
+        x = make(view.flat, view.aval, Twin(view._shared), view._offset)
+        x._node, x._output_index = tape.node_of(view), view._output_index
+        found.append(x)
+    return tuple(found)
+
+
 @function()
 def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:  # noqa: A002
     """:func:`chunk`.
@@ -181,18 +192,18 @@ def unsafe_chunk(input: Any, chunks: int, dim: int = 0) -> Any:  # noqa: A002
     Args:
         chunks: how many.
     """
-    return chunk(input, chunks, dim)
+    return _apart(chunk(input, chunks, dim))
 
 
 @function()
 def unsafe_split(tensor: Any, split_size: int, dim: int = 0) -> Any:
     """:func:`split`."""
-    return split(tensor, split_size, dim)
+    return _apart(split(tensor, split_size, dim))
 
 
 @function()
 def unsafe_split_with_sizes(input: Any, split_sizes: Any, dim: int = 0) -> Any:  # noqa: A002
     """:func:`split_with_sizes`."""
-    return split_with_sizes(input, split_sizes, dim)
+    return _apart(split_with_sizes(input, split_sizes, dim))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes, vmap
+from mindtorch.engine.core import state
 from mindtorch.engine.ops import movement, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
@@ -106,12 +107,21 @@ def unique(
     )
     values, inverse, counts = found
     inverse = inverse.reshape(array.shape if dim is None else -1)
-    results = [from_array(np.ascontiguousarray(values), place)]
+    results = [_underivable("_unique2", input, from_array(np.ascontiguousarray(values), place))]
     if return_inverse:
         results.append(from_array(np.array(inverse, np.int64, order="C"), place))
     if return_counts:
         results.append(from_array(counts.astype(np.int64), place))
     return results[0] if len(results) == 1 else tuple(results)
+
+
+def _underivable(name: str, source: Any, found: Any) -> Any:
+    """``found``, whose derivative raises where ``source`` requires one."""
+    if not (source.requires_grad and state.grad_enabled):
+        return found
+    from mindtorch.torch.autograd.function import Underivable
+
+    return Underivable.apply(f"the derivative for '{name}' is not implemented.", source, found)
 
 
 def _require_bools(name: str, **flags: Any) -> None:
@@ -154,7 +164,9 @@ def unique_consecutive(
     starts[1:] = (flat[1:] != flat[:-1]).any(1)
     places = np.flatnonzero(starts)
     values = array.reshape(-1)[places] if dim is None else np.take(array, places, dim)
-    results = [from_array(np.ascontiguousarray(values), place)]
+    results = [
+        _underivable("unique_consecutive", input, from_array(np.ascontiguousarray(values), place))
+    ]
     if return_inverse:
         inverse = np.cumsum(starts) - 1
         inverse = inverse.reshape(array.shape) if dim is None else inverse

@@ -8,10 +8,12 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from mindtorch.engine import autocast as engine_autocast
 from mindtorch.engine import backward_pass
 from mindtorch.torch import autograd, cuda
 from mindtorch.torch._random import fork_rng, restore, states
 from mindtorch.torch._tensor import Tensor
+from mindtorch.torch.amp.autocast_mode import autocast
 from mindtorch.torch.autograd.function import Function
 from mindtorch.torch.autograd.grad_mode import enable_grad, is_grad_enabled, no_grad
 from mindtorch.torch.autograd.graph import saved_tensors_hooks
@@ -143,6 +145,25 @@ def _as_it_was(state: Any) -> Iterator[None]:
         yield
 
 
+def _autocast_of_now() -> Callable[[], Any]:
+    """Opens a block in which ops cast as they do now."""
+    known, modes = engine_autocast.state.key(), []
+    for mode in (engine_autocast.state.cpu, engine_autocast.state.cuda):
+        modes.append((mode.device, mode.dtype, mode.enabled))
+    cache = engine_autocast.state.cache_enabled
+
+    @contextlib.contextmanager
+    def block() -> Iterator[None]:
+        with contextlib.ExitStack() as stack:
+            if engine_autocast.state.key() != known:
+                for kind, dtype, enabled in modes:
+                    if kind == "cpu" or cuda.is_available():
+                        stack.enter_context(autocast(kind, dtype, enabled, cache))
+            yield
+
+    return block
+
+
 def _tensors_of(output: Any) -> list[Tensor]:
     values = output if isinstance(output, (tuple, list)) else (output,)
     return [value for value in values if isinstance(value, Tensor)]
@@ -155,6 +176,7 @@ class _Checkpoint(Function):
     def forward(ctx: Any, run: Callable[..., Any], keep_state: bool, *args: Any) -> Any:
         ctx._run = run
         ctx._state = states() if keep_state else None
+        ctx._cast = _autocast_of_now()
         ctx._places = [at for at, arg in enumerate(args) if isinstance(arg, Tensor)]
         ctx._args = [None if isinstance(arg, Tensor) else arg for arg in args]
         ctx._wanted = [isinstance(arg, Tensor) and arg.requires_grad for arg in args]
@@ -174,7 +196,7 @@ class _Checkpoint(Function):
         args = list(ctx._args)
         for at, tensor in zip(ctx._places, ctx.saved_tensors, strict=True):
             args[at] = tensor.detach().requires_grad_(ctx._wanted[at])
-        with _as_it_was(ctx._state), enable_grad():
+        with _as_it_was(ctx._state), enable_grad(), ctx._cast():
             output = ctx._run(*args)
         outputs = _tensors_of(output)
         if len(outputs) != len(gradients):
@@ -216,7 +238,8 @@ class _Recomputation:
         self.run, self.context, self.state = run, context, state
         self.check, self.early_stop = check, early_stop
         self.described: list[Any] = []
-        self.found: dict[int, Any] = {}
+        self.found: dict[int, dict[int, Any]] = {}  # by the number of the pass
+        self.cast = _autocast_of_now()
 
     @staticmethod
     def _describe(tensor: Any) -> dict[str, Any]:
@@ -228,22 +251,37 @@ class _Recomputation:
         return len(self.described) - 1
 
     def unpack(self, number: int) -> Any:
-        """The tensor, computed again; each is handed out once."""
-        if number not in self.found:
-            self._recompute()
-        return self.found.pop(number)
+        """The tensor, computed again; each is handed out once in a pass."""
+        tasks = [each.number for each in backward_pass.running()]
+        if not tasks:
+            return self._recompute()[number]
+        if tasks[-1] not in self.found:
+            self.found = {task: self.found[task] for task in tasks if task in self.found}
+            self.found[tasks[-1]] = self._recompute()
+        if number not in self.found[tasks[-1]]:
+            raise CheckpointError(
+                "torch.utils.checkpoint: Unpack is being triggered for a tensor that was already "
+                "unpacked once. If you are calling ctx.saved_tensors in backward, make sure to do "
+                "so only once. Otherwise please open an issue with details on your use case."
+            )
+        return self.found[tasks[-1]].pop(number)
 
-    def _recompute(self) -> None:
+    def _recompute(self) -> dict[int, Any]:
         computed: list[Any] = []
 
         def collect(tensor: Any) -> Any:
+            if len(computed) == len(self.described):
+                raise CheckpointError(
+                    "torch.utils.checkpoint: trying to save more tensors during recomputation than "
+                    "during the original forward pass."
+                )
             computed.append(tensor)
             if self.early_stop and len(computed) == len(self.described):
                 raise _Enough
             return tensor
 
         with (
-            contextlib.suppress(_Enough), _as_it_was(self.state), enable_grad(),
+            contextlib.suppress(_Enough), _as_it_was(self.state), enable_grad(), self.cast(),
             saved_tensors_hooks(collect, lambda tensor: tensor), self.context,
         ):  # fmt: skip
             self.run()
@@ -255,7 +293,7 @@ class _Recomputation:
                 f"Number of tensors saved during recomputation: {len(computed)}."
             )
         self._compare(computed)
-        self.found = dict(enumerate(computed))
+        return dict(enumerate(computed))
 
     def _compare(self, computed: list[Any]) -> None:
         texts = [
