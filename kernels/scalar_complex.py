@@ -24,6 +24,7 @@ from math import floor as _floor
 from math import hypot as _hypot
 from math import isfinite as _isfinite
 from math import isinf as _isinf
+from math import nan as _nan
 from typing import Any
 
 Number = Any
@@ -250,6 +251,10 @@ def complex_sinc(x: Number) -> Number:
 
 
 def complex_logaddexp(x: Number, y: Number) -> Number:
+    if complex_isnan(x) or complex_isnan(y):
+        return _complex(_nan, _nan)
+    if x.real == y.real and _isinf(x.real):
+        return y if x.real < 0 else complex_log(_cexp(x) + _cexp(y))
     if x.real >= y.real:
         return x + complex_log1p(_cexp(y - x))
     return y + complex_log1p(_cexp(x - y))

@@ -1,8 +1,11 @@
 """flex_attention: scores changed by functions, against scaled_dot_product_attention with masks."""
 
+from importlib import import_module
 from typing import Any
 
+import numpy as np
 import pytest
+import torch as real
 
 import mindtorch.torch as torch
 from mindtorch.torch.nn.attention.flex_attention import (
@@ -107,3 +110,19 @@ def test_what_flex_attention_refuses() -> None:
         flex_attention(q[:, :, :16], k, v, block_mask=mask)
     with pytest.raises(NotImplementedError, match="must be 4D tensors"):
         flex_attention(q[0], k[0], v[0])
+
+
+@pytest.mark.parametrize("variant", ["causal_upper_left", "causal_lower_right"])
+@pytest.mark.parametrize("keys", [3, 5])
+def test_causal_biases_are_torchs(variant: str, keys: int) -> None:
+    """In attention, and printed; not together with ``is_causal``."""
+    results: list[Any] = []
+    for t in (torch, real):
+        bias = getattr(import_module(f"{t.__name__}.nn.attention.bias"), variant)(3, keys)
+        q, k = t.arange(12.0).reshape(1, 1, 3, 4).sin(), t.arange(4.0 * keys).reshape(1, 1, -1, 4)
+        attention = t.nn.functional.scaled_dot_product_attention
+        with pytest.raises(ValueError, match="CausalBias should not be used"):
+            attention(q, k, k, bias, is_causal=True)
+        results.append((repr(bias), attention(q, k, k, attn_mask=bias).numpy()))
+    assert results[0][0] == results[1][0]
+    np.testing.assert_allclose(results[0][1], results[1][1], rtol=1e-6)

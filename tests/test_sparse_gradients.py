@@ -152,3 +152,9 @@ def test_a_grad_scaler_unscales_sparse_gradients() -> None:
     scaler.unscale_(optimizer)
     assert table.weight.grad._values().tolist() == [[1.0, 1.0], [1.0, 1.0]]
     scaler.step(optimizer)
+
+
+def test_optimizers_refuse_sparse_parameters() -> None:
+    """Their steps would leave them as they are."""
+    with pytest.raises(NotImplementedError, match="do not update sparse tensors"):
+        ours.optim.SGD([ours.eye(2).to_sparse().requires_grad_()], 0.1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -114,3 +115,16 @@ CALLS: list[Callable[[Any], Any]] = [
 def test_errors_have_torchs_type_and_text(number: int) -> None:
     """Wrong arguments, wrong types, and derivatives that torch does not have either."""
     assert _message(lambda: CALLS[number](mt)) == _message(lambda: CALLS[number](torch))
+
+
+def test_complex_sums_of_exponentials_at_infinity_are_torchs() -> None:
+    """logaddexp and logcumsumexp: an infinite real part that both have, nan in either part."""
+    reals, imaginary = (-math.inf, -800.0, 0.0, math.inf, math.nan), (0.0, -3.0, math.inf, math.nan)
+    numbers = [complex(a, b) for a in reals for b in imaginary]
+    pairs = np.array([[x, y] for x in numbers for y in numbers])
+    results = []
+    for t in (mt, torch):
+        x = t.from_numpy(pairs)
+        results.append((t.logaddexp(x[:, 0], x[:, 1]).numpy(), t.logcumsumexp(x, 1).numpy()))
+    for mine, theirs in zip(*results, strict=True):
+        np.testing.assert_allclose(mine, theirs, rtol=1e-14)

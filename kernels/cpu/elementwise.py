@@ -285,7 +285,10 @@ _COMPLEX: dict[str, Callable[..., Any]] = {
 
 def _complex_logaddexp(x: Any, y: Any) -> Any:
     larger = x.real >= y.real
-    return np.where(larger, x, y) + np.log1p(np.exp(np.where(larger, y - x, x - y)))
+    found = np.where(larger, x, y) + np.log1p(np.exp(np.where(larger, y - x, x - y)))
+    same = (x.real == y.real) & np.isinf(x.real)
+    found = np.where(same, np.where(x.real < 0, y, np.log(np.exp(x) + np.exp(y))), found)
+    return np.where(np.isnan(x) | np.isnan(y), complex(np.nan, np.nan), found)
 
 
 _COMPLEX["logaddexp"] = _complex_logaddexp

@@ -231,8 +231,9 @@ def logcumsumexp(out: Any, x: Any, *, axis: int) -> None:
         from .elementwise import _complex_logaddexp
 
         total = np.moveaxis(x.astype(np.complex128), axis, 0)
-        for i in range(1, len(total)):
-            total[i] = _complex_logaddexp(total[i - 1], total[i])
+        found: Any = complex(-np.inf)
+        for i in range(len(total)):
+            total[i] = found = _complex_logaddexp(total[i], found)
         out[...] = np.moveaxis(total, 0, axis)
         return
     out[...] = np.logaddexp.accumulate(x.astype(np.float64), axis).astype(out.dtype)

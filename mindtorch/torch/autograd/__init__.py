@@ -128,7 +128,7 @@ def _gradients_of(
             for g, x in zip(found, leaves, strict=True)
         ]
     for i, x in sparse.items():
-        found[i] = None if found[i] is None else x.like(found[i])
+        found[i] = None if found[i] is None else x.gradient(found[i])
     return tuple(found)
 
 

@@ -37,6 +37,8 @@ def scaled_dot_product_attention(
         enable_gqa: key and value have fewer heads, each shared by several of the query's.
         dropout_p: the chance of a weight to be zeroed.
     """
+    if hasattr(attn_mask, "for_attention"):  # a CausalBias
+        attn_mask, is_causal = attn_mask.for_attention(is_causal, query.aval.device)
     if attn_mask is not None and is_causal:
         raise RuntimeError(
             "_scaled_dot_product_attention: Explicit attn_mask should not be set when "

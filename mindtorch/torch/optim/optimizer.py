@@ -205,6 +205,11 @@ class Optimizer:
             if not isinstance(p, EngineTensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is "
                                 f"{_type_name(p)}")
+            if p._sparse:
+                raise NotImplementedError(
+                    "optimizers do not update sparse tensors here, only dense ones by sparse "
+                    "gradients"
+                )
             if not self.defaults.get("differentiable", None) and not (
                 p.is_leaf or p.retains_grad
             ):

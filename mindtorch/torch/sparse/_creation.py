@@ -91,7 +91,8 @@ def sparse_coo_tensor(
             f"{len(array)}) + dense_dim ({held.aval.ndim - 1}), but got {len(shape)}"
         )
     _check_bounds(array, shape)
-    made = SparseTensor(places, held, shape, bool(is_coalesced))
+    known = array.shape[1] < 2 if is_coalesced is None else is_coalesced
+    made = SparseTensor(places, held, shape, bool(known))
     return _finished(made, device, requires_grad)
 
 

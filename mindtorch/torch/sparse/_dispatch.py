@@ -24,8 +24,8 @@ from ._products import matmul, title_of
 from ._tensor import UNARY, SparseTensor, compress, missing
 
 _METHODS = (
-    *UNARY, "add", "clone", "div", "mul", "neg", "norm", "pow", "sub", "sum", "t", "transpose",
-    "unsqueeze",
+    *UNARY, "add", "clone", "div", "floor_divide", "index_select", "mul", "neg", "norm", "pow",
+    "sub", "sum", "t", "transpose", "unsqueeze",
 )  # fmt: skip
 _PRODUCTS = ("matmul", "mm", "mv")
 _LIKE = ("empty_like", "full_like", "ones_like", "rand_like", "randn_like")
@@ -69,8 +69,9 @@ def _to_join(function: Any, stacked: bool) -> Any:
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         tensors = first_given(args, kwargs, "tensors")
         several = isinstance(tensors, (tuple, list)) and len(tensors) > 0
-        if several and all(isinstance(x, SparseTensor) for x in tensors):
+        if several and any(isinstance(x, SparseTensor) for x in tensors):
             dim = args[1] if len(args) > 1 else kwargs.get("dim", kwargs.get("axis", 0))
+            _check_sparse(tensors)
             parts = [x.unsqueeze(dim) for x in tensors] if stacked else list(tensors)
             return _joined(parts, dim)
         return function(*args, **kwargs)
@@ -78,10 +79,37 @@ def _to_join(function: Any, stacked: bool) -> Any:
     return wrapped
 
 
+def _check_sparse(tensors: Any) -> None:
+    for i, x in enumerate(tensors):
+        if not isinstance(x, SparseTensor):
+            raise RuntimeError(
+                f"Concatenating sparse tensors, but a dense tensor was found at position {i}."
+            )
+
+
+def _check_joined(parts: list[SparseTensor], dim: int) -> None:
+    """torch's errors for tensors that do not fit one another."""
+    first = parts[0]
+    split, axis = (first.sparse_dim(), first.dense_dim()), normalize_axis(dim, first.aval.ndim)
+    for i, x in enumerate(parts):
+        if (x.sparse_dim(), x.dense_dim()) != split:
+            raise RuntimeError(
+                f"All tensors must have the same sparse_dim and dense_dim: {split[0]}, {split[1]}, "
+                f"but tensor at position {i} has {x.sparse_dim()}, {x.dense_dim()}."
+            )
+        pairs = zip(x.aval.shape, first.aval.shape, strict=True)
+        if any(a != b for d, (a, b) in enumerate(pairs) if d != axis):
+            raise RuntimeError(
+                f"All tensors must have the same shape: {list(first.aval.shape)} (except in the "
+                f"concatenating dimension), but found shape: {list(x.aval.shape)} at position {i}."
+            )
+
+
 def _joined(parts: list[SparseTensor], dim: int) -> SparseTensor:
     """Tensors one after another along a sparse axis."""
     from .. import cat
 
+    _check_joined(parts, dim)
     axis = normalize_axis(dim, parts[0].aval.ndim)
     if axis >= parts[0].sparse_dim():
         missing("cat along dense axes")

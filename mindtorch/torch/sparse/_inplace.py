@@ -15,16 +15,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .._tensor import Tensor
-from ._tensor import IN_PLACE_TOO, SparseTensor, missing
-
-
-def keys_of(x: SparseTensor) -> Any:
-    """One number for each stored element, ordered as its place."""
-    shape = x.aval.shape[: x.sparse_dim()]
-    places = x.places.array()
-    if not places.size:
-        return np.zeros(places.shape[1], np.int64)
-    return np.ravel_multi_index(tuple(places), shape).astype(np.int64)
+from ._tensor import IN_PLACE_TOO, SparseTensor, keys_of, missing
 
 
 def total(a: SparseTensor, b: SparseTensor, alpha: Any = 1) -> SparseTensor:
@@ -69,27 +60,42 @@ def _merged(a: SparseTensor, b: SparseTensor, mine: Any, others: Any) -> SparseT
     return SparseTensor(from_array(places), held, a.aval.shape, a.unique and b.unique)
 
 
-def replace(x: SparseTensor, found: SparseTensor) -> SparseTensor:
-    """Give ``x`` the content of ``found``; a leaf that requires grad refuses."""
+_CAST = "result type {} can't be cast to the desired output type {}"
+_CONVERT = "Can't convert result type {} to output {}"
+
+
+def replace(x: SparseTensor, found: SparseTensor, text: str = _CAST) -> SparseTensor:
+    """Give ``x`` the content of ``found``; a leaf that requires grad refuses.
+
+    Args:
+        text: torch's error, of both types, where ``x`` cannot take the type of ``found``.
+    """
     if x.requires_grad and state.grad_enabled and x.held.is_leaf:
         raise RuntimeError(
             "a leaf Variable that requires grad is being used in an in-place operation."
         )
+    kind, own = found.aval.dtype, x.aval.dtype
+    if kind is not own:
+        if not dtypes.can_cast(kind, own):
+            raise RuntimeError(text.format(*map(dtypes.scalar_type_name, (kind, own))))
+        found = found.to(own)
     x.places, x.held, x.unique = found.places, found.held, found.unique
     x.compressed = found.compressed
     return x
 
 
 def _add_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
-    return replace(self, self.add(other, alpha=alpha))
+    return replace(self, self.add(other, alpha=alpha), f"{_CONVERT} in add operation")
 
 
 def _sub_(self: Any, other: Any, *, alpha: Any = 1) -> Any:
-    return replace(self, self.add(other, alpha=-alpha))
+    return _add_(self, other, alpha=-alpha)
 
 
 def _mul_(self: Any, other: Any) -> Any:
-    return replace(self, self.mul(other))
+    sparse = isinstance(other, SparseTensor)
+    text = "dtype of values ({}) must match dtype of sparse tensor ({})"
+    return replace(self, self.mul(other), _CONVERT if sparse else text)
 
 
 def _div_(self: Any, other: Any, *, rounding_mode: Any = None) -> Any:

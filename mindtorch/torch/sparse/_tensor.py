@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from mindtorch.engine.aval import aval
+from mindtorch.engine.dtypes import int64
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
@@ -18,6 +19,15 @@ from .._arguments import as_dtype, normalize_axis
 from .._held import HeldTensor
 from .._tensor import Tensor
 from .._types import layout, sparse_coo, sparse_csc, sparse_csr
+
+
+def keys_of(x: SparseTensor) -> Any:
+    """One number for each stored element, ordered as its place."""
+    shape = x.aval.shape[: x.sparse_dim()]
+    places = x.places.array()
+    if not places.size:
+        return np.zeros(places.shape[1], np.int64)
+    return np.ravel_multi_index(tuple(places), shape).astype(np.int64)
 
 
 def missing(name: str) -> NoReturn:
@@ -84,11 +94,18 @@ class SparseTensor(HeldTensor):
     def grad(self) -> Any:
         """The gradient at the stored places."""
         gradient = self.held.grad
-        return None if gradient is None else self.like(gradient)
+        return None if gradient is None else self.gradient(gradient)
 
     @grad.setter
     def grad(self, value: Any) -> None:
         self.held.grad = None if value is None else value.held
+
+    def gradient(self, values: Any) -> SparseTensor:
+        """A gradient with these values, those of repeated places, which are the same, once."""
+        if self.layout is not sparse_coo or self.unique:
+            return self.like(values)
+        first = from_array(np.unique(keys_of(self), return_index=True)[1])
+        return SparseTensor(self.places[:, first], values[first], self.aval.shape, True)
 
     def _nnz(self) -> int:
         return int(self.held.aval.shape[0])
@@ -182,7 +199,7 @@ class SparseTensor(HeldTensor):
         held = self.held if dtype is None else self.held.to(as_dtype(dtype))
         zeros = held.new_zeros(self.aval.shape)
         if not self.places.aval.shape[0]:
-            return zeros + held.sum(0)
+            return zeros + held.sum(0, dtype=held.aval.dtype)
         return zeros.index_put(tuple(self.places.unbind(0)), held, accumulate=True)
 
     def coalesce(self) -> SparseTensor:
@@ -191,9 +208,7 @@ class SparseTensor(HeldTensor):
         if self.unique:
             return self
         places = self.places.array()
-        shape = self.aval.shape[: places.shape[0]]
-        keys = np.ravel_multi_index(tuple(places), shape) if places.size else np.zeros(0, np.int64)
-        kept, first, inverse = np.unique(keys, return_index=True, return_inverse=True)
+        kept, first, inverse = np.unique(keys_of(self), return_index=True, return_inverse=True)
         order = from_array(
             np.ascontiguousarray(inverse.reshape(-1)).astype(np.int64), self.held.aval.device
         )
@@ -307,6 +322,8 @@ class SparseTensor(HeldTensor):
         return self.like(-self.held)
 
     def _scaled(self, other: Any, divide: bool) -> Any:
+        if isinstance(other, SparseTensor) and not other.aval.ndim:
+            other = other.to_dense()
         number = other.aval.ndim == 0 if isinstance(other, EngineTensor) else (
             isinstance(other, (int, float, complex))
         )
@@ -321,6 +338,10 @@ class SparseTensor(HeldTensor):
             return scaled
         if self.layout is not sparse_coo:
             return self.to_sparse().mul(other).to_sparse(layout=self.layout)
+        if self.aval.ndim < other.aval.ndim:
+            return other * self.to_dense() if isinstance(other, SparseTensor) else (
+                other.to_sparse() * self.to_dense()
+            )  # fmt: skip
         source = self.coalesce()
         places = tuple(source.places.unbind(0))
         factor = other.to_dense() if isinstance(other, SparseTensor) else other
@@ -331,12 +352,19 @@ class SparseTensor(HeldTensor):
 
     def div(self, other: Any, *, rounding_mode: Any = None) -> SparseTensor:
         """Over a number."""
-        if rounding_mode is not None:
-            missing("div with a rounding mode")
         scaled = self._scaled(other, True)
         if scaled is None:
-            raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor")
-        return scaled
+            raise RuntimeError(
+                "Sparse division requires a scalar or zero-dim dense tensor divisor (got shape "
+                f"{list(other.aval.shape)} for divisor)"
+            )
+        if rounding_mode is None:
+            return scaled
+        source = self.coalesce() if self.layout is sparse_coo else self
+        return source.like(source.held.div(other, rounding_mode=rounding_mode))
+
+    def floor_divide(self, other: Any) -> SparseTensor:
+        return self.div(other, rounding_mode="floor")
 
     def add(self, other: Any, *, alpha: Any = 1) -> SparseTensor:
         """Plus another sparse tensor: the places of both."""
@@ -361,6 +389,7 @@ class SparseTensor(HeldTensor):
     __add__ = add
     __sub__ = sub
     __truediv__ = div
+    __floordiv__ = floor_divide
     multiply = mul
 
     def __radd__(self, other: Any) -> Any:
@@ -392,9 +421,19 @@ class SparseTensor(HeldTensor):
         axis = normalize_axis(dim, self.aval.ndim)
         if self.layout is not sparse_coo:
             return self.to_dense().index_select(dim, index).to_sparse(layout=self.layout)
+        if index.aval.ndim != 1 or index.aval.dtype is not int64 or index._sparse:
+            raise IndexError(
+                "index_select() argument index must be 1-D strided (non-sparse) long-tensor."
+            )
+        length, wanted = self.aval.shape[axis], index.array()
+        for i in wanted[(wanted < -length) | (wanted >= length)]:
+            raise IndexError(
+                f"index_select(): index contains {i} that is out of range for tensor of size "
+                f"{list(self.aval.shape)} at dimension {axis}"
+            )
         if axis >= self.sparse_dim():
             missing("index_select along dense axes")
-        wanted, along = index.array().reshape(-1), self.places.array()[axis]
+        wanted, along = wanted % length, self.places.array()[axis]
         target, source = np.nonzero(wanted[:, None] == along[None])
         places = self.places.array()[:, source]
         places[axis] = target
@@ -491,11 +530,7 @@ class SparseTensor(HeldTensor):
 
 def _kept(x: SparseTensor, mask: SparseTensor) -> SparseTensor:
     """Those elements of a coalesced tensor whose places another one has, too."""
-    shape = x.aval.shape[: x.sparse_dim()]
-    mine, others = (
-        np.ravel_multi_index(tuple(s.places.array()), shape) for s in (x, mask)
-    )
-    keep = from_array(np.flatnonzero(np.isin(mine, others)))
+    keep = from_array(np.flatnonzero(np.isin(keys_of(x), keys_of(mask))))
     return SparseTensor(x.places[:, keep], x.held[keep], x.aval.shape, True)
 
 
