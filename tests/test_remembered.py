@@ -153,10 +153,13 @@ def test_remembered_rules_tell_gradients_apart() -> None:
 def test_a_rule_is_asked_twice_and_checks_what_it_saved(monkeypatch: Any) -> None:
     from mindtorch.engine import tape
 
-    asked = []
-    ruled = tape.Node.ruled
-    monkeypatch.setattr(tape.Node, "ruled", lambda self, *a: (asked.append(self.op.name),
-                                                              ruled(self, *a))[1])  # fmt: skip
+    asked, ruled = [], tape.Node.ruled
+
+    def counted(node: Any, *args: Any) -> Any:
+        asked.append(node.op.name)
+        return ruled(node, *args)
+
+    monkeypatch.setattr(tape.Node, "ruled", counted)
     forget_plans()
     w = mt.ones(3, requires_grad=True)
     for _ in range(4):

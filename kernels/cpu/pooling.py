@@ -543,7 +543,7 @@ def _along_rows(name: str, planes: int, along: tuple[int, ...]) -> Any:
 
         parallel_for(planes, part, least)
 
-    windows.alone = alone  # type: ignore[attr-defined]
+    windows.alone = alone
     return windows
 
 
