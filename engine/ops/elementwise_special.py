@@ -173,7 +173,7 @@ ndtr = _function(
     lambda g, x: multiply(
         g, multiply(exp(multiply(multiply(x, x), c(-0.5))), c(1 / math.sqrt(2 * math.pi)))
     ),
-    refuses=lacks("erf_vml_cpu"),
+    refuses=lacks("erf_vml_cpu", half=True),
 )
 log_ndtr = _library(
     "log_ndtr",

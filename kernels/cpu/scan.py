@@ -13,7 +13,7 @@ from mindtorch.kernels.compile import entry_point, kernel
 
 from . import reduction, spread
 from .copies import ordered
-from .half import is_half, widened
+from .half import is_half, narrow, widened
 from .movement import dense, picture
 from .threads import parallel_for
 
@@ -155,10 +155,14 @@ def _apply(name: str, out: Any, x: Any, axis: int, reverse: bool) -> None:
     accumulator = {"float16": "float32", "bfloat16": "float32", "complex64": "complex128",
                    "float32": "float64"}.get(out.dtype.name, out.dtype.name)  # fmt: skip
     work = out.dtype.name if out.dtype == np.float32 else accumulator
-    target, source = np.empty(x.shape, work), ordered(x.astype(work, copy=False))
+    source = widened(x) if is_half(x) and work == "float32" else ordered(x.astype(work, copy=False))
+    target = np.empty(x.shape, work)
     run = _running(name, work, accumulator, picture(x.shape, axis), reverse)
     run(target.reshape(-1), source.reshape(-1))
-    out[...] = target
+    if is_half(out):
+        narrow(out, target)
+    else:
+        out[...] = target
 
 
 @_quiet
@@ -309,15 +313,13 @@ def _running_extreme(outs: Any, x: Any, axis: int, extreme: Any) -> None:
     if x.dtype.name in _COMPARED and x.size:
         _compiled_extreme(values, indices, x, axis, extreme is np.maximum)
         return
-    running = extreme.accumulate(x, axis)
-    values[...] = running
-    met = x == running
-    if x.dtype.kind in "fV":
-        met |= np.isnan(x)
-    shape = [1] * x.ndim
-    shape[axis] = -1
-    places = np.where(met, np.arange(x.shape[axis]).reshape(shape), 0)
-    indices[...] = np.maximum.accumulate(places, axis)
+    # what holds all of their numbers is compared in their place
+    wide = widened(x) if is_half(x) else x.astype(np.int64)
+    found = np.empty(x.shape, wide.dtype)
+    places = np.empty(x.shape, np.int64)
+    if x.size:
+        _compiled_extreme(found, places, wide, axis, extreme is np.maximum)
+    values[...], indices[...] = found.astype(x.dtype), places
 
 
 @_quiet

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from . import ranking, searching
+from .half import is_half, widened
 from .introsort import keys_of, kth_places, select_rows, sort_rows
 from .threads import parallel_for
 
@@ -29,7 +30,8 @@ def _place(out: Any, x: Any, axis: int | None, find: Any) -> None:
 
 
 def _comparable(x: Any) -> Any:
-    return x.astype(np.float32) if x.dtype.kind == "V" else x
+    """16-bit numbers as float32: numpy compares them one by one."""
+    return widened(x) if is_half(x) else x
 
 
 def max_with_index(outs: Any, x: Any, *, axis: int, keepdims: bool) -> None:

@@ -111,7 +111,7 @@ for _name, _op, _formula in (
     ("i1e", ops.i1e, "``exp(-|x|) i1(x)``."),
     ("log1p", el.log1p, "``log(1 + x)``."),
     ("log_ndtr", ops.log_ndtr, "The logarithm of the normal distribution function."),
-    ("ndtr", ops.ndtr, "The normal distribution function, ``erfc(-x / sqrt(2)) / 2``."),
+    ("ndtr", ops.ndtr, "The normal distribution function, ``(1 + erf(x / sqrt(2))) / 2``."),
     ("ndtri", ops.ndtri, "The inverse of the normal distribution function."),
     ("sinc", ops.sinc, "``sin(pi x) / (pi x)``, 1 at 0."),
 ):
