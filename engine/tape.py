@@ -250,16 +250,27 @@ def tensor_type_name(tensor: Tensor) -> str:
 
 
 class PackedTensor:
-    """A saved tensor that user hooks have packed."""
+    """A saved tensor that user hooks have packed; ``edge`` is its place on the tape, which what is
+    unpacked has again, whatever the hooks made of it."""
 
-    __slots__ = ("packed", "unpack_hook")
+    __slots__ = ("edge", "packed", "unpack_hook")
 
-    def __init__(self, tensor: Tensor, hooks: Any) -> None:
+    def __init__(self, tensor: Tensor, hooks: Any, edge: Any = None) -> None:
         self.packed = hooks[0](tensor)
         self.unpack_hook = hooks[1]
+        self.edge = edge
 
     def unpack(self) -> Tensor:
-        return self.unpack_hook(self.packed)
+        found = self.unpack_hook(self.packed)
+        if not isinstance(found, Tensor):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of type "
+                f"{type(found).__name__}"
+            )
+        tensor = alias(found)
+        if self.edge is not None:
+            tensor._node, tensor._output_index = self.edge
+        return tensor
 
 
 saved_tensor_hooks: list[Any] = []
@@ -483,7 +494,11 @@ def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node |
         if saved_tensor_hooks:
             hooks = saved_tensor_hooks[-1]
             node.versions = (-1,) * len(saved)
-            saved = [None if t is None else PackedTensor(t, hooks) for t in saved]
+            saved = [
+                t if t is None or t.aval.weak  # a number of the call
+                else PackedTensor(t, hooks, edges[index] if kind == "in" else None)
+                for t, (kind, index) in zip(saved, keep, strict=True)
+            ]  # fmt: skip
         else:
             node.versions = tuple([
                 -1 if t is None else 0 if t._storage is None else t._storage.kept_version

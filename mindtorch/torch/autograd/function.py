@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import weakref
 from typing import Any, NamedTuple
 
 from mindtorch.engine import autodiff, inplace, tape
@@ -15,6 +16,57 @@ from mindtorch.torch._dual import current
 from ._mapped_function import check_function, outputs_of
 
 
+def _packed(x: Any, index: int | None) -> Any:
+    """``x`` as hooks on saved tensors keep it; ``index``: of the output that it is."""
+    if x is None:
+        return None
+    node = tape.node_of(x) if index is None else None
+    edge = None if node is None else (node, x._output_index)
+    return tape.PackedTensor(x, tape.saved_tensor_hooks[-1], edge)
+
+
+class _Kept:
+    """What ``save_for_backward`` was given. Neither this nor the context holds the node, which
+    holds both: what a script leaves in a context is gone with the graph."""
+
+    def __init__(self, node: FunctionNode, tensors: Any, outputs: Any) -> None:
+        self.node = weakref.ref(node)
+        self.released = False
+        own = {id(x): index for index, x in enumerate(outputs)}
+        self.tensors: Any = [(x, own.get(id(x))) for x in tensors]
+        if tape.saved_tensor_hooks:
+            self.tensors = [(_packed(x, index), index) for x, index in self.tensors]
+        else:
+            self.tensors = [(x if i is None else alias(x), i) for x, i in self.tensors]
+        self.versions = tuple(
+            None if not isinstance(x, EngineTensor)
+            else 0 if x._storage is None else x._storage.kept_version
+            for x, _ in self.tensors
+        )  # fmt: skip
+
+    def unpack(self) -> tuple[Any, ...]:
+        if self.released:
+            raise RuntimeError(tape.TWICE)
+        node = self.node()
+        values = []
+        for (x, index), version in zip(self.tensors, self.versions, strict=True):
+            if type(x) is tape.PackedTensor:
+                x = x.unpack()
+            elif x is not None and version_of(x) != version:
+                raise tape._modified(x, version, node, 0)  # type: ignore[arg-type]
+            if index is not None:
+                x = alias(x)
+                x._node = node  # type: ignore[assignment]
+                x._output_index = index
+            values.append(x)
+        return tuple(values)
+
+    def release(self) -> None:
+        if self.tensors:
+            self.tensors = ()
+            self.released = True
+
+
 class FunctionCtx:
     """What ``forward`` keeps for ``backward``."""
 
@@ -25,7 +77,7 @@ class FunctionCtx:
         self.non_differentiable: tuple[Any, ...] = ()
         self.dirty_tensors: tuple[Any, ...] = ()
         self.saved_for_forward: tuple[Any, ...] | None = None
-        self._node: Any = None
+        self._kept: _Kept | None = None
         self._in_jvp = False
 
     def save_for_backward(self, *tensors: Any) -> None:
@@ -46,7 +98,7 @@ class FunctionCtx:
     def saved_tensors(self) -> tuple[Any, ...]:
         if self._in_jvp and self.saved_for_forward is not None:
             return self.saved_for_forward
-        return self._node.unpack() if self._node is not None else self.to_save
+        return self.to_save if self._kept is None else self._kept.unpack()
 
     def mark_non_differentiable(self, *outputs: Any) -> None:
         """These outputs have no gradient."""
@@ -82,9 +134,6 @@ class FunctionNode:
         self.hooks: Any = None
         self.metadata: dict[Any, Any] = {}
         self.sequence = next(tape._sequence)
-        self.released = False
-        self.saved: Any = ()
-        self.versions: Any = ()
         self.pushed: tuple[Any, Any] | None = None
 
     def name(self) -> str:
@@ -108,38 +157,6 @@ class FunctionNode:
 
     def register_prehook(self, hook: Any) -> Any:
         return tape.add_hook(self, "pre", hook)
-
-    def keep(self, outputs: Any) -> None:
-        """Hold what ``save_for_backward`` was given; outputs without a reference cycle."""
-        own = {id(x) for x in outputs}
-        saved = []
-        for x in self.ctx.to_save:
-            if x is not None and id(x) in own:
-                twin = alias(x)
-                index = next(i for i, o in enumerate(outputs) if o is x)
-                saved.append((twin, index))
-            else:
-                saved.append((x, None))  # type: ignore[arg-type]
-        self.saved = tuple(saved)
-        self.versions = tuple(
-            None if x is None else 0 if x._storage is None else x._storage.kept_version
-            for x, _ in saved
-        )
-        self.ctx.to_save = ()
-
-    def unpack(self) -> tuple[Any, ...]:
-        if self.released:
-            raise RuntimeError(tape.TWICE)
-        values = []
-        for (x, index), version in zip(self.saved, self.versions, strict=True):
-            if x is not None and version_of(x) != version:
-                raise tape._modified(x, version, self, 0)  # type: ignore[arg-type]
-            if index is not None:
-                x = alias(x)
-                x._node = self  # type: ignore[assignment]
-                x._output_index = index
-            values.append(x)
-        return tuple(values)
 
     def push(self, inputs: Any) -> None:
         """Call ``jvp`` on tangents that are tracked: its transpose is a backward."""
@@ -172,9 +189,9 @@ class FunctionNode:
         return tuple(None if t is None else next(waiting) for t in tangents)
 
     def release(self) -> None:
-        if self.saved:
-            self.saved = ()
-            self.released = True
+        kept = self.ctx._kept
+        if kept is not None:
+            kept.release()
 
     def apply(self, gradients: Any, needed: Any) -> Any:
         if self.ctx.materialize_grads:
@@ -327,8 +344,8 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
         for n, x in zip(nodes, tensors, strict=True)
     )
     node = function._backward_cls(function, ctx, edges, tensors, produced, results)
-    ctx._node = node
-    node.keep(produced)
+    ctx._kept = _Kept(node, ctx.to_save, produced)
+    ctx.to_save = ()
     for index, x in enumerate(produced):
         if id(x) in fixed or x.aval.dtype.category < 2:
             continue

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
 from mindtorch.engine import backward_pass, tape
+from mindtorch.engine.autodiff import grad_mode
 from mindtorch.engine.tape import Node as Node
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import version_of
@@ -56,12 +57,16 @@ def tensor_at(edge: GradientEdge) -> Any:
 
 
 class saved_tensors_hooks:  # noqa: N801
-    """Pack what nodes save with ``pack_hook``, and unpack it when backward needs it."""
+    """Pack what nodes save with ``pack_hook``, without recording, and unpack it for backward."""
 
     def __init__(
         self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]
     ) -> None:
-        self.hooks = (pack_hook, unpack_hook)
+        def pack(tensor: Any) -> Any:
+            with grad_mode(False):
+                return pack_hook(tensor)
+
+        self.hooks = (pack, unpack_hook)
 
     def __enter__(self) -> None:
         if _forbidden:
