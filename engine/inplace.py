@@ -104,6 +104,8 @@ def check_writable(target: Tensor) -> None:
                 "a view of a leaf Variable that requires grad is being used in an in-place "
                 "operation."
             )
+        if type(history) is tape.ViewHistory and history.node is not None and history.node.hooks:
+            history.stamp = -1  # the write derives from the base: hooks of the view are not on it
 
 
 _SHARED_MEMORY = (

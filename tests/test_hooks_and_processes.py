@@ -205,3 +205,15 @@ def test_step_hooks_are_given_the_steps_arguments_and_files_plain_rates() -> Non
     schedule.step()
     assign(optimizer.param_groups[0]["lr"], 0.75)
     assert optimizer.param_groups[0]["lr"] == 0.75
+
+
+def test_a_write_to_a_view_leaves_the_views_hooks_behind() -> None:
+    """The write derives from the base, so that a hook of before is not called; one of after is."""
+    x = ours.ones(3, requires_grad=True)
+    view = (x * 2).view(3, 1)
+    seen: list[str] = []
+    view.register_hook(lambda g: seen.append("before"))
+    view.mul_(3)
+    view.register_hook(lambda g: seen.append("after"))
+    view.sum().backward()
+    assert (seen, x.grad.tolist()) == (["after"], [6.0] * 3)

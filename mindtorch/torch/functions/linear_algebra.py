@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine import autocast
+from mindtorch.engine import autocast, tape
 from mindtorch.engine.core import casting
 from mindtorch.engine.dtypes import (
     BOOL,
@@ -106,7 +106,8 @@ def _folded(x: Any, y: Any) -> Any:
     for length in shape[:-1]:
         rows *= length
     product = ops.matmul(movement.reshape(x, (rows, shape[-1])), y)
-    return movement.reshape(product, (*shape[:-1], y.aval.shape[1]))
+    whole = movement.reshape(product, (*shape[:-1], y.aval.shape[1]))
+    return tape.named(whole, "UnsafeViewBackward0")
 
 
 @function(out=True)
@@ -152,7 +153,7 @@ def mv(input: Any, vec: Any) -> Any:  # noqa: A002
         raise RuntimeError(
             f"size mismatch, got input ({m}), mat ({m}x{n}), vec ({vec.aval.shape[0]})"
         )
-    return _drop(ops.matmul(input, _column(vec)), 1)
+    return tape.named(_drop(ops.matmul(input, _column(vec)), 1), "MvBackward0")
 
 
 @function(out=True)
@@ -173,7 +174,8 @@ def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
             f"[{input.aval.size}] and src [{tensor.aval.size}] to have the same number of "
             f"elements, but got {input.aval.size} and {tensor.aval.size} elements respectively"
         )
-    return movement.reshape(ops.matmul(_row(input), _column(tensor)), ())
+    product = ops.matmul(_row(input), _column(tensor))
+    return tape.named(movement.reshape(product, ()), "DotBackward0")
 
 
 @function(out=True)
