@@ -62,7 +62,8 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "gradients of gradients through a compiled call that draws or writes", "all",
         "raises, as torch.compile does; of other calls they are computed by calling them again"),
     Gap("feature",
-        "errors of indices and of divisions by zero in compiled calls: where they are raised",
+        "errors of indices, weights of draws and divisions by zero in compiled calls: "
+        "where they are raised",
         "all",
         "where eager code raises, but: after an optimizer's step, and in replayed code where ops "
         "that wait computed the index, at the end of the compiled part, of which nothing is done "

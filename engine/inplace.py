@@ -105,6 +105,8 @@ def check_writable(target: Tensor) -> None:
             )
         if type(history) is tape.ViewHistory and tape.is_leaf(history.base):
             raise RuntimeError(_VIEW_OF_A_LEAF)
+        if type(history) is tape.ViewHistory and history.node is not None and history.node.hooks:
+            history.stamp = -1  # the write derives from the base: hooks of the view are not on it
     elif (
         type(history) is tape.ViewHistory
         and type(history.base._node) is tape.AccumulateGrad  # since the view was made

@@ -31,12 +31,31 @@ def _pooled(kind: str) -> Callable[[Any], str]:
     return lambda avals: f"{kind.format(len(avals[0].shape) - 2)}Backward0"
 
 
+def _resized(avals: Any, params: Any) -> str:
+    kind = "".join(part.capitalize() for part in params["mode"].split("-"))
+    return f"Upsample{kind}{len(avals[0].shape) - 2}DBackward0"
+
+
+def _cross_entropy(avals: Any, params: Any) -> str:
+    if params.get("smoothing"):
+        return "AddBackward0"
+    return "NllLoss2DBackward0" if len(avals[0].shape) > 2 else "NllLossBackward0"
+
+
+_BY_PARAMS: dict[str, Callable[[Any, Any], str]] = {
+    "resize": _resized,
+    "cross_entropy_loss": _cross_entropy,
+}
 _BY_INPUTS: dict[str, Callable[[Any], str]] = {
     "linear": _linear,
     "matmul": _product,
     "max_pool": _pooled("MaxPool{}DWithIndices"),
     "avg_pool": _pooled("AvgPool{}D"),
     "adaptive_avg_pool": _pooled("AdaptiveAvgPool{}D"),
+    "adaptive_max_pool": _pooled("AdaptiveMaxPool{}D"),
+    "grid_sample": _pooled("GridSampler{}D"),
+    "scaled_dot_product_attention": lambda avals: "ScaledDotProductFlashAttentionForCpuBackward0",
+    "_fft_r2c": lambda avals: "FftR2CBackward0",
 }
 _NUMBERS: dict[str, Callable[[Any, Any], int]] = {
     "sum": _over_axes,
@@ -55,6 +74,8 @@ def name_of(op: Any, avals: Any, params: Any) -> str:
         return "Log1PBackward0"
     if op.name in _BY_INPUTS:
         return _BY_INPUTS[op.name](avals)
+    if op.name in _BY_PARAMS:
+        return _BY_PARAMS[op.name](avals, params)
     number = _NUMBERS.get(op.name)
     if number is not None:
         name = re.sub(r"\d+$", str(number(avals, params)), name)

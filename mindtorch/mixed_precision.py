@@ -6,6 +6,7 @@ its results. This works for torch's modules and for MindSpore's cells.
 
 from __future__ import annotations
 
+import threading
 import warnings
 from collections.abc import Iterable
 from typing import Any
@@ -36,28 +37,36 @@ def lowered(value: Any, dtype: Any) -> Any:
     return tree_map(cast, value)
 
 
+class _UnderWay(threading.local):
+    """How many calls of casting modules are. A parent may read its child's parameters without
+    calling the child, as attention does with its last projection."""
+
+    calls = 0
+
+
+_under_way = _UnderWay()
+
+
 class _Casting:
     """Mixed in before a module's own class."""
 
     _amp_compute: Any = None
     _amp_result: Any = None
-    _amp_depth = 0
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         compute = self._amp_compute
         if compute is not None:
             args, kwargs = lowered(args, compute), lowered(kwargs, compute)
-        fields = self.__dict__
-        fields["_amp_depth"] = self._amp_depth + 1
+        _under_way.calls += 1
         try:
             result = super().__call__(*args, **kwargs)  # type: ignore[misc]
         finally:
-            fields["_amp_depth"] -= 1
+            _under_way.calls -= 1
         return result if self._amp_result is None else lowered(result, self._amp_result)
 
     def __getattr__(self, name: str) -> Any:
         found = super().__getattr__(name)  # type: ignore[misc]
-        if self._amp_depth and self._amp_compute is not None and isinstance(found, EngineTensor):
+        if _under_way.calls and self._amp_compute is not None and isinstance(found, EngineTensor):
             return lowered(found, self._amp_compute) if _learned(self, name) else found
         return found
 
@@ -67,9 +76,13 @@ class _Casting:
 
 
 def _learned(module: Any, name: str) -> bool:
-    """Whether it is a parameter, and not a moving average that is written to."""
+    """Whether it is a parameter, and neither a moving average that is written to nor one of a
+    layer that has such: these stay float32, and kernels take one type for all of them."""
     parameter = module._parameters.get(name)
-    return parameter is not None and bool(parameter.requires_grad)
+    if parameter is None or not parameter.requires_grad:
+        return False
+    average = module._buffers.get("running_mean")
+    return average is None and module._parameters.get("moving_mean") is None
 
 
 def _restore(kind: Any, state: dict[str, Any]) -> Any:

@@ -107,6 +107,29 @@ def test_lower_precision_stays_near_single(level):
     np.testing.assert_allclose(lower, single, rtol=3e-3)
 
 
+@pytest.mark.parametrize("level", ["O2", "O3"])
+@pytest.mark.parametrize("training", [True, False])
+def test_layers_with_averages_and_layers_read_by_others_are_lowered(level, training):
+    """Batch norm keeps its parameters beside its averages; attention reads its projection's."""
+    layers = [
+        nn.SequentialCell(nn.Dense(8, 8), nn.BatchNorm1d(8)),
+        torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.BatchNorm1d(8)),
+        torch.nn.Sequential(torch.nn.Unflatten(1, (2, 4)), torch.nn.InstanceNorm1d(
+            2, affine=True, track_running_stats=True)),
+        torch.nn.Sequential(torch.nn.Unflatten(1, (2, 4)), torch.nn.TransformerEncoderLayer(
+            4, 2, 8, dropout=0.0)),
+    ]  # fmt: skip
+    x = X.reshape(64, 16)[:, :8].copy()
+    for layer in layers:
+        layer.train(training)
+        given = Tensor(x) if isinstance(layer, nn.Cell) else torch.from_numpy(x)
+        single = layer(given)
+        lower = ms.amp.auto_mixed_precision(layer, level)(given)
+        assert lower.dtype is ms.float32
+        apart = np.abs(lower.detach().asnumpy() - single.detach().asnumpy()).max()
+        assert 0 < apart < 2e-2
+
+
 def test_levels_are_checked():
     """Unknown levels, other things than networks, and a second application."""
     with pytest.raises(ValueError, match="The amp level O9 is not supported"):

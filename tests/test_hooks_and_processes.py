@@ -1,13 +1,17 @@
 """What scripts see of the order of gradients, of processes they start, and of changed fx graphs."""
 
+import gc
+import io
 import subprocess
 import sys
+import weakref
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mindtorch import torch as ours
+from mindtorch.mindspore.ops import assign
 
 
 def order_of_hooks(torch: Any) -> list[str]:
@@ -124,3 +128,92 @@ def test_modules_as_functions_in_functorchs_spelling() -> None:
     ours.testing.assert_close(together, ours.stack([m(x).detach() for m in models]))
     with pytest.raises(RuntimeError, match="make_functional_with_buffers"):
         functorch.make_functional(ours.nn.BatchNorm1d(3))
+
+
+class Cube(ours.autograd.Function):
+    """x**3, which saves what it was given."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Any) -> Any:
+        ctx.save_for_backward(x)
+        ctx.left = Left()
+        Left.last = weakref.ref(ctx.left)
+        return x**3
+
+    @staticmethod
+    def backward(ctx: Any, g: Any) -> Any:
+        (x,) = ctx.saved_tensors
+        return 3 * x**2 * g
+
+
+class Left:
+    """What a function leaves in its context."""
+
+    last: Any = None
+
+
+@pytest.mark.parametrize("function", [lambda x: x**3, Cube.apply])
+def test_packed_tensors_come_back_with_their_place_on_the_tape(function: Any) -> None:
+    """Also where a hook kept an array alone: second derivatives reach the leaf; numbers of the
+    call are no saved tensors."""
+    packed = []
+
+    def pack(tensor: Any) -> Any:
+        packed.append(ours.is_grad_enabled())
+        return tensor.numpy()
+
+    with ours.autograd.graph.saved_tensors_hooks(pack, ours.from_numpy):
+        x = ours.tensor([2.0, 3.0], requires_grad=True)
+        y = function(x)
+    (first,) = ours.autograd.grad(y.sum(), x, create_graph=True)
+    (second,) = ours.autograd.grad(first.sum(), x)
+    assert (first.tolist(), second.tolist(), packed) == ([12.0, 27.0], [12.0, 18.0], [False])
+    with ours.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: 7):
+        y = function(x)
+    with pytest.raises(TypeError, match="unpack_hook expected to be a Tensor but got result of"):
+        y.sum().backward()
+
+
+def test_what_a_function_leaves_in_its_context_is_gone_with_the_graph() -> None:
+    """Without Python's collector of cycles, which would run late for large tensors."""
+    x = ours.tensor([2.0], requires_grad=True)
+    gc.disable()
+    try:
+        y = Cube.apply(x)
+        assert Left.last() is not None
+        del y
+        assert Left.last() is None
+    finally:
+        gc.enable()
+
+
+def test_step_hooks_are_given_the_steps_arguments_and_files_plain_rates() -> None:
+    """The optimizer is the first argument; a rate is a plain number wherever it is saved."""
+    weight = ours.nn.Parameter(ours.ones(2))
+    optimizer = ours.optim.SGD([weight], lr=0.5)
+    seen: list[Any] = []
+    optimizer.register_step_pre_hook(lambda *given: seen.append(given))
+    optimizer.register_step_post_hook(lambda *given: seen.append(given))
+    schedule = ours.optim.lr_scheduler.ExponentialLR(optimizer, 0.5)
+    optimizer.step()
+    assert seen == [(optimizer, (optimizer,), {})] * 2
+    file = io.BytesIO()
+    ours.save({"rates": [optimizer.param_groups[0]["lr"]]}, file)
+    file.seek(0)
+    found = ours.load(file, weights_only=True)["rates"]
+    assert found == [0.5] and type(found[0]) is float
+    schedule.step()
+    assign(optimizer.param_groups[0]["lr"], 0.75)
+    assert optimizer.param_groups[0]["lr"] == 0.75
+
+
+def test_a_write_to_a_view_leaves_the_views_hooks_behind() -> None:
+    """The write derives from the base, so that a hook of before is not called; one of after is."""
+    x = ours.ones(3, requires_grad=True)
+    view = (x * 2).view(3, 1)
+    seen: list[str] = []
+    view.register_hook(lambda g: seen.append("before"))
+    view.mul_(3)
+    view.register_hook(lambda g: seen.append("after"))
+    view.sum().backward()
+    assert (seen, x.grad.tolist()) == (["after"], [6.0] * 3)

@@ -38,6 +38,28 @@ NAMES = {
     "ClampMaxBackward1": lambda: X.clamp_max(X.detach()),
     "TraceBackward0": lambda: X.trace(),
     "DistBackward0": lambda: X.dist(X.detach()),
+    "MvBackward0": lambda: X @ X[0],
+    "DotBackward0": lambda: X[0] @ X[1],
+    "UnsafeViewBackward0": lambda: X[None] @ X.t(),
+    "GluBackward0": lambda: F.glu(X, 0),
+    "PixelShuffleBackward0": lambda: F.pixel_shuffle(X.view(1, 1, 2, 3), 1),
+    "UpsampleNearestExact2DBackward0":
+        lambda: F.interpolate(X[None, None], scale_factor=2, mode="nearest-exact"),
+    "UpsampleBilinear2DBackward0":
+        lambda: F.interpolate(X[None, None], scale_factor=2, mode="bilinear"),
+    "GridSampler2DBackward0":
+        lambda: F.grid_sample(X[None, None], torch.zeros(1, 2, 2, 2), align_corners=False),
+    "AdaptiveMaxPool2DBackward0": lambda: F.adaptive_max_pool2d(X[None, None], 1),
+    "NllLoss2DBackward0":
+        lambda: F.cross_entropy(X[None, :, None], torch.zeros(1, 1, 3, dtype=torch.int64)),
+    "AddBackward0":
+        lambda: F.cross_entropy(X, torch.tensor([0, 1]), label_smoothing=0.1),
+    "ScaledDotProductFlashAttentionForCpuBackward0":
+        lambda: F.scaled_dot_product_attention(X[None, None], X[None, None], X[None, None]),
+    "FftR2CBackward0": lambda: torch.fft.rfft(X),
+    "MkldnnRnnLayerBackward0": lambda: torch.nn.LSTM(3, 2)(X[None])[0],
+    "TransposeBackward1": lambda: torch.nn.GRU(3, 2, batch_first=True)(X[None])[0],
+    "CatBackward0": lambda: torch.nn.RNN(3, 2, bidirectional=True)(X[None])[0],
     "BinaryCrossEntropyWithLogitsBackward0":
         lambda: F.binary_cross_entropy_with_logits(X, X.detach()),
 }  # fmt: skip

@@ -104,6 +104,8 @@ def matrix_norm(
             folded_values = reduction.sum_(values, axis=(last,), keepdims=False)
         else:
             folded_values = (_largest if ord > 0 else _least)(values, last, False)
+        if not keepdim:
+            return folded_values
         shape = tuple(1 if i in (first, second) else n for i, n in enumerate(A.aval.shape))
         result = movement.reshape(folded_values, shape)
     elif isinstance(ord, str):

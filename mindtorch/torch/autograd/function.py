@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import weakref
 from typing import Any, NamedTuple
 
 from mindtorch.engine import autodiff, dtypes, inplace, tape
@@ -27,7 +28,7 @@ class FunctionCtx:
         self.non_differentiable: tuple[Any, ...] = ()
         self.dirty_tensors: tuple[Any, ...] = ()
         self.saved_for_forward: tuple[Any, ...] | None = None
-        self._node: Any = None
+        self._node: Any = None  # a weak reference: the node holds the context
         self._in_jvp = False
         self._materialize_non_diff_grads = True
 
@@ -49,7 +50,13 @@ class FunctionCtx:
     def saved_tensors(self) -> tuple[Any, ...]:
         if self._in_jvp:
             return self.saved_for_forward or ()
-        return self._node.unpack() if self._node is not None else self.to_save
+        if self._node is None:
+            return self.to_save
+        node = self._node()
+        if node is None:
+            raise RuntimeError(tape.TWICE)
+        unpacked: tuple[Any, ...] = node.unpack()
+        return unpacked
 
     def mark_non_differentiable(self, *outputs: Any) -> None:
         """These outputs have no gradient."""
@@ -361,7 +368,7 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
         for n, x in zip(nodes, tensors, strict=True)
     )
     node = function._backward_cls(function, ctx, edges, tensors, produced, results)
-    ctx._node = node
+    ctx._node = weakref.ref(node)
     if not ctx._materialize_non_diff_grads:
         node.fixed = tuple(i for i, x in enumerate(produced) if id(x) in fixed)
     node.keep(produced)

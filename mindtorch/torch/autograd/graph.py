@@ -58,7 +58,7 @@ def tensor_at(edge: GradientEdge) -> Any:
 
 
 class saved_tensors_hooks:  # noqa: N801
-    """Pack what nodes save with ``pack_hook``, and unpack it when backward needs it."""
+    """Pack what nodes save with ``pack_hook``, without recording, and unpack it for backward."""
 
     def __init__(
         self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]

@@ -8,7 +8,7 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine import autocast, kernel_types
+from mindtorch.engine import autocast, kernel_types, tape
 from mindtorch.engine.core import casting
 from mindtorch.engine.dtypes import (
     BOOL,
@@ -110,7 +110,8 @@ def _folded(x: Any, y: Any) -> Any:
     for length in shape[:-1]:
         rows *= length
     product = ops.matmul(movement.reshape(x, (rows, shape[-1])), y)
-    return movement.reshape(product, (*shape[:-1], y.aval.shape[1]))
+    whole = movement.reshape(product, (*shape[:-1], y.aval.shape[1]))
+    return tape.named(whole, "UnsafeViewBackward0")
 
 
 @function(out=True)
@@ -185,7 +186,7 @@ def mv(input: Any, vec: Any) -> Any:  # noqa: A002
         raise RuntimeError(
             f"size mismatch, got input ({m}), mat ({m}x{n}), vec ({vec.aval.shape[0]})"
         )
-    return _drop(ops.matmul(input, _column(vec)), 1)
+    return tape.named(_drop(ops.matmul(input, _column(vec)), 1), "MvBackward0")
 
 
 @function(out=True)
@@ -208,7 +209,8 @@ def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
         )
     if input.aval.dtype is bool_:
         kernel_types.refuse("dot", bool_)
-    return movement.reshape(ops.matmul(_row(input), _column(tensor)), ())
+    product = ops.matmul(_row(input), _column(tensor))
+    return tape.named(movement.reshape(product, ()), "DotBackward0")
 
 
 @function(out=True)

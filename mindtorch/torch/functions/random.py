@@ -9,6 +9,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes, inplace, tape
 from mindtorch.engine.aval import Aval, aval, broadcast_shapes, dense_like
+from mindtorch.engine.core import state
 from mindtorch.engine.generator import default_generator
 from mindtorch.engine.ops import elementwise
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -243,6 +244,9 @@ def _in_place(name: str) -> Any:
                        for k, x in kwargs.items()},
                 )  # fmt: skip
 
+            if state.interpreters and not inputs:
+                # numbers are refused here, not where a compiled part draws
+                fill(np.empty(0, self.aval.dtype.np))
             return redraw(self, fill, *inputs)
 
         variant.__doc__ = body.__doc__

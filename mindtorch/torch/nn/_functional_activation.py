@@ -342,7 +342,7 @@ def glu(input: Any, dim: int = -1) -> Any:  # noqa: A002
     _require_floats(input, "glu")
     a = movement.slice_(input, axis=axis, start=0, length=n // 2, step=1)
     b = movement.slice_(input, axis=axis, start=n // 2, length=n // 2, step=1)
-    return pointwise.multiply(a, pointwise.sigmoid(b))
+    return tape.named(pointwise.multiply(a, pointwise.sigmoid(b)), "GluBackward0")
 
 
 def _implicit_dim(name: str, ndim: int) -> int:

@@ -33,8 +33,6 @@ __all__ = [
     "soft_margin_loss",
 ]  # fmt: skip
 
-_NLL = "NllLossBackward0"
-
 
 def _flat_classes(input: Any, target: Any) -> tuple[Any, Any]:  # noqa: A002
     """``(N, C, *)`` and ``(N, *)`` from what torch takes; errors where the shapes differ."""
@@ -109,16 +107,17 @@ def nll_loss(
         names = [dtypes.scalar_type_name(v.aval.dtype) for v in (input, weight)]
         raise RuntimeError(f"expected scalar type {names[0]} but found {names[1]}")
     single = input.dim() == 1 and target.dim() == 0
+    name = "NllLoss2DBackward0" if input.dim() > 2 else "NllLossBackward0"
     x, t = _flat_classes(input, target)
     loss = ops.nll(x, t, weight, ignore_index=ignore_index)
     if reduction == "mean":
         known = not state.interpreters
         if weight is None and known and not (t.array() == ignore_index).any():
-            return tape.named(loss.mean(), _NLL)
+            return tape.named(loss.mean(), name)
         total = _target_weights(t, weight, ignore_index, loss).sum()
-        return tape.named(loss.sum() / total, _NLL)
+        return tape.named(loss.sum() / total, name)
     if reduction == "sum":
-        return tape.named(loss.sum(), _NLL)
+        return tape.named(loss.sum(), name)
     return loss.squeeze(0) if single else loss
 
 

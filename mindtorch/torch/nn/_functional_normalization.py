@@ -217,7 +217,7 @@ def group_norm(
     if math.prod(sizes) // max(sizes[1], 1) == 1:
         raise ValueError(
             "Expected more than 1 value per channel when training, got input size "
-            f"{list(shape)}"
+            f"{sizes}"
         )
     if shape[1] % num_groups:
         raise RuntimeError(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mindtorch.engine import dtypes, kernel_types
+from mindtorch.engine import dtypes, kernel_types, tape
 from mindtorch.engine.ops import movement, resizing
 from mindtorch.engine.sizes import as_float, as_whole
 
@@ -42,7 +42,7 @@ def pixel_shuffle(input: Any, upscale_factor: int) -> Any:  # noqa: A002
     split = movement.reshape(input, (*batch, count, r, r, height, width))
     moved = movement.permute(split, axes=(*range(n), n, n + 3, n + 1, n + 4, n + 2))
     whole = movement.reshape(moved, (*batch, count, height * r, width * r))
-    return movement.in_format_of(input, whole)
+    return tape.named(movement.in_format_of(input, whole), "PixelShuffleBackward0")
 
 
 def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:  # noqa: A002
@@ -66,7 +66,7 @@ def pixel_unshuffle(input: Any, downscale_factor: int) -> Any:  # noqa: A002
     split = movement.reshape(input, (*batch, channels, height // r, r, width // r, r))
     moved = movement.permute(split, axes=(*range(n), n, n + 2, n + 4, n + 1, n + 3))
     whole = movement.reshape(moved, (*batch, channels * r * r, height // r, width // r))
-    return movement.in_format_of(input, whole)
+    return tape.named(movement.in_format_of(input, whole), "PixelUnshuffleBackward0")
 
 
 def channel_shuffle(input: Any, groups: int) -> Any:  # noqa: A002
@@ -87,9 +87,8 @@ def channel_shuffle(input: Any, groups: int) -> Any:  # noqa: A002
             f"{groups} groups."
         )
     split = movement.reshape(input, (shape[0], groups, shape[1] // groups, *shape[2:]))
-    return movement.in_format_of(
-        input, movement.reshape(movement.transpose(split, 1, 2), shape)
-    )
+    whole = movement.reshape(movement.transpose(split, 1, 2), shape)
+    return tape.named(movement.in_format_of(input, whole), "ChannelShuffleBackward0")
 
 
 # --- resizing --------------------------------------------------------------------------------

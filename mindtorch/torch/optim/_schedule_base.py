@@ -13,7 +13,7 @@ from typing import Any
 from mindtorch.engine.graph.capture import host_call
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .optimizer import Optimizer
+from .optimizer import Optimizer, Rate
 
 EPOCH_DEPRECATION_WARNING = (
     "The epoch parameter in `scheduler.step()` was not necessary and is being deprecated where "
@@ -192,6 +192,7 @@ class LRScheduler:
     def _set_rates(self, rates: Any) -> None:
         for group, rate in zip(self.optimizer.param_groups, rates, strict=True):
             set_value(group, "lr", rate)
+            Rate.of(group)
         self._last_lr = values_of(self.optimizer, "lr")
 
     def _warn_outside_step(self) -> None:

@@ -17,6 +17,7 @@ from mindtorch.engine.optimizer import Fused, expect
 from mindtorch.engine.profiling import Recorder
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import captures
+from mindtorch.torch._pickle import TorchPickler
 from mindtorch.torch.autograd.grad_mode import enable_grad
 
 from ._parameter_tuple import ParameterTuple
@@ -98,6 +99,10 @@ class Rate(float):
 
     def __deepcopy__(self, memo: Any) -> float:
         return float(self)
+
+
+# a file has plain numbers, wherever a rate stands in what is saved
+TorchPickler.dispatch[Rate] = TorchPickler.dispatch[float]
 
 
 class Optimizer:
@@ -448,18 +453,18 @@ def _hooked(step: Callable[..., Any]) -> Callable[..., Any]:
             return step(self)
         pre = (*_global_hooks["pre"].values(), *self._optimizer_step_pre_hooks.values())
         for hook in pre:
-            changed = hook(self, args, kwargs)
+            changed = hook(self, (self, *args), kwargs)
             if changed is not None:
                 if not (isinstance(changed, tuple) and len(changed) == 2):
                     raise RuntimeError(
                         f"{step} must return None or a tuple of (new_args, new_kwargs), but got "
                         f"{changed}."
                     )
-                args, kwargs = changed
+                (self, *args), kwargs = changed
         with _named_step(self), _own_gradients(self, step, args, kwargs) as (args, kwargs):
             result = step(self, *args, **kwargs)
         for hook in (*self._optimizer_step_post_hooks.values(), *_global_hooks["post"].values()):
-            hook(self, args, kwargs)
+            hook(self, (self, *args), kwargs)
         return result
 
     wrapper.hooked = True  # type: ignore[attr-defined]

@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+from mindtorch.engine import dtypes, tape
 from mindtorch.engine.ops import recurrent
 
 from ..._autocast import full_precision
@@ -274,10 +275,15 @@ class RNNBase(Module):
         states = self._initial(hx, x, x.size(1), batched)
         rows, states = self._layers(x.reshape(-1, self.input_size), states, None)
         output = rows.reshape(x.size(0), x.size(1), rows.size(1))
+        one = self.mode == "LSTM" and output.aval.dtype is dtypes.float32  # one function in torch
+        last = "CatBackward0" if self.bidirectional else (
+            "MkldnnRnnLayerBackward0" if one else "StackBackward0"
+        )  # fmt: skip
+        output = tape.named(output, last)
         if not batched:
             output, states = output.squeeze(1), tuple(s.squeeze(1) for s in states)
         elif self.batch_first:
-            output = output.transpose(0, 1)
+            output = tape.named(output.transpose(0, 1), f"TransposeBackward{int(not one)}")
         return output, states if self.mode == "LSTM" else states[0]
 
     def _forward_packed(self, packed: Any, hx: Any) -> Any:
