@@ -94,7 +94,7 @@ GAPS: tuple[Gap, ...] = (
         "the frequencies are counted on the host"),
     Gap("feature", "a kernel for LSTM(proj_size=...)", "all",
         "projected layers are composed of ops, with a Python loop over time: right, but slow"),
-    Gap("feature", "sparse tensors: slices, BSR, BSC, batches, torch.masked, most other functions",
+    Gap("feature", "sparse tensors: slices, BSR, BSC, batches, torch.masked, optimizers of them",
         "all", "COO, CSR and CSC are made, converted, added, multiplied and saved; others raise"),
     Gap("feature", "MaskedTensor: sparse data, products of matrices, writes in place", "all",
         "elementwise functions, reductions, softmax, shapes and gradients are there; others raise"),

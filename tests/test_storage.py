@@ -230,10 +230,14 @@ def test_numpy_arrays_and_numbers_mix_with_tensors() -> None:
     array = np.arange(3, dtype=np.float32)
     results = []
     for lib in (mt, torch):
+        warnings.filterwarnings("ignore", "__array_wrap__ must accept", DeprecationWarning)
         tensor = lib.tensor([1.0, 2.0, 3.0])
         made = [lib.tensor(array), lib.as_tensor(array), lib.tensor(np.float64(2.5))]
         made += [lib.tensor([array_of("d", [1, 2]), [3, 4]]), tensor * np.float32(2.0)]
-        made += [lib.tensor([np.int64(1), np.int64(2)])]
+        made += [lib.tensor([np.int64(1), np.int64(2)]), tensor + np.array(3.0)]
+        made += [lib.Tensor(np.array(3.0)), lib.LongTensor(np.array(3.0)), np.isnan(tensor)]
+        made += [np.maximum(tensor[0], tensor[1]), np.matmul(tensor, tensor)]
+        made += [tensor[0] + np.array(3.0), lib.Tensor(np.int64(0)), lib.Tensor(np.array(0))]
         results.append([(str(t.dtype), np.asarray(t).tolist()) for t in made])
         assert np.shares_memory(lib.as_tensor(array).numpy(), array)
         assert not np.shares_memory(lib.tensor(array).numpy(), array)

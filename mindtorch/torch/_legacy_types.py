@@ -27,16 +27,18 @@ class _LegacyType(type):
             FIRST_ARGUMENT,
             infer_array,
             is_storage,
+            lengths_or_data,
             of_storage,
         )
 
         refuse_other_device(device)
+        data = lengths_or_data(data)
         if len(data) == 1 and isinstance(data[0], EngineTensor):
             return data[0].to(cls.dtype)
         if len(data) == 1 and is_storage(data[0]):
             return of_storage(data[0], cls.dtype, FIRST_ARGUMENT)
         if len(data) == 1 and not isinstance(data[0], int):
-            return from_array(np.ascontiguousarray(infer_array(data[0], cls.dtype)))
+            return from_array(np.asarray(infer_array(data[0], cls.dtype), order="C"))
         return new_empty(aval(as_shape(data) if data else (0,), cls.dtype))
 
 

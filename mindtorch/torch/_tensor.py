@@ -99,12 +99,14 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
             FIRST_ARGUMENT,
             infer_array,
             is_storage,
+            lengths_or_data,
             of_storage,
         )
 
         if options:
             raise TypeError(f"new() received an invalid keyword argument {next(iter(options))!r}")
         refuse_other_device(device)
+        data = lengths_or_data(data)
         if len(data) == 1 and isinstance(data[0], EngineTensor):
             if device is not None:
                 raise RuntimeError(
@@ -115,12 +117,7 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
         elif len(data) == 1 and is_storage(data[0]):
             made = of_storage(data[0], dtypes.default, FIRST_ARGUMENT)
         elif len(data) == 1 and not isinstance(data[0], (int, Size)):
-            if data[0] is None or isinstance(data[0], (float, complex)):
-                raise TypeError(
-                    f"new(): data must be a sequence (got {type(data[0]).__name__})"
-                )
-            array = infer_array(data[0], dtypes.default)
-            made = from_array(np.ascontiguousarray(array))
+            made = from_array(np.asarray(infer_array(data[0], dtypes.default), order="C"))
         else:
             shape = as_shape(data) if data else (0,)
             made = new_empty(aval(shape, dtypes.default, None, as_device(device)))

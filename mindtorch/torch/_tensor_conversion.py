@@ -205,8 +205,8 @@ class Conversions(EngineTensor):
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
         if array.dtype == bool:
-            array = array.astype(np.uint8).view(np.bool_)
-        return from_array(np.ascontiguousarray(array))
+            array = array.astype(np.uint8)  # as torch has it
+        return from_array(np.asarray(array, order="C"))
 
     def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
         """A capsule over this memory, for other libraries."""

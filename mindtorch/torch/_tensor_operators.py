@@ -27,7 +27,7 @@ def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Any]:
             if type(other) in NUMBERS:
                 other = constant(other)
             else:
-                other = _as_operand(other)
+                other = _as_operand(other, self.aval.ndim)
                 if other is None:
                     return NotImplemented
         return call(other, self) if reflected else call(self, other)
@@ -35,9 +35,11 @@ def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Any]:
     return method
 
 
-def _as_operand(other: Any) -> Any:
+def _as_operand(other: Any, axes: int) -> Any:
+    """A number or array as a tensor; beside one with axes numpy's 0-d arrays count as arrays."""
     if isinstance(other, np.ndarray):
-        return from_array(np.ascontiguousarray(other))
+        array = np.asarray(other, order="C")
+        return from_array(array.reshape(1) if axes and not array.ndim else array)
     if isinstance(other, (np.generic, *NUMBERS)):
         return constant(other)
     return None
@@ -46,7 +48,8 @@ def _as_operand(other: Any) -> Any:
 def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if not isinstance(other, EngineTensor):
-            other = constant(other) if type(other) in NUMBERS else _as_operand(other)
+            number = type(other) in NUMBERS
+            other = constant(other) if number else _as_operand(other, self.aval.ndim)
             if other is None:
                 return NotImplemented
         return inplace.apply_in_place(op, self, self, other)

@@ -79,6 +79,23 @@ def _leaf(data: Any, whole: bool) -> Any:
     return data
 
 
+def lengths_or_data(data: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments of an old constructor, a whole number of numpy's as the length that it is.
+
+    Raises:
+        TypeError: the only argument is another number.
+    """
+    value: Any = data[0] if len(data) == 1 else ()
+    of_numpy = isinstance(value, (np.generic, np.ndarray)) and not value.ndim
+    if of_numpy and value.dtype.kind in "iu":
+        return (int(value),)
+    if value is None or isinstance(value, (bool, float, complex, np.generic)):
+        package = "numpy." if of_numpy else ""
+        kind = type(value).__name__
+        raise TypeError(f"new(): data must be a sequence (got {package}{kind})")
+    return data
+
+
 def infer_array(data: Any, dtype: Any) -> Any:
     """A numpy array of nested data with the element type torch infers."""
     if isinstance(data, (np.ndarray, np.generic)):

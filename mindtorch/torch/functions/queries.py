@@ -296,9 +296,10 @@ def new(self: Any, *data: Any, size: Any = None, device: Any = None) -> Any:
         size: the size, by name.
         device: where the tensor is; it must be the type's.
     """
-    from .from_data import tensor
+    from .from_data import lengths_or_data, tensor
 
     refuse_other_device(device, self.aval.device.type)
+    data = lengths_or_data(data)
     if size is not None:
         data = (Size(size),)
     kind = self.aval.dtype
