@@ -43,7 +43,7 @@ class ByProbability:
     @property
     def param_shape(self: Any) -> Any:
         """The shape of what was given."""
-        return self._param.size()
+        return self._param.shape
 
     def _new(self: Any, *args: Any, **kwargs: Any) -> Any:
         return self._param.new(*args, **kwargs)

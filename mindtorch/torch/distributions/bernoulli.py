@@ -30,7 +30,7 @@ class Bernoulli(ByProbability, ExponentialFamily):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         self._take(probs, logits)
-        super().__init__(self._param.size(), validate_args=validate_args)
+        super().__init__(self._param.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Any:

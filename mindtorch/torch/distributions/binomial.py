@@ -35,7 +35,7 @@ class Binomial(ByProbability, Distribution):
     ) -> None:  # fmt: skip
         (count,) = self._take(probs, logits, total_count)
         self.total_count = count.type_as(self._param)
-        super().__init__(self._param.size(), validate_args=validate_args)
+        super().__init__(self._param.shape, validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:

@@ -38,8 +38,8 @@ class Categorical(ByProbability, Distribution):
         else:
             self.probs = probs / probs.sum(-1, keepdim=True)
         self._param = self.logits if probs is None else self.probs
-        self._num_events = self._param.size()[-1]
-        super().__init__(self._param.size()[:-1], validate_args=validate_args)
+        self._num_events = self._param.shape[-1]
+        super().__init__(self._param.shape[:-1], validate_args=validate_args)
 
     @constraints.dependent_property(is_discrete=True, event_dim=0)
     def support(self) -> Any:

@@ -28,7 +28,7 @@ class Cauchy(Distribution):
 
     def __init__(self, loc: Any, scale: Any, validate_args: Any = None) -> None:
         self.loc, self.scale = broadcast_all(loc, scale)
-        super().__init__(self.loc.size(), validate_args=validate_args)
+        super().__init__(self.loc.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Any:

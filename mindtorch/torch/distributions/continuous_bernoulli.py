@@ -40,7 +40,7 @@ class ContinuousBernoulli(ByProbability, ExponentialFamily):
                     raise ValueError("The parameter probs has invalid values")
             self.probs = self._param = clamp_probs(self.probs)
         self._lims = lims
-        super().__init__(self._param.size(), validate_args=validate_args)
+        super().__init__(self._param.shape, validate_args=validate_args)
 
     @lazy_property
     def probs(self) -> Any:

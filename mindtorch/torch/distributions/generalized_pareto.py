@@ -31,7 +31,7 @@ class GeneralizedPareto(Distribution):
         self, loc: Any, scale: Any, concentration: Any, validate_args: Any = None
     ) -> None:
         self.loc, self.scale, self.concentration = broadcast_all(loc, scale, concentration)
-        super().__init__(self.loc.size(), validate_args=validate_args)
+        super().__init__(self.loc.shape, validate_args=validate_args)
 
     def _shape_parameter(self) -> tuple[Any, Any]:
         """(where c is 0, c with ones there)."""

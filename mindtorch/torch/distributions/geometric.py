@@ -27,7 +27,7 @@ class Geometric(ByProbability, Distribution):
 
     def __init__(self, probs: Any = None, logits: Any = None, validate_args: Any = None) -> None:
         self._take(probs, logits)
-        super().__init__(self._param.size(), validate_args=validate_args)
+        super().__init__(self._param.shape, validate_args=validate_args)
         if self._validate_args and probs is not None:
             value = self.probs
             if not bool((value > 0).all()):

@@ -35,7 +35,7 @@ class NegativeBinomial(ByProbability, Distribution):
     ) -> None:
         (count,) = self._take(probs, logits, total_count)
         self.total_count = count.type_as(self._param)
-        super().__init__(self._param.size(), validate_args=validate_args)
+        super().__init__(self._param.shape, validate_args=validate_args)
 
     @property
     def mean(self) -> Any:

@@ -33,7 +33,7 @@ class LogitRelaxedBernoulli(ByProbability, Distribution):
     ) -> None:
         self.temperature = temperature
         self._take(probs, logits)
-        super().__init__(self._param.size(), validate_args=validate_args)
+        super().__init__(self._param.shape, validate_args=validate_args)
 
     def rsample(self, sample_shape: Any = ()) -> Any:
         shape = self._extended_shape(sample_shape)
