@@ -49,6 +49,8 @@ WITHOUT_BOOL = {
     "linear": "addmm_impl_cpu_", "convolution": "slow_conv2d_cpu", "floor": "floor_vml_cpu",
     "ceil": "ceil_vml_cpu", "trunc": "trunc_vml_cpu", "round": "round_vml_cpu",
     "fmod": "fmod_cpu", "remainder": "remainder_cpu", "floor_divide": "div_floor_cpu",
+    "trunc_divide": "div_trunc_cpu", "absolute": "abs_cpu",
+    "kthvalue": "kthvalue_cpu", "searchsorted": "searchsorted_out_cpu",
 }  # fmt: skip
 # op -> PyTorch's kernel, which takes no complex numbers
 WITHOUT_COMPLEX = {
@@ -57,6 +59,11 @@ WITHOUT_COMPLEX = {
     "fmod": "fmod_cpu", "round": "round_vml_cpu", "hypot": "hypot_cpu", "erf": "erf_vml_cpu",
     "copysign": "copysign_cpu", "nextafter": "nextafter_cpu", "lgamma": "lgamma_vml_cpu",
     "amax": "max_values_cpu", "amin": "min_values_cpu",
+}  # fmt: skip
+# op -> PyTorch's kernel, which takes floating-point and complex numbers of the inputs' common type
+WITHOUT_WHOLE = {
+    "hypot": "hypot_cpu", "nextafter": "nextafter_cpu", "frac": "frac_cpu",
+    "logcumsumexp": "logcumsumexp_out_cpu",
 }  # fmt: skip
 # ops whose inputs have one type; parameters of 16-bit inputs may all be float32
 OF_ONE_TYPE = {
@@ -120,6 +127,8 @@ def check(name: str, in_avals: Any) -> None:
         for x in in_avals:
             if x.dtype.category == COMPLEX:
                 refuse(WITHOUT_COMPLEX[name], result_type(in_avals))
+    if name in WITHOUT_WHOLE and result_type(in_avals).category < FLOAT:
+        refuse(WITHOUT_WHOLE[name], result_type(in_avals))
     if name in OF_ONE_TYPE and "batch" not in name:
         require_one_type(*in_avals)
     known = KERNELS.get(name)

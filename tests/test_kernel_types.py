@@ -53,6 +53,25 @@ REFUSED: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     ),
     "F.conv2d(x, x)": (IMAGE, ("bool",)),
     "F.linear(x, x)": ((4, 4), ("bool",)),
+    "F.lp_pool1d(x, 2, 2)": (SIGNAL, ("uint8", "int32")),
+    "F.embedding_bag((x[:1] != x[:1]).long(), x)": ((4, 4), (*WHOLE, "complex64")),
+    "x @ x": ((4, 4), ("bool",)),
+    "x.bmm(x)": ((2, 4, 4), ("bool",)),
+    "x.abs()": ((4,), ("bool",)),
+    "x.kthvalue(1)": ((4,), ("bool",)),
+    "x.div(x, rounding_mode='trunc')": ((4,), ("bool",)),
+    "x.hypot(x)": ((4,), WHOLE),
+    "x.nextafter(x.short())": ((4,), WHOLE),
+    "x.frac()": ((4,), WHOLE),
+    "x.lerp(x, 1)": ((4,), WHOLE),
+    "x.lerp(x, x)": ((4,), WHOLE),
+    "x.round(decimals=1)": ((4,), ("int16", "int64")),
+    "x.logcumsumexp(0)": ((4,), WHOLE),
+    "x.dist(x)": ((4,), WHOLE),
+    "x.nansum()": ((4,), ("complex64",)),
+    "x.isposinf()": ((4,), ("complex64",)),
+    "x.deg2rad()": ((4,), ("complex64",)),
+    "x.add(x, alpha=300)": ((4,), ("uint8",)),
 }
 
 
@@ -80,6 +99,19 @@ SAME: dict[str, Callable[[Any], Any]] = {
     "threshold cuts its numbers to whole ones": (
         lambda t: t.nn.functional.threshold(t.arange(4), 0.5, 1.5)
     ),
+    "a batch's sum has its type": lambda t: t.addbmm(
+        t.full((1, 1), 2).byte(), t.full((3, 1, 2), 9).byte(), t.full((3, 2, 1), 7).byte()
+    ),
+    "bilinear of small ints": lambda t: t.nn.functional.bilinear(
+        *(t.full(shape, 5).to(t.int8) for shape in ((2, 2), (2, 2), (3, 2, 2)))
+    ),
+    "places beyond a small type": lambda t: t.stack(
+        t.unravel_index(t.tensor([127], dtype=t.int8), (2, 200))
+    ),
+    "a power of whole numbers": lambda t: t.linalg.matrix_power(t.ones(2, 2).int(), 3),
+    "a multiple of bool": lambda t: t.add(t.arange(2) > 0, t.arange(2) > 0, alpha=2),
+    "a common type with its weight": lambda t: t.lerp(t.ones(2).int(), t.ones(2).int(), t.ones(())),
+    "hypot with a type of floats": lambda t: t.hypot(t.ones(2).int(), t.ones(2)),
     "a vector of weights": lambda t: t.nn.functional.linear(t.ones(2, 3, 4), t.arange(4.0)),
     "a number of numbers": lambda t: t.stack([t.add(1.5, 2.5), t.mul(1.5, 2), t.sub(2.5, 1)]),
     "shifts by more than the type has bits": lambda t: t.stack([

@@ -352,7 +352,7 @@ def _identity(A: Any) -> Any:  # noqa: N803
 @with_out
 def matrix_power(A: Any, n: int) -> Any:  # noqa: N803
     """``A`` multiplied by itself ``n`` times; its inverse for negative ``n``."""
-    ops.check_square("linalg.matrix_power", A.aval)
+    ops.check_square("linalg.matrix_power", A.aval, None)
     if n < 0:
         return matrix_power(inv(A), -n)
     if n == 0:
@@ -494,6 +494,13 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     """
     from mindtorch.engine.ops.complex import conj
 
+    ops.check_real_or_complex("linalg.vecdot", x.aval)
+    if x.aval.dtype is not y.aval.dtype:
+        kinds = [scalar_type_name(each.aval.dtype) for each in (x, y)]
+        raise RuntimeError(
+            "linalg.vecdot: Expected x and y to have the same dtype, but found x of type "
+            f"{kinds[0]} and y of type {kinds[1]} instead"
+        )
     product = el.multiply(conj(x), y)
     axis = normalize_axis(dim, product.aval.ndim)
     return reduction.sum_(product, axis=(axis,), keepdims=False)

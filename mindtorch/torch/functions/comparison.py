@@ -46,15 +46,22 @@ for _name, _op, _formula in (
     elementwise(_name, _op, _formula, in_place=False)
 
 
+def _require_real(x: Any, text: str) -> None:
+    if x.aval.dtype.is_complex:
+        raise RuntimeError(text)
+
+
 @function(out=True)
 def isposinf(input: Any) -> Any:  # noqa: A002
     """Where ``input`` is +inf."""
+    _require_real(input, "isposinf does not support complex inputs.")
     return ops.equal(input, constant(float("inf")))
 
 
 @function(out=True)
 def isneginf(input: Any) -> Any:  # noqa: A002
     """Where ``input`` is -inf."""
+    _require_real(input, "isneginf does not support complex inputs.")
     return ops.equal(input, constant(float("-inf")))
 
 

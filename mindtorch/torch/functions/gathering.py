@@ -174,7 +174,7 @@ def unravel_index(indices: Any, shape: Any) -> Any:
             )
     if any(n < 0 for n in sizes):
         raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
-    rest, coordinates = indices, []
+    rest, coordinates = indices.long(), []
     for n in reversed(sizes):
         coordinates.append(rest % n if n else rest)
         rest = rest.div(max(n, 1), rounding_mode="floor")

@@ -368,7 +368,8 @@ def baddbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any =
 @_rounded_once
 def addbmm(input: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:  # noqa: A002
     """``beta * input + alpha *`` the sum of the batch's products."""
-    total = sum_(bmm(batch1, batch2), axis=(0,), keepdims=False)
+    products = bmm(batch1, batch2)
+    total = products.sum(0, dtype=products.dtype)  # of ints too, whose sums are else of int64
     _require_same("self and mat2 must", input, batch2)
     return _combined(input, total, beta, alpha)
 

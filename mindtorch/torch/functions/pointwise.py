@@ -137,6 +137,10 @@ def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any
         )
     if isinstance(alpha, bool) and other.aval.dtype is not dtypes.bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    common = dtypes.result_type(kinds) if kinds else other.aval.dtype
+    if common is dtypes.bool_:
+        alpha = bool(alpha)
+    check_value(alpha, common, filling=False)
     return ops.multiply(other, operand(alpha, name, "alpha"))
 
 
@@ -371,7 +375,7 @@ def round(input: Any, *, decimals: int = 0) -> Any:  # noqa: A001, A002
     if decimals == 0:
         return ops.round_(input)
     if input.aval.dtype.category < dtypes.FLOAT:
-        raise RuntimeError("round_cpu not implemented for integers with decimals")
+        refuse("round_cpu", input.aval.dtype)
     if input.aval.dtype.itemsize < 4:  # rounded to the type once, at the end
         wide = round(movement.cast(input, dtype=dtypes.float32), decimals=decimals)
         return movement.cast(wide, dtype=input.aval.dtype)
@@ -455,7 +459,16 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:  # noqa: A002
     """``input + weight * (end - input)``."""
     _same_dtype(input, end, "end")
     _require_fitting(weight, input)
+    _require_lerp(input, weight)
     return ops.lerp(input, end, operand(weight, "lerp", "weight"))
+
+
+def _require_lerp(input: Any, weight: Any) -> None:  # noqa: A002
+    number = isinstance(weight, (int, float, complex))
+    found = [input.aval] if number else [input.aval, weight.aval]
+    dtype = dtypes.result_type(found)
+    if dtype.category < dtypes.FLOAT:
+        refuse(f"lerp_kernel_{'scalar' if number else 'tensor'}", dtype)
 
 
 def _require_fitting(factor: Any, *tensors: Any) -> None:
@@ -474,6 +487,7 @@ def _same_dtype(first: Any, second: Any, argument: str) -> None:
 
 def _lerp_(self: Any, end: Any, weight: Any) -> Any:
     """:func:`lerp` over ``self``."""
+    _require_lerp(self, weight)
     return inplace.apply_in_place(ops.lerp, self, self, end, operand(weight, "lerp_", "weight"))
 
 
@@ -560,15 +574,22 @@ def logit(input: Any, eps: float | None = None) -> Any:  # noqa: A002
     return special.logit(x)
 
 
+def _require_real(name: str, x: Any) -> None:
+    if x.aval.dtype.is_complex:
+        raise RuntimeError(f"{name} is not supported for complex tensors.")
+
+
 @function(out=True, in_place=True)
 def deg2rad(input: Any) -> Any:  # noqa: A002
     """``input * pi / 180``."""
+    _require_real("deg2rad", input)
     return ops.multiply(input, constant(math.pi / 180))
 
 
 @function(out=True, in_place=True)
 def rad2deg(input: Any) -> Any:  # noqa: A002
     """``input * 180 / pi``."""
+    _require_real("rad2deg", input)
     return ops.multiply(input, constant(180 / math.pi))
 
 

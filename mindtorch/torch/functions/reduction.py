@@ -85,6 +85,8 @@ def mean(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = Non
 @function(out=True)
 def nansum(input: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:  # noqa: A002
     """The sum, nan counted as 0."""
+    if input.aval.dtype.is_complex:
+        raise RuntimeError("nansum on CPU does not support complex inputs")
     x = _typed(input, dtype)
     if x.aval.dtype.category >= dtypes.FLOAT:
         x = el.where(el.is_nan(x), constant(0), x)
@@ -439,7 +441,13 @@ def norm(
 @function(out=True)
 def dist(input: Any, other: Any, p: float = 2) -> Any:  # noqa: A002
     """The norm of ``input - other``."""
-    return tape.named(vector_norm(el.subtract(input, other), p), "DistBackward0")
+    difference = el.subtract(input, other)
+    if difference.aval.dtype.category < dtypes.FLOAT:
+        raise RuntimeError(
+            "norm(): input dtype should be either floating point or complex. Got "
+            f"{dtypes.scalar_type_name(difference.aval.dtype)} instead."
+        )
+    return tape.named(vector_norm(difference, p), "DistBackward0")
 
 
 @function(out=True)

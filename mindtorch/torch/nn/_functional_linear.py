@@ -79,7 +79,8 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     swapped = movement.reshape(movement.permute(weight, axes=(0, 2, 1)), (outputs * second, first))
     left = linear_algebra.linear(x1, swapped, None)
     left = movement.reshape(left, (_count(batch), outputs, second))
-    result = pointwise.multiply(left, x2).sum(-1)
+    products = pointwise.multiply(left, x2)
+    result = products.sum(-1, dtype=products.dtype)
     result = movement.reshape(result, (*batch, outputs))
     return result if bias is None else pointwise.add(result, bias)
 
@@ -200,6 +201,16 @@ def embedding_bag(
             "...)`.",
         )
         weight, input = input, weight  # noqa: A001
+    dtype = weight.aval.dtype
+    if dtype.category != dtypes.FLOAT:
+        whole_type = dtype.category == dtypes.INTEGER
+        kind = dtypes.scalar_type_name(dtype)
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have one of the following scalar types: "
+            "Half, BFloat16, Float, Double; but got "
+            f"{f'torch.{kind}Tensor' if whole_type else f'CPU{kind}Type'} instead (while checking "
+            "arguments for embedding_bag)"
+        )
     _check_bag_options(input, mode, per_sample_weights, scale_grad_by_freq, sparse)
     place = -1 if padding_idx is None else _padding_row(padding_idx, weight.size(0))
     flat, starts = _bags(input, offsets, include_last_offset)

@@ -347,7 +347,7 @@ def _lp_pool(
     count = 1
     for k in kernel:
         count *= k
-    powers = pointwise.power(x, c(float(norm_type)))
+    powers = pointwise.power(x, c(norm_type))
     mean = _avg_pool(spatial, powers, kernel, stride, 0, ceil_mode, True, None)
     positive = pointwise.multiply(
         pointwise.sign(mean), pointwise.relu(pointwise.absolute(mean))
