@@ -219,6 +219,8 @@ ERRORS: dict[str, Case] = {
     "grad argnums twice": lambda t, m: t.func.grad(lambda a: a.sum(), (0, 0))(m(2)),
     "no argnums": lambda t, m: t.func.grad(lambda a: a.sum(), ())(m(2)),
     "grad without aux": lambda t, m: t.func.grad(lambda a: a.sum(), has_aux=True)(m(2)),
+    "aux that is no tensor": lambda t, m: t.func.vjp(lambda a: (a.sum(), 1), m(2), has_aux=True),
+    "one argument twice": lambda t, m: t.func.grad(t.mul, (0, -2))(m(2), m(2)),
     "vjp of integers": lambda t, m: t.func.vjp(lambda a: a.long(), m(2)),
     "vjp of nothing": lambda t, m: t.func.vjp(lambda a: (), m(2)),
     "cotangents": lambda t, m: t.func.vjp(lambda a: (a, a), m(2))[1](m(2)),

@@ -288,3 +288,12 @@ def test_a_function_may_have_a_vjp_in_place_of_backward():
     assert torch.autograd.grad(Own.apply(a), a)[0].item() == 6.0
     with pytest.raises(RuntimeError, match="Implementing both 'backward' and 'vjp'"):
         Both.apply(a).backward()
+
+
+def test_a_full_backward_hook_sees_no_second_derivative():
+    loss, calls = torch.nn.MSELoss(), []
+    loss.register_full_backward_hook(lambda *_: calls.append(1))
+    x = torch.tensor([2.0], requires_grad=True)
+    (g,) = torch.autograd.grad(loss(x, torch.tensor([1.0])), x, create_graph=True)
+    assert torch.autograd.grad(g, x)[0].item() == 2.0
+    assert calls == [1]

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.vmap import Vmap
+from mindtorch.torch.utils._pytree import tree_structure
 
 _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"
 
@@ -71,13 +72,20 @@ def _entered(level: Vmap, outputs: Any, out_dims: Any) -> Any:
         return outputs
     if out_dims is None:
         return level.lift(outputs)
+    if not isinstance(out_dims, int):
+        raise RuntimeError(
+            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) "
+            f"tuple. Expected out_dims={out_dims} to be compatible with the structure of `output`. "
+            f"out_dims has structure {tree_structure(out_dims)} but output has structure "
+            f"{tree_structure(outputs)}. {_MORE}"
+        )
     return level.outside(level.enter, outputs, out_dims % outputs.aval.ndim)
 
 
 def _generated(function: Any, in_dims: tuple[Any, ...], around: Vmap) -> Any:
     """``function`` on tensors of all examples: forward and backward of each example, mapped."""
     from ..func import vmap
-    from .function import Function, FunctionCtx
+    from .function import Function, FunctionCtx, rule_of
 
     size, randomness = around.size, around.randomness
 
@@ -116,7 +124,7 @@ def _generated(function: Any, in_dims: tuple[Any, ...], around: Vmap) -> Any:
             )
             given = [None if g is None else level.wrap(g) for g in gradients]
             with level.active():
-                found = function.backward(inner, *given)
+                found = rule_of(function)(inner, *given)
             found = found if isinstance(found, tuple) else (found,)
             return tuple(
                 None if g is None else level.leave(g, 0) if d == 0 else level.leave(g, 0).sum(0)

@@ -214,7 +214,7 @@ class FunctionNode:
             results = self._transposed(gradients)
         else:
             given = iter(gradients)  # what is no tensor has None
-            results = _rule(self.function)(
+            results = rule_of(self.function)(
                 self.ctx, *[next(given) if each else None for each in self.are_tensors]
             )
         if not isinstance(results, tuple):
@@ -247,7 +247,7 @@ class FunctionNode:
             )
 
 
-def _rule(function: Any) -> Any:
+def rule_of(function: Any) -> Any:
     """The ``backward`` of a function, or its ``vjp``."""
     own = function.vjp is not Function.vjp
     if own and function.backward is not Function.backward:
@@ -386,7 +386,7 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
         x is not None and current().moves(x) for x in tensors
     )
     own_jvp = function.jvp is not Function.jvp
-    if forward_mode or (own_jvp and _rule(function) is Function.backward):
+    if forward_mode or (own_jvp and rule_of(function) is Function.backward):
         node.push(tensors)
     if isinstance(outputs, (tuple, list)):
         return tuple(results)

@@ -19,9 +19,10 @@ def positions_of(argnums: Any, count: int) -> tuple[int, ...]:
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
     if not argnums:
         raise RuntimeError("argnums must be non-empty")
-    if len(set(argnums)) != len(argnums):
-        raise RuntimeError(f"argnums elements must be unique, got {argnums}")
-    return tuple(_position(a, count) for a in argnums)
+    places = tuple(_position(a, count) for a in argnums)
+    if len(set(places)) != len(places):
+        raise RuntimeError(f"argnums elements must be unique, got {places}")
+    return places
 
 
 def _position(argnum: Any, count: int) -> int:
@@ -40,6 +41,9 @@ def output_and_aux(result: Any, has_aux: bool, call: str) -> tuple[Any, Any]:
         raise RuntimeError(
             f"{call}: output of function f should be a tuple: (output, aux) if has_aux is True"
         )
+    for leaf in tree_leaves(result[1]):
+        if not isinstance(leaf, EngineTensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
     return result
 
 
