@@ -55,7 +55,6 @@ REFUSED: dict[str, tuple[tuple[int, ...], tuple[str, ...]]] = {
     "F.linear(x, x)": ((4, 4), ("bool",)),
     "F.lp_pool1d(x, 2, 2)": (SIGNAL, ("uint8", "int32")),
     "F.embedding_bag((x[:1] != x[:1]).long(), x)": ((4, 4), (*WHOLE, "complex64")),
-    "x @ x": ((4, 4), ("bool",)),
     "x.bmm(x)": ((2, 4, 4), ("bool",)),
     "x.abs()": ((4,), ("bool",)),
     "x.kthvalue(1)": ((4,), ("bool",)),
