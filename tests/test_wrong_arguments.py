@@ -14,6 +14,16 @@ torch = pytest.importorskip("torch")
 
 # expressions of a tensor x of three floats, m of 3 x 3, n of three whole numbers, T the library
 CALLS = """
+x.clone().put_(n[:2], x[:1])
+T.ones(()).index_select(0, T.tensor([1]))
+T.nn.functional.max_unpool3d(T.ones(1, 1, 1, 2, 2), T.full((1, 1, 1, 2, 2), 99), 2)
+T.repeat_interleave(T.tensor([1, 2]), output_size=5)
+T.searchsorted(x, x, sorter=n[:2])
+T.searchsorted(x, x, sorter=T.tensor([0, 1, 5]))
+T.searchsorted(x, x, sorter=x)
+T.searchsorted(T.ones(()), T.ones(()))
+T.histc(T.tensor([float("inf"), 1.0]), 4)
+T.histogram(x, T.ones(0))
 x.cumsum_(0.3)
 x.cumsum(0.3)
 x.sum(0.5)

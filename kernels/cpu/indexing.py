@@ -282,10 +282,12 @@ def _begin(dtype: Any, reduce: str) -> Any:
 
 def index_select(out: Any, x: Any, index: Any, *, axis: int) -> None:
     """Slices of ``x`` at ``index`` along ``axis``."""
+    rows = index.reshape(-1)
     if not x.ndim:
+        if not _inside(rows, 0, 1):
+            raise IndexError("index out of range in self")
         out[...] = x
         return
-    rows = index.reshape(-1)
     if not _inside(rows, 0, x.shape[axis]):
         if axis != 1:
             raise IndexError("index out of range in self")

@@ -344,6 +344,11 @@ def take(input: Any, index: Any) -> Any:  # noqa: A002
 @function(in_place=True, apart=True)
 def put(input: Any, index: Any, source: Any, accumulate: bool = False) -> Any:  # noqa: A002
     """``input`` read as one row, with ``source`` written (added) at ``index``."""
+    if source.aval.size != index.aval.size:
+        raise IndexError(
+            "put_(): Expected source and index to have the same number of elements, but got "
+            f"source.numel() = {source.aval.size}, index.numel() = {index.aval.size}"
+        )
     return ops.put(input, index, source, accumulate=bool(accumulate))
 
 

@@ -35,6 +35,11 @@ def _checked(input: Any, weight: Any, edges: list[Any] | None) -> None:  # noqa:
                 "torch.histogramdd: bins tensor should have one dimension, but got "
                 f"{each.aval.ndim} dimensions in the bins tensor for dimension {i}"
             )
+        if not each.aval.size:
+            raise RuntimeError(
+                "torch.histogramdd: bins tensor should have at least 1 element, but got 0 elements "
+                f"in the bins tensor for dimension {i}"
+            )
     if weight is None:
         return
     if weight.aval.dtype is not input.aval.dtype:

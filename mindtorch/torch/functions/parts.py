@@ -324,7 +324,10 @@ def repeat_interleave(
 
     if repeats is None:
         counts = _counts(input, "repeat_interleave only accept 1D vector as repeat", 1)
-        return from_array(np.repeat(np.arange(counts.size), counts), input.aval.device)
+        places = np.repeat(np.arange(counts.size), counts)
+        if output_size is not None and output_size != places.size:
+            raise RuntimeError("allocated size does not match required size")
+        return from_array(places, input.aval.device)
     if dim is None:
         input, dim = ops.reshape(input, (input.aval.size,)), 0  # noqa: A001
     axis = normalize_axis(dim, input.aval.ndim)

@@ -176,6 +176,35 @@ def unique_consecutive(
     return results[0] if len(results) == 1 else tuple(results)
 
 
+def _check_boundaries(boundaries: Any, values: Any, sorter: Any) -> None:
+    """torch's errors for shapes, and for a ``sorter`` of another type or range."""
+    ndim = boundaries.aval.ndim
+    if not ndim:
+        what = (
+            "input value can be a scalar only when boundaries tensor dimension is 1, but we got "
+            f"boundaries tensor dim(0) and input value's dim({values.aval.ndim}) "
+            f"numel({values.aval.size})"
+            if not values.aval.ndim
+            else "boundaries tensor should have positive dimension, but got 0 dimension"
+        )
+        raise RuntimeError(f"torch.searchsorted(): {what}")
+    if sorter is None:
+        return
+    if sorter.aval.shape != boundaries.aval.shape:
+        raise RuntimeError(
+            "torch.searchsorted(): boundary and sorter must have the same size, but got boundary "
+            f"tensor {list(boundaries.aval.shape)}and got sorter tensor {list(sorter.aval.shape)}"
+        )
+    if sorter.aval.dtype is not dtypes.int64:
+        raise RuntimeError(
+            "torch.searchsorted(): sorter must be a tensor of long dtype but got dtype "
+            f"{dtypes.scalar_type_name(sorter.aval.dtype)}"
+        )
+    places = vmap.known_values(sorter, "searchsorted: the values of sorter")
+    if places.size and not 0 <= places.min() <= places.max() < boundaries.aval.shape[-1]:
+        raise RuntimeError("torch.searchsorted(): sorter index out of range")
+
+
 @function(method=False)
 def searchsorted(
     sorted_sequence: Any,
@@ -207,6 +236,7 @@ def searchsorted(
         input = from_array(  # noqa: A001
             np.asarray(input, sorted_sequence.aval.dtype.np), sorted_sequence.aval.device
         )
+    _check_boundaries(sorted_sequence, input, sorter)
     if sorter is not None:
         from mindtorch.engine.ops import indexing
 
@@ -274,7 +304,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     if not (np.isfinite(low) and np.isfinite(high)):
-        ends = ", ".join(f"-{x}" if x != x else f"{x}" for x in (low, high))
+        ends = ", ".join(f"{x:g}" for x in (low, high))
         raise RuntimeError(f"torch.histc: range of [{ends}] is not finite")
     inside = array[(array >= low) & (array <= high)]
     places = np.floor((inside - low) / (high - low) * bins).astype(np.int64)

@@ -457,9 +457,9 @@ def _unpool(
     places = indices.array()
     wrong = places[(places < 0) | (places >= count)]
     if wrong.size:
-        volume = "x".join(map(str, size))
+        volume = "x".join(map(str, (*size, 1) if spatial == 1 else size))
         raise RuntimeError(
-            f"Found an invalid max index: {wrong[0]} (output volumes are of size {volume}"
+            f"Found an invalid max index: {wrong[0]} (output volumes are of size {volume})"
         )
     shape = (*x.aval.shape[:2], *size)
     return _unbatch(ops.unpool(x, indices, shape=shape), batched)
