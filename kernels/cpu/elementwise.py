@@ -204,10 +204,8 @@ def _generate(
     for i, (name, dtype, mode) in enumerate(zip(names, in_types, in_modes, strict=True)):
         place = {"s": f"{name}[0]", "c": f"{name}[i]", "v": f"{name}[_U(i*s{i})]"}[mode]
         (hoisted if mode == "s" else inner).append(f"v{i} = {load(dtype, place)}")
-    places = [
-        f"{x}[i]" if mode == "c" else f"{x}[_U(i*s{x})]"
-        for x, mode in zip(targets, modes, strict=False)
-    ]
+    where = {"c": "{0}[i]", "s": "{0}[0]", "v": "{0}[_U(i*s{0})]"}
+    places = [where[mode].format(x) for x, mode in zip(targets, modes, strict=False)]
     inner += statements(steps, results, in_types, in_modes, places, typed_scalar, space)
     signature = [f"{carrier(t)}[::1]" for t in types]
     if flat:

@@ -76,7 +76,18 @@ def ldl_factor(outs: Any, x: Any, *, hermitian: bool, check: str) -> None:
 
 
 def ldl_solve(out: Any, x: Any, pivots: Any, y: Any, *, hermitian: bool) -> None:
-    """``out`` with ``l @ d @ l^T @ out = y`` from the packed factors."""
+    """``out`` with ``l @ d @ l^T @ out = y`` from the packed factors.
+
+    Raises:
+        RuntimeError: a pivot names no row.
+    """
+    high, low = (np.abs(pivots) > x.shape[-2]).any(), (pivots == 0).any()
+    if high or low:
+        limit = "<= LD.size(-2)" if high else ">= 1"
+        raise RuntimeError(
+            f"Pivots given to ldl_solve must all satisfy |pivot| {limit}. Did you properly pass "
+            "the result of ldl_factor?"
+        )
     letter = {"f": "s", "d": "d", "F": "c", "D": "z"}[x.dtype.char]
     kind = "he" if hermitian and x.dtype.kind == "c" else "sy"
     solver = getattr(library(), f"scipy_{letter}{kind}trs_")

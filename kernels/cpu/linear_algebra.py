@@ -177,10 +177,15 @@ def cholesky(outs: Any, x: Any, *, check: str, upper: bool = False) -> None:
     info[...] = 0
     try:
         out[...] = np.linalg.cholesky(x)
+        whole = not np.isnan(np.diagonal(out, axis1=-2, axis2=-1)).any()
     except np.linalg.LinAlgError:
+        whole = False
+    if not whole:
         factor = lapack("potrf", x)
         for place, each in places(x.shape[:-2], x):
             out[place], info[place] = factor(each, lower=True, clean=True)
+        bad = np.isnan(np.diagonal(out, axis1=-2, axis2=-1).real)
+        info[...] = np.where((info == 0) & bad.any(-1), bad.argmax(-1) + 1, info)
         raise_for(info, check, _NOT_POSITIVE)
 
 

@@ -476,6 +476,11 @@ def as_strided(input: Any, size: Any, stride: Any, storage_offset: Any = None) -
         )
     if offset < 0:
         raise RuntimeError(f"Tensor: invalid storage offset {offset}")
+    if any(n < 0 for n in shape):
+        raise RuntimeError(
+            f"Storage size calculation overflowed with sizes={list(shape)} and "
+            f"strides={list(strides)}"
+        )
     need = offset + 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
     if storage_offset is not None:
         note_looked_at(input, "storage_offset()")

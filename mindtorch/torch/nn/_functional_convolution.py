@@ -310,6 +310,18 @@ def conv_transpose3d(
 _BESIDE_FLOATS = (dtypes.bool_, dtypes.complex64, dtypes.complex128)
 
 
+def _check_windows(kernel: Any, dilation: Any, stride: Any) -> None:
+    """torch's errors for windows without elements or without a way to the next one."""
+    named = (("kernel size", "kernel", kernel), ("stride", "stride", stride),
+             ("dilation", "dilation", dilation))  # fmt: skip
+    for title, name, (height, width) in named:
+        if height <= 0 or width <= 0:
+            raise RuntimeError(
+                f"{title} should be greater than zero, but got {name}_height: {height} "
+                f"{name}_width: {width}"
+            )
+
+
 def unfold(
     input: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1  # noqa: A002
 ) -> Any:
@@ -329,6 +341,7 @@ def unfold(
                      (padding, "padding"), (stride, "stride"))
     )  # fmt: skip
     require_floats(input.aval, "im2col_out_cpu", *_BESIDE_FLOATS)
+    _check_windows(kernel, dilation, stride)
     batched = input.dim() == 4
     if input.dim() not in (3, 4) or 0 in input.aval.shape[batched:]:
         raise RuntimeError(
@@ -384,6 +397,7 @@ def fold(
                      (dilation, "dilation"), (padding, "padding"), (stride, "stride"))
     )  # fmt: skip
     require_floats(input.aval, "col2im_out_cpu", *_BESIDE_FLOATS)
+    _check_windows(kernel, dilation, stride)
     batched = input.dim() == 3
     if input.dim() not in (2, 3) or 0 in input.aval.shape[batched:]:
         raise RuntimeError(

@@ -405,6 +405,8 @@ def pdist(input: Any, p: float = 2.0) -> Any:  # noqa: A002
         )
     if input.aval.dtype.category != dtypes.FLOAT:
         raise RuntimeError("pdist only supports floating-point dtypes")
+    if p < 0:
+        raise RuntimeError("pdist only supports non-negative p values")
     n = input.aval.shape[0]
     if n < 2:
         return input.new_zeros((0,)) + 0 * input.sum()

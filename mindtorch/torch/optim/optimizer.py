@@ -132,6 +132,7 @@ class Optimizer:
         for group in groups:
             self.add_param_group(group)
 
+    _names_sparse = False  # whether the class itself refuses sparse parameters
     _fused_update = ""  # the name of the update that takes all parameters at once
 
     # what captured calls may use while the groups have the same parameters
@@ -210,7 +211,7 @@ class Optimizer:
             if not isinstance(p, EngineTensor):
                 raise TypeError(f"optimizer can only optimize Tensors, but one of the params is "
                                 f"{_type_name(p)}")
-            if p._sparse:
+            if p._sparse and not self._names_sparse:
                 raise NotImplementedError(
                     "optimizers do not update sparse tensors here, only dense ones by sparse "
                     "gradients"

@@ -21,6 +21,8 @@ class SparseAdam(ParameterwiseOptimizer):
         RuntimeError: in a step with a dense gradient.
     """
 
+    _names_sparse = True
+
     def __init__(
         self,
         params: Any,

@@ -109,6 +109,30 @@ def _check_axes(states: Any, count: int) -> None:
     )
 
 
+def _checked_sizes(packed: Any, width: int) -> tuple[Any, int]:
+    """The sizes of a packed sequence's times up to one without rows, and their sum; torch's errors
+    for such as make none."""
+    counts, rows = packed.batch_sizes.tolist(), packed.data.size(0)
+    start, times = 0, 0
+    for before, count in zip(counts[:1] + counts, counts, strict=False):
+        if count < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
+        if start + count > rows:
+            raise RuntimeError(
+                f"start ({start}) + length ({count}) exceeds dimension size ({rows})."
+            )
+        if count > before:
+            raise RuntimeError(
+                f"output with shape [{before}, {width}] doesn't match the broadcast shape "
+                f"[{count}, {width}]"
+            )
+        if not count:
+            break
+        start, times = start + count, times + 1
+    whole = times == len(counts)
+    return packed.batch_sizes if whole else packed.batch_sizes[:times], start
+
+
 class RNNBase(Module):
     """Parameters and time loop that the recurrent networks share.
 
@@ -290,11 +314,13 @@ class RNNBase(Module):
         from ..utils.rnn import PackedSequence
 
         self._check_input(packed.data)
-        sizes = packed.batch_sizes
-        states = self._initial(hx, packed.data, int(sizes[0]), True)
+        gates = 4 if self.mode == "LSTM" else 1
+        sizes, total = _checked_sizes(packed, gates * self.hidden_size)
+        states = self._initial(hx, packed.data, int(packed.batch_sizes[0]), True)
         if hx is not None and packed.sorted_indices is not None:
             states = tuple(s.index_select(1, packed.sorted_indices) for s in states)
-        rows, states = self._layers(packed.data, states, sizes)
+        data = packed.data if total == packed.data.size(0) else packed.data[:total]
+        rows, states = self._layers(data, states, sizes)
         if packed.unsorted_indices is not None:
             states = tuple(s.index_select(1, packed.unsorted_indices) for s in states)
         result = PackedSequence(
