@@ -41,21 +41,27 @@ def lu_factor(outs: Any, x: Any, *, check: str) -> None:
         raise_for(info, check, _ZERO_PIVOT, RuntimeError)
 
 
+def check_pivots(pivots: Any, size: int, check: str) -> None:
+    """Raise where a pivot is no number of a row, counted from 1."""
+    low, high = (pivots < 1).any(), (pivots > size).any()
+    if not (low or high):
+        return
+    properly = "Did you properly pass the result of lu_factor?"
+    if check == "lu_unpack":
+        raise RuntimeError(
+            "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive." + properly
+        )
+    limit = "greater or equal to 1" if low else "smaller or equal to LU.size(-2)"
+    raise RuntimeError(f"Pivots given to {check} must all be {limit}. {properly}")
+
+
 def permutation(out: Any, pivots: Any, *, size: int, check: str) -> None:
     """The order of rows that exchanging row ``i`` with row ``pivots[i] - 1`` one by one gives.
 
     Raises:
         RuntimeError: a pivot names no row; ``check`` is torch's function to name.
     """
-    low, high = (pivots < 1).any(), (pivots > size).any()
-    if low or high:
-        properly = "Did you properly pass the result of lu_factor?"
-        if check == "lu_unpack":
-            raise RuntimeError(
-                "pivots passed to lu_unpack must be between 1 and LU.size(-2) inclusive." + properly
-            )
-        limit = "greater or equal to 1" if low else "smaller or equal to LU.size(-2)"
-        raise RuntimeError(f"Pivots given to {check} must all be {limit}. {properly}")
+    check_pivots(pivots, size, check)
     out[...] = np.arange(size)
     for place in np.ndindex(*pivots.shape[:-1]):
         order = out[place]

@@ -38,7 +38,9 @@ def _exchanged(count: int, out: Any, pivots: Any, exchanges: int, size: int) -> 
         b = launch.following(b, count)
 
 
-def permutation(out: Any, pivots: Any, *, size: int) -> None:
-    """The order of rows that exchanging row ``i`` with row ``pivots[i] - 1`` one by one gives."""
+def permutation(out: Any, pivots: Any, *, size: int, check: str) -> None:
+    """The order of rows that exchanging row ``i`` with row ``pivots[i] - 1`` one by one gives; the
+    pivots are few, and looked at on the host."""
+    on_cpu.check_pivots(arrays.download(pivots), size, check)
     count = out.size // max(size, 1)
     launch.each(_exchanged, count, out, arrays.dense(pivots), pivots.shape[-1], size)

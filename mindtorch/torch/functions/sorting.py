@@ -304,7 +304,7 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  
     if low > high:
         raise RuntimeError("torch.histc: max must be larger than min")
     if not (np.isfinite(low) and np.isfinite(high)):
-        ends = ", ".join(f"{x:g}" for x in (low, high))
+        ends = ", ".join("-nan" if x != x else f"{x:g}" for x in (low, high))
         raise RuntimeError(f"torch.histc: range of [{ends}] is not finite")
     inside = array[(array >= low) & (array <= high)]
     places = np.floor((inside - low) / (high - low) * bins).astype(np.int64)
