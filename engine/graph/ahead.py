@@ -1,8 +1,8 @@
 """The kernels of a first run, compiled by several processes.
 
-A graph names all its kernels before the first of them runs. When this process comes to compile the
-second one, it forks others that take the graph's nodes from the end, each on zeros of its own, so
-that what they compile lies in the cache before it is needed here. They end with the first run.
+A graph names all its kernels before the first of them runs. When this process comes to compile one
+(of a small graph the second one), it forks others that run the graph's nodes on zeros of their own,
+so that what they compile lies in the cache before it is needed here. They end with the first run.
 """
 
 from __future__ import annotations
@@ -27,6 +27,7 @@ from ..core import VIEW
 from ..device import cpu
 from .ir import DRAW, Graph, Node
 
+_LARGE = 32  # nodes of a graph that hardly misses one kernel alone
 _MOST_BYTES = 1 << 26  # of zeros that this process compiles a kernel with while it waits
 _MOST = 4  # processes at work on one graph: each takes some 200 MB
 
@@ -55,7 +56,7 @@ class Helpers:
 
     def _begin(self) -> None:
         self._missed += 1
-        if self._missed < 2:
+        if self._missed < 2 and len(self._graph.nodes) < _LARGE:
             return
         Compiling.begins = None
         count, parent = processes() - 1, os.getpid()
