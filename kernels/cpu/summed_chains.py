@@ -105,7 +105,7 @@ def plan(
         return _one_by_one(steps, results, totals, axis, out_layouts, in_layouts)
     types = tuple(x.dtype for x in (*written, *in_layouts))
     chain = _kernel(steps, results, tuple(step for _, step in totals), types, walk.modes)
-    finish = [_total(name, steps[step].stored) for name, step in totals]
+    finish = [(_total(steps[step].stored), name == "mean") for name, step in totals]
     blocks = -(-walk.length // BLOCK)
     folded = walk.size // walk.sums
     each = -(-folded // BLOCK)
@@ -124,8 +124,8 @@ def plan(
             threads.parallel_for(walk.many, part)
         else:
             part(0, walk.many)
-        for add, target, own in zip(finish, arrays[ahead:end], parts, strict=True):
-            add(target, own, each, folded)
+        for (add, mean), target, own in zip(finish, arrays[ahead:end], parts, strict=True):
+            add(target, own, each, folded if mean else 1)
 
     return run
 
@@ -220,23 +220,14 @@ def _generate(
 
 
 @kernel
-def _sum(out: Any, parts: Any, blocks: int, count: int) -> None:
+def _totals(out: Any, parts: Any, blocks: int, divisor: int) -> None:
     for k in range(out.size):
         total = 0.0
         for j in range(k * blocks, k * blocks + blocks):
             total += parts[j]
-        out[k] = total
+        out[k] = total / divisor
 
 
-@kernel
-def _mean(out: Any, parts: Any, blocks: int, count: int) -> None:
-    for k in range(out.size):
-        total = 0.0
-        for j in range(k * blocks, k * blocks + blocks):
-            total += parts[j]
-        out[k] = total / count
-
-
-def _total(name: str, dtype: Any) -> Any:
+def _total(dtype: Any) -> Any:
     line = f"{carrier(dtype)}[::1]"
-    return entry_point({"sum": _sum, "mean": _mean}[name], f"void({line}, {line}, int64, int64)")
+    return entry_point(_totals, f"void({line}, {line}, int64, int64)")
