@@ -7,6 +7,7 @@ a registry that can never be read to its end, or machine code without the object
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -25,11 +26,15 @@ class _Held:
         self._came: list[int] = []
 
     def begin(self) -> dict[int, Any]:
-        self.depth = 1
         found = {number: signal.getsignal(number) for number in signal.valid_signals()}
         handlers: dict[int, Any] = {n: each for n, each in found.items() if callable(each)}
-        for number, handler in handlers.items():
-            signal.signal(number, self._instead_of(handler))
+        try:
+            for number, handler in handlers.items():
+                signal.signal(number, self._instead_of(handler))
+            self.depth = 1
+        except BaseException:  # one that came before its handler was replaced
+            self.end(handlers)
+            raise
         return handlers
 
     def _instead_of(self, handler: Any) -> Any:
@@ -47,6 +52,11 @@ class _Held:
             signal.signal(number, handler)
         self.deliver()
 
+    def forget(self) -> None:
+        """A child that another thread has forked holds nothing."""
+        self.depth = 0
+        self._came.clear()
+
     def deliver(self) -> None:
         """Let the handlers of what came run now."""
         if self._came:
@@ -57,6 +67,8 @@ class _Held:
 
 
 _held = _Held()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_held.forget)
 
 
 @contextlib.contextmanager

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from numba.core import registry
 
+from mindtorch.kernels import compile as compiling
 from mindtorch.kernels.claims import Claim
 from mindtorch.kernels.compile import kernel
 from mindtorch.kernels.interrupts import held
@@ -164,7 +165,6 @@ def test_a_kernels_name_depends_on_what_it_calls_in_modules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A mended helper must not be hidden by kernels that were compiled with the old one."""
-    from mindtorch.kernels import compile as compiling
     from mindtorch.kernels.cpu import math as mathematics
     from mindtorch.kernels.cpu import math_double
 
@@ -194,8 +194,11 @@ def test_no_two_processes_number_functions_alike(tmp_path: Path) -> None:
     assert all(abs(a - b) > 1000 for i, a in enumerate(numbers) for b in numbers[:i])
 
 
-def test_a_signal_waits_until_a_kernel_is_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_signal_waits_until_a_kernel_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
     """numba lost one that came while LLVM hands over the machine code, and its kernel with it."""
+    monkeypatch.setattr(compiling, "_directory", tmp_path)  # where an earlier run left none
     engine = registry.cpu_target.target_context.codegen()._engine._ee
     given = engine._object_cache_notify
 
@@ -214,6 +217,33 @@ def test_a_signal_waits_until_a_kernel_is_compiled(monkeypatch: pytest.MonkeyPat
         more(np.float32(1))
     assert signal.getsignal(signal.SIGINT) is handler
     assert more(np.float32(1)) == 2.5
+
+
+def test_a_signal_while_handlers_are_exchanged_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raises(*args: Any) -> None:
+        raise TimeoutError("the program's own")
+
+    before = {n: signal.getsignal(n) for n in signal.valid_signals()}
+    given, last = signal.signal, max(n for n, each in before.items() if callable(each))
+
+    def exchanged(number: int, handler: Any) -> Any:
+        if number == last and handler is not before[last]:
+            raises()
+        return given(number, handler)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(signal, "signal", exchanged)
+        with pytest.raises(TimeoutError, match="own"), held():
+            pass
+    assert {n: signal.getsignal(n) for n in before} == before
+    signal.signal(signal.SIGALRM, raises)
+    try:
+        with pytest.raises(TimeoutError, match="own"), held():
+            signal.raise_signal(signal.SIGALRM)
+            noted = True
+        assert noted
+    finally:
+        signal.signal(signal.SIGALRM, before[signal.SIGALRM])
 
 
 def test_a_signal_ends_waiting_for_another_process(tmp_path: Path) -> None:
