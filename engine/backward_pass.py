@@ -116,7 +116,6 @@ class Pass:
         self.callbacks: list[Callable[[], None]] = []
         self.number = next(_numbers)
         self.node: Any = None
-        self.roots: list[Any] = []
 
     def run(self, roots: list[tuple[Any, int, Tensor]]) -> None:
         """Visit the nodes from the roots on, the latest first."""

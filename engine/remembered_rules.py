@@ -14,7 +14,7 @@ from .core import VIEW, casting, state
 from .lean import lean_rule
 from .remembered import watched
 from .saved import PackedTensor
-from .tape import Node, Released
+from .tape import Node, Released, was_computed
 from .tensor import Tensor, alias, captures, version_of
 
 _MOST_KINDS = 64  # of one plan
@@ -62,7 +62,7 @@ def _key(node: Node, gradients: Any, needed: list[bool], given: list[Any]) -> An
     if saved:
         if saved.__class__ is Released:
             return None
-        for x, version in zip(saved, node.versions, strict=True):
+        for (kind, at), x, version in zip(node.kept, saved, node.versions, strict=True):
             if x is None:
                 key.append(None)
                 continue
@@ -70,6 +70,8 @@ def _key(node: Node, gradients: Any, needed: list[bool], given: list[Any]) -> An
                 version > 0 if x._storage is None else version_of(x) != version
             ):
                 return None
+            if x._node is None and kind == "in" and was_computed(node.edges[at]):
+                return None  # detached in place: an error
             key.append(x.aval)
             if x.aval.weak:
                 key.append(x.flat.tobytes())

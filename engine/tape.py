@@ -15,7 +15,14 @@ from typing import Any
 
 from . import dtypes
 from .node_names import name_of
-from .saved import DETACHED, PackedTensor, hooks_of_thread, saved_tensor_hooks, saved_value
+from .saved import (
+    DETACHED,
+    PackedTensor,
+    hooks_of_thread,
+    kept,
+    saved_tensor_hooks,
+    saved_value,
+)
 from .tensor import Tensor, alias, capturing, make, version_of
 
 _sequence = itertools.count(1)
@@ -228,7 +235,7 @@ class Node:
             elif tensor is not None:
                 if version_of(tensor) != version:
                     raise _modified(tensor, version, self if kind == "out" else None, index)
-                if kind == "in" and tensor._node is None and _was_computed(self.edges[index]):
+                if kind == "in" and tensor._node is None and was_computed(self.edges[index]):
                     raise RuntimeError(DETACHED)
             if kind == "out":
                 tensor = alias(tensor)
@@ -241,7 +248,7 @@ class Node:
         return inputs, outs
 
 
-def _was_computed(edge: Any) -> bool:
+def was_computed(edge: Any) -> bool:
     return edge is not None and type(edge[0]) is not AccumulateGrad
 
 
@@ -512,15 +519,12 @@ def record(op: Any, plan: Any, inputs: Any, params: Any, results: Any) -> Node |
 
 def _pack(node: Node, saved: list[Any]) -> None:
     """Replace what ``node`` saves, in place, by what this thread's hooks make of it."""
-    hooks = hooks_of_thread()[-1]
-    for at, ((kind, index), tensor) in enumerate(zip(node.kept, saved, strict=True)):
-        if tensor is None or tensor.aval.weak:
-            continue
+    node.saved = saved
+    for (kind, index), tensor in zip(node.kept, saved, strict=True):
         if kind == "out":
             tensor._node, tensor._output_index = node, index
-            saved[at] = PackedTensor(tensor, None, 0, hooks)
-        else:
-            saved[at] = PackedTensor(tensor, node_of(tensor), tensor._output_index, hooks)
+    places = [(None, 0) if t is None else node.place_of_saved(at) for at, t in enumerate(saved)]
+    saved[:] = kept(saved, places)
     node.versions = tuple([
         version_of(t) if isinstance(t, Tensor) else -1 for t in saved
     ])

@@ -139,6 +139,21 @@ def test_what_was_saved_and_then_detached_is_refused():
         y.backward()
 
 
+def test_what_was_detached_is_refused_by_rules_that_are_remembered():
+    def step(detach):
+        a = _leaf()
+        y = a * 2
+        z = (y * y.exp()).sum()
+        if detach:
+            y.detach_()
+        z.backward()
+        return a.grad.tolist()
+
+    assert step(False) == step(False) == step(False)
+    with pytest.raises(RuntimeError, match=r"detached in-place, i.e. with .detach_\(\)"):
+        step(True)
+
+
 def test_once_differentiable_refuses_the_second_time():
     x = torch.tensor(3.0, requires_grad=True)
     (g,) = torch.autograd.grad(Square.apply(x) * x, x, create_graph=True)

@@ -36,7 +36,7 @@ def _shown(node: Node) -> str:
 
 
 def _elementwise(node: Node) -> bool:
-    return isinstance(node.op, (Fused, Summed)) or (
+    return isinstance(node.op, Fused) or (
         len(node.outputs) == 1 and getattr(node.op, "scalar_step", None) is not None
         and all(v is not None for v in node.inputs) and step_of(node) is not None
     )  # fmt: skip
@@ -69,7 +69,7 @@ def _reason(maker: Node, user: Node, viewed: bool) -> str:
 
 def _of_loops(maker: Node, user: Node) -> str:
     """The reason for two loops over one shape."""
-    if not isinstance(maker.op, (Fused, Summed)) and loop_layout(maker) is None:
+    if not isinstance(maker.op, Fused) and loop_layout(maker) is None:
         return "has gaps in memory or is complex"
     if _whole(maker).strides != _whole(user).strides:
         return "lies in memory in another order"

@@ -57,14 +57,13 @@ class Fused(GraphOp):
         return GraphPlan(avals, make(self.steps, self.results, layouts(avals), given))
 
 
-class Summed(GraphOp):
+class Summed(Fused):
     """Several ops as one loop, and sums of some of their values.
 
     Args:
-        steps, results: as of :class:`Fused`.
+        steps, results, names: as of :class:`Fused`.
         totals: the sums: their names and steps.
         axis: what they are summed over.
-        names: the ops it is made of.
     """
 
     kernel = "summed_chains.plan"
@@ -73,11 +72,9 @@ class Summed(GraphOp):
         self, steps: tuple[Step, ...], results: tuple[int, ...], totals: tuple[Any, ...],
         axis: tuple[int, ...], names: list[str],
     ) -> None:  # fmt: skip
-        self.steps = steps
-        self.results = results
+        super().__init__(steps, results, names)
         self.totals = totals
         self.axis = axis
-        self.name = "+".join(names)
 
     def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
         avals = params["avals"]

@@ -13,30 +13,14 @@ import numpy as np
 
 from mindtorch.kernels.compile import kernel
 
+from . import sampling_volumes as volumes
 from .bits import fma, nearest
 from .half import flat, in_float32
+from .sampling_places import MODES, PADDINGS, reflected
 from .threads import parallel_for
 
-_MODES = ("nearest", "bilinear", "bicubic")
-_PADDINGS = ("zeros", "border", "reflection")
 _BLOCK = 128  # places whose pixels and weights are known at a time
 _SERIAL = 50_000  # results that one thread makes sooner than two
-
-
-@kernel
-def _reflected(place: Any, size: int, align: bool) -> Any:
-    """The place mirrored at the image's ends, and 1 or -1, the slope of that."""
-    one = type(place)
-    low = one(0) if align else one(-0.5)
-    span = one(size - 1) if align else one(size)
-    if span == 0:
-        return one(0), one(0)
-    distance = abs(place - low)
-    beyond = distance % span
-    slope = one(-1) if place < low else one(1)
-    if np.floor(distance / span) % one(2) == 0:
-        return beyond + low, slope
-    return span - beyond + low, -slope
 
 
 @kernel
@@ -45,7 +29,7 @@ def _padded(place: Any, size: int, padding: int, align: bool) -> Any:
     one = type(place)
     slope = one(1)
     if padding == 2:
-        place, slope = _reflected(place, size, align)
+        place, slope = reflected(place, size, align)
     if padding != 0:
         if not place > 0:  # also NaN
             return one(0), one(0)
@@ -252,7 +236,7 @@ def _run(
     """``function`` on pieces of the batch."""
     batch, channels, height, width = image.shape
     places = grid.shape[1] * grid.shape[2]
-    how = np.array([_MODES.index(mode), _PADDINGS.index(padding_mode), align], np.int64)
+    how = np.array([MODES.index(mode), PADDINGS.index(padding_mode), align], np.int64)
     orders = np.array(order, np.int64)
 
     def part(first: int, last: int) -> None:
@@ -272,7 +256,7 @@ def grid_sample(
     """``x`` [N, C, H, W] at the places of ``grid`` [N, rows, columns, 2]."""
     if x.ndim == 5:
         volumes.on_volumes(
-            volumes._sample, [out, x, grid], x, grid, mode, padding_mode, align, order
+            volumes.sample, [out, x, grid], x, grid, mode, padding_mode, align, order
         )
         return
     arrays = (out.reshape(-1), flat(x), flat(grid))
@@ -286,7 +270,7 @@ def grid_spread(
     """The transpose of :func:`grid_sample` in ``x``."""
     if out.ndim == 5:
         volumes.on_volumes(
-            volumes._spread, [out, g, grid], out, grid, mode, padding_mode, align, order
+            volumes.spread, [out, g, grid], out, grid, mode, padding_mode, align, order
         )
         return
     arrays = (out.reshape(-1), flat(g), flat(grid))
@@ -300,15 +284,13 @@ def grid_slopes(
     """The gradient of :func:`grid_sample` by ``grid``."""
     if x.ndim == 5:
         volumes.on_volumes(
-            volumes._slopes, [out, g, x, grid], x, grid, mode, padding_mode, align, order
+            volumes.slopes, [out, g, x, grid], x, grid, mode, padding_mode, align, order
         )
         return
     arrays = (out.reshape(-1), flat(g), flat(x), flat(grid))
     _run(_slopes, arrays, x, grid, mode, padding_mode, align, order)
 
 
-from . import sampling_volumes as volumes  # noqa: E402  # it has the modes and axes from here
-
-grid_sample.plan = volumes.planned(volumes._sample, 1)
-grid_spread.plan = volumes.planned(volumes._spread, 0)
-grid_slopes.plan = volumes.planned(volumes._slopes, 2)
+grid_sample.plan = volumes.planned(volumes.sample, 1)
+grid_spread.plan = volumes.planned(volumes.spread, 0)
+grid_slopes.plan = volumes.planned(volumes.slopes, 2)

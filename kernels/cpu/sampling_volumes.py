@@ -13,7 +13,8 @@ from mindtorch.kernels.compile import entry_point, kernel
 
 from .bits import nearest
 from .half import flat
-from .sampling import _MODES, _PADDINGS, _reflected
+from .movement import dense
+from .sampling_places import MODES, PADDINGS, reflected
 from .threads import parallel_for
 
 _SERIAL = 20_000  # products that one thread makes sooner than two
@@ -32,7 +33,7 @@ def _axis(number: Any, size: int, mode: int, padding: int, align: bool, order: i
     else:
         place = ((number + one(1)) * whole - one(1)) / one(2)
     if padding == 2:
-        place, turned = _reflected(place, size, align)
+        place, turned = reflected(place, size, align)
         slope *= turned
     if padding != 0:
         last = one(size - 1)
@@ -71,7 +72,7 @@ def _eight(at: Any, weight: Any, z: Any, y: Any, x: Any, mode: int, height: int,
 
 
 @kernel
-def _sample(out: Any, x: Any, grid: Any, says: Any, first: int, last: int) -> None:
+def sample(out: Any, x: Any, grid: Any, says: Any, first: int, last: int) -> None:
     channels, depth, height, width = says[1], says[2], says[3], says[4]
     places, mode, padding, align = says[5], says[6], says[7], says[8] != 0
     orders, size = (says[9], says[10], says[11]), depth * height * width
@@ -92,7 +93,7 @@ def _sample(out: Any, x: Any, grid: Any, says: Any, first: int, last: int) -> No
 
 
 @kernel
-def _spread(out: Any, g: Any, grid: Any, says: Any, first: int, last: int) -> None:
+def spread(out: Any, g: Any, grid: Any, says: Any, first: int, last: int) -> None:
     channels, depth, height, width = says[1], says[2], says[3], says[4]
     places, mode, padding, align = says[5], says[6], says[7], says[8] != 0
     orders, size = (says[9], says[10], says[11]), depth * height * width
@@ -114,7 +115,7 @@ def _spread(out: Any, g: Any, grid: Any, says: Any, first: int, last: int) -> No
 
 
 @kernel
-def _slopes(out: Any, g: Any, x: Any, grid: Any, says: Any, first: int, last: int) -> None:
+def slopes(out: Any, g: Any, x: Any, grid: Any, says: Any, first: int, last: int) -> None:
     channels, depth, height, width = says[1], says[2], says[3], says[4]
     places, mode, padding, align = says[5], says[6], says[7], says[8] != 0
     orders, size = (says[9], says[10], says[11]), depth * height * width
@@ -167,7 +168,7 @@ def _bound(function: Any, arrays: int, volume: Any, grid: Any, how: Any) -> Call
     batch, places = volume.shape[0], grid.shape[1] * grid.shape[2] * grid.shape[3]
     mode, padding, align, order = how
     says = np.array(
-        [*volume.shape, places, _MODES.index(mode), _PADDINGS.index(padding), align, *order],
+        [*volume.shape, places, MODES.index(mode), PADDINGS.index(padding), align, *order],
         np.int64,
     )
     vectors = ", ".join([f"{grid.dtype.name}[::1]"] * arrays)
@@ -193,7 +194,7 @@ def planned(function: Any, at: int) -> Callable[..., Any]:
     ) -> Callable[..., None] | None:
         arrays = (*outs, *ins)
         if len(arrays[at].shape) != 5 or any(
-            x.dtype not in (np.float32, np.float64) or x.strides != _dense(x.shape) for x in arrays
+            x.dtype not in (np.float32, np.float64) or not dense(x) for x in arrays
         ):
             return None
         how = mode, padding_mode, align, order
@@ -201,9 +202,3 @@ def planned(function: Any, at: int) -> Callable[..., Any]:
 
     return plan
 
-
-def _dense(shape: Any) -> tuple[int, ...]:
-    steps = [1]
-    for n in reversed(shape[1:]):
-        steps.append(steps[-1] * max(n, 1))
-    return tuple(reversed(steps))

@@ -9,6 +9,7 @@ So the sums have the bits that they have when the chain's values are stored and 
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -35,7 +36,6 @@ from .reduction import BLOCK
 _PIECE = 2048
 _SHORTEST = 64  # rows of fewer elements are quicker as a loop over all, and one over rows
 _PARALLEL_SIZE = 1 << 18
-_compiled: dict[Any, Any] = {}
 Totals = tuple[tuple[str, int], ...]  # "sum" or "mean", and the step whose values it adds
 
 
@@ -163,18 +163,8 @@ def _part(block: Any) -> Any:
     return part
 
 
+@functools.cache
 def _kernel(
-    steps: Steps, results: tuple[int, ...], summed: tuple[int, ...], types: tuple[Any, ...],
-    modes: str,
-) -> Any:  # fmt: skip
-    key = (steps, results, summed, types, modes)
-    found = _compiled.get(key)
-    if found is None:
-        found = _compiled[key] = _generate(*key)
-    return found
-
-
-def _generate(
     steps: Steps, results: tuple[int, ...], summed: tuple[int, ...], types: tuple[Any, ...],
     modes: str,
 ) -> Any:  # fmt: skip

@@ -27,7 +27,7 @@ from .launch import cuda
 from .mathematics import mathematics
 from .order import sort_rows
 
-_MODES, _PADDINGS = on_cpu._MODES, on_cpu._PADDINGS
+_MODES, _PADDINGS = on_cpu.MODES, on_cpu.PADDINGS
 
 
 @functools.cache
@@ -38,8 +38,8 @@ def _table_kernel(dtype: Any) -> Any:
     nearest, whole, fused = own["_round"], own["_floor"], own["_fma"]
     numpy: Any = types.ModuleType("numpy")  # whose floor the CPU's source calls
     numpy.floor = whole
-    reflected = launch.twin(on_cpu._reflected, np=numpy)
-    padded = launch.twin(on_cpu._padded, _reflected=reflected)
+    reflected = launch.twin(on_cpu.reflected, np=numpy)
+    padded = launch.twin(on_cpu._padded, reflected=reflected)
     cubic = launch.twin(on_cpu._cubic)
 
     @launch.device
