@@ -263,6 +263,7 @@ class Sizes:
         place: says which line of the user's runs; ours: whether a frame is the library's.
         make: given by the capture, ``make(described, function, arguments)``: a tensor that is made
             anew for other sizes.
+        branches: comparisons in the user's code, where they are to be told.
     """
 
     def __init__(
@@ -276,6 +277,7 @@ class Sizes:
         self.place = place
         self.ours = ours
         self.make: Callable[..., Any] | None = None
+        self.branches: list[str] | None = None
         self._known: dict[Any, Any] = {}
         self._lines: list[str] = []
         self._conditions: set[str] = set()
@@ -300,6 +302,11 @@ class Sizes:
         if kind is Count:
             self._known[_key(terms)] = made
         return made
+
+    def definition(self, place: int) -> str:
+        """What gives the number at this place: an expression of others, ``v0``, ``v1``, ..."""
+        start = f"v{place} = "
+        return next(line for line in self._lines if line.startswith(start)).removeprefix(start)
 
     def _polynomial(self, terms: dict[Any, int]) -> Any:
         """The number with these terms; a plain one where no size is left in it."""
@@ -384,8 +391,29 @@ class Sizes:
             if _certain(text, difference, len(self.sizes)):
                 return holds
             a, b = _sides(difference, self)
+        if self.branches is not None:
+            self._note_branch(text, a, b, holds)
         self._demand(f"{_name(a)} {text} {_name(b)}", holds)
         return holds
+
+    def _note_branch(self, text: str, a: Any, b: Any, holds: bool) -> None:
+        """Write down a comparison that the user's own code makes."""
+        frame: types.FrameType | None = sys._getframe(2)
+        while frame is not None and frame.f_code.co_filename == __file__:
+            frame = frame.f_back
+        if frame is None or self.ours(frame) or self.branches is None:
+            return
+        said = f"{self.shown(a)} {text} {self.shown(b)} is {holds} at {self.place()}"
+        if said not in self.branches:
+            self.branches.append(said)
+
+    def shown(self, number: Any) -> str:
+        """A number as a text: a polynomial of the sizes' names."""
+        parts = []
+        for atoms, factor in _terms(number).items():
+            names = [self.names[a] if a < len(self.names) else f"v{a}" for a in atoms]
+            parts.append("*".join([*([] if factor == 1 and names else [str(factor)]), *names]))
+        return " + ".join(parts)
 
     def _demand(self, condition: str, holds: bool) -> None:
         if condition not in self._conditions:

@@ -123,7 +123,7 @@ def absent_things() -> list[Any]:
         fx.replace_pattern,
         package.PackageExporter,
         package.PackageImporter,
-        onnx.export,
+        onnx.ExportableModule,
         ao.quantization.prepare,
     ]
 

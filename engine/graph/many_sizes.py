@@ -5,16 +5,17 @@ from __future__ import annotations
 
 import contextlib
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from ..aval import aval
 from ..core import state
-from ..sizes import NOTES, PLAIN, Sizes, has_amounts, open_sizes
+from ..sizes import FORMAL, NOTES, PLAIN, Sizes, has_amounts, open_sizes
 from ..tensor import Tensor
-from .ir import MAKE, Node
+from .ir import MAKE, Graph, Node
 from .segment import HostCall
 from .sized import At
-from .trace import Trace, ours, user_line
+from .trace import Trace, ours, traced, user_line
 
 
 class ManySizes(Trace):
@@ -111,6 +112,48 @@ class ManySizes(Trace):
         gradients = (leaf._grad for leaf, _ in self.leaves.values())
         tensors = (x for x in (*args, *kwargs.values(), *gradients) if isinstance(x, Tensor))
         return has_amounts(args, tuple(kwargs.values()), *[x.aval for x in tensors])
+
+
+def trace_for_sizes(
+    function: Callable[..., Any], examples: Sequence[Tensor], axes: Sequence[dict[int, str]]
+) -> tuple[Graph, Sizes]:
+    """The graph of ``function`` for tensors like ``examples``, some of whose axes may have other
+    lengths, and what it says of these: :func:`.trace.trace` for many sizes.
+
+    Args:
+        axes: for each example the axes that may, and what their lengths are called; those with
+            one name are equal.
+
+    Raises:
+        TracingError: the function needs a tensor's data.
+        ValueError: axes with one name have two lengths.
+    """
+    lengths: dict[str, int] = {}
+    for example, named in zip(examples, axes, strict=True):
+        for axis, name in named.items():
+            n = example.aval.shape[axis]
+            if lengths.setdefault(name, n) != n:
+                raise ValueError(f"{name!r} is {lengths[name]} and {n}")
+    sizes = Sizes([max(n, 2) for n in lengths.values()], list(lengths), user_line, ours)
+    places = dict(zip(lengths, sizes.sizes, strict=True))
+    tracer = ManySizes()
+    tracer.take_sizes(sizes, [])
+    sizes.branches = []
+    sizes.mode = NOTES
+    open_sizes.append(sizes)
+    try:
+        arguments = []
+        for example, named in zip(examples, axes, strict=True):
+            own = example.aval
+            shape = tuple([
+                places[named[i]] if i in named else n for i, n in enumerate(own.shape)
+            ])
+            described = aval(shape, own.dtype, None, own.device)
+            arguments.append(tracer.argument(example, described))
+        return traced(tracer, function, arguments), sizes
+    finally:
+        open_sizes.remove(sizes)
+        sizes.mode = FORMAL
 
 
 def by_library(error: BaseException) -> bool:

@@ -122,9 +122,9 @@ class Trace:
 
     # --- values -------------------------------------------------------------------------------
 
-    def argument(self, tensor: Tensor) -> Tensor:
-        """A traced tensor for an argument."""
-        value = self.graph.value(strong(tensor.aval))
+    def argument(self, tensor: Tensor, described: Any = None) -> Tensor:
+        """A traced tensor for an argument, with another description where one is given."""
+        value = self.graph.value(described or strong(tensor.aval))
         self.graph.inputs.append(value)
         made = self._tensor(value)
         if tape.requires_grad(tensor):
@@ -394,8 +394,12 @@ def trace(function: Callable[..., Any], *examples: Tensor) -> Graph:
         TracingError: the function needs a tensor's data.
     """
     tracer = Trace()
+    return traced(tracer, function, [tracer.argument(x) for x in examples])
+
+
+def traced(tracer: Trace, function: Callable[..., Any], arguments: list[Tensor]) -> Graph:
+    """The graph that ``tracer`` writes down while ``function(*arguments)`` runs."""
     before = state.interpreters
-    arguments = [tracer.argument(x) for x in examples]
     state.update(interpreters=(*before, tracer))
     try:
         returned = function(*arguments)

@@ -415,11 +415,13 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     Args:
         num_classes: length of the new axis; -1 for the largest element and one.
     """
+    from mindtorch.torch.onnx import is_in_onnx_export
+
     if tensor.aval.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if tensor.aval.device is meta and num_classes > 0:
         return full_flat((*tensor.aval.shape, num_classes), dtypes.int64, 0, meta)
-    if vmap.is_mapped(tensor) and num_classes > 0:
+    if num_classes > 0 and (vmap.is_mapped(tensor) or is_in_onnx_export()):
         classes = from_array(np.arange(num_classes, dtype=np.int64), tensor.aval.device)
         found = equal(movement.unsqueeze(tensor, axis=tensor.aval.ndim), classes)
         return movement.cast(found, dtype=dtypes.int64)
