@@ -11,7 +11,6 @@ from mindtorch.engine import dtypes
 from ._writer import Writer, writes
 from .errors import UnsupportedOperatorError
 
-
 Formula = Callable[..., str]
 
 
