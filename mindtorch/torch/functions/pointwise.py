@@ -9,7 +9,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes, inplace, tape
 from mindtorch.engine.core import fast_binary
-from mindtorch.engine.kernel_types import refuse
+from mindtorch.engine.kernel_types import refuse, refuse_kinds, require_numbers
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
@@ -125,7 +125,10 @@ def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any
     Args:
         beside: the tensor that it is added to, whose type may make the sum a floating-point one.
     """
-    other = _in_type_of_sum(operand(other, name, "other"), beside)
+    other = operand(other, name, "other")
+    if "sub" in name and isinstance(beside, EngineTensor):
+        require_numbers(beside.aval, other.aval)
+    other = _in_type_of_sum(other, beside)
     if isinstance(alpha, EngineTensor) and not is_number(alpha):
         raise TypeError(f"{name}(): argument 'alpha' must be Number, not Tensor")
     if alpha == 1 and type(alpha) is not bool:
@@ -200,7 +203,8 @@ def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     if _is_fused(input, other, alpha):
         return ops.subtract_scaled(input, other, _factor(input, other, alpha))
     if alpha.__class__ is int and alpha == 1 and isinstance(other, EngineTensor):
-        other = _in_type_of_sum(other, input)
+        if other.aval.dtype is not dtypes.bool_:  # the op refuses them
+            other = _in_type_of_sum(other, input)
     else:
         other = scaled_operand(other, alpha, "sub", input)
     return _difference(operand(input, "sub", "input"), other)
@@ -609,6 +613,8 @@ def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
     if as_int(p) < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     x = input
+    if x.aval.dtype is dtypes.bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
     if x.aval.dtype.category < dtypes.FLOAT:
         x = movement.cast(x, dtype=dtypes.default)
     if not x.aval.size:
@@ -625,6 +631,8 @@ def polygamma(n: Any, input: Any) -> Any:  # noqa: A002
     if isinstance(n, EngineTensor):
         n, input = input, n  # noqa: A001
     n = as_int(n)
+    kernel = {0: "digamma", 1: "trigamma"}.get(n, "polygamma")
+    refuse_kinds(kernel, input.aval, "complex")
     if n == 0:
         return special.digamma(input)
     if n == 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, kernel_types
 from mindtorch.engine.kernel_types import require_floats
 from mindtorch.engine.ops import convolution as ops
 from mindtorch.engine.ops import elementwise as pointwise
@@ -210,6 +210,8 @@ def _convolve_transposed(
         groups, True,
     )  # fmt: skip
     _check_output_padding(output_padding, stride, dilation)
+    if x.aval.dtype.category < dtypes.FLOAT and x.aval.dtype is not dtypes.int64:
+        kernel_types.refuse(f"slow_conv_transpose{max(spatial, 2)}d_out_cpu", x.aval.dtype)
     lengths = tuple(
         ops.transposed_length(*each)
         for each in zip(
