@@ -131,7 +131,7 @@ def _unsafe_masked_index(self: Any, mask: Any, indices: Any, fill: Any) -> Any:
 def _unsafe_masked_index_put_accumulate(self: Any, mask: Any, indices: Any, values: Any) -> Any:
     """``self`` with the ``values`` where ``mask`` added at ``indices``."""
     places = _safe_places(self, mask, indices)
-    return self.index_put(places, where(mask, values, constant(0)), accumulate=True)
+    return self.index_put(places, where(mask, values, constant(False)), accumulate=True)
 
 
 # --- joining ------------------------------------------------------------------------------------

@@ -597,10 +597,27 @@ def rad2deg(input: Any) -> Any:  # noqa: A002
     return ops.multiply(input, constant(180 / math.pi))
 
 
+def _scaled_by_power(x: Any, exponent: Any) -> Any:
+    """``x * 2 ** exponent``, rounded once, of the exponent's lower 32 bits (C's int)."""
+    left = movement.cast(exponent, dtype=dtypes.int32)
+    factors = []
+    for _ in range(3 if x.aval.dtype is dtypes.float64 else 1):  # 2 ** 1000 has a number
+        part = ops.clamp(left, constant(-1000), constant(1000))
+        left = ops.subtract(left, part)
+        factors.append(ops.power(constant(2.0), movement.cast(part, dtype=dtypes.float64)))
+    result = movement.cast(x, dtype=dtypes.float64)
+    for factor in reversed(factors):  # the last one alone rounds
+        result = ops.multiply(result, factor)
+    return movement.cast(result, dtype=x.aval.dtype)
+
+
 @function(out=True, in_place=True)
 def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
     """``input * 2 ** other``."""
     check_numbers("ldexp", "none", input, other)
+    kind = input.aval.dtype
+    if kind.category == dtypes.FLOAT and other.aval.dtype.category < dtypes.FLOAT:
+        return _scaled_by_power(input, other)
     base = constant(2.0)
     if input.aval.dtype.category >= dtypes.FLOAT:
         base = movement.cast(base, dtype=input.aval.dtype)
