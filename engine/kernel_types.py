@@ -51,6 +51,8 @@ WITHOUT_BOOL = {
     "fmod": "fmod_cpu", "remainder": "remainder_cpu", "floor_divide": "div_floor_cpu",
     "trunc_divide": "div_trunc_cpu", "absolute": "abs_cpu",
     "kthvalue": "kthvalue_cpu", "searchsorted": "searchsorted_out_cpu",
+    "clamp": "clamp_cpu", "power": "pow", "median_dim": "median_cpu",
+    "nanmedian_dim": "median_cpu",
 }  # fmt: skip
 # op -> PyTorch's kernel, which takes no complex numbers
 WITHOUT_COMPLEX = {
@@ -58,17 +60,51 @@ WITHOUT_COMPLEX = {
     "atan2": "atan2_cpu", "xlogy": "xlogy_cpu", "remainder": "remainder_cpu",
     "fmod": "fmod_cpu", "round": "round_vml_cpu", "hypot": "hypot_cpu", "erf": "erf_vml_cpu",
     "copysign": "copysign_cpu", "nextafter": "nextafter_cpu", "lgamma": "lgamma_vml_cpu",
-    "amax": "max_values_cpu", "amin": "min_values_cpu",
+    "amax": "max_values_cpu", "amin": "min_values_cpu", "erfc": "erfc_vml_cpu",
+    "elu": "elu_cpu", "mish": "mish_cpu", "softplus": "softplus_cpu",
+    "log_sigmoid": "log_sigmoid_cpu", "hardsigmoid": "hardsigmoid_cpu",
+    "searchsorted": "searchsorted_out_cpu",
 }  # fmt: skip
 # op -> PyTorch's kernel, which takes floating-point and complex numbers of the inputs' common type
 WITHOUT_WHOLE = {
     "hypot": "hypot_cpu", "nextafter": "nextafter_cpu", "frac": "frac_cpu",
     "logcumsumexp": "logcumsumexp_out_cpu",
 }  # fmt: skip
+# op -> PyTorch's RuntimeError for complex numbers, none of which is the greater
+WITHOUT_ORDER = {
+    **{
+        name: f"{name} not implemented for complex tensors."
+        for name in ("maximum", "minimum", "fmax", "fmin")
+    },
+    "heaviside": "heaviside is not yet implemented for complex tensors.",
+}
+# what LAPACK's functions call themselves -> PyTorch's kernel, which refuses what LAPACK lacks
+LAPACK = {
+    "cholesky": "cholesky_cpu", "cholesky_inverse": "cholesky_inverse_out_cpu",
+    "cholesky_solve": "cholesky_solve_cpu", "torch.geqrf": "geqrf_cpu",
+    "linalg.lu_factor": "lu_cpu", "linalg.lu": "lu_cpu",
+    "triangular_solve": "triangular_solve_cpu",
+    "linalg.solve_triangular": "triangular_solve_cpu",
+    "linalg.householder_product": "orgqr_cpu", "ormqr": "ormqr_cpu",
+}  # fmt: skip
+# the same for half types alone: whole numbers are refused before
+LAPACK_SHORT = {
+    "linalg.cholesky": "cholesky_cpu", "linalg.det": "lu_cpu", "linalg.solve": "lu_cpu",
+    "linalg.svd": "linalg_svd_cpu", "linalg.eig": "linalg_eig_out_cpu",
+    "linalg.qr": "geqrf_cpu", "torch.linalg.lu_solve": "linalg.lu_solve_cpu",
+    "torch.linalg.ldl_factor_ex": "ldl_factor_kernel_cpu",
+    "torch.linalg.ldl_solve": "ldl_solve_kernel_cpu",
+}  # fmt: skip
 # ops whose inputs have one type; parameters of 16-bit inputs may all be float32
 OF_ONE_TYPE = {
     "native_batch_norm", "batch_norm_inference", "native_layer_norm", "native_group_norm",
 }  # fmt: skip
+# ops whose first two inputs' difference is taken
+DIFFERENCES = {"subtract", "subtract_scaled"}
+TWO_BOOLS = (
+    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
+    "`logical_xor()` operator instead."
+)
 ONE_BOOL = (
     "Subtraction, the `-` operator, with a bool tensor is not supported. If you are trying to "
     "invert a mask, use the `~` or `logical_not()` operator instead."
@@ -87,6 +123,28 @@ def require_floats(x: Aval, kernel: str, *others: Any) -> None:
         return
     if WHOLE not in others or dtype.category == COMPLEX or dtype is bool_:
         refuse(kernel, dtype)
+
+
+def refuse_kinds(kernel: str, x: Aval, kinds: str) -> None:
+    """:func:`refuse` the kinds of numbers that are named: bool, whole, half, short, complex.
+
+    "half" is float16, "short" bfloat16 too.
+    """
+    dtype = x.dtype
+    if dtype is bool_:
+        found = {"bool"}
+    elif dtype.category == FLOAT:
+        found = {"short" * (dtype.itemsize < 4), "half" * (dtype is float16)}
+    else:
+        found = {"complex" if dtype.category == COMPLEX else "whole"}
+    if not found.isdisjoint(kinds.split()):
+        refuse(kernel, dtype)
+
+
+def require_numbers(x: Aval, y: Aval) -> None:
+    """PyTorch's errors for the difference of bool and anything."""
+    if x.dtype is bool_ or y.dtype is bool_:
+        raise RuntimeError(TWO_BOOLS if x.dtype is y.dtype else ONE_BOOL)
 
 
 def require_one_type(x: Aval, *parameters: Aval | None) -> None:
@@ -118,6 +176,8 @@ def _check_product(x: Aval, y: Aval) -> None:
 
 def check(name: str, in_avals: Any) -> None:
     """PyTorch's error where its kernel for the op ``name`` does not take the inputs' types."""
+    if name in DIFFERENCES:
+        require_numbers(*in_avals[:2])
     if name in WITHOUT_BOOL:
         if all(x is None or x.dtype is bool_ for x in in_avals):
             refuse(WITHOUT_BOOL[name], bool_)
@@ -127,6 +187,8 @@ def check(name: str, in_avals: Any) -> None:
         for x in in_avals:
             if x.dtype.category == COMPLEX:
                 refuse(WITHOUT_COMPLEX[name], result_type(in_avals))
+    if name in WITHOUT_ORDER and result_type(in_avals).category == COMPLEX:
+        raise RuntimeError(WITHOUT_ORDER[name])
     if name in WITHOUT_WHOLE and result_type(in_avals).category < FLOAT:
         refuse(WITHOUT_WHOLE[name], result_type(in_avals))
     if name in OF_ONE_TYPE and "batch" not in name:

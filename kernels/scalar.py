@@ -169,20 +169,22 @@ def fmod(x: Number, y: Number) -> Number:
 
 
 def integer_floor_divide(x: Number, y: Number) -> Number:
-    safe = y if y != 0 else y + 1
-    return x // safe if y != 0 else 0
+    """The least number by -1 wraps round to itself: processors fail on it."""
+    safe = y if (y != 0) and (y != -1) else y * y + 1
+    quotient = x // safe if y != -1 else -x
+    return quotient if y != 0 else 0
 
 
 def integer_trunc_divide(x: Number, y: Number) -> Number:
-    safe = y if y != 0 else y + 1
+    safe = y if (y != 0) and (y != -1) else y * y + 1
     quotient = x // safe
     adjusted = quotient + 1 if (quotient < 0) and (quotient * safe != x) else quotient
-    return adjusted if y != 0 else 0
+    wrapped = adjusted if y != -1 else -x
+    return wrapped if y != 0 else 0
 
 
 def integer_remainder(x: Number, y: Number) -> Number:
-    safe = y if y != 0 else y + 1
-    return x - (x // safe) * safe if y != 0 else 0
+    return x - integer_floor_divide(x, y) * y if y != 0 else 0
 
 
 def integer_fmod(x: Number, y: Number) -> Number:

@@ -79,3 +79,16 @@ def test_what_torch_does_not_have_is_an_attribute_error():
     """Names are torch's; others raise as of any module."""
     with pytest.raises(AttributeError, match=r"mindspore.mint.nn' has no attribute 'Dense'"):
         _ = mint.nn.Dense
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "expected"),
+    [([True, False], 1, [0, -1]), (1, [True, False], [0, 1]), ([True, True], [True, False], [0, 1]),
+     ([1.5, 1.5], [True, False], [0.5, 1.5]), ([2, 2], True, [1, 1])],
+)  # fmt: skip
+def test_differences_of_bool(first, second, expected):
+    """bool counts as 0 and 1 (MindSpore's own results); torch refuses it."""
+    x, y = (Tensor(v) if isinstance(v, list) else v for v in (first, second))
+    assert (x - y).asnumpy().tolist() == expected
+    if isinstance(x, Tensor):
+        assert mint.sub(x, y).asnumpy().tolist() == ms.numpy.subtract(x, y).asnumpy().tolist()

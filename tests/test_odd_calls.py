@@ -56,6 +56,23 @@ CALLS = {
     "floor_of_bool": lambda m: m.floor(m.tensor([True])),
     "nanmean_of_integers": lambda m: m.nanmean(m.ones(2, dtype=m.int64)),
     "trapezoid_of_bool": lambda m: m.trapezoid(m.tensor([True, False])),
+    "least_number_divided": lambda m: m.tensor([-(2**63), 7, 7]) // m.tensor([-1, -1, 0]),
+    "least_number_remainder": lambda m: m.tensor([-(2**63), 7]) % m.tensor([-1, -1]),
+    "least_number_fmod": lambda m: m.fmod(m.tensor([-(2**63), 7]), -1),
+    "ldexp_of_32_bits": lambda m: m.ldexp(m.tensor([1.0, 0.0, 2.0]), m.tensor([2**40, 140, -150])),
+    "ldexp_below_normal": lambda m: m.ldexp(
+        m.tensor([3e-16, 1.0], dtype=m.float64), m.tensor([-1020, 2000])
+    ),
+    "too_many_elements": lambda m: m.ones(1, 1).expand(2**32, 2**32),
+    "too_many_places": lambda m: m.ones(3).as_strided((2**32, 2**32), (0, 0)),
+    "too_many_bytes": lambda m: m.zeros(2**40, 2**40),
+    "kernel_of_nothing": lambda m: m.nn.functional.conv1d(m.ones(1, 1, 4), m.ones(1, 1, 0)),
+    "volume_of_nothing": lambda m: m.nn.functional.conv3d(
+        m.ones(1, 1, 4, 4, 4), m.ones(1, 1, 0, 3, 3)
+    ),
+    "padding_takes_all": lambda m: m.nn.functional.conv_transpose1d(
+        m.ones(1, 1, 3), m.ones(1, 1, 3), padding=5
+    ),
     "less_than_complex": lambda m: m.tensor([1j]) < 1,
 }  # fmt: skip
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
@@ -101,7 +101,26 @@ def check_convolution(
             f"Given {given}weight of size {list(weight.shape)}, expected bias to be 1-dimensional "
             f"with {channels} elements, but got bias of size {list(bias.shape)} instead"
         )
+    if transposed and x.size and 0 in weight.shape[2:]:
+        _refuse_kernel(weight.shape, transposed)
     require_same_dtype(x, weight, bias)
+
+
+def _refuse_kernel(shape: Shape, transposed: bool) -> NoReturn:
+    """torch's errors for kernels of no elements."""
+    kernel = shape[2:]
+    if len(kernel) < 3:
+        sizes = "kernel_height: {} kernel_width: {}".format(*[1][len(kernel) - 1 :], *kernel)
+        raise RuntimeError(f"kernel size should be greater than zero, but got {sizes}")
+    if transposed:
+        raise RuntimeError(
+            "non-empty 5D (n_output_plane x n_input_plane x kernel_depth x kernel_height x "
+            f"kernel_width) tensor expected for weight, but got: {list(shape)}"
+        )
+    raise RuntimeError(
+        "kernel size should be greater than zero, but got: "
+        f"{' x '.join(map(str, kernel))} (TxHxW)"
+    )
 
 
 def _convolution_aval(
@@ -118,6 +137,8 @@ def _convolution_aval(
             f"({' x '.join(map(str, padded))}). Kernel size: ({' x '.join(map(str, spread))}). "
             "Kernel size can't be greater than actual input size"
         )
+    if x.size and 0 in kernel:
+        _refuse_kernel(weight.shape, False)
     spatial = tuple(
         output_length(*each)
         for each in zip(x.shape[2:], kernel, stride, padding, dilation, strict=True)

@@ -15,10 +15,6 @@ from ..dtypes import bool_, scalar_type_name
 from ..tensor import constant as c
 from .families import Elementwise, WholeDivision, conjugated, refuse_bool, refuse_complex
 
-_SUBTRACT_BOOL = (
-    "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` or "
-    "`logical_xor()` operator instead."
-)
 _NEGATIVE_BOOL = (
     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
     "mask, use the `~` or `logical_not()` operator instead."
@@ -31,7 +27,6 @@ subtract = Elementwise(
     "subtract",
     (lambda g: g, lambda g: negative(g)),
     grad_name="SubBackward0",
-    refuses=refuse_bool(_SUBTRACT_BOOL),
 )
 multiply = Elementwise(
     "multiply",

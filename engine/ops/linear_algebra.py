@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes
+from .. import dtypes, kernel_types
 from ..aval import Aval, Shape, aval, broadcast_two, dense_like
 from ..core import Op
 from ..dtypes import c_name, scalar_type_name
@@ -187,8 +187,13 @@ def check_real_or_complex(name: str, x: Aval) -> None:
 
 def check_precision(name: str, x: Aval) -> None:
     """The type is one of LAPACK's four; torch's error otherwise."""
+    if name in kernel_types.LAPACK:
+        kernel_types.refuse_kinds(kernel_types.LAPACK[name], x, "bool whole short")
+        return
     check_real_or_complex(name, x)
     if x.dtype.itemsize < (8 if x.dtype.is_complex else 4):
+        if name in kernel_types.LAPACK_SHORT:
+            kernel_types.refuse(kernel_types.LAPACK_SHORT[name], x.dtype)
         raise RuntimeError(
             f"{name}: Low precision dtypes not supported. Got {scalar_type_name(x.dtype)}"
         )

@@ -25,7 +25,10 @@ from .families import normalize_axis
 
 
 def _view_aval(x: Aval, shape: Shape, strides: Shape) -> Aval:
-    return aval(shape, x.dtype, strides, x.device)
+    found = aval(shape, x.dtype, strides, x.device)
+    if found.size >= 1 << 63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    return found
 
 
 # --- views -----------------------------------------------------------------------------------

@@ -227,6 +227,7 @@ def householder_product(A: Any, tau: Any) -> Any:  # noqa: N803
             f"torch.linalg.householder_product: tau dtype {scalar_type_name(t.dtype)} does not "
             f"match input dtype {scalar_type_name(a.dtype)}"
         )
+    ops.check_precision("linalg.householder_product", a)
     return factors.householder_product(A, tau)
 
 
@@ -308,6 +309,7 @@ def ormqr(
 ) -> Any:
     """``Q other`` (``other Q``), or with the adjoint of the ``Q`` that :func:`geqrf` encodes."""
     _check_ormqr(input.aval, tau.aval, other.aval, left)
+    ops.check_precision("ormqr", input.aval)
     m, n = input.aval.shape[-2:]
     square = movement.pad(input, full_flat((), input.aval.dtype, 0),
                           padding=(*((0, 0),) * (input.aval.ndim - 1), (0, m - n)))  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Any
 
 from mindtorch.engine import dtypes, tape
 from mindtorch.engine.core import state
+from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import pooling as pool
 from mindtorch.engine.ops import softmax as soft
@@ -48,6 +49,9 @@ __all__ = [
 def _softmax_backward_data(grad_output: Any, output: Any, dim: int, input_dtype: Any) -> Any:
     """``output * (grad_output - sum(grad_output * output))`` over ``dim``, in the input's type."""
     axis = normalize_axis(dim, grad_output.aval.ndim)
+    refuse_kinds(
+        "softmax_backward_lastdim_kernel_impl", grad_output.aval, "bool whole complex"
+    )
     made = soft.softmax_gradient(grad_output, output, axis=axis)
     kind = as_dtype(input_dtype)
     return made if made.aval.dtype is kind else movement.cast(made, dtype=kind)
@@ -90,6 +94,7 @@ def max_pool2d_with_indices_backward(
             f"Expected a gradient of the shape of the indices, {list(indices.aval.shape)}, but "
             f"got {list(grad_output.aval.shape)}"
         )
+    refuse_kinds("max_pool2d_backward", grad_output.aval, "bool whole complex")
     shape = self.aval.shape
     if tape.requires_grad(self) and state.grad_enabled:  # as in torch: differentiable, slope 0
         still = constant(False)
@@ -126,7 +131,7 @@ def _unsafe_masked_index(self: Any, mask: Any, indices: Any, fill: Any) -> Any:
 def _unsafe_masked_index_put_accumulate(self: Any, mask: Any, indices: Any, values: Any) -> Any:
     """``self`` with the ``values`` where ``mask`` added at ``indices``."""
     places = _safe_places(self, mask, indices)
-    return self.index_put(places, where(mask, values, constant(0)), accumulate=True)
+    return self.index_put(places, where(mask, values, constant(False)), accumulate=True)
 
 
 # --- joining ------------------------------------------------------------------------------------

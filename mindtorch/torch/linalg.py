@@ -10,6 +10,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.dtypes import scalar_type_name
+from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import factorizations, movement, reduction
 from mindtorch.engine.ops import linear_algebra as ops
@@ -476,6 +477,8 @@ def cross(input: Any, other: Any, *, dim: int = -1) -> Any:  # noqa: A002
             f"{input.aval.shape[axis]} and {other.aval.shape[axis]}"
         )
 
+    refuse_kinds("cross", input.aval, "bool")
+
     def turned(x: Any, first: int) -> Any:
         return movement.roll(movement.contiguous(x), shifts=(-first,), axes=(axis,))
 
@@ -521,6 +524,11 @@ def vander(x: Any, N: int | None = None) -> Any:  # noqa: N803
         x: a vector, or a batch of them.
     """
     require_tensor(x, "linalg_vander", "x", 1)
+    if x.aval.dtype in (dtypes.bool_, dtypes.float16, dtypes.bfloat16):
+        raise RuntimeError(
+            "linalg.vander supports floating point, complex, and integer tensors, but got "
+            f"{scalar_type_name(x.aval.dtype)}"
+        )
     if not x.aval.ndim:
         x = movement.reshape(x, (1,))
     if N is not None and N <= 0:

@@ -93,6 +93,28 @@ F = Adopted(torch.nn.functional)
 t = Adopted(torch)
 
 
+def difference(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+    """``x - alpha * y``; bool, which torch refuses, is 0 and 1 here, and of two of them the
+    difference is whether they differ."""
+    of_bool = [
+        v.dtype is dtypes.bool_ if isinstance(v, EngineTensor) else isinstance(v, bool)
+        for v in (x, y)
+    ]
+    if all(of_bool):
+        return torch.ne(x, y)
+    if any(of_bool):
+        kind = torch.result_type(x, y)
+        x, y = (
+            (v.to(kind) if isinstance(v, EngineTensor) else int(v)) if is_bool else v
+            for v, is_bool in zip((x, y), of_bool, strict=True)
+        )
+    return torch.sub(x, y, alpha=alpha)
+
+
+for _namespace in (t, T):
+    vars(_namespace).update(dict.fromkeys(("sub", "subtract"), adopting(difference)))
+
+
 class _AnyTensor(TensorMeta):
     """Tensors of torch's namespace count as MindSpore's, as in the original package."""
 
@@ -409,8 +431,8 @@ def as_tensor(value: Any) -> Any:
 _OPERATORS = """
     __abs__ __add__ __and__ __eq__ __floordiv__ __ge__ __getitem__ __gt__ __invert__ __le__
     __lshift__ __lt__ __matmul__ __mod__ __mul__ __ne__ __neg__ __or__ __pos__ __pow__ __radd__
-    __rand__ __rfloordiv__ __rmatmul__ __rmod__ __rmul__ __ror__ __rpow__ __rshift__ __rsub__
-    __rtruediv__ __sub__ __truediv__ __xor__ __rxor__
+    __rand__ __rfloordiv__ __rmatmul__ __rmod__ __rmul__ __ror__ __rpow__ __rshift__
+    __rtruediv__ __truediv__ __xor__ __rxor__
 """.split()
 _PROPERTIES = ("H", "T", "data", "grad", "imag", "mH", "mT", "real")
 # what tells about a tensor, in numbers or otherwise: nothing to adopt
@@ -448,6 +470,8 @@ def _complete() -> None:
             setattr(Tensor, name, getattr(T, name))
     for name in _OPERATORS:
         setattr(Tensor, name, _adopted_operator(name))
+    Tensor.__sub__ = t.sub
+    Tensor.__rsub__ = lambda self, other: t.sub(other, self)
     for name in _PROPERTIES:
         setattr(Tensor, name, _adopted_property(name))
     Tensor.result_type = Tensor  # type: ignore[attr-defined]

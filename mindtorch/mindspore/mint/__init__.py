@@ -5,12 +5,14 @@ from typing import Any
 from mindtorch import torch
 
 from .._names import Names
+from ..common.tensor import t as _functions
 from ..ops.mathematics import cross as cross
 from . import linalg as linalg
 from . import nn as nn
 from . import optim as optim
 from . import special as special
 
+sub = _functions.sub
 _names = Names("mindspore.mint", torch)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from mindtorch import torch
 
+from ..common.tensor import difference
 from ._values import BOOL, axes_of, floating, public, tensor_of
 
 
@@ -23,7 +24,7 @@ def _unary(name: str, torch_name: str = "", needs_float: bool = True) -> Callabl
 
 
 def _binary(name: str, torch_name: str = "") -> Callable[..., Any]:
-    function = getattr(torch, torch_name or name)
+    function = difference if torch_name == "sub" else getattr(torch, torch_name or name)
 
     def call(x1: Any, x2: Any, dtype: Any = None) -> Any:
         return tensor_of(function(tensor_of(x1), _beside(x2, x1)), dtype)

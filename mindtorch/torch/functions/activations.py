@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes, inplace
+from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.ops import activations as act
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
@@ -70,6 +71,7 @@ def of_kind(x: Any, *numbers: Any) -> Any:
 @function(out=True)
 def hardshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
     """``x`` outside of ``[-lambd, lambd]``, else 0."""
+    refuse_kinds("hardshrink_cpu", input.aval, "bool whole")
     return act.hardshrink(input, constant(lambd))
 
 

@@ -194,6 +194,10 @@ def isin(
         value = value.detach()
         return (value.float() if value.dtype is dtypes.bfloat16 else value).array()
 
+    for each in (elements, test_elements):
+        if hasattr(each, "aval") and each.aval.dtype.category in (dtypes.BOOL, dtypes.COMPLEX):
+            kind = dtypes.scalar_type_name(each.aval.dtype)
+            raise RuntimeError(f"Unsupported input type encountered for isin(): {kind}")
     given, known = array_of(elements), array_of(test_elements)
     found = np.isin(given, known, assume_unique=assume_unique, invert=invert)
     place = next((x.aval.device for x in (elements, test_elements) if hasattr(x, "aval")), cpu)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import movement
@@ -89,6 +90,7 @@ def polar(abs: Any, angle: Any, *, out: Any = None) -> Any:  # noqa: A002
     require_tensor(abs, "polar", "abs", 1)
     require_tensor(angle, "polar", "angle", 2)
     complex_ops.check_parts(abs.aval, angle.aval)
+    refuse_kinds("polar_cpu", abs.aval, "short")
     result = complex_ops.make_complex(
         ops.multiply(abs, ops.cos(angle)), ops.multiply(abs, ops.sin(angle))
     )

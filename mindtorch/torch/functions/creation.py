@@ -97,6 +97,8 @@ def _described(
                 else f"Trying to create tensor with negative dimension {n}: {list(shape)}"
             )
     chosen = dtypes.default if dtype is None else as_dtype(dtype)
+    if math.prod(shape) * chosen.itemsize >= 1 << 63:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     strides = None
     if memory_format in (channels_last, channels_last_3d):
         strides = channels_last_strides(shape)

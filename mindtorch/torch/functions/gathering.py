@@ -11,6 +11,7 @@ import numpy as np
 from mindtorch.engine import dtypes, inplace, vmap
 from mindtorch.engine.aval import broadcast_shapes
 from mindtorch.engine.device import meta
+from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.ops import indexing as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.elementwise import equal
@@ -99,6 +100,10 @@ def scatter_reduce(
             "reduce argument must be either sum, prod, mean, amax or amin, got " + str(reduce)
         )
     source = _source(input, src, "scatter")
+    if reduce != "sum":
+        lacks = "complex" if reduce[0] == "a" else "bool" if reduce == "mean" else ""
+        kernel = f"scatter_gather_tensor_cpu_reduce_{reduce}"
+        refuse_kinds(kernel, input.aval, lacks)
     return ops.scatter_reduce(
         input, index, source, axis=_axis(input, dim), reduce=reduce, include_self=include_self
     )
@@ -122,6 +127,7 @@ def index_reduce(
         )
     axis = _axis(input, dim)
     _check_slices(input, axis, index, source)
+    refuse_kinds("index_func_", input.aval, "bool complex")
     if not input.aval.ndim:
         whole = (input.reshape(1), index.reshape(-1), source.reshape(-1))
         return ops.scatter_reduce(

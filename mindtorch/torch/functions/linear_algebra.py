@@ -24,6 +24,7 @@ from mindtorch.engine.dtypes import (
     scalar_type_name,
     uint8,
 )
+from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
@@ -492,6 +493,7 @@ def trace(input: Any) -> Any:  # noqa: A002
         raise RuntimeError("trace: expected a matrix, but got tensor with dim " + str(
             input.aval.ndim
         ))
+    refuse_kinds("trace", input.aval, "bool")
     main = movement.diagonal(input, offset=0, first=0, second=1)
     return named(sum_(main, axis=(0,), keepdims=False), "TraceBackward0")
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes, inplace, tape
 from mindtorch.engine.core import fast_binary
-from mindtorch.engine.kernel_types import refuse
+from mindtorch.engine.kernel_types import refuse, refuse_kinds, require_numbers
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
@@ -125,7 +125,10 @@ def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any
     Args:
         beside: the tensor that it is added to, whose type may make the sum a floating-point one.
     """
-    other = _in_type_of_sum(operand(other, name, "other"), beside)
+    other = operand(other, name, "other")
+    if "sub" in name and isinstance(beside, EngineTensor):
+        require_numbers(beside.aval, other.aval)
+    other = _in_type_of_sum(other, beside)
     if isinstance(alpha, EngineTensor) and not is_number(alpha):
         raise TypeError(f"{name}(): argument 'alpha' must be Number, not Tensor")
     if alpha == 1 and type(alpha) is not bool:
@@ -200,7 +203,8 @@ def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     if _is_fused(input, other, alpha):
         return ops.subtract_scaled(input, other, _factor(input, other, alpha))
     if alpha.__class__ is int and alpha == 1 and isinstance(other, EngineTensor):
-        other = _in_type_of_sum(other, input)
+        if other.aval.dtype is not dtypes.bool_:  # the op refuses them
+            other = _in_type_of_sum(other, input)
     else:
         other = scaled_operand(other, alpha, "sub", input)
     return _difference(operand(input, "sub", "input"), other)
@@ -593,10 +597,27 @@ def rad2deg(input: Any) -> Any:  # noqa: A002
     return ops.multiply(input, constant(180 / math.pi))
 
 
+def _scaled_by_power(x: Any, exponent: Any) -> Any:
+    """``x * 2 ** exponent``, rounded once, of the exponent's lower 32 bits (C's int)."""
+    left = movement.cast(exponent, dtype=dtypes.int32)
+    factors = []
+    for _ in range(3 if x.aval.dtype is dtypes.float64 else 1):  # 2 ** 1000 has a number
+        part = ops.clamp(left, constant(-1000), constant(1000))
+        left = ops.subtract(left, part)
+        factors.append(ops.power(constant(2.0), movement.cast(part, dtype=dtypes.float64)))
+    result = movement.cast(x, dtype=dtypes.float64)
+    for factor in reversed(factors):  # the last one alone rounds
+        result = ops.multiply(result, factor)
+    return movement.cast(result, dtype=x.aval.dtype)
+
+
 @function(out=True, in_place=True)
 def ldexp(input: Any, other: Any) -> Any:  # noqa: A002
     """``input * 2 ** other``."""
     check_numbers("ldexp", "none", input, other)
+    kind = input.aval.dtype
+    if kind.category == dtypes.FLOAT and other.aval.dtype.category < dtypes.FLOAT:
+        return _scaled_by_power(input, other)
     base = constant(2.0)
     if input.aval.dtype.category >= dtypes.FLOAT:
         base = movement.cast(base, dtype=input.aval.dtype)
@@ -609,6 +630,8 @@ def mvlgamma(input: Any, p: int) -> Any:  # noqa: A002
     if as_int(p) < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
     x = input
+    if x.aval.dtype is dtypes.bool_:
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
     if x.aval.dtype.category < dtypes.FLOAT:
         x = movement.cast(x, dtype=dtypes.default)
     if not x.aval.size:
@@ -625,6 +648,8 @@ def polygamma(n: Any, input: Any) -> Any:  # noqa: A002
     if isinstance(n, EngineTensor):
         n, input = input, n  # noqa: A001
     n = as_int(n)
+    kernel = {0: "digamma", 1: "trigamma"}.get(n, "polygamma")
+    refuse_kinds(kernel, input.aval, "complex")
     if n == 0:
         return special.digamma(input)
     if n == 1:

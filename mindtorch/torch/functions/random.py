@@ -11,6 +11,7 @@ from mindtorch.engine import dtypes, inplace, tape
 from mindtorch.engine.aval import Aval, aval, broadcast_shapes, dense_like
 from mindtorch.engine.core import state
 from mindtorch.engine.generator import default_generator
+from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.ops import elementwise
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
@@ -190,6 +191,10 @@ def randint_like(
     if high is None:
         low, high = 0, low
     described = _like(input, dtype, device, memory_format)
+    if described.dtype.is_complex:
+        raise RuntimeError(
+            "check_random_bounds handles only integral, floating-point and boolean types"
+        )
     return finish(draw(described, _integers(low, high, generator)), requires_grad, layout)
 
 
@@ -383,6 +388,7 @@ def bernoulli(input: Any, p: Any = None, *, generator: Any = None, out: Any = No
     """1 with the probability that each element of ``input`` (or ``p``) says, else 0."""
     if p is None:
         _require_floating(input.aval, "bernoulli_tensor_cpu_p_")
+    refuse_kinds("bernoulli_tensor_cpu_self_", input.aval, "complex")
     chance = input if p is None else p
     draws = generator_of(generator)
 
@@ -498,6 +504,10 @@ def normal(
     tensors = [x for x in (mean, std) if isinstance(x, EngineTensor)]
     if out is not None:
         return _normal_out(out, mean, std, size, draws, options)
+    for x in tensors:
+        if x is std and x.aval.dtype.is_complex:
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        _require_floating(x.aval, "normal_kernel_cpu")
     if not tensors:
         described = _described_for(size, options)
         made = draw(described, lambda array: draws.normal(array, float(mean), float(std)))

@@ -8,6 +8,7 @@ import numpy as np
 
 from mindtorch.engine import dtypes, vmap
 from mindtorch.engine.core import state
+from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.ops import movement, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
@@ -65,6 +66,8 @@ def topk(
     """
     if input.aval.dtype.is_complex:
         raise RuntimeError(" topk does not support complex dtypes on CPU")
+    if input.aval.dtype is dtypes.bool_:
+        raise RuntimeError("topk does not support bool dtypes on CPU")
     axis = _single(input, dim)
     return return_types.topk(*sorting.topk(input, k=as_int(k), axis=axis, largest=bool(largest)))
 
@@ -154,6 +157,7 @@ def unique_consecutive(
     _require_bools(
         "unique_consecutive", return_inverse=return_inverse, return_counts=return_counts
     )
+    refuse_kinds("unique", input.aval, "complex")
     array, place = _values(input, "unique_consecutive"), input.aval.device
     if dim is not None:
         _check_slices(array, dim)
@@ -290,9 +294,7 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
 @vmap.by_example
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  # noqa: A002
     """How many elements fall into each of ``bins`` bins of equal width."""
-    if input.aval.dtype.category < dtypes.FLOAT:
-        kind = dtypes.scalar_type_name(input.aval.dtype)
-        raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{kind}'")
+    refuse_kinds("histogram_cpu", input.aval, "bool whole complex")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
     array = _values(input, "histc").reshape(-1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.kernel_types import TWO_BOOLS
 from mindtorch.engine.ops.families import normalize_axis
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
@@ -196,6 +197,8 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
             "of dims"
         )
     _check_gradient(input, spacing, axes, dim is not None, edge_order)
+    if input.aval.dtype is dtypes.bool_:
+        raise RuntimeError(TWO_BOOLS)
     if input.aval.dtype.category < dtypes.FLOAT:
         input = input.to(dtypes.default)  # noqa: A001
     spacing = 1 if spacing is None else spacing

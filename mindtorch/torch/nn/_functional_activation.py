@@ -132,6 +132,8 @@ def hardtanh(
         raise ValueError("min_val cannot be greater than max_val")
     if input.aval.dtype is dtypes.bool_:
         raise RuntimeError("Bool inputs not supported for hardtanh")
+    if input.aval.dtype.is_complex:
+        raise NotImplementedError("clamp is not supported for complex types")
     if not input.is_floating_point():
         # The bounds are converted to the integers' type, as torch does.
         min_val, max_val = int(min_val), int(max_val)
@@ -308,8 +310,9 @@ def rrelu(
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
 
-    if input.aval.dtype.category != dtypes.FLOAT:
-        kernel_types.refuse("rrelu_with_noise_out_cpu", input.aval.dtype)
+    kernel_types.refuse_kinds(
+        "rrelu_with_noise_out_cpu", input.aval, "bool whole half complex"
+    )
 
     def fill(array: Any, values: Any) -> None:
         default_generator.rrelu_noise(array, values, lower, upper)
@@ -340,6 +343,7 @@ def glu(input: Any, dim: int = -1) -> Any:  # noqa: A002
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {n}")
     _require_floats(input, "glu")
+    kernel_types.refuse_kinds("glu_cpu", input.aval, "complex")
     a = movement.slice_(input, axis=axis, start=0, length=n // 2, step=1)
     b = movement.slice_(input, axis=axis, start=n // 2, length=n // 2, step=1)
     return tape.named(pointwise.multiply(a, pointwise.sigmoid(b)), "GluBackward0")

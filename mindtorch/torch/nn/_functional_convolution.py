@@ -5,7 +5,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, kernel_types
 from mindtorch.engine.kernel_types import require_floats
 from mindtorch.engine.ops import convolution as ops
 from mindtorch.engine.ops import elementwise as pointwise
@@ -185,6 +185,22 @@ def _check_output_padding(output_padding: Any, stride: Any, dilation: Any) -> No
             )
 
 
+def _check_lengths(shape: tuple[int, ...], lengths: tuple[int, ...]) -> None:
+    """torch's errors where nothing is left of an axis of a transposed convolution."""
+    if min(lengths) > 0:
+        return
+    short = [1][len(lengths) - 1 :]  # torch adds an axis to signals
+    if 0 in shape:
+        i = next(i for i, n in enumerate(lengths) if n < 0) + len(short) + 2
+        whole = [*shape[:2], *short, *lengths]
+        raise RuntimeError(f"invalid shape dimension {whole[i]} at index {i} of shape {whole}")
+    given, found = (" x ".join(map(str, [*short, *each])) for each in (shape[2:], lengths))
+    raise RuntimeError(
+        f"Given input size per channel: ({given}). Calculated output size per channel: "
+        f"({found}). Output size is too small"
+    )
+
+
 def _convolve_transposed(
     name: str, spatial: int, x: Any, weight: Any, bias: Any, stride: Any, padding: Any,
     output_padding: Any, groups: int, dilation: Any,
@@ -210,6 +226,8 @@ def _convolve_transposed(
         groups, True,
     )  # fmt: skip
     _check_output_padding(output_padding, stride, dilation)
+    if x.aval.dtype.category < dtypes.FLOAT and x.aval.dtype is not dtypes.int64:
+        kernel_types.refuse(f"slow_conv_transpose{max(spatial, 2)}d_out_cpu", x.aval.dtype)
     lengths = tuple(
         ops.transposed_length(*each)
         for each in zip(
@@ -217,6 +235,7 @@ def _convolve_transposed(
             strict=True,
         )
     )  # fmt: skip
+    _check_lengths(x.aval.shape, lengths)
     channels = weight.aval.shape[1] * groups
     dtype = x.aval.dtype
     if bias is not None and dtype in (dtypes.float16, dtypes.bfloat16):  # rounded after the sum

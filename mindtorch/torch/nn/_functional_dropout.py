@@ -9,6 +9,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine import inplace as writing
 from mindtorch.engine.aval import Aval, aval
 from mindtorch.engine.generator import default_generator
+from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.layouts import preserved_strides
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.tensor import constant as c
@@ -40,6 +41,14 @@ def _feature_noise(x: Aval) -> Aval:
     if x.ndim < 2:
         raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
     return aval((*x.shape[:2], *[1] * (x.ndim - 2)), x.dtype, None, x.device)
+
+
+def _require_noise(x: Aval) -> None:
+    """torch's errors for types that its noise of channels does not have."""
+    refuse_kinds("bernoulli_scalar_cpu_", x, "complex")
+    if x.dtype.category < dtypes.FLOAT:
+        kind = "Long" if x.dtype is dtypes.bool_ else dtypes.scalar_type_name(x.dtype)
+        raise RuntimeError(f"result type Float can't be cast to the desired output type {kind}")
 
 
 def _times(x: Any, factor: Any, inplace: bool) -> Any:
@@ -145,6 +154,8 @@ def _alpha(x: Any, p: float, training: bool, inplace: bool, feature: bool) -> An
         return x if inplace or not training else pointwise.multiply(x, c(1))
     if p == 1:
         return _times(x, c(0), inplace)
+    if feature:
+        _require_noise(x.aval)
     described = _feature_noise(x.aval) if feature else _noise_like(x.aval)
     noise: Any = draw(described, lambda array: default_generator.bernoulli(array, 1 - p))
     a = 1.0 / math.sqrt((_ALPHA * _ALPHA * p + 1) * (1 - p))

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.tensor import from_array
 
 __all__ = [
@@ -104,6 +105,7 @@ def _pool(
     if samples is None:
         samples = rand(x.size(0) if batched else 1, x.size(-axes - 1), axes, dtype=x.dtype)
     _check(x, kernel, counts, samples, axes)
+    refuse_kinds(f"{name}_out_frame", x.aval, "bool whole complex")
     whole = x if batched else x.unsqueeze(0)
     values = samples.array()[: whole.size(0)]
     places = _places(values, whole.shape[2:], counts, kernel)

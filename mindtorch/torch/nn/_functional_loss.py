@@ -13,7 +13,7 @@ from typing import Any
 from mindtorch.engine import dtypes, tape, vmap
 from mindtorch.engine.aval import broadcast_shapes
 from mindtorch.engine.core import state
-from mindtorch.engine.kernel_types import require_floats
+from mindtorch.engine.kernel_types import refuse_kinds, require_floats
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import loss as ops
@@ -223,6 +223,7 @@ def _weighed(loss: Any, weight: Any, reduction: str) -> Any:
 def _promoted(input: Any, target: Any, kernel: str) -> Any:  # noqa: A002
     """``input``; whole numbers in the type that they have with ``target``'s, which has to be one
     of floating-point numbers."""
+    refuse_kinds(kernel, input.aval, "complex")
     if input.aval.dtype.category >= dtypes.FLOAT:
         return input
     dtype = dtypes.promote(input.aval.dtype, target.aval.dtype)
@@ -330,6 +331,8 @@ def kl_div(
         )
     if input.aval.dtype.category < dtypes.FLOAT or target.aval.dtype.category < dtypes.FLOAT:
         raise RuntimeError("kl_div: Integral inputs not supported.")
+    if input.aval.dtype.is_complex or target.aval.dtype.is_complex:
+        raise RuntimeError("kl_div: Complex inputs not supported.")
     if log_target:
         loss = target.exp() * (target - input)
     else:

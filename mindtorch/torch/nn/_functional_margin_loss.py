@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes, vmap
-from mindtorch.engine.kernel_types import require_floats
+from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.ops import elementwise as pointwise
 
 from ._functional_linear import pairwise_distance
@@ -58,7 +58,7 @@ def hinge_embedding_loss(
     """
     reduction = chosen_reduction(size_average, reduce, reduction)
     zeros = input.new_zeros(())
-    pull = pointwise.where(target != 1, (margin - input).clamp_min(0), zeros)
+    pull = pointwise.where(target != 1, (input.new_full((), margin) - input).clamp_min(0), zeros)
     push = pointwise.where(target != -1, input, zeros)
     return reduced(pull + push, reduction)
 
@@ -233,7 +233,7 @@ def multi_margin_loss(
     if p not in (1, 2):
         raise ValueError("only p == 1 and p == 2 supported")
     rows, classes = _check_multi_margin(input, target, weight)
-    require_floats(input.aval, "multi_margin_loss_cpu_kernel")
+    refuse_kinds("multi_margin_loss_cpu_kernel", input.aval, "bool whole half complex")
     x = input.reshape(rows, classes)
     t = target.reshape(rows, 1)
     terms = _positive(margin - x.gather(1, t) + x)
@@ -269,7 +269,7 @@ def multilabel_margin_loss(
     _require_type(target, dtypes.int64)
     _require_within(target, -1, classes, "argument #2 'target' is out of range")
     x, t = input.reshape(rows, classes), target.reshape(rows, classes)
-    require_floats(x.aval, "multilabel_margin_loss_forward_out_frame")
+    refuse_kinds("multilabel_margin_loss_forward_out_frame", x.aval, "bool whole half complex")
     listed = ((t < 0).long().cumsum(1) == 0)
     safe = t.clamp(min=0)
     named = arange(classes)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import pooling as ops
@@ -244,6 +245,7 @@ def avg_pool3d(
     Raises:
         RuntimeError: for other shapes, and where no window fits.
     """
+    refuse_kinds("avg_pool3d_out_frame", input.aval, "half")
     return _avg_pool(
         3, input, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
     )
@@ -451,6 +453,7 @@ def _unpool(
         f"with {x.aval.ndim} dimensions.",
     )  # fmt: skip
     indices, _ = _batched(indices, spatial, "indices and input have different ranks")
+    refuse_kinds(f"max_unpool{max(spatial, 2)}d", x.aval, "bool whole complex")
     count = 1
     for n in size:
         count *= n

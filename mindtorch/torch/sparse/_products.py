@@ -185,6 +185,12 @@ def sampled_addmm(
             f"sampled_addmm: Expected mat1 and mat2 to have the same dtype, but got {first} and "
             f"{second}"
         )
+    if mat1.aval.dtype is not input.held.aval.dtype:
+        first, second = (dtypes.scalar_type_name(x.aval.dtype) for x in (mat1, input.held))
+        raise RuntimeError(
+            f"sampled_addmm: Expected mat1 and self to have the same dtype, but got {first} and "
+            f"{second}"
+        )
     (m, k), (inner, n) = mat1.aval.shape, mat2.aval.shape
     if k != inner:
         raise RuntimeError(
