@@ -41,6 +41,7 @@ class State(threading.local):
         inference: whether nothing is recorded, and results are marked as made so.
         level: the number of the innermost transformation whose function runs; 0: none does.
         given: the ids of the memory of that function's arguments.
+        pushed: the nodes of tensors that have tangents, in the transformations around.
         interpreters: the active transformations, innermost last.
         device: where namespaces make new tensors, unless told otherwise.
         written_to: the tensor that a method in place may write to directly.
@@ -51,6 +52,7 @@ class State(threading.local):
     inference = False
     level = 0
     given: frozenset[int] | set[int] = frozenset()
+    pushed: tuple[Any, ...] = ()
     interpreters: tuple[Any, ...] = ()
     device: Device = cpu
     watcher: Any = None
@@ -76,18 +78,19 @@ class State(threading.local):
         return GRAD if self.grad_enabled and not self.inference else NO_GRAD
 
     @contextlib.contextmanager
-    def inside(self, given: Sequence[Tensor]) -> Iterator[None]:
+    def inside(self, given: Sequence[Tensor], pushed: Sequence[Tensor] = ()) -> Iterator[None]:
         """A block that is the function of a transformation, to which ``given`` is passed: it may
-        write to that and to what is made in the block."""
+        write to that and to what is made in the block. ``pushed``: has tangents."""
         thread = threading.get_ident()
-        before = self.level, self.given
+        before = self.level, self.given, self.pushed
+        self.pushed = (*self.pushed, *[tape.node_of(x) for x in pushed])
         self.level, self.given = next(levels_entered), {id(x._shared.memory) for x in given}
         levels[thread] = self.level
         self.update()
         try:
             yield
         finally:
-            self.level, self.given = before
+            self.level, self.given, self.pushed = before
             if self.level:
                 levels[thread] = self.level
             else:

@@ -121,7 +121,8 @@ class Linearised:
                     passed[p] = value
                 if closures:
                     leaves = tree_leaves((passed, kwargs))
-                    with state.inside([x for x in leaves if isinstance(x, Tensor)]):
+                    pushed = [x for x in self.inputs if writable and _differentiable(x)]
+                    with state.inside([x for x in leaves if isinstance(x, Tensor)], pushed):
                         self.result = function(*passed, **kwargs)
                 else:
                     self.result = function(*passed, **kwargs)
