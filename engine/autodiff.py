@@ -80,7 +80,7 @@ def backward(
     inputs: Sequence[Tensor] | None = None,
 ) -> None:
     """Add to ``grad`` of each leaf, or of ``inputs``, the gradient of the ``outputs``' sum."""
-    if vmap.innermost() is not None:
+    if state.level or vmap.innermost() is not None:
         raise RuntimeError(
             "backward() called inside a functorch transform. This is not supported, please use "
             "functorch.grad or functorch.vjp instead or call backward() outside of functorch "

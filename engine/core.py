@@ -7,11 +7,13 @@ over at the same door while they are active.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import importlib
 import inspect
+import itertools
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from . import dtypes, gaps, kernel_types, memory, tape
@@ -19,11 +21,12 @@ from .aval import Aval, dense_like, is_channels_last
 from .bounded import Bounded
 from .device import Device, cpu, empty_on, meta
 from .layouts import Rule, with_layout
-from .tensor import InferenceStorage, Tensor, inferring, make, result_types, typed_buffer
+from .tensor import Tensor, inferring, levels, make, new_storage, result_types, typed_buffer
 from .tensor import as_array as host_view
 
 memory.keep_freed_memory()
-NO_GRAD, GRAD, INTERPRETED, INFERENCE, WATCHED = 0, 1, 2, 3, 4
+NO_GRAD, GRAD, INTERPRETED, MARKED, WATCHED = 0, 1, 2, 3, 4
+levels_entered = itertools.count(1)
 # whether ops of some thread cast their inputs, as a list of one
 casting = [False]
 
@@ -32,10 +35,13 @@ class State(threading.local):
     """What the current thread does with ops.
 
     Attributes:
-        mode: NO_GRAD, GRAD, or INTERPRETED while ``interpreters`` is not empty, or INFERENCE, or
+        mode: NO_GRAD, GRAD, or INTERPRETED while ``interpreters`` is not empty, or MARKED, or
             WATCHED while ``watcher`` notes what a function does (:mod:`.remembered`).
         grad_enabled: whether tracked inputs are recorded.
         inference: whether nothing is recorded, and results are marked as made so.
+        level: the number of the innermost transformation whose function runs; 0: none does.
+        given: the ids of the memory of that function's arguments.
+        pushed: the nodes of tensors that have tangents, in the transformations around.
         interpreters: the active transformations, innermost last.
         device: where namespaces make new tensors, unless told otherwise.
         written_to: the tensor that a method in place may write to directly.
@@ -44,6 +50,9 @@ class State(threading.local):
     mode = GRAD
     grad_enabled = True
     inference = False
+    level = 0
+    given: frozenset[int] | set[int] = frozenset()
+    pushed: tuple[Any, ...] = ()
     interpreters: tuple[Any, ...] = ()
     device: Device = cpu
     watcher: Any = None
@@ -62,7 +71,38 @@ class State(threading.local):
         if self.interpreters:
             self.mode = INTERPRETED
         else:
-            self.mode = INFERENCE if self.inference else int(self.grad_enabled)
+            self.mode = MARKED if self.inference or self.level else self.recording()
+
+    def recording(self) -> int:
+        """GRAD or NO_GRAD, whatever else is done with results."""
+        return GRAD if self.grad_enabled and not self.inference else NO_GRAD
+
+    @contextlib.contextmanager
+    def inside(self, given: Sequence[Tensor], pushed: Sequence[Tensor] = ()) -> Iterator[None]:
+        """A block that is the function of a transformation, to which ``given`` is passed: it may
+        write to that and to what is made in the block. ``pushed``: has tangents."""
+        thread = threading.get_ident()
+        before = self.level, self.given, self.pushed
+        self.pushed = (*self.pushed, *[tape.node_of(x) for x in pushed])
+        self.level, self.given = next(levels_entered), {id(x._shared.memory) for x in given}
+        levels[thread] = self.level
+        self.update()
+        try:
+            yield
+        finally:
+            self.level, self.given, self.pushed = before
+            if self.level:
+                levels[thread] = self.level
+            else:
+                del levels[thread]
+            self.update()
+
+    def captured(self, tensor: Tensor) -> bool:
+        """Whether the function of a transformation runs, outside of which ``tensor`` was made."""
+        if not self.level:
+            return False
+        memory = tensor._shared.memory
+        return memory.level < self.level and id(memory) not in self.given
 
     def stop_watching(self) -> int:
         """What a function does is more than ops on its arguments; the mode without a watcher."""
@@ -223,8 +263,8 @@ class Op:
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         mode = state.mode
         if mode >= INTERPRETED:
-            if mode == INFERENCE:
-                return self._inferred(inputs, params)
+            if mode == MARKED:
+                return self._marked(inputs, params)
             if mode == WATCHED:
                 return state.watcher.apply(self, inputs, params)
             return state.interpreters[-1].apply(self, inputs, params)
@@ -239,11 +279,11 @@ class Op:
             return self._first(key, mode, inputs, params)
         return self.follow(plan, mode, inputs, params)
 
-    def _inferred(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run in inference mode; several results are marked by :func:`make`."""
-        result = self.evaluate(NO_GRAD, inputs, params)
+    def _marked(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """Run in inference mode or a transformation; :func:`make` marks several results."""
+        result = self.evaluate(state.recording(), inputs, params)
         if result.__class__ is not tuple and result._storage is None:
-            result._storage = InferenceStorage(result.flat, result.aval.device)
+            result._storage = new_storage(result.flat, result.aval.device)
         return result
 
     def evaluate(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:

@@ -236,8 +236,6 @@ GAPS: tuple[Gap, ...] = (
         "divides by the frequency of the row itself, as documented; that kernel takes another's"),
     Gap("argument", "torch.gather(sparse_grad=True)", "all",
         "warns: the gradient's values are the same, but it is a dense tensor"),
-    Gap("argument", "optimizer(differentiable=True)", "all",
-        "write the update as a function and differentiate that"),
     Gap("feature", "torch.fx: replace_pattern, passes and pickles of graphs", "all",
         "symbolic_trace, Graph, Interpreter and Transformer are there; these raise"),
     Gap("feature", "torch.jit: programs of TorchScript (code, graph, files of real torch)", "all",

@@ -9,9 +9,8 @@ from .aval import aval
 from .bounded import Bounded
 from .core import (
     GRAD,
-    INFERENCE,
     INTERPRETED,
-    NO_GRAD,
+    MARKED,
     WATCHED,
     Op,
     Plan,
@@ -85,6 +84,20 @@ _NO_GRAD_VIEW = (
 _VIEW_OF_A_LEAF = (
     "a view of a leaf Variable that requires grad is being used in an in-place operation."
 )
+
+
+def check_captured(target: Tensor, operator: str) -> None:
+    """torch's error for a function that is differentiated and writes to what it closes over.
+
+    ``operator``: torch's name of what writes.
+    """
+    if state.level and state.captured(target):
+        raise RuntimeError(
+            "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to "
+            f"call in-place operation (aten::{operator}) that would mutate a captured Tensor. This "
+            "is not supported; please rewrite the function being transformed to explicitly accept "
+            "the mutated Tensor(s) as inputs."
+        )
 
 
 def check_writable(target: Tensor) -> None:
@@ -200,8 +213,8 @@ def check_result(target: Tensor, shape: Any, dtype: dtypes.DType) -> None:
 def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tensor:
     """``target[...] = op(*inputs)``, as torch's ``op_`` methods do; ``target`` may be an input."""
     mode = state.mode
-    if mode == INFERENCE:
-        mode = NO_GRAD
+    if mode == MARKED:
+        mode = state.recording()
     elif mode == INTERPRETED:
         return state.interpreters[-1].apply_in_place(op, target, inputs, params)
     elif mode == WATCHED:
@@ -405,7 +418,7 @@ def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
     check_writable(target)
     copy_data(target, source)
     target._shared.version += 1
-    if state.mode == GRAD and (target._node is not None or source._node is not None):
+    if state.recording() and (target._node is not None or source._node is not None):
         if tape.requires_grad(source) or tape.requires_grad(target) or (
             type(target._node) is tape.ViewHistory and tape.requires_grad(target._node.base)
         ):

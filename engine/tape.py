@@ -254,7 +254,9 @@ def was_computed(edge: Any) -> bool:
 
 def _modified(tensor: Tensor, version: int, node: Node | None, index: int) -> RuntimeError:
     """The error for a saved tensor that was written to; ``node`` is what it is a result of."""
-    kind = tensor_type_name(tensor)
+    kind, dtype = tensor_type_name(tensor), tensor.aval.dtype
+    if dtype.is_complex or dtype is dtypes.bfloat16:  # which have no type of the old kind
+        kind = f"{tensor.aval.device.type.upper()}{dtypes.scalar_type_name(dtype)}Type"
     producer = tensor._node
     made_by = ""
     if node is not None:

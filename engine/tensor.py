@@ -24,6 +24,10 @@ if TYPE_CHECKING:
 # threads in inference mode, whose new tensors have a storage without versions
 inferring: set[int] = set()
 
+# by thread the number of the innermost transformation whose function runs, whose new tensors it
+# may write to: those from outside it may not
+levels: dict[int, int] = {}
+
 # captures under way, which are told of new views and when elements are asked for
 captures: list[Any] = []
 
@@ -113,10 +117,12 @@ class Storage:
         version: counts the writes in place, for autodiff's check of saved tensors.
         history: counts how often a write changed the derivation of the base, so that its views
             know when theirs is out of date.
+        level: the number of the transformation in whose function the memory was made.
     """
 
     __slots__ = ("__weakref__", "buffer", "device", "history", "resizable", "version")
     inference = False
+    level = 0
     kept_version: int
 
     def __init__(self, buffer: Any, device: Device = cpu) -> None:
@@ -154,6 +160,7 @@ class InferenceStorage(Storage):
 
     __slots__ = ()
     inference = True
+    level = 1 << 62
 
     @property
     def version(self) -> int:
@@ -176,16 +183,29 @@ def check_made_here(tensor: Tensor, text: str = _WRITTEN) -> None:
         raise RuntimeError(text)
 
 
-def note_inference(tensor: Tensor) -> None:
-    """Mark a new tensor as made in inference mode, where this thread is in it."""
-    if threading.get_ident() in inferring:
-        tensor._storage = InferenceStorage(tensor.flat, tensor.aval.device)
+class InnerStorage(Storage):
+    """Memory made while the function of a transformation runs."""
+
+    __slots__ = ("level",)
+    level: int
+
+
+def note_origin(tensor: Tensor) -> None:
+    """Mark a new tensor as made in inference mode, or in a transformation, where it is."""
+    thread = threading.get_ident()
+    if thread in inferring or thread in levels:
+        tensor._storage = new_storage(tensor.flat, tensor.aval.device)
 
 
 def new_storage(buffer: Any, device: Device) -> Storage:
     """A storage, one without versions where this thread is in inference mode."""
     if inferring and threading.get_ident() in inferring:
         return InferenceStorage(buffer, device)
+    level = levels.get(threading.get_ident()) if levels else None
+    if level is not None:
+        inner = InnerStorage(buffer, device)
+        inner.level = level
+        return inner
     return Storage(buffer, device)
 
 
@@ -219,6 +239,10 @@ class Twin(Storage):
     @property
     def inference(self) -> bool:  # type: ignore[override]
         return self._memory.inference
+
+    @property
+    def level(self) -> int:  # type: ignore[override]
+        return self._memory.level
 
     @property
     def resizable(self) -> bool:
@@ -371,8 +395,8 @@ def make(data: Any, description: Aval, storage: Storage | None = None, offset: i
         result._storage = storage
         if offset:
             result._offset = offset
-    elif inferring:
-        note_inference(result)
+    elif inferring or levels:
+        note_origin(result)
     if captures:
         note_shared(result)
     return result

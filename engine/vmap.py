@@ -17,7 +17,7 @@ from typing import Any, ClassVar, NoReturn
 from . import dtypes, inplace, tape
 from .aval import Aval, aval
 from .bounded import Bounded
-from .core import GRAD, Op, Plan, check_devices, state
+from .core import GRAD, Op, Plan, check_devices, levels_entered, state
 from .device import empty_on
 from .tensor import Tensor, alias, make
 
@@ -271,6 +271,8 @@ class Vmap:
     Attributes:
         size: the number of examples.
         randomness: "error", "same" (one draw for all examples) or "different".
+        number: later than what was made outside of it, for writes to what was made inside.
+        adopted: whether something was.
         outer: the interpreters around it, which its rules run under.
     """
 
@@ -279,6 +281,8 @@ class Vmap:
     def __init__(self, size: int, randomness: str = "error") -> None:
         self.size = size
         self.randomness = randomness
+        self.number = next(levels_entered)
+        self.adopted = False
         self.outer = state.interpreters
 
     @contextmanager
@@ -328,6 +332,7 @@ class Vmap:
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
         """``op`` for each example."""
+        self._adopt_views(inputs)
         if not any(self.owns(x) for x in inputs):
             return self.outside(op, *inputs, **params)
         plan = _plan_of(op, inputs, params)
@@ -396,6 +401,7 @@ class Vmap:
 
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
         """``target[...] = op(*inputs)`` for each example."""
+        self._adopt_views((target, *inputs))
         if not any(self.owns(x) for x in (target, *inputs)):
             return self.outside(
                 inplace.apply_in_place, op, target, *inputs, **params
@@ -410,6 +416,7 @@ class Vmap:
 
     def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
         """``target[...] = source`` for each example."""
+        self._adopt_views((target, source))
         if not (self.owns(target) or self.owns(source)):
             return self.outside(inplace.copy_, target, source)
         self._check_target(target, (source,))
@@ -476,13 +483,35 @@ class Vmap:
         """A tensor that is one for all examples cannot take what each has its own of."""
         if not self.batched(target) and any(self.batched(x) for x in inputs):
             raise RuntimeError(SMALLER)
-        if not self.owns(target):
+        if not self.owns(target) and target._shared.level > self.number:
+            self._adopt(target)
+        elif not self.owns(target):
             raise RuntimeError(
                 "vmap: a tensor made outside of the differentiated function cannot be written to "
                 "with one that is differentiated inside of vmap; make it from an argument, with "
                 "zeros_like for instance"
             )
         inplace.check_writable(target)
+
+    def _adopt(self, tensor: Tensor) -> None:
+        """Make a tensor of this level, one for all examples, of what was made in its function,
+        and of what it is a view of."""
+        if self.owns(tensor):
+            return
+        self.adopted = True
+        history = tensor._node
+        if type(history) is tape.ViewHistory:
+            self._adopt(history.parent)
+            whole = self.outside(history.op, self.whole(history.parent), **history.params)
+        else:
+            whole = alias(tensor)
+        tensor.flat = Batch(self, whole, False)
+
+    def _adopt_views(self, inputs: Any) -> None:
+        """Those of what was adopted since they were made."""
+        for x in inputs if self.adopted else ():
+            if x is not None and type(x._node) is tape.ViewHistory and self.owns(x._node.base):
+                self._adopt(x)
 
     def _copy_with_history(self, target: Tensor) -> Tensor:
         """The value before the write, at the target's place on the tape."""

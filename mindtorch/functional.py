@@ -13,10 +13,10 @@ from typing import Any
 
 from mindtorch.engine import autodiff, dtypes, tape
 from mindtorch.engine.core import state
-from mindtorch.engine.ops.movement import alias_view
+from mindtorch.engine.ops.movement import alias_view, clone
 from mindtorch.engine.tensor import Tensor, Twin, akin, alias, full_flat
 from mindtorch.engine.vmap import lift, tracked_below
-from mindtorch.torch.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from mindtorch.torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["get_grad", "grad", "jvp", "value_and_grad", "vjp"]
 
@@ -41,6 +41,15 @@ def _tracked(leaf: Tensor) -> Tensor:
     if own._shared.inference:
         own._storage = Twin(own._shared)  # which may be kept for the derivative
     return akin(autodiff.track(own), given)
+
+
+def _same(leaf: Any) -> Any:
+    """A result with the leaf's memory: what is written to it leaves the leaf's history alone."""
+    if not isinstance(leaf, Tensor) or type(leaf._node) is not tape.AccumulateGrad:
+        return leaf
+    same = alias(leaf)
+    tape.record(clone, clone.plan_for((leaf,), {}), (leaf,), {}, (same,))
+    return akin(same, leaf)
 
 
 def _zeros(like: Tensor) -> Tensor:
@@ -87,8 +96,11 @@ class Linearised:
     def __init__(
         self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any],
         positions: Sequence[int], weights: Sequence[Tensor] = (), closures: bool = False,
+        writable: bool = False,
     ) -> None:  # fmt: skip
-        """``closures``: tracked tensors that ``function`` closes over count as outside."""
+        """``closures``: tracked tensors that ``function`` closes over count as outside, and
+        ``function`` runs on a level of its own, which refuses writes to what it closes over.
+        ``writable``: it may write to the inputs, as where torch pushes forward."""
         given, self.spec = tree_flatten(tuple(args[p] for p in positions))
         self.leaves = [_differentiable(x) for x in given]
         enabled = state.grad_enabled
@@ -104,9 +116,16 @@ class Linearised:
                     _tracked(x) if d else x for x, d in zip(given, self.leaves, strict=True)
                 ]
                 passed = list(args)
-                for p, value in zip(positions, tree_unflatten(self.inputs, self.spec), strict=True):
+                seen = [_same(x) for x in self.inputs] if writable else self.inputs
+                for p, value in zip(positions, tree_unflatten(seen, self.spec), strict=True):
                     passed[p] = value
-                self.result = function(*passed, **kwargs)
+                if closures:
+                    leaves = tree_leaves((passed, kwargs))
+                    pushed = [x for x in self.inputs if writable and _differentiable(x)]
+                    with state.inside([x for x in leaves if isinstance(x, Tensor)], pushed):
+                        self.result = function(*passed, **kwargs)
+                else:
+                    self.result = function(*passed, **kwargs)
         finally:
             _active.depth -= 1
         if enabled and not self.keep:

@@ -151,6 +151,14 @@ CASES: dict[str, Case] = {
     )(_parameters(m), m(4, 3)),
     "hessian argnums": lambda t, m: t.func.hessian(lambda a, b: (a * b).prod(), (0, 1))(m(2), m(2)),
     "mapped hessian": lambda t, m: t.vmap(t.func.hessian(lambda a: a.prod().sin()))(m(3, 3)),
+    "writes to what it made": lambda t, m: [
+        d(lambda a: _made_and_written(t, a))(m(3))
+        for d in (t.func.jacfwd, lambda f: t.func.jacfwd(t.func.jacfwd(f)))
+    ],
+    "writes to what is pushed": lambda t, m: t.func.jvp(
+        lambda a: a.mul_(a.sum()), (m(3),), (m(3),)
+    ),
+    "pushed by the user's jvp": lambda t, m: t.func.jvp(_pushing(t), (m(3),), (m(3),)),
     "jacobian of jacobian": lambda t, m: t.func.jacfwd(t.func.jacrev(lambda a: a.pow(3)))(m(3)),
 }  # fmt: skip
 
@@ -161,6 +169,41 @@ def _written(t: Any, a: Any) -> Any:
     b[0] = a.sum()
     b.view(2, 2)[1] += a[:2]
     return b
+
+
+def _made_and_written(t: Any, a: Any) -> Any:
+    """Writes to new tensors and to views of them, made before and after the first write."""
+    z = t.zeros(2, 3, dtype=a.dtype)
+    early = z[0]
+    z[1].copy_(a)
+    early.add_(a * a)
+    w = z.t()
+    return (w * z.t()).sum(1) + early
+
+
+def _pushing(t: Any) -> Callable[..., Any]:
+    class Tripled(t.autograd.Function):
+        """Whose jvp is not what its backward says."""
+
+        generate_vmap_rule = True
+
+        @staticmethod
+        def forward(a: Any) -> Any:
+            return a * 3
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            pass
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g * 3
+
+        @staticmethod
+        def jvp(ctx: Any, tangent: Any) -> Any:
+            return tangent * 5
+
+    return lambda a: Tripled.apply(a.sin())
 
 
 def _linearized(t: Any, m: Any) -> Any:
@@ -175,6 +218,28 @@ def test_transformations_are_torchs(name: str) -> None:
     mine = CASES[name](ours, _source(ours))
     assert not Vmap.fallbacks
     _assert_alike(mine, CASES[name](torch, _source(torch)))
+
+
+def _writing(t: Any, captured: Any, body: Callable[..., Any]) -> Any:
+    """The gradient of a function that writes to what it closes over."""
+    return t.func.grad(lambda a: (body(captured, a), a.sum())[1])(captured.detach() * 2)
+
+
+def _squaring(t: Any, separate: bool) -> Callable[..., Any]:
+    """A user's function, with or without ``setup_context``."""
+
+    class Square(t.autograd.Function):
+        @staticmethod
+        def forward(*args: Any) -> Any:
+            return args[-1] ** 2
+
+        @staticmethod
+        def backward(ctx: Any, g: Any) -> Any:
+            return g
+
+    if separate:
+        Square.setup_context = staticmethod(lambda ctx, inputs, output: None)
+    return lambda a: Square.apply(a).sum()
 
 
 def _raise_in(t: Any, value: Any) -> Any:
@@ -211,6 +276,19 @@ ERRORS: dict[str, Case] = {
     "nonzero": lambda t, m: t.vmap(t.nonzero)(m(3, 2)),
     "unique": lambda t, m: t.vmap(t.unique)(m(3, 2)),
     "write to the unbatched": lambda t, m: t.vmap(lambda a: t.zeros(2).copy_(a))(m(3, 2)),
+    "write to the captured": lambda t, m: _writing(t, m(3), lambda c, a: c.add_(a)),
+    "assign to the captured": lambda t, m: _writing(t, m(3), lambda c, a: c.__setitem__(0, 1.0)),
+    "view of the captured": lambda t, m: _writing(t, m(3), lambda c, a: c.detach()[1:].pow_(2)),
+    "relu of the captured": lambda t, m: _writing(t, m(3), lambda c, a: t.relu_(c)),
+    "dropout of the captured": lambda t, m: _writing(
+        t, m(3), lambda c, a: t.nn.functional.dropout(c, inplace=True)
+    ),
+    "captured leaf": lambda t, m: _writing(t, m(3).requires_grad_(), lambda c, a: c.zero_()),
+    "batch norm's count": lambda t, m: t.func.grad(
+        lambda a: t.nn.BatchNorm1d(3)(a).sum() + t.nn.BatchNorm1d(3)(a).sum()
+    )(m(2, 3).float()) and _writing(t, m(2, 3), t.nn.BatchNorm1d(3).double()),
+    "a function without setup_context": lambda t, m: t.func.grad(_squaring(t, False))(m(1)),
+    "a function without jvp": lambda t, m: t.func.jvp(_squaring(t, True), (m(1),), (m(1),)),
     "requires_grad_": lambda t, m: t.vmap(lambda a: a.requires_grad_())(m(3)),
     "backward": lambda t, m: t.vmap(lambda a: (a * 2).sum().backward())(m(3).requires_grad_()),
     "vector grad": lambda t, m: t.func.grad(lambda a: a)(m(2)),

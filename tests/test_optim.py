@@ -263,6 +263,36 @@ def test_rules_as_functions_are_the_kernels(settings: dict[str, Any]) -> None:
     np.testing.assert_allclose(two.numpy(), r.detach().numpy(), rtol=1e-13)
 
 
+def _through_steps(t: Any, name: str, settings: dict[str, Any]) -> list[Any]:
+    """Parameters after three recorded steps, or one where torch refuses to go on, and their
+    gradients by the first ones, a weight and, where torch takes one, the rate."""
+    values = np.random.default_rng(4)
+    start, weight = (t.tensor(values.standard_normal(5), requires_grad=True) for _ in range(2))
+    by = [start, weight]
+    if name in ("SGD", "Adam", "AdamW"):
+        settings = {**settings, "lr": t.tensor(settings["lr"], requires_grad=True).double()}
+        by.append(settings["lr"])
+    p = start.clone()
+    stepping = getattr(t.optim, name)([p], differentiable=True, **settings)
+    kept = {"momentum", "centered", "amsgrad"}
+    once = name in ("Adamax", "Rprop") or not kept.isdisjoint(settings)
+    for _ in range(1 if once else 3):
+        q = p.clone()  # the step writes to p
+        (p.grad,) = t.autograd.grad((q.pow(2) * weight + q.sin()).sum(), p, create_graph=True)
+        stepping.step()
+    return [p, *t.autograd.grad((p**3).sum(), by, materialize_grads=True)]
+
+
+@pytest.mark.parametrize(("name", "settings"), SETTINGS)
+def test_recorded_steps_are_torchs(name: str, settings: dict[str, Any]) -> None:
+    """``differentiable=True``: values and gradients of programs that learn to learn."""
+    theirs, ours = (_through_steps(t, name, settings) for t in (torch, mt))
+    for a, b in zip(theirs, ours, strict=True):
+        np.testing.assert_allclose(
+            b.detach().numpy(), a.detach().numpy(), rtol=1e-10, atol=1e-12
+        )
+
+
 def test_global_norm_and_scale() -> None:
     """Norms over tensors of any layout and type, and scaling, count as torch computes them."""
     values: Any = [mt.randn(3, 4), mt.randn(2, 2).t(), mt.randn(4).to(mt.float16)]

@@ -26,8 +26,9 @@ from ..tensor import (
     Tensor,
     captures,
     inferring,
+    levels,
     make,
-    note_inference,
+    note_origin,
     result_types,
 )
 from ..vmap import redraw
@@ -314,8 +315,8 @@ class Replay(Waiting):
         result.flat = value
         result.aval = value.aval
         result._node = None
-        if inferring:
-            note_inference(result)
+        if inferring or levels:
+            note_origin(result)
         self.alive.append(_reference(result))
         return result
 

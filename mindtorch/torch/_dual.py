@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
+
+from mindtorch.engine import tape
+from mindtorch.engine.core import state
+from mindtorch.engine.tensor import Tensor
 
 
 class _Open(threading.local):
@@ -22,3 +27,24 @@ def levels() -> list[Any]:
 def current() -> Any:
     """The open level, or None."""
     return _open.levels[-1] if _open.levels else None
+
+
+def ancestors(tensors: Sequence[Tensor], but: Iterable[int] = ()) -> Iterator[Any]:
+    """The nodes that ``tensors`` come from, without those ``but`` and what is beyond them."""
+    stack, seen = [tape.node_of(x) for x in tensors], set(but)
+    while stack:
+        node = stack.pop()
+        if node is None or id(node) in seen:
+            continue
+        seen.add(id(node))
+        yield node
+        stack.extend(edge[0] for edge in node.edges if edge is not None)
+
+
+def have_tangents(tensors: Sequence[Tensor]) -> bool:
+    """Whether a level of forward mode, or a jvp, pushes one of ``tensors``."""
+    dual = current()
+    if dual is not None and any(dual.moves(x) for x in tensors):
+        return True
+    pushed = {id(node) for node in state.pushed}
+    return bool(pushed) and any(id(node) in pushed for node in ancestors(tensors))

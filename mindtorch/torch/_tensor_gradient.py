@@ -46,12 +46,15 @@ class Gradients(EngineTensor):
             raise RuntimeError(
                 "only Tensors of floating point and complex dtype can require gradients"
             )
-        self.requires_grad_(value)
+        self._require(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Any:
         """Make the tensor a leaf that collects gradients, or one that does not."""
-        if vmap.is_mapped(self):
+        if state.level or vmap.innermost() is not None:
             raise RuntimeError(vmap.REQUIRES_GRAD)
+        return self._require(requires_grad)
+
+    def _require(self, requires_grad: Any) -> Any:
         if not isinstance(requires_grad, bool):
             kind = type(requires_grad).__name__
             raise TypeError(

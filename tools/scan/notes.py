@@ -47,7 +47,6 @@ _NONE = "not in PyTorch 2.13 either; "
 NOTES: tuple[Note, ...] = (
     # arguments
     Note("torch.utils.data.DataLoader", "different", _PINNED, "pin_memory", True),
-    Note("torch.optim.*", "missing", "gap:optimizer(differentiable=True)", "differentiable", True),
     Note("torch.nn.EmbeddingBag", "different",
          "gap:EmbeddingBag(scale_grad_by_freq=True) as in PyTorch's CPU kernel",
          "scale_grad_by_freq", True),

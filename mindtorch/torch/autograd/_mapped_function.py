@@ -18,14 +18,16 @@ class VmapInfo(NamedTuple):
     randomness: str
 
 
-def check_function(function: Any, base: Any) -> None:
-    """torch's errors for functions that vmap cannot run."""
-    if function.setup_context is base.setup_context:
+def check_function(function: Any, base: Any, mapped: bool) -> None:
+    """torch's errors for functions that transformations, vmap where ``mapped``, cannot run."""
+    if function.setup_context is base.setup_context and not function._plain:
         raise RuntimeError(
             "In order to use an autograd.Function with functorch transforms (vmap, grad, jvp, "
             "jacrev, ...), it must override the setup_context staticmethod. For more details, "
             "please see https://pytorch.org/docs/main/notes/extending.func.html"
         )
+    if not mapped:
+        return
     own = function.vmap is not base.vmap
     if function.generate_vmap_rule and own:
         raise RuntimeError(

@@ -6,14 +6,13 @@ product J t is the transpose of the transposed product, g -> J^T g, which is lin
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
 from typing import Any, NamedTuple
 
 from mindtorch.engine import autodiff, tape
 from mindtorch.engine.core import state
 from mindtorch.engine.ops.movement import alias_view
 from mindtorch.engine.tensor import Tensor, akin, alias, full_flat
-from mindtorch.torch._dual import current, levels
+from mindtorch.torch._dual import ancestors, current, levels
 
 from .grad_mode import _Mode
 
@@ -32,18 +31,6 @@ class UnpackedDualTensor(NamedTuple):
 
     primal: Any
     tangent: Any
-
-
-def _ancestors(tensors: list[Tensor], but: Iterable[int] = ()) -> Iterator[Any]:
-    """The nodes that ``tensors`` come from, without those ``but`` and what is beyond them."""
-    stack, seen = [tape.node_of(x) for x in tensors], set(but)
-    while stack:
-        node = stack.pop()
-        if node is None or id(node) in seen:
-            continue
-        seen.add(id(node))
-        yield node
-        stack.extend(edge[0] for edge in node.edges if edge is not None)
 
 
 class Level:
@@ -103,13 +90,13 @@ class Level:
                if not tape.requires_grad(primal)}  # fmt: skip
         roots = [tensor, *(t for _, _, t in self.duals.values())]
         return any(
-            type(node) is tape.AccumulateGrad and id(node) not in own for node in _ancestors(roots)
+            type(node) is tape.AccumulateGrad and id(node) not in own for node in ancestors(roots)
         )
 
     def moves(self, tensor: Tensor) -> bool:
         """Whether ``tensor`` is computed from a dual tensor."""
         own = {id(tape.node_of(dual)) for dual, _, _ in self.duals.values()}
-        return any(id(node) in own for node in _ancestors([tensor], self.tangents))
+        return any(id(node) in own for node in ancestors([tensor], self.tangents))
 
 
 def enter_dual_level() -> int:

@@ -12,8 +12,8 @@ from mindtorch.engine.core import state
 from mindtorch.engine.saved import DETACHED, PackedTensor, kept, saved_tensor_hooks
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import alias, full_flat, version_of
-from mindtorch.engine.vmap import innermost
-from mindtorch.torch._dual import current
+from mindtorch.engine.vmap import innermost, lift
+from mindtorch.torch._dual import have_tangents
 
 from ._mapped_function import check_function, outputs_of
 
@@ -168,7 +168,7 @@ class FunctionNode:
         with autodiff.grad_mode(True):
             tangents = [
                 None if e is None
-                else autodiff.track(full_flat(x.aval.shape, x.aval.dtype, 0, x.aval.device))
+                else autodiff.track(lift(full_flat(x.aval.shape, x.aval.dtype, 0, x.aval.device)))
                 for e, x in zip(self.edges, inputs, strict=True)
             ]  # fmt: skip
             given = [
@@ -259,10 +259,14 @@ def rule_of(function: Any) -> Any:
 
 
 class _FunctionMeta(type):
-    """Functions are used through their class; each has its own class of nodes, for scripts."""
+    """Functions are used through their class; each has its own class of nodes, for scripts.
+
+    Our own are ``_plain``: what torch has operators for, of which no more is asked.
+    """
 
     def __init__(cls, name: str, bases: Any, fields: Any) -> None:
         super().__init__(name, bases, fields)
+        cls._plain = cls.__module__.startswith(__name__.partition(".")[0] + ".")
         cls._backward_cls = type(f"{name}Backward", (FunctionNode,), {"_forward_cls": cls})
 
 
@@ -326,8 +330,9 @@ class Function(metaclass=_FunctionMeta):
             bound.apply_defaults()
             args = bound.args
         level = innermost()
+        if state.level or level is not None:
+            check_function(cls, Function, level is not None)
         if level is not None:
-            check_function(cls, Function)
             if not any(isinstance(x, EngineTensor) and level.owns(x) for x in args):
                 return level.outside(cls.apply, *args, **kwargs)
         tensors = [x if isinstance(x, EngineTensor) else None for x in args]
@@ -382,9 +387,7 @@ def _tracked(function: Any, ctx: FunctionCtx, tensors: Any, nodes: Any, outputs:
             continue
         x._node = node
         x._output_index = index
-    forward_mode = current() is not None and any(
-        x is not None and current().moves(x) for x in tensors
-    )
+    forward_mode = not function._plain and have_tangents([x for x in tensors if x is not None])
     own_jvp = function.jvp is not Function.jvp
     if forward_mode or (own_jvp and rule_of(function) is Function.backward):
         node.push(tensors)

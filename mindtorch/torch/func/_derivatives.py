@@ -21,9 +21,18 @@ from ._arguments import (
     require_real,
     require_tensors,
 )
+from ._captured import refuse_writes
 from ._vmap import vmap
 
 _JVP = "jvp(f, primals, tangents)"
+
+
+def _run(
+    func: Callable[..., Any], args: Any, kwargs: Any, places: Any, writable: bool = False
+) -> Linearised:
+    """One run of ``func``, which may not write to what it closes over."""
+    refuse_writes()
+    return Linearised(func, args, kwargs, places, closures=True, writable=writable)
 
 
 def grad_and_value(
@@ -43,7 +52,7 @@ def grad_and_value(
     @functools.wraps(func, updated=())
     def evaluate(*args: Any, **kwargs: Any) -> Any:
         places = positions_of(argnums, len(args))
-        run = Linearised(func, args, kwargs, places, closures=True)
+        run = _run(func, args, kwargs, places)
         output, aux = output_and_aux(run.result, has_aux, call)
         if not isinstance(output, EngineTensor):
             raise RuntimeError(f"{call}: Expected f(*args) to return a Tensor, got {type(output)}")
@@ -82,7 +91,7 @@ def _vjp(func: Callable[..., Any], primals: Any, argnums: Any, has_aux: bool) ->
     """(value, pull, aux); ``argnums`` None stands for all arguments."""
     every = tuple(range(len(primals)))
     places = every if argnums is None else positions_of(argnums, len(primals))
-    run = Linearised(func, primals, {}, places, closures=True)
+    run = _run(func, primals, {}, places)
     output, aux = output_and_aux(run.result, has_aux, "vjp(f, *primals)")
     outputs, spec = tree_flatten(output)
     require_tensors(outputs, "vjp(f, *primals)")
@@ -134,7 +143,7 @@ def _linear(
     func: Callable[..., Any], primals: tuple[Any, ...], places: tuple[int, ...], has_aux: bool
 ) -> tuple[Linearised, Any, Any, list[Any], Any]:
     """One run of ``func`` ready to be pushed forward, with its output and aux."""
-    run = Linearised(func, primals, {}, places, closures=True)
+    run = _run(func, primals, {}, places, writable=True)
     output, aux = output_and_aux(run.result, has_aux, _JVP)
     outputs, spec = tree_flatten(output)
     require_tensors(outputs, _JVP)

@@ -77,6 +77,7 @@ def _run(op: Any, in_place: bool, x: Any, *numbers: Any, name: str | None = None
     _require_floats(x, op.name)
     constants = [c(n) for n in numbers]
     if in_place:
+        writing.check_captured(x, f"{name or op.name}_")
         result = writing.apply_in_place(op, x, x, *constants)
         if op in _BENT and numbers[0] < 0 and tape.requires_grad(result):
             refusal = functools.partial(_refuse_negative, _BENT[op])
@@ -319,6 +320,7 @@ def rrelu(
 
     noise = draw(dense_like(input.aval), fill, input)
     if inplace:
+        writing.check_captured(input, "rrelu_with_noise_")
         return writing.apply_in_place(pointwise.multiply, input, input, noise)
     return pointwise.multiply(contiguous(input), noise)
 

@@ -53,6 +53,7 @@ def _require_noise(x: Aval) -> None:
 
 def _times(x: Any, factor: Any, inplace: bool) -> Any:
     if inplace:
+        writing.check_captured(x, "mul_.Tensor")
         return writing.apply_in_place(pointwise.multiply, x, x, factor)
     return pointwise.multiply(x, factor)
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
+from mindtorch.engine.core import state as engine_state
 from mindtorch.engine.ops.movement import clone
 from mindtorch.engine.optimizer import zeros_like as zeros_in_layout
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
-from mindtorch.torch.autograd.grad_mode import no_grad
+from mindtorch.torch.autograd.grad_mode import set_grad_enabled
 from mindtorch.torch.functions.complex_numbers import view_as_complex, view_as_real
 
 from .optimizer import Optimizer, _get_capturable_supported_devices, to_scalar
@@ -49,11 +50,8 @@ def options(
 
     Those about other devices' kernels change nothing here; ``further`` may be named in the order.
     """
-    if differentiable:
-        raise NotImplementedError(
-            "differentiable=True: a step that is itself differentiable is not implemented; write "
-            "the update as a function and use func.grad"
-        )
+    if differentiable and further.get("fused"):
+        raise RuntimeError("`fused` does not support `differentiable`")
     values = {
         "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
         "capturable": capturable, **further,
@@ -61,6 +59,16 @@ def options(
     if capturable is None:
         del values["capturable"]
     return {name: values[name] for name in order.split() if name in values}
+
+
+def held(x: Any) -> Any:
+    """What a rule may keep of a state that the next step changes."""
+    return x.clone() if engine_state.grad_enabled else x
+
+
+def raised(x: Any, eps: float) -> Any:
+    """x + eps, in place of a root that nobody keeps."""
+    return x.add(eps) if engine_state.grad_enabled else x.add_(eps)
 
 
 _SCALARS = ("step", "mu_product", "eta", "mu")  # states that are tensors of one number
@@ -102,19 +110,21 @@ class ParameterwiseOptimizer(Optimizer):
     captured = "params"  # and what else torch's error of ``capturable`` names
     on_xla = True
 
-    @no_grad()
     def step(self, closure: Any = None, grads: Any = None) -> Any:
         """Update every parameter that has a gradient; returns the closure's loss.
+
+        A differentiable step is recorded, in gradients, parameters and states.
 
         Args:
             closure: recomputes the loss. Gradients in its place mean a step with those.
             grads: one gradient for each of ``parameters`` instead of the parameters' own.
         """
-        loss, given = self._begin(closure, grads)
-        for group in self.param_groups:
-            if group.get("capturable"):
-                self._refuse_capture(group, given)
-            self._step_group(group, given)
+        with set_grad_enabled(bool(self.defaults.get("differentiable"))):
+            loss, given = self._begin(closure, grads)
+            for group in self.param_groups:
+                if group.get("capturable"):
+                    self._refuse_capture(group, given)
+                self._step_group(group, given)
         return loss
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
@@ -193,10 +203,12 @@ def gather(group: dict[str, Any], given: Any) -> tuple[list[Any], list[Any]]:
 def decayed(p: Any, grad: Any, group: dict[str, Any]) -> Any:
     """grad + weight_decay p."""
     decay = group["weight_decay"]
-    return grad.add(p, alpha=decay) if decay != 0 else grad
+    if isinstance(decay, EngineTensor) and decay.requires_grad and group.get("differentiable"):
+        return grad.addcmul(p.clone(), decay)
+    return grad.add(p, alpha=to_scalar(decay)) if decay != 0 else grad
 
 
 __all__ = [
     "ParameterwiseOptimizer", "check_betas", "check_moments", "check_not_negative", "check_rate",
-    "decayed", "gather", "options", "scalar_state", "to_scalar", "zeros_like",
+    "decayed", "gather", "held", "options", "raised", "scalar_state", "to_scalar", "zeros_like",
 ]  # fmt: skip

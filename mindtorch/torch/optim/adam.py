@@ -11,6 +11,7 @@ from ._parameterwise import (
     check_moments,
     decayed,
     gather,
+    held,
     options,
     scalar_state,
     zeros_like,
@@ -62,9 +63,9 @@ class Adam(ParameterwiseOptimizer):
             "lr": lr, "betas": tuple(betas), "eps": eps, "weight_decay": weight_decay,
             "amsgrad": amsgrad, **options(
                 foreach, maximize, capturable, differentiable,
-                "maximize foreach capturable differentiable",
+                "maximize foreach capturable differentiable fused", fused=fused,
             ),
-            "fused": fused, "decoupled_weight_decay": decoupled_weight_decay,
+            "decoupled_weight_decay": decoupled_weight_decay,
         }  # fmt: skip
         super().__init__(params, defaults)
 
@@ -84,6 +85,9 @@ class Adam(ParameterwiseOptimizer):
             state["max_exp_avg_sq"] = zeros_like(p)
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
+        if group["differentiable"]:
+            super()._step_group(group, given)
+            return
         beta1, beta2 = group["betas"]
         numbers = {
             "lr": to_scalar(group["lr"]), "beta1": to_scalar(beta1), "beta2": to_scalar(beta2),
@@ -117,6 +121,9 @@ class Adam(ParameterwiseOptimizer):
 
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         """One step of ops on tensors, for parameters that the kernel does not take."""
+        if group["differentiable"]:
+            _recorded(p, grad, state, group)
+            return
         beta1, beta2 = (to_scalar(b) for b in group["betas"])
         lr, mean, square = to_scalar(group["lr"]), state["exp_avg"], state["exp_avg_sq"]
         state["step"] += 1
@@ -131,6 +138,29 @@ class Adam(ParameterwiseOptimizer):
             square = state["max_exp_avg_sq"].copy_(state["max_exp_avg_sq"].maximum(square))
         below = square.sqrt().div_((1 - beta2**count) ** 0.5).add_(group["eps"])
         p.addcdiv_(mean, below, value=-(lr / (1 - beta1**count)))
+
+
+def _recorded(p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
+    """A step that is recorded, also in a rate, betas and a decay that are tensors."""
+    (beta1, beta2), lr = group["betas"], group["lr"]
+    mean, square, step = state["exp_avg"], state["exp_avg_sq"], state["step"]
+    if step.requires_grad:
+        raise RuntimeError("`requires_grad` is not supported for `step` in differentiable mode")
+    step += 1
+    if group["decoupled_weight_decay"]:
+        p.mul_(1 - lr * group["weight_decay"])
+    else:
+        grad = decayed(p, grad, group)
+    mean.lerp_(grad, 1 - beta1)
+    if getattr(beta2, "requires_grad", False):
+        square.lerp_(grad.square(), 1 - beta2)
+    else:
+        square.mul_(beta2).addcmul_(grad, grad, value=1 - to_scalar(beta2))
+    against = (lr / (1 - beta1 ** held(step))).neg()
+    if group["amsgrad"]:
+        square = state["max_exp_avg_sq"].copy_(held(state["max_exp_avg_sq"]).maximum(square))
+    below = square.sqrt() / ((1 - beta2 ** held(step)).sqrt() * against)
+    p.addcdiv_(held(mean), below.add_(group["eps"] / against))
 
 
 class AdamW(Adam):

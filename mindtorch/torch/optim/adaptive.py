@@ -10,7 +10,9 @@ from ._parameterwise import (
     check_not_negative,
     check_rate,
     decayed,
+    held,
     options,
+    raised,
     scalar_state,
     zeros_like,
 )
@@ -66,8 +68,8 @@ class Adamax(ParameterwiseOptimizer):
         grad = decayed(p, grad, group)
         mean, largest = state["exp_avg"], state["exp_inf"]
         mean.lerp_(grad, 1 - beta1)
-        largest.copy_(largest.mul_(beta2).maximum(grad.abs().add_(group["eps"])))
-        p.addcdiv_(mean, largest, value=-(to_scalar(group["lr"]) / (1 - beta1**count)))
+        largest.copy_(largest.mul(beta2).maximum(grad.abs().add_(group["eps"])))
+        p.addcdiv_(held(mean), held(largest), value=-(to_scalar(group["lr"]) / (1 - beta1**count)))
 
 
 class NAdam(ParameterwiseOptimizer):
@@ -116,11 +118,16 @@ class NAdam(ParameterwiseOptimizer):
         now = beta1 * (1.0 - 0.5 * (0.96 ** (count * drift)))
         after = beta1 * (1.0 - 0.5 * (0.96 ** ((count + 1) * drift)))
         state["mu_product"] *= now
-        product = state["mu_product"].item()
+        recorded = group["differentiable"]
+        product = held(state["mu_product"]) if recorded else state["mu_product"].item()
         mean, square = state["exp_avg"], state["exp_avg_sq"]
         mean.lerp_(grad, 1 - beta1)
         square.mul_(beta2).addcmul_(grad, grad, value=1 - beta2)
-        below = square.div(1 - beta2**count).sqrt().add_(group["eps"])
+        below = raised(square.div(1 - beta2**count).sqrt(), group["eps"])
+        if recorded:
+            p.addcdiv_(grad * (-lr * (1.0 - now) / (1.0 - product)), below)
+            p.addcdiv_(mean * (-lr * after / (1.0 - product * after)), below)
+            return
         p.addcdiv_(grad, below, value=-lr * (1.0 - now) / (1.0 - product))
         p.addcdiv_(mean, below, value=(-lr * after) / (1.0 - product * after))
 
@@ -173,7 +180,7 @@ class RAdam(ParameterwiseOptimizer):
         rectified = (
             (length - 4) * (length - 2) * limit / ((limit - 4) * (limit - 2) * length)
         ) ** 0.5
-        scale = (correction**0.5) / square.sqrt().add_(group["eps"])
+        scale = (correction**0.5) / raised(square.sqrt(), group["eps"])
         p.add_(move * lr * scale * rectified, alpha=-1.0)
 
 
@@ -209,7 +216,10 @@ class Adagrad(ParameterwiseOptimizer):
         super().__init__(params, {
             "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
             "initial_accumulator_value": initial_accumulator_value,
-            **options(foreach, maximize, None, differentiable), "fused": fused,
+            **options(
+                foreach, maximize, None, differentiable,
+                "foreach maximize differentiable fused", fused=fused,
+            ),
         })  # fmt: skip
         for group in self.param_groups:
             for p in group["params"]:
@@ -237,7 +247,7 @@ class Adagrad(ParameterwiseOptimizer):
             return
         grad = decayed(p, grad, group)
         state["sum"].addcmul_(grad, grad, value=1)
-        p.addcdiv_(grad, state["sum"].sqrt().add_(group["eps"]), value=-rate)
+        p.addcdiv_(grad, raised(state["sum"].sqrt(), group["eps"]), value=-rate)
 
     @staticmethod
     def _update_rows(p: Any, grad: Any, squares: Any, rate: float, eps: float) -> None:
@@ -288,7 +298,7 @@ class Adadelta(ParameterwiseOptimizer):
         grad = decayed(p, grad, group)
         square, moved = state["square_avg"], state["acc_delta"]
         square.mul_(rho).addcmul_(grad, grad, value=1 - rho)
-        delta = moved.add(eps).sqrt_().div_(square.add(eps).sqrt_()).mul_(grad)
+        delta = held(moved.add(eps).sqrt_()).div_(square.add(eps).sqrt_()).mul_(grad)
         moved.mul_(rho).addcmul_(delta, delta, value=1 - rho)
         p.add_(delta, alpha=-to_scalar(group["lr"]))
 
@@ -345,10 +355,10 @@ class RMSprop(ParameterwiseOptimizer):
         if group["centered"]:
             mean = state["grad_avg"]
             mean.lerp_(grad, 1 - alpha)
-            below = square.addcmul(mean, mean, value=-1).sqrt_()
+            below = square.addcmul(held(mean), held(mean), value=-1).sqrt_()
         else:
             below = square.sqrt()
-        below.add_(group["eps"])
+        below = raised(below, group["eps"])
         if group["momentum"] > 0:
             buffer = state["momentum_buffer"]
             buffer.mul_(group["momentum"]).addcdiv_(grad, below)
@@ -394,14 +404,14 @@ class Rprop(ParameterwiseOptimizer):
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         state["step"] += 1
         smaller, larger = group["etas"]
-        agreement = grad.mul(state["prev"])
+        agreement = grad.mul(held(state["prev"]))
         turned = agreement.lt(0)
         factor = zeros_like(p).fill_(1.0)
         factor.masked_fill_(agreement.gt(0), larger).masked_fill_(turned, smaller)
         size = state["step_size"]
         size.mul_(factor).clamp_(*group["step_sizes"])
         grad = grad.masked_fill(turned, 0.0)
-        p.addcmul_(grad.sign(), size, value=-1)
+        p.addcmul_(grad.sign(), held(size), value=-1)
         state["prev"].copy_(grad)
 
 
@@ -450,7 +460,7 @@ class ASGD(ParameterwiseOptimizer):
         p.mul_(1 - decay * eta)
         p.add_(grad, alpha=-eta)
         if state["mu"].item() != 1:
-            average.add_(p.sub(average).mul_(state["mu"]))
+            average.add_(p.sub(average).mul_(held(state["mu"])))
         else:
             average.copy_(p)
         # Rounded to the type of fresh state, as loaded state may have the parameter's.

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ._parameterwise import ParameterwiseOptimizer, check_not_negative, check_rate, gather, options
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from ._parameterwise import (
+    ParameterwiseOptimizer,
+    check_not_negative,
+    check_rate,
+    decayed,
+    gather,
+    held,
+    options,
+)
 from .optimizer import required, to_scalar
 
 _STATES = ("momentum_buffer",)
@@ -44,9 +54,9 @@ class SGD(ParameterwiseOptimizer):
         defaults = {
             "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
             "nesterov": nesterov, **options(
-                foreach, maximize, None, differentiable, "maximize foreach differentiable"
+                foreach, maximize, None, differentiable, "maximize foreach differentiable fused",
+                fused=fused,
             ),
-            "fused": fused,
         }  # fmt: skip
         super().__init__(params, defaults)
 
@@ -59,6 +69,10 @@ class SGD(ParameterwiseOptimizer):
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
         momentum = group["momentum"]
+        if group["differentiable"]:
+            for p, grad in zip(*gather(group, given), strict=True):
+                _update(p, grad, self.state[p] if momentum != 0 else None, group)
+            return
         numbers = {
             "lr": to_scalar(group["lr"]), "momentum": momentum, "dampening": group["dampening"],
             "weight_decay": to_scalar(group["weight_decay"]), "nesterov": group["nesterov"],
@@ -88,14 +102,17 @@ def _update(p: Any, grad: Any, state: Any, group: dict[str, Any]) -> None:
     """One step of ops on tensors, for parameters that the kernel does not take."""
     if group["maximize"]:
         grad = -grad
-    if group["weight_decay"] != 0:
-        grad = grad.add(p, alpha=to_scalar(group["weight_decay"]))
+    grad = decayed(p, grad, group)
     momentum = group["momentum"]
     if state is not None:
         buffer = state.get("momentum_buffer")
         if buffer is None:
-            buffer = state["momentum_buffer"] = grad.clone()
+            buffer = state["momentum_buffer"] = grad.detach().clone()
         else:
             buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
         grad = grad.add(buffer, alpha=momentum) if group["nesterov"] else buffer
-    p.add_(grad, alpha=-to_scalar(group["lr"]))
+    lr = group["lr"]
+    if isinstance(lr, EngineTensor) and lr.requires_grad and group["differentiable"]:
+        p.addcmul_(held(grad), lr, value=-1)
+    else:
+        p.add_(grad, alpha=-to_scalar(lr))

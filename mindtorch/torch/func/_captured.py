@@ -1,0 +1,103 @@
+"""Writes to tensors that a differentiated function closes over, which torch refuses.
+
+The methods in place get a check in front when a function is differentiated for the first time.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from mindtorch.engine.core import state
+from mindtorch.engine.inplace import check_captured
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.torch._tensor import Tensor
+from mindtorch.torch._tensor_operators import NUMBERS
+
+__all__ = ["refuse_writes"]
+
+# what is no operator of torch's, or has an error of its own
+_FREE = frozenset({"requires_grad_", "share_memory_", "apply_", "map_", "coalesced_"})
+_OPERATORS = {
+    "__iadd__": "add_", "__isub__": "sub_", "__imul__": "mul_", "__itruediv__": "div_",
+    "__idiv__": "div_", "__ifloordiv__": "floor_divide_", "__imod__": "remainder_",
+    "__ipow__": "pow_", "__iand__": "bitwise_and_", "__ior__": "bitwise_or_",
+    "__ixor__": "bitwise_xor_", "__ilshift__": "__ilshift__", "__irshift__": "__irshift__",
+}  # fmt: skip
+_OF_TENSORS = frozenset({
+    "add_", "sub_", "mul_", "div_", "multiply_", "subtract_", "divide_", "true_divide_",
+    "floor_divide_", "copysign_", "xlogy_",
+})  # fmt: skip
+_OF_EITHER = frozenset({
+    "pow_", "fmod_", "remainder_", "eq_", "ne_", "gt_", "ge_", "lt_", "le_", "greater_", "less_",
+    "greater_equal_", "less_equal_", "not_equal_", "bitwise_and_", "bitwise_or_", "bitwise_xor_",
+    "bitwise_left_shift_", "bitwise_right_shift_", "float_power_", "fill_", "__ilshift__",
+    "__irshift__",
+})  # fmt: skip
+_LAST = {
+    "lerp_": "{}", "masked_fill_": "{}", "index_fill_": "int_{}",
+}  # fmt: skip
+
+
+def _overload(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """torch's name of the operator that the method calls."""
+    given = [*args, *kwargs.values()]
+    kind = "Tensor" if any(isinstance(x, EngineTensor) for x in given) else "Scalar"
+    last = "Tensor" if given and isinstance(given[-1], EngineTensor) else "Scalar"
+    if name == "__setitem__":
+        return _assignment(*args)
+    name = _OPERATORS.get(name, name)
+    if name in _OF_TENSORS:
+        return f"{name}.Tensor_mode" if kwargs.get("rounding_mode") else f"{name}.Tensor"
+    if name in _OF_EITHER:
+        return f"{name}.{kind}"
+    if name in _LAST:
+        return f"{name}.{_LAST[name].format(last)}"
+    if name == "scatter_":
+        return f"scatter_.{'src' if last == 'Tensor' else 'value'}"
+    if name == "scatter_reduce_":
+        return "scatter_reduce_.two"
+    if name == "clamp_" and kind == "Tensor":
+        return "clamp_.Tensor"
+    if name == "bernoulli_":
+        return f"bernoulli_.{'Tensor' if kind == 'Tensor' else 'float'}"
+    if name == "set_" and given:
+        return "set_.source_Tensor" if kind == "Tensor" else "set_.source_Storage"
+    if name == "squeeze_" and given:
+        return "squeeze_.dim"
+    return "round_.decimals" if name == "round_" and given else name
+
+
+def _assignment(key: Any, value: Any) -> str:
+    keys = key if isinstance(key, tuple) else (key,)
+    if any(isinstance(k, (EngineTensor, list)) for k in keys):
+        return "index_put_"
+    whole = all(k is Ellipsis or k == slice(None) for k in keys)
+    number = type(value) in NUMBERS or not getattr(value, "ndim", 1)
+    return "fill_.Tensor" if whole and number else "copy_"
+
+
+def _checked(method: Callable[..., Any], name: str) -> Callable[..., Any]:
+    @functools.wraps(method)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if state.level and isinstance(self, EngineTensor) and state.captured(self):
+            check_captured(self, _overload(name, args, kwargs))
+        return method(self, *args, **kwargs)
+
+    return call
+
+
+@functools.cache
+def refuse_writes() -> None:
+    """Let the methods in place check what they write to, from now on."""
+    torch: Any = importlib.import_module("mindtorch.torch")
+    for name in dir(Tensor):
+        plain = name.endswith("_") and not name.startswith("_") and name not in _FREE
+        if plain or name in _OPERATORS or name == "__setitem__":
+            setattr(Tensor, name, _checked(getattr(Tensor, name), name))
+    for module in (torch, torch.nn.functional):
+        for name, function in list(vars(module).items()):
+            if name.endswith("_") and not name.startswith("_") and callable(function):
+                setattr(module, name, _checked(function, name))
