@@ -21,6 +21,8 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.kernels.files import write_whole
+
 from .arguments import count
 
 __all__ = ["LayerReport", "Observer", "add_arguments", "main"]
@@ -366,7 +368,7 @@ def main(options: argparse.Namespace) -> int:
         result = {"level": observer.level, "dtype": observer.dtype, "layers": rows,
                   "black_list": observer.black_list(),
                   "loss_scale": observer.loss_scale()}  # fmt: skip
-        options.json.write_text(json.dumps(result, indent=1) + "\n")
+        write_whole(options.json, json.dumps(result, indent=1) + "\n")
     return 1 if observer.black_list() else 0
 
 

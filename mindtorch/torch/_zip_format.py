@@ -6,6 +6,7 @@ begins at a multiple of the alignment, so that a file can be mapped into memory 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import io
 import struct
@@ -39,6 +40,19 @@ class Writable(Protocol):
     def write(self, data: Any, /) -> Any: ...
 
 
+def write_all(file: Writable, data: Any) -> None:
+    """Write all of ``data``, also to a file without a buffer, which may take a part at a time."""
+    if not isinstance(file, io.RawIOBase):
+        file.write(data)
+        return
+    rest = memoryview(data)
+    while rest:
+        count = file.write(rest)
+        if not count:
+            raise BlockingIOError(errno.EAGAIN, "write could not complete without blocking")
+        rest = rest[count:]
+
+
 class ArchiveWriter:
     """Writes records one after another to anything with ``write``.
 
@@ -61,7 +75,7 @@ class ArchiveWriter:
         self._directory: list[tuple[bytes, int, int, int, int]] = []
 
     def _put(self, data: Any) -> None:
-        self._file.write(data)
+        write_all(self._file, data)
         self._position += len(data)
 
     def write(self, name: str, data: Any) -> None:

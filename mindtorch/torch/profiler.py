@@ -11,6 +11,8 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from mindtorch.kernels.files import write_whole
+
 from .autograd import profiler as _base
 from .autograd.profiler import record_function as record_function
 
@@ -220,11 +222,7 @@ class profile:  # noqa: N801
             return
         import gzip
 
-        plain = str(path)[:-3]
-        done.export_chrome_trace(plain)
-        with open(plain, "rb") as source, gzip.open(path, "wb") as target:
-            target.write(source.read())
-        os.unlink(plain)
+        write_whole(path, gzip.compress(done._events().chrome_trace().encode()))
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write stacks for a flame graph; needs ``with_stack=True``."""

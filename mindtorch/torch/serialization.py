@@ -9,7 +9,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from mmap import MAP_SHARED
 from typing import Any
 
@@ -35,7 +35,7 @@ from ._file_options import (
 from ._locations import default_restore_location, location_tag, register_package
 from ._saved_storages import Reading, StorageTable, bytes_of, dump, element_type, storage_id
 from ._untyped_storage import allocate
-from ._zip_format import ArchiveReader, ArchiveWriter
+from ._zip_format import ArchiveReader, ArchiveWriter, write_all
 from .storage import TypedStorage, UntypedStorage
 
 # What torch.load takes as map_location, for the annotations of others.
@@ -161,19 +161,18 @@ def _is_zip(file: Any) -> bool:
 
 
 @contextmanager
-def _written(path: str) -> Iterator[Any]:
-    """The file at ``path``, replaced as a whole where that can be; torch's errors for bad paths."""
-    target = os.path.realpath(path)
-    parent = os.path.dirname(target)
-    if not os.path.isdir(parent):
-        raise RuntimeError(f"Parent directory {os.path.dirname(path)} does not exist.")
-    if os.path.isdir(target):
-        raise RuntimeError("open file failed with strerror: Is a directory")
-    if not os.access(parent, os.W_OK):  # only this file may be written, none beside it
-        with open(target, "wb") as file:
-            yield file
-        return
-    with replacing(target) as file:
+def _written(path: str | bytes) -> Iterator[Any]:
+    """The file at ``path`` for an archive, replaced as a whole; torch's errors for bad paths."""
+    folder, name = os.path.split(os.fsdecode(path))
+    if not name:
+        raise RuntimeError(f"invalid file name: {os.fsdecode(path)}")
+    if folder and not os.path.isdir(folder):
+        raise RuntimeError(f"Parent directory {folder} does not exist.")
+    with ExitStack() as stack:
+        try:
+            file = stack.enter_context(replacing(path))
+        except OSError as error:
+            raise RuntimeError(f"open file failed with strerror: {error.strerror}") from error
         yield file
 
 
@@ -213,13 +212,13 @@ def save(
                 "Cannot use skip_data=True with _use_new_zipfile_serialization=False"
             )
         chunks = _legacy_format.chunks(obj, pickle_module, pickle_protocol)
-        with _writable(f) as file:
+        with _writable(f, replacing) as file:
             for chunk in chunks:
-                file.write(chunk)
+                write_all(file, chunk)
         return
     table = StorageTable(lambda count, _storage: str(count))
     data = dump(obj, pickle_module, pickle_protocol, table.persistent_id)
-    with _writable(f) as file:
+    with _writable(f, _written) as file:
         archive = ArchiveWriter(file, _folder_name(f), STORAGE_ALIGNMENT, options.checksums)
         archive.write("data.pkl", data)
         archive.write(".format_version", b"1")
@@ -232,9 +231,9 @@ def save(
 
 
 @contextmanager
-def _writable(f: Any) -> Iterator[Any]:
+def _writable(f: Any, opened: Callable[[Any], Any]) -> Iterator[Any]:
     if _is_path(f):
-        with _written(os.fspath(f)) as file:
+        with opened(os.fspath(f)) as file:
             yield file
         return
     yield f

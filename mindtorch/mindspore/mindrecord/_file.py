@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from mindtorch.kernels.files import name_beside, remove_leftovers
+
 from .errors import MRMOpenError
 
 HEADER_SIZE, PAGE_SIZE = 1 << 24, 1 << 25
@@ -42,7 +44,9 @@ class PageWriter:
         self.path, self.header_size, self.page_size, self.number = (
             path, header_size, page_size, number
         )  # fmt: skip
-        self._beside = path.with_name(f"{path.name}.{os.getpid()}.writing")
+        target = os.path.realpath(path)
+        remove_leftovers(target)
+        self._beside = Path(name_beside(target))
         self._file = self._beside.open("wb")
         self.pages: list[dict[str, Any]] = []
         self.table: list[tuple[Any, ...]] = []
@@ -139,7 +143,8 @@ class PageWriter:
     def discard(self) -> None:
         """Remove what was written."""
         self._file.close()
-        self._beside.unlink(missing_ok=True)
+        for ending in ("", ".db", ".db-journal"):
+            Path(f"{self._beside}{ending}").unlink(missing_ok=True)
 
 
 def _write_table(path: Path, name: str, index: list[tuple[str, str]], rows: list[Any]) -> None:

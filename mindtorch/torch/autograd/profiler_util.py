@@ -8,6 +8,7 @@ from collections import OrderedDict
 from typing import Any
 
 from mindtorch.engine.profiling import USER, Record
+from mindtorch.kernels.files import write_whole
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 
@@ -214,8 +215,12 @@ class EventList(list[Any]):
 
     def export_chrome_trace(self, path: str | os.PathLike[str]) -> None:
         """Write a file for chrome://tracing or Perfetto."""
-        with open(path, "w") as file:
-            json.dump({"traceEvents": [_as_trace(e) for e in self], "displayTimeUnit": "ms"}, file)
+        write_whole(path, self.chrome_trace())
+
+    def chrome_trace(self) -> str:
+        """The content of such a file."""
+        events = [_as_trace(e) for e in self]
+        return json.dumps({"traceEvents": events, "displayTimeUnit": "ms"})
 
     def export_stacks(self, path: str, metric: str) -> None:
         """Write a line for each stack of calls with its time, as flame graphs take it."""
@@ -223,15 +228,16 @@ class EventList(list[Any]):
             raise ValueError(
                 "metric should be one of: ['self_cpu_time_total', 'self_device_time_total']"
             )
-        with open(path, "w") as file:
-            for event in self:
-                spent = int(getattr(event, metric))
-                if event.stack and spent > 0:
-                    line = ";".join(
-                        frame.translate(str.maketrans(" ;\t\n", "____"))
-                        for frame in reversed(event.stack)
-                    )
-                    file.write(f"{line} {spent}\n")
+        lines = []
+        for event in self:
+            spent = int(getattr(event, metric))
+            if event.stack and spent > 0:
+                line = ";".join(
+                    frame.translate(str.maketrans(" ;\t\n", "____"))
+                    for frame in reversed(event.stack)
+                )
+                lines.append(f"{line} {spent}\n")
+        write_whole(path, "".join(lines))
 
 
 def _as_trace(event: FunctionEvent) -> dict[str, Any]:
