@@ -32,9 +32,15 @@ _COMPLEX = (
 _DRIVER_FILES = ("/dev/nvidiactl", "/dev/dxg", "/dev/nvhost-ctrl")
 
 
+@functools.cache
+def _driver(files: tuple[str, ...]) -> bool:
+    """Whether there is one of a driver's files."""
+    return any(map(os.path.exists, files))
+
+
 def device_count() -> int:
     """How many CUDA devices there are; 0 without a driver. numba's simulator is one device."""
-    if os.environ.get(_SIMULATOR, "0") != "1" and not any(map(os.path.exists, _DRIVER_FILES)):
+    if os.environ.get(_SIMULATOR, "0") != "1" and not _driver(_DRIVER_FILES):
         return 0
     try:
         return int(kernels("streams").device_count())
@@ -45,7 +51,7 @@ def device_count() -> int:
 def missing() -> Exception:
     """torch's error where a device is asked for and none can be used: that of a build for the CPU
     without a driver's files, what the driver says where there are some."""
-    if os.environ.get(_SIMULATOR, "0") == "1" or any(map(os.path.exists, _DRIVER_FILES)):
+    if os.environ.get(_SIMULATOR, "0") == "1" or _driver(_DRIVER_FILES):
         try:
             said = str(kernels("streams").failure())
         except ImportError:

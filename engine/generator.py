@@ -17,7 +17,7 @@ import numpy as np
 
 from mindtorch.kernels.locks import reentrant_lock
 
-from .tensor import capturing
+from .tensor import captures, capturing
 from .undrawn import journals, note
 
 Array = np.ndarray[Any, Any]
@@ -250,8 +250,10 @@ class Generator:
 
     def _draw(self, name: str, out: Array, *arguments: Any, cached: bool = False) -> None:
         """Run kernel ``name`` on a flat array of a type the kernel has."""
-        entry = _entry(name, _name(out.dtype))
-        self._about_to_draw()
+        kind = _name(out.dtype)
+        entry = _entries.get((name, kind)) or _entry(name, kind)
+        if captures or journals:
+            self._about_to_draw()
         with self._lock:
             if self._pending:
                 self._ready()
@@ -274,6 +276,9 @@ class Generator:
             array.draw(self, name, arguments)
             return array
         if array.size == 0:
+            return array
+        if finish is None and array.flags.c_contiguous and (wide is None or wide == array.dtype):
+            self._draw(name, array.reshape(-1), *arguments, cached=cached)
             return array
         view = array
         if not array.flags.c_contiguous:
@@ -305,6 +310,8 @@ class Generator:
         """Uniform on [low, high)."""
         low, high = float(low), float(high)
         kind = _name(array.dtype)
+        if kind == "float32" and low <= high:
+            return self._fill(array, "uniform_single", low, high)
         if kind in _COMPLEX:
             self.uniform(_real_view(array), low, high)
             return array
@@ -315,8 +322,6 @@ class Generator:
             )
         if kind == "float64":
             return self._fill(array, "uniform_double", low, high)
-        if kind == "float32":
-            return self._fill(array, "uniform_single", low, high)
         bottom = array.dtype.type(np.float32(low))
         top = array.dtype.type(np.float32(high))
 
@@ -569,6 +574,7 @@ def _smallest(dtype: Any) -> float:
     return float(np.finfo(dtype).tiny)
 
 
+@functools.cache
 def _largest(dtype: Any) -> int:
     if dtype.name in _DIGITS:
         return int(2 ** _DIGITS[dtype.name])

@@ -73,6 +73,14 @@ def empty(size: int, dtype: np.dtype[Any]) -> Any:
         raise refusal(size, dtype) from None
 
 
+def address_of(array: Any) -> int:
+    """Where an array's first element is."""
+    try:
+        return int(_address_of(_first(array)))
+    except (TypeError, ValueError):  # read only, or without elements
+        return int(array.ctypes.data)
+
+
 def line_of_bytes(size: int) -> Any:
     """So many bytes, few as they may be, that begin at a cache line."""
     return empty(max(size, _IN_LINE_FROM), np.dtype(np.uint8))[:size]

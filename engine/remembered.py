@@ -29,8 +29,8 @@ from .core import (
     tables_of_plans,
 )
 from .lean import lean
-from .tape import ViewHistory, named, record
-from .tensor import Tensor, captures, make, result_types
+from .tape import Node, ViewHistory, named, record
+from .tensor import Tensor, alias, captures, make, result_types
 
 __all__ = ["remembered"]
 
@@ -320,9 +320,11 @@ def remembered(
                 if check is not None:
                     check(args, kwargs)
                 met.keep(full, None)
-            elif "out" not in kwargs and len(set(map(id, given))) == len(given):
-                full = _short_key(args, kwargs, given) or full
-                return _learn(table, full, given, function, args, kwargs)
+            elif "out" not in kwargs:
+                apart = _apart(args, kwargs, given)
+                if apart is not None:
+                    full = _short_key(*apart) or full
+                    return _learn(table, full, function, *apart)
         return function(*args, **kwargs) if found is None else found(mode, *given)
 
     @functools.wraps(function)
@@ -380,8 +382,32 @@ def watched(
     return result, watcher if seen and state.mode == mode else None
 
 
+def _apart(args: Any, kwargs: Any, given: list[Any]) -> Any:
+    """The arguments, and the tensors ``given`` in them: of one that is there more than once each
+    is an object of its own. None where it may not be: views derive anew, leaves are objects."""
+    if len(set(map(id, given))) == len(given):
+        return args, kwargs, given
+    seen: set[int] = set()
+    found: list[Any] = []
+
+    def other(value: Any) -> Any:
+        if value.__class__ is list or value.__class__ is tuple:
+            return value.__class__(map(other, value))
+        if isinstance(value, Tensor):
+            if id(value) in seen and (value._node is None or value._node.__class__ is Node):
+                double = alias(value)
+                double._node, double._output_index = value._node, value._output_index
+                value = double
+            seen.add(id(value))
+            found.append(value)
+        return value
+
+    args, kwargs = other(args), dict(zip(kwargs, other(tuple(kwargs.values())), strict=True))
+    return (args, kwargs, found) if len(seen) == len(given) else None
+
+
 def _learn(
-    table: Bounded, key: Any, given: list[Any], function: Callable[..., Any], args: Any, kwargs: Any
+    table: Bounded, key: Any, function: Callable[..., Any], args: Any, kwargs: Any, given: list[Any]
 ) -> Any:
     """Call ``function``, and remember how."""
     result, watcher = watched(given, lambda: function(*args, **kwargs))

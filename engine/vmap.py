@@ -19,7 +19,8 @@ from .aval import Aval, aval
 from .bounded import Bounded
 from .core import GRAD, Op, Plan, check_devices, levels_entered, state
 from .device import empty_on
-from .tensor import Tensor, alias, make
+from .memory import empty
+from .tensor import Tensor, alias, as_array, captures, make
 
 ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
@@ -209,6 +210,10 @@ def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     for all examples at once.
     """
     device = described.device.type
+    if device == "cpu" and not (state.interpreters or captures or inputs):
+        flat = empty(described.extent, described.dtype.np)
+        fill(as_array(flat, described))
+        return make(flat, described)
     if device != "meta" and state.interpreters and hasattr(state.interpreters[-1], "draw"):
         return state.interpreters[-1].draw(described, fill, inputs)
     made = make(empty_on(described.device)(described.extent, described.dtype.np), described)
@@ -231,7 +236,9 @@ def redraw(target: Tensor, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
     inplace.check_writable(target)
     inplace.check_overlap(target)
     device = target.aval.device.type
-    if device != "meta" and state.interpreters and hasattr(state.interpreters[-1], "draw"):
+    if device == "cpu" and not (state.interpreters or captures or inputs):
+        fill(as_array(target.flat, target.aval))
+    elif device != "meta" and state.interpreters and hasattr(state.interpreters[-1], "draw"):
         state.interpreters[-1].redraw(target, fill, inputs)
     elif device == "cuda":
         _fill_device(target, fill, inputs)

@@ -7,6 +7,7 @@ vectorised and called through its bare entry point. Everything else walks the ou
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -141,6 +142,9 @@ def fused_plan(
     if not lengths:
         lengths, strides = [1], [[1] for _ in operands]
     modes = "".join(_mode(s[-1]) for s in strides)
+    outs = len(out_layouts)
+    if "v" in modes[outs:] and _worth_a_copy(steps, lengths, strides, outs):
+        return _on_copies(steps, results, out_layouts, in_layouts, modes)
     types = tuple(x.dtype for x in (*out_layouts, *in_layouts))
     if len(lengths) == 1 and "v" not in modes:
         run: Callable[..., None] = _kernel(steps, results, types, modes, flat=True)
@@ -152,6 +156,61 @@ def fused_plan(
         walk(*arrays, geometry)
 
     return run_strided
+
+
+_COPIED_FROM = 2048
+_FAR = 16  # elements: each lies in a cache line of its own
+# functions whose loops LLVM makes vectors of, or has no need to, where elements lie apart
+_LIGHT = frozenset(
+    "absolute add addcmul ceil cube eq floor ge gt isnan le leaky_relu lerp logical_and "
+    "logical_not logical_or lt maximum minimum multiply ne negative positive relu round_ sign "
+    "square subtract threshold trunc where".split()
+)
+
+
+def _worth_a_copy(
+    steps: Steps, lengths: list[int], strides: list[list[int]], outs: int
+) -> bool:
+    """Whether strided inputs are better copied first, so that the loop is made of vectors; from
+    columns to rows that is done in tiles."""
+    if math.prod(lengths) < _COPIED_FROM or any(s[-1] != 1 for s in strides[:outs]):
+        return False
+    apart = [s[-1] for s in strides[outs:] if s[-1] not in (0, 1)]
+    if len(lengths) > 1 and max(apart) >= _FAR:
+        return True
+    light = _LIGHT if len(apart) == 1 else {*_LIGHT, "divide"}
+    return any(step.function not in light for step in steps)
+
+
+def _on_copies(
+    steps: Steps, results: tuple[int, ...], out_layouts: Layouts, in_layouts: Layouts, modes: str
+) -> Callable[..., None]:
+    """The loop over dense copies, in the result's order, of those inputs that are strided."""
+    shape, made = out_layouts[0].shape, list(in_layouts)
+    order = sorted(range(len(shape)), key=lambda i: (out_layouts[0].strides[i], -i))
+    copying: list[tuple[int, int, np.dtype[Any], Callable[..., None]]] = []
+    for place, (x, mode) in enumerate(zip(in_layouts, modes[len(out_layouts) :], strict=True)):
+        if mode == "v":
+            own = broadcast_strides(x, shape)
+            lengths = [n if s else 1 for n, s in zip(shape, own, strict=True)]
+            dense, size = [0] * len(shape), 1
+            for axis in order:
+                dense[axis], size = size, size * lengths[axis]
+            copy = Operand(lengths, dense, x.dtype)
+            made[place] = copy
+            fill = _copy_plan((copy,), (Operand(lengths, own, x.dtype),))
+            copying.append((place, size, x.dtype, fill))
+    run = fused_plan(steps, results, out_layouts, tuple(made))
+    outs = len(out_layouts)
+
+    def run_on_copies(*arrays: Any) -> None:
+        given = list(arrays)
+        for place, size, kind, fill in copying:
+            given[outs + place] = np.empty(size, kind)
+            fill(given[outs + place], arrays[outs + place])
+        run(*given)
+
+    return run_on_copies
 
 
 def _mode(stride: int) -> str:

@@ -54,6 +54,9 @@ def _by_polynomials(out: Any, x: Any, coefficients: Any, left: Any) -> int:
             if nearest == np.float32(value * (1 - _DOUBT)):
                 out[i] = nearest if x[i] > 0 else -nearest
                 continue
+        elif size > 1:  # scipy would take a microsecond to say so
+            out[i] = math.copysign(np.nan, x[i])
+            continue
         left[count] = i
         count += 1
     return count

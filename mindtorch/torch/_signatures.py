@@ -430,11 +430,13 @@ def checked_first(body: Callable[..., Any], name: str, method: bool = False) -> 
     if name not in _CHECKED_FIRST:
         return body
 
+    check = each_kind_once(
+        lambda args, kwargs: wrong_call(name, args[1:] if method else args, kwargs, method)
+    )
+
     @functools.wraps(body)
     def checked(*args: Any, **kwargs: Any) -> Any:
-        wrong = wrong_call(name, args[1:] if method else args, kwargs, method)
-        if wrong is not None:
-            raise wrong
+        check(args, kwargs)
         return body(*args, **kwargs)
 
     return checked

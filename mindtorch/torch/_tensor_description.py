@@ -9,6 +9,7 @@ from mindtorch.engine import cuda, tape
 from mindtorch.engine.aval import is_channels_last
 from mindtorch.engine.device import Device
 from mindtorch.engine.dtypes import DType
+from mindtorch.engine.memory import address_of
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Attributes, note_looked_at
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -92,7 +93,7 @@ class Description(EngineTensor):
         note_looked_at(self, "data_ptr()")
         if self.aval.device.type == "cuda":
             return int(cuda.kernels("memory").pointer(self.flat)) if self.aval.size else 0
-        return int(self.flat.ctypes.data) if self.aval.size else 0
+        return address_of(self.flat) if self.aval.size else 0
 
     def is_contiguous(self, *, memory_format: Any = contiguous_format) -> bool:
         """Whether the elements lie in that order without gaps."""

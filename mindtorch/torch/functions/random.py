@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -239,6 +240,9 @@ def _in_place(name: str) -> Any:
             inputs = [x for x in args if isinstance(x, EngineTensor)]
             inputs += [x for x in kwargs.values() if isinstance(x, EngineTensor)]
 
+            def plain(array: Any) -> None:
+                body(draws, array, *args, **kwargs)
+
             def fill(array: Any, *arrays: Any) -> None:
                 given = iter(arrays)
                 body(
@@ -251,8 +255,8 @@ def _in_place(name: str) -> Any:
 
             if state.interpreters and not inputs:
                 # numbers are refused here, not where a compiled part draws
-                fill(np.empty(0, self.aval.dtype.np))
-            return redraw(self, fill, *inputs)
+                plain(np.empty(0, self.aval.dtype.np))
+            return redraw(self, fill, *inputs) if inputs else redraw(self, plain)
 
         variant.__doc__ = body.__doc__
         return function(namespace=False, name=name)(variant)
@@ -280,9 +284,17 @@ def uniform_(generator: Any, array: Any, a: float = 0.0, b: float = 1.0, **named
     generator.uniform(array, float(low), float(high))
 
 
+@functools.cache
+def _most(kind: Any) -> float:
+    """The largest number of a type of arrays, or of its parts."""
+    return float(finfo(dtypes.from_numpy(kind).to_real()).max)
+
+
 def _check_uniform(low: float, high: float, kind: Any) -> None:
+    most = _most(kind)
+    if -most <= low <= most and -most <= high <= most and high - low <= most:
+        return
     dtype = dtypes.from_numpy(kind)
-    most = float(finfo(dtype.to_real()).max)
     for name, value in (("from", low), ("to", high)):
         if not -most <= value <= most:
             raise RuntimeError(f"{name} is out of bounds for {dtypes.c_name(dtype)}")
