@@ -123,6 +123,9 @@ def check(name: str, in_avals: Any) -> None:
             refuse(WITHOUT_BOOL[name], bool_)
     if name == "matmul" and in_avals[0].dtype is bool_:
         _check_product(*in_avals)
+    if name in ("subtract", "subtract_scaled") and any(x.dtype is bool_ for x in in_avals[:2]):
+        if not all(x.weak for x in in_avals):
+            raise RuntimeError(ONE_BOOL)
     if name in WITHOUT_COMPLEX:
         for x in in_avals:
             if x.dtype.category == COMPLEX:

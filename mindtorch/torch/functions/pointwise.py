@@ -9,13 +9,13 @@ import numpy as np
 
 from mindtorch.engine import dtypes, inplace, tape
 from mindtorch.engine.core import fast_binary
-from mindtorch.engine.kernel_types import refuse
+from mindtorch.engine.kernel_types import ONE_BOOL, refuse
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.reduction import sum_
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant, from_array
+from mindtorch.engine.tensor import constant, from_array, of_numpy
 
 from .. import return_types
 from .._arguments import as_int, check_form, check_value, require_power, require_tensor
@@ -125,13 +125,14 @@ def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any
     Args:
         beside: the tensor that it is added to, whose type may make the sum a floating-point one.
     """
-    other = _in_type_of_sum(operand(other, name, "other"), beside)
+    other = _in_type_of_sum(operand(other, name, "other"), beside, name)
     if isinstance(alpha, EngineTensor) and not is_number(alpha):
         raise TypeError(f"{name}(): argument 'alpha' must be Number, not Tensor")
-    if alpha == 1 and type(alpha) is not bool:
+    alpha = of_numpy(alpha) if isinstance(alpha, np.generic) else alpha
+    if alpha == 1 and type(alpha) is int:
         return other
     kinds = [x.aval for x in (other, beside) if isinstance(x, EngineTensor)]
-    if isinstance(alpha, float) and dtypes.result_type(kinds).category < dtypes.FLOAT:
+    if isinstance(alpha, (float, complex)) and dtypes.result_type(kinds).category < dtypes.FLOAT:
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )
@@ -141,15 +142,19 @@ def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any
     if common is dtypes.bool_:
         alpha = bool(alpha)
     check_value(alpha, common, filling=False)
+    if alpha == 1:
+        return other
     return ops.multiply(other, operand(alpha, name, "alpha"))
 
 
-def _in_type_of_sum(other: Any, beside: Any) -> Any:
+def _in_type_of_sum(other: Any, beside: Any, name: str) -> Any:
     """Whole numbers as floating-point ones where they are added to such a tensor."""
     if not isinstance(beside, EngineTensor) or beside.aval.dtype.category < dtypes.FLOAT:
         return other
     if other.aval.dtype.category >= dtypes.FLOAT:
         return other
+    if other.aval.dtype is dtypes.bool_ and "sub" in name:
+        raise RuntimeError(ONE_BOOL)
     return movement.cast(other, dtype=beside.aval.dtype)
 
 
@@ -200,7 +205,7 @@ def sub(input: Any, other: Any, *old: Any, alpha: Any = 1) -> Any:  # noqa: A002
     if _is_fused(input, other, alpha):
         return ops.subtract_scaled(input, other, _factor(input, other, alpha))
     if alpha.__class__ is int and alpha == 1 and isinstance(other, EngineTensor):
-        other = _in_type_of_sum(other, input)
+        other = _in_type_of_sum(other, input, "sub")
     else:
         other = scaled_operand(other, alpha, "sub", input)
     return _difference(operand(input, "sub", "input"), other)
@@ -464,7 +469,7 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:  # noqa: A002
 
 
 def _require_lerp(input: Any, weight: Any) -> None:  # noqa: A002
-    number = isinstance(weight, (int, float, complex))
+    number = not isinstance(weight, EngineTensor)
     found = [input.aval] if number else [input.aval, weight.aval]
     dtype = dtypes.result_type(found)
     if dtype.category < dtypes.FLOAT:
@@ -502,9 +507,10 @@ def _factor_of_products(value: Any, name: str, *tensors: Any) -> Any:
     kind = dtypes.result_type([x.aval for x in tensors])
     if kind is dtypes.bool_:
         refuse("addcmul_cpu_out", kind)
-    if isinstance(value, float) and kind.category < dtypes.FLOAT:
+    value = of_numpy(value) if isinstance(value, np.generic) else value
+    if isinstance(value, (float, complex)) and not kind.is_complex:
         check_value(value, kind, filling=False)
-        value = int(value)
+        value = value.real if kind.category == dtypes.FLOAT else int(value.real)
     return operand(value, name, "value")
 
 
