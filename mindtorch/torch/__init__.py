@@ -57,6 +57,7 @@ from ._types import channels_last_3d as channels_last_3d
 from ._types import contiguous_format as contiguous_format
 from ._types import finfo as finfo
 from ._types import iinfo as iinfo
+from ._types import _mkldnn as _mkldnn
 from ._types import jagged as jagged
 from ._types import layout as layout
 from ._types import memory_format as memory_format
