@@ -462,6 +462,8 @@ def constant(number: Any) -> Tensor:
         return found
     dtype = _NUMBER_TYPES.get(kind)
     if dtype is None:
+        if isinstance(number, np.generic):
+            return constant(of_numpy(number))
         if isinstance(number, float):  # a subclass: what it refers to is not to be kept
             return constant(float(number))
         if isinstance(number, Tensor) and not (number.aval.ndim or number.requires_grad):
@@ -479,6 +481,17 @@ def constant(number: Any) -> Tensor:
     if cacheable:
         _constants.keep(key, result)
     return result
+
+
+def of_numpy(number: Any) -> Any:
+    """numpy's number as Python's: what is not whole counts as real, bool and complex64 too."""
+    if isinstance(number, complex):
+        return complex(number)
+    if not isinstance(number, np.integer):
+        return float(number)
+    if number >= 2**63:
+        raise TypeError("an integer is required")
+    return int(number)
 
 
 def _number_dtype(number: Any) -> dtypes.DType:

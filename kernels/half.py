@@ -6,14 +6,12 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 Kernel = Callable[..., None]
 
 
 def through_float32(
     is_half: Callable[[Any], bool],
-    empty: Callable[[Any, Any], Any],
+    empty: Callable[[Any], Any],
     widen: Callable[[Any], Any],
     assign: Callable[[Any, Any], None],
 ) -> Callable[[Kernel], Kernel]:
@@ -23,7 +21,8 @@ def through_float32(
 
     Args:
         is_half: whether an argument is such an array of the device.
-        empty: a new array of a shape and type; ``widen``: the array as float32.
+        empty: a new float32 array like one, in the order that kernels are told of it.
+        widen: the array as float32.
         assign: ``assign(out, wide)`` writes float32 elements into a 16-bit array.
     """
 
@@ -34,7 +33,7 @@ def through_float32(
             if not any(is_half(x) for x in (*outs, *ins)):
                 function(out, *ins, **params)
                 return
-            wide = tuple(empty(o.shape, np.float32) if is_half(o) else o for o in outs)
+            wide = tuple(empty(o) if is_half(o) else o for o in outs)
             given = [widen(x) if is_half(x) else x for x in ins]
             function(wide if isinstance(out, tuple) else wide[0], *given, **params)
             for o, w in zip(outs, wide, strict=True):

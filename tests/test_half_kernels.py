@@ -123,3 +123,20 @@ def test_the_next_number_of_a_short_type(dtype: str) -> None:
         assert not found.isnan().numpy()[numbers].any()
         same = expected.view(torch.int16).numpy() == found.view(mt.int16).numpy()
         assert same[numbers].all()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16"])
+@pytest.mark.parametrize("shape", [(2, 30, 8, 8), (2, 5, 4, 8, 8)])
+def test_pooling_with_channels_last(shape: tuple[int, ...], dtype: str) -> None:
+    """The greatest elements' places, which are no short numbers, and gradients there."""
+    x = np.random.default_rng(0).permutation(np.prod(shape)).reshape(shape).astype(np.float32) % 251
+    found = []
+    for t in (torch, mt):
+        order = getattr(t, "channels_last" if len(shape) == 4 else "channels_last_3d")
+        given = t.from_numpy(x).to(getattr(t, dtype)).contiguous(memory_format=order)
+        pool = getattr(t.nn, f"MaxPool{len(shape) - 2}d")(3, 1, return_indices=True)
+        values, places = pool(given.requires_grad_())
+        values.sum().backward()
+        found.append([a.detach().float().numpy() for a in (values, places, given.grad)])
+    for theirs, mine in zip(*found, strict=True):
+        np.testing.assert_array_equal(mine, theirs)

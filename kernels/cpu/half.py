@@ -45,7 +45,11 @@ def widened(x: Any) -> Any:
     return out
 
 
-in_float32 = through_float32(is_half, np.empty, widened, narrow)
+def _like(x: Any) -> Any:
+    return np.empty_like(x, np.float32)
+
+
+in_float32 = through_float32(is_half, _like, widened, narrow)
 
 
 def flat(array: Any) -> Any:

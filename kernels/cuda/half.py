@@ -17,7 +17,8 @@ def is_half(array: Any) -> bool:
 
 
 in_float32 = through_float32(
-    is_half, arrays.empty, lambda x: arrays.cast(x, np.float32), arrays.assign
+    is_half, lambda x: arrays.empty(x.shape, np.float32), lambda x: arrays.cast(x, np.float32),
+    arrays.assign,
 )
 
 

@@ -1,4 +1,4 @@
-"""The operators of Python on tensors, numbers and arrays."""
+"""The operators of Python on tensors and numbers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NUMBERS = (float, int, bool, complex)
 
 
 def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Any]:
-    """``self op other``: other may be a tensor, a number, or an array."""
+    """``self op other``: other may be a tensor or a number."""
     call = fast_binary(op)
 
     def method(self: Any, other: Any) -> Any:
@@ -27,7 +27,7 @@ def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Any]:
             if type(other) in NUMBERS:
                 other = constant(other)
             else:
-                other = _as_operand(other, self.aval.ndim)
+                other = _as_operand(other)
                 if other is None:
                     return NotImplemented
         return call(other, self) if reflected else call(self, other)
@@ -35,21 +35,28 @@ def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Any]:
     return method
 
 
-def _as_operand(other: Any, axes: int) -> Any:
-    """A number or array as a tensor; beside one with axes numpy's 0-d arrays count as arrays."""
-    if isinstance(other, np.ndarray):
-        array = np.asarray(other, order="C")
-        return from_array(array.reshape(1) if axes and not array.ndim else array)
+def _as_operand(other: Any) -> Any:
+    """A number as a tensor, else None: on arrays numpy computes, as under PyTorch."""
     if isinstance(other, (np.generic, *NUMBERS)):
         return constant(other)
     return None
+
+
+_equal = _operator(pointwise.equal)
+
+
+def _is_equal(self: Any, other: Any) -> Any:
+    """``self == other``, the one operator that takes numpy's arrays as tensors."""
+    if isinstance(other, np.ndarray):
+        other = from_array(np.asarray(other, order="C"))
+    return _equal(self, other)
 
 
 def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
     def method(self: Any, other: Any) -> Any:
         if not isinstance(other, EngineTensor):
             number = type(other) in NUMBERS
-            other = constant(other) if number else _as_operand(other, self.aval.ndim)
+            other = constant(other) if number else _as_operand(other)
             if other is None:
                 return NotImplemented
         return inplace.apply_in_place(op, self, self, other)
@@ -57,12 +64,12 @@ def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
     return method
 
 
-_reciprocal, _product = fast_unary(pointwise.reciprocal), _operator(pointwise.multiply)
+_reciprocal = fast_unary(pointwise.reciprocal)
 
 
 def _divided_by(self: Any, other: Any) -> Any:
     """``other / self`` with torch's two roundings."""
-    return _product(_reciprocal(self), other)
+    return _reciprocal(self) * other
 
 
 _power = fast_binary(pointwise.power)
@@ -113,7 +120,7 @@ class Operators(EngineTensor):
         raise TypeError("Tensor does not support deleting items")
 
     __rpow__ = _operator(pointwise.power, reflected=True)
-    __eq__ = _operator(pointwise.equal)
+    __eq__ = _is_equal
     __ne__ = _operator(pointwise.not_equal)
     __lt__ = _operator(pointwise.less)
     __le__ = _operator(pointwise.less_equal)

@@ -104,6 +104,7 @@ sparse_csc = layout("sparse_csc")
 sparse_bsr = layout("sparse_bsr")
 sparse_bsc = layout("sparse_bsc")
 jagged = layout("jagged")
+_mkldnn = layout("_mkldnn")
 
 
 def _named(kind: str, name: str) -> Any:

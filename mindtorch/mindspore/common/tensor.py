@@ -451,11 +451,38 @@ def _adopted_property(name: str) -> property:
 def _adopted_operator(name: str) -> Any:
     """An operator calls its op and no methods: its arguments may stay what they are."""
     operator = getattr(TorchTensor, name)
+    if name in ("__sub__", "__rsub__"):
+        operator = with_bools(operator)
 
     def call(self: Any, *args: Any) -> Any:
+        if args and isinstance(args[0], (np.ndarray, np.bool_)):
+            array = isinstance(args[0], np.ndarray)
+            args = (from_array(np.asarray(args[0], order="C")) if array else bool(args[0]),)
         return adopt(operator(self, *args))
 
     call.__name__ = name
+    return call
+
+
+def _is_bool(value: Any) -> bool:
+    return getattr(value, "dtype", type(value)) in (bool, dtypes.bool_)
+
+
+def with_bools(subtract: Callable[..., Any]) -> Callable[..., Any]:
+    """A subtraction of torch's, which refuses bool, that takes it: as a number of the other's type;
+    of two, whether they differ."""
+
+    @functools.wraps(subtract)
+    def call(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
+        bools = [_is_bool(each) for each in (x, y)]
+        if all(bools):
+            return t.logical_xor(as_tensor(x), as_tensor(y))
+        if any(bools):
+            other = (y, x)[bools[1]]
+            number = other.aval.dtype if isinstance(other, EngineTensor) else dtypes.int64
+            x, y = (as_tensor(v).to(number) if b else v for v, b in zip((x, y), bools, strict=True))
+        return subtract(x, y, *args, **kwargs)
+
     return call
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 
 from ..common.dtype import as_dtype
-from ..common.tensor import F, Tensor, adopting, as_tensor, t
+from ..common.tensor import F, Tensor, adopting, as_tensor, t, with_bools
 
 # the same names and arguments in both libraries
 _SAME = """
@@ -21,7 +21,7 @@ _SAME = """
     logical_and logical_not logical_or logical_xor logit logsumexp masked_fill masked_select
     matmul mm movedim mul mv nan_to_num nansum neg negative nonzero numel ones_like outer permute
     pinverse positive pow rad2deg ravel real reciprocal relu remainder roll rot90 round rsqrt sgn
-    sigmoid sign signbit sin sinc sinh sqrt square sub subtract swapaxes swapdims tan tanh
+    sigmoid sign signbit sin sinc sinh sqrt square swapaxes swapdims tan tanh
     tensordot trace tril triu true_divide trunc unbind unique_consecutive unsqueeze view_as_real
     where xlogy zeros_like
 """.split()
@@ -36,6 +36,7 @@ for _name in _SAME:
     globals()[_name] = getattr(t, _name)
 for _name in _SAME_NEURAL:
     globals()[_name] = getattr(F, _name)
+sub = subtract = with_bools(t.sub)
 div = divide = t.true_divide
 floor_div = t.floor_divide
 mod = floor_mod = t.remainder

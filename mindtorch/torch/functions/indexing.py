@@ -263,7 +263,7 @@ def set_item(x: Any, item: Any, value: Any) -> None:
     """``x[item] = value``; of complex tensors the real part, where ``x`` is real."""
     number = not isinstance(value, EngineTensor)
     if number:
-        if not isinstance(value, (int, float, bool, complex, np.generic)):
+        if not isinstance(value, (int, float, bool, complex, np.integer)):
             kind = type(value)
             package = "numpy." if kind.__module__ == "numpy" else ""
             raise TypeError(

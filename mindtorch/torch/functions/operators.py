@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mindtorch.engine import dtypes, inplace
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -32,6 +34,8 @@ def _define(name: str, op: Any) -> None:
             return NotImplemented
 
     def in_place(self: Any, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return NotImplemented
         return inplace.apply_in_place(op, self, self, operand(other, name, "other"))
 
     for prefix, body in (("", forward), ("r", reflected), ("i", in_place)):

@@ -15,7 +15,7 @@ from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.reduction import sum_
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant, from_array
+from mindtorch.engine.tensor import constant, from_array, of_numpy
 
 from .. import return_types
 from .._arguments import as_int, check_form, check_value, require_power, require_tensor
@@ -131,10 +131,11 @@ def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any
     other = _in_type_of_sum(other, beside)
     if isinstance(alpha, EngineTensor) and not is_number(alpha):
         raise TypeError(f"{name}(): argument 'alpha' must be Number, not Tensor")
-    if alpha == 1 and type(alpha) is not bool:
+    alpha = of_numpy(alpha) if isinstance(alpha, np.generic) else alpha
+    if alpha == 1 and type(alpha) is int:
         return other
     kinds = [x.aval for x in (other, beside) if isinstance(x, EngineTensor)]
-    if isinstance(alpha, float) and dtypes.result_type(kinds).category < dtypes.FLOAT:
+    if isinstance(alpha, (float, complex)) and dtypes.result_type(kinds).category < dtypes.FLOAT:
         raise RuntimeError(
             "For integral input tensors, argument alpha must not be a floating point number."
         )
@@ -144,6 +145,8 @@ def scaled_operand(other: Any, alpha: Any, name: str, beside: Any = None) -> Any
     if common is dtypes.bool_:
         alpha = bool(alpha)
     check_value(alpha, common, filling=False)
+    if alpha == 1:
+        return other
     return ops.multiply(other, operand(alpha, name, "alpha"))
 
 
@@ -468,7 +471,7 @@ def lerp(input: Any, end: Any, weight: Any) -> Any:  # noqa: A002
 
 
 def _require_lerp(input: Any, weight: Any) -> None:  # noqa: A002
-    number = isinstance(weight, (int, float, complex))
+    number = not isinstance(weight, EngineTensor)
     found = [input.aval] if number else [input.aval, weight.aval]
     dtype = dtypes.result_type(found)
     if dtype.category < dtypes.FLOAT:
@@ -506,9 +509,10 @@ def _factor_of_products(value: Any, name: str, *tensors: Any) -> Any:
     kind = dtypes.result_type([x.aval for x in tensors])
     if kind is dtypes.bool_:
         refuse("addcmul_cpu_out", kind)
-    if isinstance(value, float) and kind.category < dtypes.FLOAT:
+    value = of_numpy(value) if isinstance(value, np.generic) else value
+    if isinstance(value, (float, complex)) and not kind.is_complex:
         check_value(value, kind, filling=False)
-        value = int(value)
+        value = value.real if kind.category == dtypes.FLOAT else int(value.real)
     return operand(value, name, "value")
 
 

@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import os
-import shutil
-import tempfile
 import warnings
 from collections.abc import Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,6 +13,7 @@ from onnx import version_converter
 from onnx.reference import ReferenceEvaluator
 
 from mindtorch.engine.tensor import Tensor
+from mindtorch.kernels.files import replacing
 from mindtorch.torch import from_numpy, no_grad
 
 from ._exporting import OLDEST, Given, tensors_in
@@ -25,6 +23,25 @@ __all__ = ["ONNXProgram"]
 
 _LARGEST = 1_800_000_000  # bytes of one file; protobuf ends at 2 GiB
 _SMALL = 256  # bytes of a constant that stays in the model
+_ALIGNED = 4096  # where constants begin in a file of their own, so that it can be mapped
+
+
+def _write_beside(model: onnx.ModelProto, path: str) -> None:
+    """Write large constants to a file of their own, to which ``model`` then refers."""
+    large = [x for x in model.graph.initializer if len(x.raw_data) > _SMALL]
+    if not large:
+        return
+    with replacing(path) as file:
+        end = 0
+        for each in large:
+            begin = -(-end // _ALIGNED) * _ALIGNED
+            file.write(b"\0" * (begin - end) + each.raw_data)
+            end = begin + len(each.raw_data)
+            place = {"location": os.path.basename(path), "offset": begin, "length": end - begin}
+            for key, value in place.items():
+                each.external_data.add(key=key, value=str(value))
+            each.data_location = onnx.TensorProto.EXTERNAL
+            each.ClearField("raw_data")
 
 
 class ONNXProgram:
@@ -156,19 +173,11 @@ class ONNXProgram:
         if hasattr(destination, "write"):
             destination.write(model.SerializeToString())
             return
-        path = Path(os.fspath(destination))
-        folder = Path(tempfile.mkdtemp(dir=path.parent, prefix=f".{path.name}."))
-        try:
-            onnx.save_model(
-                model, str(folder / path.name), save_as_external_data=external_data,
-                all_tensors_to_one_file=True, location=f"{path.name}.data", size_threshold=_SMALL,
-            )  # fmt: skip
-            data = folder / f"{path.name}.data"
-            if data.exists():
-                data.replace(path.with_name(data.name))
-            (folder / path.name).replace(path)
-        finally:
-            shutil.rmtree(folder, ignore_errors=True)
+        path = os.fspath(destination)
+        if external_data:
+            _write_beside(model, f"{path}.data")
+        with replacing(path) as file:
+            file.write(model.SerializeToString())
 
     def _changed(self, initializers: bool, inputs: bool) -> onnx.ModelProto:
         model = onnx.ModelProto()
