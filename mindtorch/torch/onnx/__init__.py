@@ -163,6 +163,7 @@ def export(
     kwargs = dict(kwargs or {})
     if args and isinstance(args[-1], dict) and not kwargs and not dynamo:
         args, kwargs = args[:-1], args[-1]
+    model = getattr(model, "_orig_mod", model)  # of torch.compile
     given = exporting.Given(getattr(model, "forward", model), args, kwargs)
     inputs = _asked(input_names, given.names)
     axes = axes_of(given, inputs, dynamic_shapes, dynamic_axes)

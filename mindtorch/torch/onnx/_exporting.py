@@ -13,6 +13,7 @@ import onnx
 from onnx import helper
 
 from mindtorch.engine.graph.ir import DRAW, Graph
+from mindtorch.engine.graph.jit import Jitted
 from mindtorch.engine.graph.many_sizes import trace_for_sizes
 from mindtorch.engine.graph.passes import dead_code, identities
 from mindtorch.engine.graph.trace import TracingError
@@ -132,7 +133,7 @@ def traced(model: Any, given: Given, axes: list[dict[int, str]], training: bool 
         OnnxExporterError: the forward needs data, or an open length as a number.
     """
     names: list[str] = []
-    call = getattr(model, "function", model)  # what torch.jit has compiled
+    call = model.function if isinstance(model, Jitted) else model
 
     def function(*tensors: Tensor) -> list[Tensor]:
         with no_grad():

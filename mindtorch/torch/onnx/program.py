@@ -83,9 +83,13 @@ class ONNXProgram:
             )  # fmt: skip
 
     def check(self) -> None:
-        """Raise where `onnx` finds the model wrong."""
-        if self.model_proto.ByteSize() < _LARGEST:
+        """Raise where `onnx` finds the model wrong, such as types that an operator lacks."""
+        if self.model_proto.ByteSize() >= _LARGEST:
+            return
+        try:
             onnx.checker.check_model(self.model_proto, full_check=True)
+        except (onnx.checker.ValidationError, onnx.shape_inference.InferenceError) as error:
+            raise OnnxExporterError(f"onnx refuses the model: {error}") from error
 
     def verify(self) -> None:
         """Raise where the model, run by `onnx.reference`, differs from what was exported."""
