@@ -248,7 +248,7 @@ def test_what_cannot_be_written_says_why() -> None:
         with pytest.raises(OnnxExporterError, match=text):
             torch.onnx.export(Of(function), x, dynamic_shapes=[axes])
     assert not torch.onnx.is_in_onnx_export()
-    with pytest.raises(OnnxExporterError, match="onnx refuses the model: .*bfloat16"):
+    with pytest.raises(OnnxExporterError, match=r"onnx refuses the model: .*bfloat16"):
         torch.onnx.export(nn.Conv1d(4, 2, 1).bfloat16(), torch.ones(1, 4, 3).bfloat16())
     with pytest.raises(OnnxExporterError, match="do not fit"):
         torch.onnx.export(nn.Linear(4, 4), (x, x))
