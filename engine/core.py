@@ -42,6 +42,8 @@ class State(threading.local):
         level: the number of the innermost transformation whose function runs; 0: none does.
         given: the ids of the memory of that function's arguments.
         pushed: the nodes of tensors that have tangents, in the transformations around.
+        forward: whether the innermost transformation pushes tangents, which no_grad leaves alone;
+            ``forward_only``: and those around it, too.
         interpreters: the active transformations, innermost last.
         device: where namespaces make new tensors, unless told otherwise.
         written_to: the tensor that a method in place may write to directly.
@@ -53,6 +55,8 @@ class State(threading.local):
     level = 0
     given: frozenset[int] | set[int] = frozenset()
     pushed: tuple[Any, ...] = ()
+    forward = False
+    forward_only = False
     interpreters: tuple[Any, ...] = ()
     device: Device = cpu
     watcher: Any = None
@@ -82,7 +86,9 @@ class State(threading.local):
         """A block that is the function of a transformation, to which ``given`` is passed: it may
         write to that and to what is made in the block. ``pushed``: has tangents."""
         thread = threading.get_ident()
-        before = self.level, self.given, self.pushed
+        before = self.level, self.given, self.pushed, self.forward, self.forward_only
+        self.forward = bool(pushed)
+        self.forward_only = self.forward and (not self.level or self.forward_only)
         self.pushed = (*self.pushed, *[tape.node_of(x) for x in pushed])
         self.level, self.given = next(levels_entered), {id(x._shared.memory) for x in given}
         levels[thread] = self.level
@@ -90,7 +96,7 @@ class State(threading.local):
         try:
             yield
         finally:
-            self.level, self.given, self.pushed = before
+            self.level, self.given, self.pushed, self.forward, self.forward_only = before
             if self.level:
                 levels[thread] = self.level
             else:
