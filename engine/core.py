@@ -21,7 +21,16 @@ from .aval import Aval, dense_like, is_channels_last
 from .bounded import Bounded
 from .device import Device, cpu, empty_on, meta
 from .layouts import Rule, with_layout
-from .tensor import Tensor, inferring, levels, make, new_storage, result_types, typed_buffer
+from .tensor import (
+    InferenceStorage,
+    InnerStorage,
+    Tensor,
+    inferring,
+    levels,
+    make,
+    result_types,
+    typed_buffer,
+)
 from .tensor import as_array as host_view
 
 memory.keep_freed_memory()
@@ -289,7 +298,11 @@ class Op:
         """Run in inference mode or a transformation; :func:`make` marks several results."""
         result = self.evaluate(state.recording(), inputs, params)
         if result.__class__ is not tuple and result._storage is None:
-            result._storage = new_storage(result.flat, result.aval.device)
+            if state.inference:
+                result._storage = InferenceStorage(result.flat, result.aval.device)
+            else:
+                result._storage = InnerStorage(result.flat, result.aval.device)
+                result._storage.level = state.level
         return result
 
     def evaluate(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
