@@ -21,7 +21,16 @@ from .aval import Aval, dense_like, is_channels_last
 from .bounded import Bounded
 from .device import Device, cpu, empty_on, meta
 from .layouts import Rule, with_layout
-from .tensor import Tensor, inferring, levels, make, new_storage, result_types, typed_buffer
+from .tensor import (
+    InferenceStorage,
+    InnerStorage,
+    Tensor,
+    inferring,
+    levels,
+    make,
+    result_types,
+    typed_buffer,
+)
 from .tensor import as_array as host_view
 
 memory.keep_freed_memory()
@@ -42,6 +51,8 @@ class State(threading.local):
         level: the number of the innermost transformation whose function runs; 0: none does.
         given: the ids of the memory of that function's arguments.
         pushed: the nodes of tensors that have tangents, in the transformations around.
+        forward: whether the innermost transformation pushes tangents, which no_grad leaves alone;
+            ``forward_only``: and those around it, too.
         interpreters: the active transformations, innermost last.
         device: where namespaces make new tensors, unless told otherwise.
         written_to: the tensor that a method in place may write to directly.
@@ -53,6 +64,8 @@ class State(threading.local):
     level = 0
     given: frozenset[int] | set[int] = frozenset()
     pushed: tuple[Any, ...] = ()
+    forward = False
+    forward_only = False
     interpreters: tuple[Any, ...] = ()
     device: Device = cpu
     watcher: Any = None
@@ -82,7 +95,9 @@ class State(threading.local):
         """A block that is the function of a transformation, to which ``given`` is passed: it may
         write to that and to what is made in the block. ``pushed``: has tangents."""
         thread = threading.get_ident()
-        before = self.level, self.given, self.pushed
+        before = self.level, self.given, self.pushed, self.forward, self.forward_only
+        self.forward = bool(pushed)
+        self.forward_only = self.forward and (not self.level or self.forward_only)
         self.pushed = (*self.pushed, *[tape.node_of(x) for x in pushed])
         self.level, self.given = next(levels_entered), {id(x._shared.memory) for x in given}
         levels[thread] = self.level
@@ -90,7 +105,7 @@ class State(threading.local):
         try:
             yield
         finally:
-            self.level, self.given, self.pushed = before
+            self.level, self.given, self.pushed, self.forward, self.forward_only = before
             if self.level:
                 levels[thread] = self.level
             else:
@@ -283,7 +298,11 @@ class Op:
         """Run in inference mode or a transformation; :func:`make` marks several results."""
         result = self.evaluate(state.recording(), inputs, params)
         if result.__class__ is not tuple and result._storage is None:
-            result._storage = new_storage(result.flat, result.aval.device)
+            if state.inference:
+                result._storage = InferenceStorage(result.flat, result.aval.device)
+            else:
+                result._storage = InnerStorage(result.flat, result.aval.device)
+                result._storage.level = state.level
         return result
 
     def evaluate(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:

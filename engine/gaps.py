@@ -86,6 +86,10 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "torch.autograd.forward_ad: requires_grad of dual tensors", "all",
         "True, since the tape records them; tangents are computed when they are asked for, as the "
         "transpose of the transposed product, and of nothing under inference_mode"),
+    Gap("feature", "torch.autograd.forward_ad: writes to dual tensors of tensors that require "
+        "gradients", "all", "asking for a tangent raises then; make the dual tensor of a clone"),
+    Gap("feature", "torch.func.hessian: no_grad inside of the function", "all",
+        "stops both derivatives; torch's outer one pushes tangents, which no_grad leaves alone"),
     Gap("feature", "torch.func.functionalize, rearrange and debug_unwrap", "all",
         "graphs are traced without views and writes; einops' patterns are not parsed"),
     Gap("feature", "vmap rules of recurrent layers, ctc_loss, embedding_bag, "

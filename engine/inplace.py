@@ -26,6 +26,7 @@ from .tensor import (
     Storage,
     Tensor,
     Twin,
+    alias,
     capturing,
     check_made_here,
     constant,
@@ -448,6 +449,13 @@ def replace(target: Tensor, value: Tensor) -> None:
     plan = overwrite.plan_for((target, value), {})
     tape.record(overwrite, plan, (target, value), {}, (stand_in,))
     rebase(target, stand_in)
+
+
+def same_memory(leaf: Tensor) -> Tensor:
+    """A result with a leaf's memory: what is written to it leaves the leaf's history alone."""
+    same = alias(leaf)
+    tape.record(clone, clone.plan_for((leaf,), {}), (leaf,), {}, (same,))
+    return same
 
 
 def fill_(target: Tensor, value: Any) -> Tensor:

@@ -490,7 +490,9 @@ class Vmap:
         """A tensor that is one for all examples cannot take what each has its own of."""
         if not self.batched(target) and any(self.batched(x) for x in inputs):
             raise RuntimeError(SMALLER)
-        if not self.owns(target) and target._shared.level > self.number:
+        shared = target._shared
+        inner = shared.level > self.number or id(shared.memory) in state.given
+        if not self.owns(target) and inner:
             self._adopt(target)
         elif not self.owns(target):
             raise RuntimeError(

@@ -11,9 +11,9 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mindtorch.engine import autodiff, dtypes, tape
+from mindtorch.engine import autodiff, dtypes, inplace, tape
 from mindtorch.engine.core import state
-from mindtorch.engine.ops.movement import alias_view, clone
+from mindtorch.engine.ops.movement import alias_view
 from mindtorch.engine.tensor import Tensor, Twin, akin, alias, full_flat
 from mindtorch.engine.vmap import lift, tracked_below
 from mindtorch.torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
@@ -44,12 +44,9 @@ def _tracked(leaf: Tensor) -> Tensor:
 
 
 def _same(leaf: Any) -> Any:
-    """A result with the leaf's memory: what is written to it leaves the leaf's history alone."""
     if not isinstance(leaf, Tensor) or type(leaf._node) is not tape.AccumulateGrad:
         return leaf
-    same = alias(leaf)
-    tape.record(clone, clone.plan_for((leaf,), {}), (leaf,), {}, (same,))
-    return akin(same, leaf)
+    return akin(inplace.same_memory(leaf), leaf)
 
 
 def _zeros(like: Tensor) -> Tensor:
@@ -104,10 +101,10 @@ class Linearised:
         given, self.spec = tree_flatten(tuple(args[p] for p in positions))
         self.leaves = [_differentiable(x) for x in given]
         enabled = state.grad_enabled
-        self.keep = enabled and (
-            _active.depth > 0
-            or any(d and _followed(x) for x, d in zip(given, self.leaves, strict=True))
+        self.followed = _active.depth > 0 or any(
+            d and _followed(x) for x, d in zip(given, self.leaves, strict=True)
         )
+        self.keep = enabled and self.followed
         self.weights = list(weights)
         _active.depth += 1
         try:
@@ -140,7 +137,9 @@ class Linearised:
 
     def pull(self, outputs: Sequence[Any], cotangents: Sequence[Any], retain: bool) -> Any:
         """(gradients like the inputs, gradients of the weights); zeros for what is unused."""
-        keep = self.keep or (state.grad_enabled and any(_followed(c) for c in cotangents))
+        keep = state.grad_enabled and (
+            self.keep or self.followed or any(_followed(c) for c in cotangents)
+        )
         rows = [
             (o, c) for o, c in zip(outputs, cotangents, strict=True)
             if _differentiable(o) and tape.requires_grad(o)

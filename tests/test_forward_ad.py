@@ -33,6 +33,24 @@ def test_a_tangent_goes_through_what_is_computed() -> None:
     assert forward_ad.unpack_dual(result).tangent is None
 
 
+def test_dual_tensors_may_be_written_to() -> None:
+    """The tangent is that of what is there after the write, of views too; of a primal that requires
+    gradients it is refused."""
+    x, t = torch.tensor([1.0, 2.0, 3.0]), torch.tensor([1.0, 2.0, 3.0])
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, t)
+        view = dual[1:]
+        view.mul_(dual[:2].clone())
+        dual[0] = 5.0
+        assert forward_ad.unpack_dual(dual).tangent.tolist() == [0.0, 4.0, 12.0]
+        assert forward_ad.unpack_dual(view * 2).tangent.tolist() == [8.0, 24.0]
+        assert x.tolist() == [5.0, 2.0, 6.0]
+        dual = forward_ad.make_dual(x.clone().requires_grad_() * 1, t)
+        dual[0] = 5.0
+        with pytest.raises(NotImplementedError, match="make the dual tensor of a clone"):
+            forward_ad.unpack_dual(dual * 2)
+
+
 def test_parameters_are_made_dual_and_tangents_are_differentiated() -> None:
     """The tangent of w^3 is 3 w^2 t, whose derivative for w is 6 w t."""
     w = torch.tensor([2.0, 3.0], requires_grad=True)

@@ -155,6 +155,17 @@ CASES: dict[str, Case] = {
         d(lambda a: _made_and_written(t, a))(m(3))
         for d in (t.func.jacfwd, lambda f: t.func.jacfwd(t.func.jacfwd(f)))
     ],
+    "without gradients inside": lambda t, m: [
+        t.func.jvp(t.no_grad()(lambda a: a.sin() * a), (m(3),), (m(3),)),
+        t.func.jacfwd(t.no_grad()(lambda a: a.sin()))(m(3)),
+        t.func.grad(t.no_grad()(lambda a: a.sum()))(m(3)),
+    ],
+    "without gradients around a pull": lambda t, m: t.no_grad()(
+        t.func.vjp(t.sin, m(3).requires_grad_())[1]
+    )(m(3)),
+    "writes to an argument that is none of the primals": lambda t, m: t.func.jacfwd(
+        lambda a, b: b.copy_(a)
+    )(m(3), m(3)),
     "writes to what is pushed": lambda t, m: t.func.jvp(
         lambda a: a.mul_(a.sum()), (m(3),), (m(3),)
     ),
@@ -287,6 +298,13 @@ ERRORS: dict[str, Case] = {
     "batch norm's count": lambda t, m: t.func.grad(
         lambda a: t.nn.BatchNorm1d(3)(a).sum() + t.nn.BatchNorm1d(3)(a).sum()
     )(m(2, 3).float()) and _writing(t, m(2, 3), t.nn.BatchNorm1d(3).double()),
+    "retain_grad": lambda t, m: t.func.grad(lambda a: a.sin().retain_grad())(m(1)),
+    "hook of a tangent": lambda t, m: t.func.jvp(
+        lambda a: a.sin().register_hook(abs), (m(1),), (m(1),)
+    ),
+    "saved tensor hooks": lambda t, m: t.func.grad(
+        lambda a: t.utils.checkpoint.checkpoint(t.sum, a, use_reentrant=False)
+    )(m(1)),
     "a function without setup_context": lambda t, m: t.func.grad(_squaring(t, False))(m(1)),
     "a function without jvp": lambda t, m: t.func.jvp(_squaring(t, True), (m(1),), (m(1),)),
     "requires_grad_": lambda t, m: t.vmap(lambda a: a.requires_grad_())(m(3)),

@@ -48,3 +48,13 @@ def have_tangents(tensors: Sequence[Tensor]) -> bool:
         return True
     pushed = {id(node) for node in state.pushed}
     return bool(pushed) and any(id(node) in pushed for node in ancestors(tensors))
+
+
+def only_pushed(tensor: Tensor) -> bool:
+    """Whether ``tensor`` has a tangent in a jvp and no gradient anywhere: no hook is called."""
+    if not state.forward:
+        return False
+    pushed = {id(node) for node in state.pushed}
+    return state.forward_only and all(
+        id(node) in pushed for node in ancestors([tensor]) if type(node) is tape.AccumulateGrad
+    )

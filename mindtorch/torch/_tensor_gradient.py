@@ -21,6 +21,8 @@ from mindtorch.engine.tensor import (
 )  # fmt: skip
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from ._dual import only_pushed
+
 
 def retain_grads(inputs: Any) -> None:
     """What backward does to those of its ``inputs`` that are no leaves."""
@@ -152,7 +154,12 @@ class Gradients(EngineTensor):
 
     def retain_grad(self) -> None:
         """Fill ``grad`` of a tensor that is not a leaf, too."""
-        if not self.requires_grad:
+        if state.level and not state.forward:
+            text = vmap.REQUIRES_GRAD.replace("requires_grad_()", "retain_grad()")
+            raise RuntimeError(
+                text.replace("(or perhaps using torch.autograd.functional.* APIs) ", "")
+            )
+        if not self.requires_grad or only_pushed(self):
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self.is_leaf or self.retains_grad:
             return
@@ -173,7 +180,7 @@ class Gradients(EngineTensor):
 
     def register_hook(self, hook: Callable[[Any], Any]) -> Any:
         """Call ``hook(gradient)`` when the gradient is known; what it returns takes its place."""
-        if not self.requires_grad:
+        if not self.requires_grad or only_pushed(self):
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         return tape.add_hook(tape.node_of(self), self._output_index, hook)
 

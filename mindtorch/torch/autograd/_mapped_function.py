@@ -68,6 +68,10 @@ def outputs_of(function: Any, level: Vmap, args: tuple[Any, ...], kwargs: Any) -
 def _entered(level: Vmap, outputs: Any, out_dims: Any) -> Any:
     """Outputs of the level around as those of the mapped function."""
     if isinstance(outputs, (tuple, list)):
+        if isinstance(out_dims, (tuple, list)) and (
+            type(out_dims) is not type(outputs) or len(out_dims) != len(outputs)
+        ):
+            raise _incompatible(outputs, out_dims)
         dims = out_dims if isinstance(out_dims, (tuple, list)) else [out_dims] * len(outputs)
         return tuple(_entered(level, o, d) for o, d in zip(outputs, dims, strict=True))
     if not isinstance(outputs, EngineTensor):
@@ -75,13 +79,17 @@ def _entered(level: Vmap, outputs: Any, out_dims: Any) -> Any:
     if out_dims is None:
         return level.lift(outputs)
     if not isinstance(out_dims, int):
-        raise RuntimeError(
-            "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) "
-            f"tuple. Expected out_dims={out_dims} to be compatible with the structure of `output`. "
-            f"out_dims has structure {tree_structure(out_dims)} but output has structure "
-            f"{tree_structure(outputs)}. {_MORE}"
-        )
+        raise _incompatible(outputs, out_dims)
     return level.outside(level.enter, outputs, out_dims % outputs.aval.ndim)
+
+
+def _incompatible(outputs: Any, out_dims: Any) -> RuntimeError:
+    return RuntimeError(
+        "The autograd.Function's vmap staticmethod returned an incompatible (output, out_dims) "
+        f"tuple. Expected out_dims={out_dims} to be compatible with the structure of `output`. "
+        f"out_dims has structure {tree_structure(out_dims)} but output has structure "
+        f"{tree_structure(outputs)}. {_MORE}"
+    )
 
 
 def _generated(function: Any, in_dims: tuple[Any, ...], around: Vmap) -> Any:

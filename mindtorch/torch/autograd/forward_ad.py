@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 from mindtorch.engine import autodiff, tape
 from mindtorch.engine.core import state
+from mindtorch.engine.inplace import same_memory
 from mindtorch.engine.ops.movement import alias_view
 from mindtorch.engine.tensor import Tensor, akin, alias, full_flat
 from mindtorch.torch._dual import ancestors, current, levels
@@ -37,37 +38,57 @@ class Level:
     """The dual tensors of one level.
 
     Attributes:
-        duals: by ``id``: (the dual tensor, the primal it was made of, its tangent).
+        duals: by ``id`` of the dual tensor: what it was before any write to it, the primal it was
+            made of, its tangent, and itself.
+        made: by ``id`` of the dual tensor, its node then.
         tangents: by ``id``, the nodes of tangents, beyond which nothing is dual.
         grad_enabled: whether gradients were recorded around the level.
     """
 
     def __init__(self) -> None:
-        self.duals: dict[int, tuple[Tensor, Tensor, Any]] = {}
+        self.duals: dict[int, tuple[Tensor, Tensor, Any, Tensor]] = {}
+        self.made: dict[int, Any] = {}
         self.tangents: dict[int, Any] = {}
         self.grad_enabled = state.grad_enabled
 
     def make(self, primal: Tensor, tangent: Any) -> Tensor:
         follow = self.grad_enabled and tape.requires_grad(primal)
-        dual = alias_view(primal) if follow else autodiff.track(alias(primal))
+        root = alias_view(primal) if follow else autodiff.track(alias(primal))
+        dual = root if follow else same_memory(root)
+        if follow:
+            root = alias(dual)
+            root._node, root._output_index = tape.node_of(dual), dual._output_index
         dual = akin(dual, primal)
-        self.duals[id(dual)] = (dual, primal, tangent)
+        self.duals[id(dual)] = (root, primal, tangent, dual)
+        self.made[id(dual)] = tape.node_of(dual)
         return dual
+
+    def given(self, tensor: Tensor) -> Any:
+        """(root, primal, tangent, dual) where this is a dual tensor that nobody wrote to."""
+        found = self.duals.get(id(tensor))
+        return found if found and tape.node_of(tensor) is self.made[id(tensor)] else None
 
     def tangent_of(self, tensor: Tensor) -> Any:
         """The tangent of ``tensor``, None where it depends on no dual tensor."""
-        if id(tensor) in self.duals:
-            return self.duals[id(tensor)][2]
+        own = self.given(tensor)
+        if own is not None:
+            return own[2]
+        rows = list(self.duals.values())
+        for _, primal, _, dual in rows:
+            if tape.requires_grad(primal) and tape.node_of(dual) is not self.made[id(dual)]:
+                raise NotImplementedError(
+                    "tangents where somebody wrote to a dual tensor whose primal requires "
+                    "gradients: make the dual tensor of a clone"
+                )
         if not self.moves(tensor):
             return None
-        rows = list(self.duals.values())
         with autodiff.grad_mode(True):
             probe = autodiff.track(full_flat(tensor.aval.shape, tensor.aval.dtype, 0))
             pulled = autodiff.gradients(
-                [tensor], [dual for dual, _, _ in rows], [probe], retain_graph=True,
+                [tensor], [root for root, *_ in rows], [probe], retain_graph=True,
                 create_graph=True, allow_unused=True,
             )  # fmt: skip
-        used = [(p, t) for p, (_, _, t) in zip(pulled, rows, strict=True) if p is not None]
+        used = [(p, t) for p, (_, _, t, _) in zip(pulled, rows, strict=True) if p is not None]
         if not used:
             return None
         moving = [(p, t) for p, t in used if tape.requires_grad(p)]
@@ -86,16 +107,16 @@ class Level:
 
     def followed(self, tensor: Tensor) -> bool:
         """Whether the graph of ``tensor`` or a tangent has leaves that are no dual tensors."""
-        own = {id(tape.node_of(dual)) for dual, primal, _ in self.duals.values()
+        own = {id(tape.node_of(root)) for root, primal, *_ in self.duals.values()
                if not tape.requires_grad(primal)}  # fmt: skip
-        roots = [tensor, *(t for _, _, t in self.duals.values())]
+        roots = [tensor, *(t for _, _, t, _ in self.duals.values())]
         return any(
             type(node) is tape.AccumulateGrad and id(node) not in own for node in ancestors(roots)
         )
 
     def moves(self, tensor: Tensor) -> bool:
         """Whether ``tensor`` is computed from a dual tensor."""
-        own = {id(tape.node_of(dual)) for dual, _, _ in self.duals.values()}
+        own = {id(tape.node_of(root)) for root, *_ in self.duals.values()}
         return any(id(node) in own for node in ancestors([tensor], self.tangents))
 
 
@@ -182,8 +203,9 @@ def unpack_dual(tensor: Any, *, level: int | None = None) -> UnpackedDualTensor:
     tangent = found.tangent_of(tensor)
     if tangent is None:
         return UnpackedDualTensor(tensor, None)
-    if id(tensor) in found.duals:
-        return UnpackedDualTensor(found.duals[id(tensor)][1], tangent)
+    own = found.given(tensor)
+    if own is not None:
+        return UnpackedDualTensor(own[1], tangent)
     plain = alias_view(tensor) if found.grad_enabled and found.followed(tensor) else alias(tensor)
     return UnpackedDualTensor(akin(plain, tensor), tangent)
 

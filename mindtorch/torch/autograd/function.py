@@ -171,10 +171,10 @@ class FunctionNode:
                 else autodiff.track(lift(full_flat(x.aval.shape, x.aval.dtype, 0, x.aval.device)))
                 for e, x in zip(self.edges, inputs, strict=True)
             ]  # fmt: skip
-            given = [
+            given = [  # results, so that jvp may write to them
                 full_flat(x.aval.shape, x.aval.dtype, 0, x.aval.device)
                 if t is None and x is not None and x.aval.dtype.category >= dtypes.FLOAT
-                and self.ctx.materialize_grads else t
+                and self.ctx.materialize_grads else None if t is None else inplace.same_memory(t)
                 for t, x in zip(tangents, inputs, strict=True)
             ]  # fmt: skip
             self.ctx._in_jvp = True
@@ -266,7 +266,8 @@ class _FunctionMeta(type):
 
     def __init__(cls, name: str, bases: Any, fields: Any) -> None:
         super().__init__(name, bases, fields)
-        cls._plain = cls.__module__.startswith(__name__.partition(".")[0] + ".")
+        if "_plain" not in fields:
+            cls._plain = cls.__module__.startswith(__name__.partition(".")[0] + ".")
         cls._backward_cls = type(f"{name}Backward", (FunctionNode,), {"_forward_cls": cls})
 
 

@@ -14,7 +14,7 @@ from mindtorch.torch._dual import levels
 
 def _dual(module: str | None = None) -> bool:
     """Whether forward mode has to see the block of a script: ours write to leaves, and draw."""
-    if not levels():
+    if not (levels() or state.forward):
         return False
     return not (module or sys._getframe(2).f_globals["__name__"]).startswith("mindtorch.")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
@@ -17,7 +18,16 @@ __all__ = [
     "saved_tensors_hooks",
 ]  # fmt: skip
 
-_forbidden: list[str] = []
+
+
+class _Forbidden(threading.local):
+    """The texts of this thread's blocks that forbid hooks on saved tensors."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+
+
+_forbidden = _Forbidden()
 # the block of allow_mutation_on_saved_tensors that is open
 _mutable: list[object] = []
 
@@ -66,8 +76,8 @@ class saved_tensors_hooks:  # noqa: N801
         self.hooks = (pack_hook, unpack_hook)
 
     def __enter__(self) -> None:
-        if _forbidden:
-            raise RuntimeError(_forbidden[-1])
+        if _forbidden.texts:
+            raise RuntimeError(_forbidden.texts[-1])
         saved.set_hooks_of_thread((*saved.hooks_of_thread(), self.hooks))
 
     def __exit__(self, *exception: object) -> None:
@@ -76,7 +86,7 @@ class saved_tensors_hooks:  # noqa: N801
 
 def hooks_allowed() -> bool:
     """Whether hooks on saved tensors may be entered: no block forbids them."""
-    return not _forbidden
+    return not _forbidden.texts
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801
@@ -97,11 +107,11 @@ def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """RuntimeError with this text where a block asks for hooks on saved tensors."""
     if saved.hooks_of_thread():
         raise RuntimeError(error_message)
-    _forbidden.append(error_message)
+    _forbidden.texts.append(error_message)
     try:
         yield
     finally:
-        _forbidden.pop()
+        _forbidden.texts.pop()
 
 
 @contextlib.contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from collections.abc import Callable
 from typing import Any
@@ -11,6 +12,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
 from mindtorch.functional import Linearised
+from mindtorch.torch.autograd.graph import disable_saved_tensors_hooks
 from mindtorch.torch.utils._pytree import tree_flatten, tree_leaves, tree_unflatten
 
 from ._arguments import (
@@ -25,6 +27,10 @@ from ._captured import refuse_writes
 from ._vmap import vmap
 
 _JVP = "jvp(f, primals, tangents)"
+_HOOKS = (
+    "torch.func.{grad, vjp, jacrev, hessian} don't yet support saved tensor hooks. Please open an "
+    "issue with your use case."
+)
 
 
 def _run(
@@ -32,7 +38,8 @@ def _run(
 ) -> Linearised:
     """One run of ``func``, which may not write to what it closes over."""
     refuse_writes()
-    return Linearised(func, args, kwargs, places, closures=True, writable=writable)
+    with contextlib.nullcontext() if writable else disable_saved_tensors_hooks(_HOOKS):
+        return Linearised(func, args, kwargs, places, closures=True, writable=writable)
 
 
 def grad_and_value(

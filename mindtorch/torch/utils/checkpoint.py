@@ -172,6 +172,8 @@ def _tensors_of(output: Any) -> list[Tensor]:
 class _Checkpoint(Function):
     """Runs without a tape; backward runs again with one, and backward through that."""
 
+    _plain = False
+
     @staticmethod
     def forward(ctx: Any, run: Callable[..., Any], keep_state: bool, *args: Any) -> Any:
         ctx._run = run
