@@ -170,7 +170,7 @@ def _written(path: str | bytes) -> Iterator[Any]:
         raise RuntimeError(f"Parent directory {folder} does not exist.")
     with ExitStack() as stack:
         try:
-            file = stack.enter_context(replacing(path))
+            file = stack.enter_context(replacing(os.fsdecode(path)))
         except OSError as error:
             raise RuntimeError(f"open file failed with strerror: {error.strerror}") from error
         yield file
