@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import backward_pass, dtypes, tape, vmap
-from .core import state
+from .core import GRAD, INFERENCE, INTERPRETED, NO_GRAD, state
 from .tensor import Tensor, full_flat
 
 
@@ -22,8 +22,26 @@ class grad_mode:  # noqa: N801
         state.update(grad=self.enabled, inference=state.inference and not self.enabled)
 
     def __exit__(self, *exception: object) -> None:
-        grad, inference = self._previous.pop()
+        grad, inference = self._previous[-1]
+        del self._previous[-1]
         state.update(grad=grad, inference=inference)
+
+
+def _run(passing: backward_pass.Pass, roots: Any, create_graph: bool) -> None:
+    """Run a pass, its ops recorded or not; a signal's exception, too, finds the mode put back."""
+    grad, inference = state.grad_enabled, state.inference
+    try:
+        state.update(grad=create_graph, inference=inference and not create_graph)
+        passing.run(roots)
+    finally:
+        # nothing is called before it is done: only calls and loops let signals in
+        state.grad_enabled = grad
+        if state.interpreters:
+            state.mode = INTERPRETED
+        else:
+            state.mode = INFERENCE if state.inference else GRAD if grad else NO_GRAD
+        if inference and create_graph:
+            state.update(inference=True)
 
 
 def _root_gradient(output: Tensor, gradient: Tensor | None, position: int) -> Tensor:
@@ -94,8 +112,7 @@ def backward(
         targets = _targets(inputs)
     keep = create_graph if retain_graph is None else retain_graph
     run = backward_pass.Pass(create_graph, keep, targets, accumulate=True)
-    with grad_mode(create_graph):
-        run.run(roots)
+    _run(run, roots, create_graph)
 
 
 def _targets(inputs: Sequence[Tensor]) -> list[tuple[Any, int]]:
@@ -128,8 +145,7 @@ def gradients(
     targets = _targets(inputs)
     keep = create_graph if retain_graph is None else retain_graph
     run = backward_pass.Pass(create_graph, keep, targets, accumulate=False)
-    with grad_mode(create_graph):
-        run.run(roots)
+    _run(run, roots, create_graph)
     results: list[Tensor | None] = []
     for (node, index), x in zip(targets, inputs, strict=True):
         found = run.captured.get((id(node), index))

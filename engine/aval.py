@@ -67,6 +67,8 @@ class Aval:
         return tuple(s * itemsize for s in self.strides)
 
 
+_LARGEST = 2**63 - 1
+
 # those in use, and the last ones made: more is not kept of shapes that are met once
 _interned: weakref.WeakValueDictionary[tuple[object, ...], Aval] = weakref.WeakValueDictionary()
 _latest: collections.deque[Aval] = collections.deque(maxlen=256)
@@ -123,6 +125,9 @@ def _new(
             f"tensors of {dtype!r} are not available in mindtorch: there are no kernels for floats "
             "of 8 bits"
         )
+    natural = strides == contiguous_strides(shape)
+    if max(prod(shape) * (dtype.itemsize if natural else 1), *strides, 0) > _LARGEST:
+        raise _overflow(shape, natural)
     result = object.__new__(Aval)
     result.shape = shape
     result.strides = strides
@@ -135,6 +140,15 @@ def _new(
     order = sorted(range(len(shape)), key=lambda i: strides[i])
     result.dense = result.contiguous or _follows(shape, strides, order)
     return result
+
+
+def _overflow(shape: Shape, natural: bool) -> RuntimeError:
+    """torch's error for what 64 bits cannot count."""
+    if not natural:
+        return RuntimeError("numel: integer multiplication overflow")
+    if 0 in shape:
+        return RuntimeError("Stride calculation overflowed")
+    return RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
 
 
 def _follows(shape: Shape, strides: Shape, order: object) -> bool:

@@ -147,6 +147,9 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "backends of torch.distributed other than gloo, mpi and nccl", "all",
         "gloo and mpi go through MPI where it is installed, gloo also over sockets; nccl needs a "
         "GPU and cupy; ucc and xccl raise"),
+    Gap("feature", "torch.distributed: tensors of different sizes in one all_reduce", "all",
+        "not noticed: MPI does not compare them, and the result is undefined; gloo raises on one "
+        "of the ranks"),
     Gap("feature", "DistributedDataParallel: mixed_precision, delay_all_reduce_named_params, "
         "sparse gradients", "all", "buckets are dense and of the parameters' types"),
     Gap("argument", "ZeroRedundancyOptimizer(overlap_with_ddp, parameters_as_bucket_view)", "all",

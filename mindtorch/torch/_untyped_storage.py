@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes
+from mindtorch.engine import dtypes, memory
 from mindtorch.engine.device import Device, cpu, empty_on
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Storage, capturing, typed_buffer
@@ -22,7 +22,10 @@ def allocate(nbytes: int, device: Device = cpu, dtype: DType = dtypes.uint8) -> 
     if device.type == "meta":
         return Storage(np.broadcast_to(np.zeros((), dtype.np), (count,)), device)
     if device.type == "cpu":
-        return Storage(np.zeros(count, dtype.np), device)
+        try:
+            return Storage(np.zeros(count, dtype.np), device)
+        except (MemoryError, ValueError):
+            raise memory.refusal(count, dtype.np) from None
     buffer = empty_on(device)(count, dtype.np)
     buffer[...] = 0
     return Storage(buffer, device)

@@ -8,6 +8,7 @@ says where each row is.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import sqlite3
@@ -142,7 +143,8 @@ class PageWriter:
 
     def discard(self) -> None:
         """Remove what was written."""
-        self._file.close()
+        with contextlib.suppress(OSError):  # it writes what it holds, and the disk may be full
+            self._file.close()
         for ending in ("", ".db", ".db-journal"):
             Path(f"{self._beside}{ending}").unlink(missing_ok=True)
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import warnings
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -149,9 +151,10 @@ class FileWriter:
             self._open()
         count = len(self._paths)
         ends = [round(len(rows) * (i + 1) / count) for i in range(count)]
-        for shard, (start, end) in enumerate(itertools.pairwise([0, *ends])):
-            for row in rows[start:end]:
-                self._write(shard, row)
+        with self._whole():
+            for shard, (start, end) in enumerate(itertools.pairwise([0, *ends])):
+                for row in rows[start:end]:
+                    self._write(shard, row)
 
     def _write(self, shard: int, row: dict[str, Any]) -> None:
         fields, arrays, saved = self._known().encoded(row)
@@ -169,15 +172,26 @@ class FileWriter:
             self._open()
         index = self._index or []
         kinds = [(name, schema.content[name]["type"]) for name in index]
-        for writer in self._writers:
-            writer.finish({
-                "index_fields": [{"index_field": n, "schema_id": 0} for n in index] or None,
-                "compression_size": self._saved,
-                "schema": [{"blob_fields": schema.arrays, "desc": self._description,
-                            "schema": schema.plain}],
-                "shard_addresses": [path.name for path in self._paths],
-            }, kinds)  # fmt: skip
+        with self._whole():
+            for writer in self._writers:
+                writer.finish({
+                    "index_fields": [{"index_field": n, "schema_id": 0} for n in index] or None,
+                    "compression_size": self._saved,
+                    "schema": [{"blob_fields": schema.arrays, "desc": self._description,
+                                "schema": schema.plain}],
+                    "shard_addresses": [path.name for path in self._paths],
+                }, kinds)  # fmt: skip
         self._writers = []
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        """What raises here leaves no part of a file."""
+        try:
+            yield
+        except BaseException:
+            self.__del__()
+            self._writers = []
+            raise
 
     def __del__(self) -> None:
         for writer in getattr(self, "_writers", ()):

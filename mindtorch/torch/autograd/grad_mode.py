@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import Any
 
-from mindtorch.engine.core import state
+from mindtorch.engine.core import GRAD, INFERENCE, INTERPRETED, NO_GRAD, state
 from mindtorch.torch._dual import levels
 
 
@@ -96,11 +96,16 @@ class _Fixed(_Mode):
         @functools.wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
             before = state.grad_enabled
-            state.update(grad=enabled or _dual(function.__module__))
             try:
+                state.update(grad=enabled or _dual(function.__module__))
                 return function(*args, **kwargs)
             finally:
-                state.update(grad=before)
+                # nothing is called before it is done: only calls and loops let signals in
+                state.grad_enabled = before
+                if state.interpreters:
+                    state.mode = INTERPRETED
+                else:
+                    state.mode = INFERENCE if state.inference else GRAD if before else NO_GRAD
 
         return call
 
@@ -109,7 +114,9 @@ class _Fixed(_Mode):
         state.update(grad=self.enabled or _dual())
 
     def __exit__(self, *exception: object) -> None:
-        state.update(grad=self._previous.pop())
+        before = self._previous[-1]
+        del self._previous[-1]
+        state.update(grad=before)
 
 
 class no_grad(_Fixed):  # noqa: N801

@@ -72,12 +72,12 @@ def move_statistics(
     Args:
         squares: the sums of the squared distances from ``mean``.
     """
-    if count > 0 and (running_mean is not None or running_var is not None):
-        with no_grad():
-            _move(running_mean, mean, momentum, 1)
-            _move(running_var, squares, momentum, count - 1)
+    if count > 0:
+        _move(running_mean, mean, momentum, 1)
+        _move(running_var, squares, momentum, count - 1)
 
 
+@no_grad()
 def _move(running: Any, new: Any, momentum: float, divisor: int) -> None:
     """Move a running statistic towards ``new / divisor``."""
     if running is not None:

@@ -77,11 +77,11 @@ def clip_grad_norm_(
 
 
 @host_call
+@no_grad()
 def _clip(given: Any, max_norm: float, norm_type: float, error_if_nonfinite: bool) -> Any:
-    with no_grad():
-        gradients = [p.grad for p in given if p.grad is not None]
-        total = get_total_norm(gradients, norm_type, error_if_nonfinite)
-        clip_grads_with_norm_(given, max_norm, total)
+    gradients = [p.grad for p in given if p.grad is not None]
+    total = get_total_norm(gradients, norm_type, error_if_nonfinite)
+    clip_grads_with_norm_(given, max_norm, total)
     return total
 
 

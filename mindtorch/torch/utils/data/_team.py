@@ -92,6 +92,8 @@ class Team:
             worker.join(timeout=max(deadline - time.monotonic(), 0))
             if worker.is_alive():
                 worker.terminate()
+                worker.join(timeout=1)
+                worker.kill()  # also one that was stopped, and one that holds the signal
                 worker.join()
         self._stop.close()
         self.results.cancel_join_thread()
