@@ -311,6 +311,9 @@ class Generator:
         low, high = float(low), float(high)
         kind = _name(array.dtype)
         if kind == "float32" and low <= high:
+            if array.__class__ is np.ndarray and array.flags.c_contiguous and array.size:
+                self._draw("uniform_single", array.reshape(-1), low, high)
+                return array
             return self._fill(array, "uniform_single", low, high)
         if kind in _COMPLEX:
             self.uniform(_real_view(array), low, high)
@@ -345,6 +348,12 @@ class Generator:
         if isinstance(mean, complex):
             raise TypeError("a complex mean needs a complex array")
         mean = float(mean)
+        if kind == "float32" and array.__class__ is np.ndarray and array.flags.c_contiguous:
+            if array.size >= 16:
+                self._draw("normal_single", array.reshape(-1), mean, std, True)
+            elif array.size:
+                self._draw("normal_serial", array.reshape(-1), mean, std, False, cached=True)
+            return array
         if array.size < 16 or not array.flags.c_contiguous:
             return self._fill_float(array, "normal_serial", mean, std, False, cached=True)
         if kind == "float64":

@@ -54,6 +54,27 @@ def test_short_numbers_are_widened_and_rounded_as_numpy_does(kind: Any) -> None:
     assert np.isnan(out.astype(np.float32)[~numbers]).all()
 
 
+ELEMENTWISE = {
+    "sigmoid": lambda x, y: x.sigmoid(),
+    "two strided": lambda x, y: torch.atan2(x, y),
+    "a row for all": lambda x, y: x / y[0],
+    "a column for all": lambda x, y: torch.hypot(x, y[:, :1]),
+    "columns and rows": lambda x, y: x[:, :64] + y.contiguous()[:, :64].t(),
+    "another type": lambda x, y: x.exp().to(torch.bfloat16),
+    "in place": lambda x, y: x.clone(memory_format=torch.preserve_format).mul_(y.erf()),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTWISE)
+def test_strided_operands_give_the_bits_of_dense_ones(name: str) -> None:
+    torch.manual_seed(0)
+    x, y = (torch.randn(64, 320)[:, ::3] for _ in range(2))
+    found = ELEMENTWISE[name](x, y)
+    dense = ELEMENTWISE[name](x.contiguous(), y.contiguous())
+    assert found.is_contiguous()
+    assert torch.equal(found, dense)
+
+
 def both(function: Any, *arrays: Any) -> list[tuple[Any, Any]]:
     """The result and the gradients for ``arrays``, of ours and PyTorch's."""
     sides = []

@@ -84,6 +84,19 @@ def test_what_differs_is_told_apart() -> None:
             x.sum(1.0)
 
 
+def test_a_tensor_given_twice_is_remembered_with_both_gradients() -> None:
+    w = mt.tensor([1.0, 2.0], requires_grad=True)
+    for x in (w * 1, w.detach()):
+        forget_plans()
+        for _ in range(4):
+            y = mt.outer(x, x)
+            assert y.tolist() == [[1, 2], [2, 4]]
+            if x.requires_grad:
+                assert mt.autograd.grad(y.sum(), w, retain_graph=True)[0].tolist() == [6, 6]
+        assert any(call is not None for table in tables_of_plans for call in table.values())
+        assert mt.outer(x, x + 1).tolist() == [[2, 3], [4, 6]]
+
+
 def test_modes_defaults_and_writes_are_seen() -> None:
     x = mt.ones(2, 3, requires_grad=True)
     y = mt.tensor([3.0, 4.0])

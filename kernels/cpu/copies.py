@@ -8,6 +8,7 @@ written along the result's.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -134,6 +135,24 @@ def plan(
     return run
 
 
+def planned(
+    shape: Any, out_strides: Any, in_strides: Any, dtype: np.dtype[Any], starts: Any = (0, 0)
+) -> Callable[[Any, Any], None]:
+    """:func:`plan`, by numpy where it copies as fast."""
+    run = plan(shape, out_strides, in_strides, dtype, starts)
+    if run is not None:
+        return run
+    size = dtype.itemsize
+    to, of = (tuple([s * size for s in each]) for each in (out_strides, in_strides))
+    first, begin = (start * size for start in starts)
+
+    def run_by_numpy(out: Any, x: Any) -> None:
+        view = np.ndarray(shape, dtype, x, begin, of)
+        np.ndarray(shape, dtype, out, first, to)[...] = view
+
+    return run_by_numpy
+
+
 def _merged(shape: Any, outs: Any, ins: Any) -> tuple[list[int], list[int], list[int]]:
     """At least two axes, ordered by the result's strides, those that continue each other as one."""
     axes = [(n, o, i) for n, o, i in zip(shape, outs, ins, strict=True) if n != 1]
@@ -150,25 +169,34 @@ def _merged(shape: Any, outs: Any, ins: Any) -> tuple[list[int], list[int], list
     return lengths, outs, ins
 
 
-def _memory(array: Any) -> tuple[Any, list[int], int]:
-    """The memory of an array as a row of words, its strides in them, and its first place."""
-    size = array.itemsize
-    strides = [s // size for s in array.strides]
-    steps = [(n - 1) * s for n, s in zip(array.shape, strides, strict=True)]
-    first = -sum(s for s in steps if s < 0)
-    upward = array[tuple(slice(None, None, -1 if s < 0 else 1) for s in strides)]
-    extent = (1 + first + sum(s for s in steps if s > 0),)
-    flat = np.lib.stride_tricks.as_strided(upward, extent, (size,))
-    return flat.view(WORDS[size]), strides, first
+def _memory(array: Any) -> Any:
+    """The memory of an array as a row of words, from its lowest place."""
+    size, strides = array.itemsize, array.strides
+    if min(strides) < 0:
+        array = array[tuple(slice(None, None, -1 if s < 0 else 1) for s in strides)]
+        strides = array.strides
+    extent = 1 + sum([(n - 1) * s for n, s in zip(array.shape, strides, strict=True)]) // size
+    flat = np.lib.stride_tricks.as_strided(array, (extent,), (size,))
+    return flat.view(WORDS[size])
+
+
+@functools.lru_cache(maxsize=512)
+def _by_loop(shape: Any, out_strides: Any, in_strides: Any, dtype: Any) -> Any:
+    """:func:`plan` of arrays with such strides, in bytes, which may be negative."""
+    steps, starts = [], []
+    for strides in (out_strides, in_strides):
+        steps.append([s // dtype.itemsize for s in strides])
+        ends = [(n - 1) * s for n, s in zip(shape, steps[-1], strict=True)]
+        starts.append(-sum(s for s in ends if s < 0))
+    return plan(shape, steps[0], steps[1], dtype, starts)
 
 
 def assign(out: Any, x: Any) -> None:
     """``out[...] = x`` for arrays of one shape that share no memory."""
     if out.dtype == x.dtype and x.size >= _LEAST and x.itemsize in WORDS:
-        target, source = _memory(out), _memory(x)
-        run = plan(x.shape, target[1], source[1], x.dtype, (target[2], source[2]))
+        run = _by_loop(x.shape, out.strides, x.strides, x.dtype)
         if run is not None:
-            run(target[0], source[0])
+            run(_memory(out), _memory(x))
             return
     out[...] = x
 

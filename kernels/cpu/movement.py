@@ -151,7 +151,7 @@ def _flip_plan(outs: Any, ins: Any, *, axes: Any) -> Any:
     (out,), (x,) = outs, ins
     strides = [-s if i in axes else s for i, s in enumerate(x.strides)]
     start = sum((x.shape[i] - 1) * x.strides[i] for i in axes)
-    return copies.plan(x.shape, out.strides, strides, x.dtype, (0, start))
+    return copies.planned(x.shape, out.strides, strides, x.dtype, (0, start))
 
 
 flip.plan = _flip_plan

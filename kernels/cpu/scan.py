@@ -11,7 +11,7 @@ import numpy as np
 
 from mindtorch.kernels.compile import entry_point, kernel
 
-from . import reduction, spread
+from . import copies, reduction, spread
 from .copies import ordered
 from .half import is_half, narrow, widened
 from .movement import dense, picture
@@ -132,16 +132,24 @@ def _running(name: str, dtype: str, accumulator: str, pictured: Any, reverse: bo
 
 def _planner(name: str) -> Callable[..., Any]:
     def plan(out_layouts: Any, in_layouts: Any, *, axis: int, **options: bool) -> Any:
-        """For dense operands of one type."""
+        """For operands of one type, the result in C order; of another order is a copy."""
         out, x = out_layouts[0], in_layouts[0]
         dtype = out.dtype.name
-        if dtype not in ("float32", "float64", "int64") or x.dtype != out.dtype:
-            return None
-        if not dense(x) or not dense(out):
+        if dtype not in ("float32", "float64", "int64") or x.dtype != out.dtype or not dense(out):
             return None
         accumulator = "float64" if dtype == "float32" else dtype
         reverse = options.get("reverse", False)
-        return _running(name, dtype, accumulator, picture(x.shape, axis), reverse)
+        run = _running(name, dtype, accumulator, picture(x.shape, axis), reverse)
+        if dense(x):
+            return run
+        copy = copies.planned(x.shape, out.strides, x.strides, x.dtype)
+
+        def run_on_copy(target: Any, source: Any) -> None:
+            held = np.empty(target.size, target.dtype)
+            copy(held, source)
+            run(target, held)
+
+        return run_on_copy
 
     return plan
 

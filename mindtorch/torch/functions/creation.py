@@ -80,7 +80,9 @@ def filled(described: Aval, value: Any) -> Any:
         data = np.zeros(size, kind) if zero else np.empty(size, kind)
     except (MemoryError, ValueError):
         raise refusal(size, kind) from None
-    if not zero:
+    if not zero and kind.itemsize == 2 and kind.kind not in "iub":  # bfloat16 is filled by numpy
+        data.view(np.uint16).fill(np.array(value).astype(kind).view(np.uint16))  # one by one
+    elif not zero:
         data.fill(value)
     return make(data, described)
 

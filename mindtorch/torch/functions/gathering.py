@@ -405,7 +405,12 @@ def nonzero(input: Any, *, as_tuple: bool = False) -> Any:  # noqa: A002
         return tuple(from_array(np.ascontiguousarray(p), input.aval.device) for p in found)
     if not array.ndim:
         return from_array(np.zeros((int(array != 0), 0), np.int64), input.aval.device)
-    places = np.stack(np.nonzero(array)).astype(np.int64, copy=False)
+    if array.dtype != np.bool_ and array.size > 64:
+        array = array != 0  # numpy looks for what is True in vectors
+    found = array.nonzero()
+    if array.ndim == 1:
+        return from_array(found[0].reshape(-1, 1), input.aval.device)
+    places = np.stack(found)
     return from_array(places.T, input.aval.device)  # columns lie together, as torch's do
 
 

@@ -7,6 +7,7 @@ win over ``reduction``. A ``reduction`` of another name raises ValueError.
 
 from __future__ import annotations
 
+import functools
 import math
 from typing import Any
 
@@ -18,6 +19,7 @@ from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import loss as ops
 from mindtorch.engine.ops import movement
+from mindtorch.engine.remembered import remembered
 from mindtorch.engine.tensor import constant
 
 from .._arguments import require_tensor
@@ -76,6 +78,14 @@ def _target_weights(target: Any, weight: Any, ignore_index: int, like: Any) -> A
     return weight[target.long() * keep] * keep.to(like.dtype)
 
 
+@functools.lru_cache(maxsize=64)
+def _mean_of_nll(ignore_index: int, name: str) -> Any:
+    """The mean where no class is ignored, whose calls are remembered: no element decides."""
+    return remembered(
+        lambda x, t: tape.named(ops.nll(x, t, None, ignore_index=ignore_index).mean(), name)
+    )
+
+
 def nll_loss(
     input: Any,  # noqa: A002
     target: Any,
@@ -109,11 +119,11 @@ def nll_loss(
     single = input.dim() == 1 and target.dim() == 0
     name = "NllLoss2DBackward0" if input.dim() > 2 else "NllLossBackward0"
     x, t = _flat_classes(input, target)
+    if reduction == "mean" and weight is None and not state.interpreters:
+        if ignore_index not in t.array():
+            return _mean_of_nll(ignore_index, name)(x, t)
     loss = ops.nll(x, t, weight, ignore_index=ignore_index)
     if reduction == "mean":
-        known = not state.interpreters
-        if weight is None and known and not (t.array() == ignore_index).any():
-            return tape.named(loss.mean(), name)
         total = _target_weights(t, weight, ignore_index, loss).sum()
         return tape.named(loss.sum() / total, name)
     if reduction == "sum":
