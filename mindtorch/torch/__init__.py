@@ -52,12 +52,12 @@ from ._tensor import Tensor as Tensor
 from ._tensor import attach_methods as _attach_methods
 from ._tensor_str import set_printoptions as set_printoptions
 from ._types import Size as Size
+from ._types import _mkldnn as _mkldnn
 from ._types import channels_last as channels_last
 from ._types import channels_last_3d as channels_last_3d
 from ._types import contiguous_format as contiguous_format
 from ._types import finfo as finfo
 from ._types import iinfo as iinfo
-from ._types import _mkldnn as _mkldnn
 from ._types import jagged as jagged
 from ._types import layout as layout
 from ._types import memory_format as memory_format

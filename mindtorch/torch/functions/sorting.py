@@ -290,6 +290,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
 @vmap.by_example
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  # noqa: A002
     """How many elements fall into each of ``bins`` bins of equal width."""
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
     if input.aval.dtype.category < dtypes.FLOAT:
         kind = dtypes.scalar_type_name(input.aval.dtype)
         raise NotImplementedError(f"\"histogram_cpu\" not implemented for '{kind}'")
