@@ -23,6 +23,7 @@ from .dtype import as_dtype, text_of
 __all__ = ["OURS", "F", "T", "Tensor", "adopt", "adopting", "as_tensor", "t"]
 
 TorchTensor = torch.Tensor
+_write: Callable[..., None] = vars(TorchTensor)["__setitem__"]
 
 
 def adopt(result: Any) -> Any:
@@ -175,7 +176,7 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
         """Write at ``item``; tensors of other types are converted."""
         if isinstance(value, EngineTensor) and value.aval.dtype is not self.aval.dtype:
             value = value.to(self.aval.dtype)
-        TorchTensor.__setitem__(self, item, value)
+        _write(self, item, value)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         text = _numbers(self.asnumpy())

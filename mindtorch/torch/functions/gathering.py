@@ -246,7 +246,7 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A0
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:  # noqa: A002
     """``input`` with ``values`` written (added) at ``indices``, a tuple of index tensors."""
     given = _as_places(input, indices)
-    require_same_type(input, values, () if accumulate else indices)
+    require_same_type(input, values, () if accumulate else indices, given)
     if values.aval.dtype is not input.aval.dtype:
         values = movement.cast(values, dtype=input.aval.dtype)
     return ops.index_put(input, values, *given, accumulate=bool(accumulate))

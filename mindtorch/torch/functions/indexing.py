@@ -296,7 +296,8 @@ def set_item(x: Any, item: Any, value: Any) -> None:
         inplace.copy_(view, value)
         return
     if not number:
-        require_same_type(view, value, item if type(item) is tuple else (item,))
+        parts = item if type(item) is tuple else (item,)
+        require_same_type(view, _drop_leading(value), parts, indices)
     index_put_(view, indices, _drop_leading(value), indexing)
 
 
@@ -306,7 +307,7 @@ def _is_mask(index: Any) -> bool:
     return np.asarray(index).dtype == bool
 
 
-def require_same_type(x: Any, value: Any, item: Any) -> None:
+def require_same_type(x: Any, value: Any, item: Any, indices: Any) -> None:
     """torch's error for a tensor written by index into one of another type.
 
     A single element that is written by nothing but one mask fills, and has any type.
@@ -318,6 +319,8 @@ def require_same_type(x: Any, value: Any, item: Any) -> None:
         if value.aval.dtype.is_complex and not x.aval.dtype.is_complex:
             check_value(value.detach().array().item(), x.aval.dtype)
         return
+    indexing.index_put(x, ops.cast(value, dtype=x.aval.dtype), *indices, accumulate=False)
+    # what is wrong with the shapes or the places has been told
     to, of = (dtypes.scalar_type_name(a.aval.dtype) for a in (x, value))
     raise RuntimeError(
         "Index put requires the source and destination dtypes match, got "
