@@ -1,4 +1,4 @@
-"""Numbers and arrays of numpy beside tensors, and bool in differences: torch's types and errors."""
+"""Numbers and arrays of numpy, and tensors of another type, as operands: types and errors."""
 
 from __future__ import annotations
 
@@ -24,6 +24,18 @@ CALLS = [
     *itertools.product(TENSORS[2:3], ["1", "2.5", "True", "T.tensor([2])", "T.tensor(1.5)"],
                        ["t - v", "v - t", "T.rsub(t, v)", "T.sub(t, v, alpha=2)"]),
     ("T.ones(2)", "T.tensor([True])", "T.sub(t, v)"),
+    *itertools.product(
+        ["T.zeros(3).double()"], ["T.tensor(2)", "T.ones(2)", "T.tensor([1j])"],
+        ["t.__setitem__(T.tensor([0, 2]), v)", "t.__setitem__([True, False, True], v)",
+         "t.__setitem__(slice(2), v.real)", "t.index_put_((T.arange(3) != 1,), v)"],
+    ),
+    *itertools.product(
+        ["T.ones(3)"], ["T.float64"],
+        [f"T.{name}(t, 0, dtype=v, out=T.ones(()).half())" for name in ("sum", "mean", "nansum")],
+    ),
+    ("T.ones(3).int()", "2", "t.addcdiv_(t, t, value=v)"),
+    ("T.ones(3)", "T.tensor([0.5, 1.5])", "T.quantile(t, v)"),
+    ("T.ones(3).int()", "2", "T.histc(t, min=v, max=1)"),
     ("T.tensor([2])", "1.0", "T.add(t, t, alpha=v)"),
     ("T.ones(1, requires_grad=True)", "N.ones(1)", "t + v"),
     ("T.tensor([3.0, 1.0])", "N.float32(0.5)", "T.lerp(t, t + 1, v)"),

@@ -21,6 +21,7 @@ from ._out_rules import (
     CAT,
     NO_DERIVATIVE,
     NO_OVERLAP,
+    OF_DTYPE,
     RECORDED,
     SHOWN,
     TYPE_TEXTS,
@@ -89,9 +90,18 @@ def add_out(
             return result
         if type(result) is tuple or hasattr(result, "_fields"):
             _require_outs(body, out)
+        elif kwargs.get("dtype") is not None and name in OF_DTYPE:
+            _require_dtype(name, result.aval.dtype, out)
         return store_out(result, out, name, (*args, *kwargs.values()))
 
     return variant
+
+
+def _require_dtype(name: str, dtype: Any, out: Any) -> None:
+    """torch's error for an ``out`` of another type than the argument ``dtype`` says."""
+    if isinstance(out, EngineTensor) and out.aval.dtype is not dtype:
+        named = scalar_type_name if name == "nansum" else c_name
+        raise RuntimeError(OF_DTYPE[name].format(out=named(out.aval.dtype), dtype=named(dtype)))
 
 
 def _require_outs(body: Callable[..., Any], out: Any) -> None:

@@ -61,6 +61,12 @@ _SAME_TYPE: dict[str, str] = {
 }  # fmt: skip
 TYPE_TEXTS = {name: text for text, names in _SAME_TYPE.items() for name in names.split()}
 
+# Texts for an ``out`` that is not of the type that the argument ``dtype`` says.
+OF_DTYPE = dict.fromkeys(
+    ("sum", "prod", "mean", "cumsum", "cumprod"),
+    "Expected out tensor to have dtype {dtype}, but got {out} instead",
+) | {"nansum": "nansum: provided dtype must match dtype of result. Got {out} and {dtype}."}
+
 # Texts for an ``out`` that the result does not cast to; of others ``CANNOT_CAST``.
 CANNOT_CAST = "result type {result} can't be cast to the desired output type {out}"
 CAT = "torch.cat(): input types can't be cast to the desired output type {out}"

@@ -23,6 +23,7 @@ from .dtype import as_dtype, text_of
 __all__ = ["OURS", "F", "T", "Tensor", "adopt", "adopting", "as_tensor", "t"]
 
 TorchTensor = torch.Tensor
+_write: Callable[..., None] = vars(TorchTensor)["__setitem__"]
 
 
 def adopt(result: Any) -> Any:
@@ -192,6 +193,12 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
     def strides(self) -> tuple[int, ...]:
         """Steps in bytes along the axes."""
         return tuple(s * self.aval.dtype.itemsize for s in self.aval.strides)
+
+    def __setitem__(self, item: Any, value: Any) -> None:
+        """Write at ``item``; tensors of other types are converted."""
+        if isinstance(value, EngineTensor) and value.aval.dtype is not self.aval.dtype:
+            value = value.to(self.aval.dtype)
+        _write(self, item, value)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
         text = _numbers(self.asnumpy())
@@ -469,8 +476,8 @@ def _is_bool(value: Any) -> bool:
 
 
 def with_bools(subtract: Callable[..., Any]) -> Callable[..., Any]:
-    """A subtraction of torch's, which refuses bool, that takes it: as a number of the other's type;
-    of two, whether they differ."""
+    """``subtract``, torch's, which refuses bool, as one that takes it: as a number of the other's
+    type; of two, whether they differ."""
 
     @functools.wraps(subtract)
     def call(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:

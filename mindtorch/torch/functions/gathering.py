@@ -22,7 +22,7 @@ from .._arguments import as_int, check_value, normalize_axis, require_tensor
 from .._registry import FUNCTIONS, function, operand
 from .._signatures import as_method
 from .._warnings import warn_caller
-from .indexing import warn_byte_mask
+from .indexing import require_same_type, warn_byte_mask
 
 
 def _axis(x: Any, dim: Any) -> int:
@@ -252,12 +252,9 @@ def index_fill(input: Any, dim: int, index: Any, value: Any) -> Any:  # noqa: A0
 def index_put(input: Any, indices: Any, values: Any, accumulate: bool = False) -> Any:  # noqa: A002
     """``input`` with ``values`` written (added) at ``indices``, a tuple of index tensors."""
     given = _as_places(input, indices)
+    require_same_type(input, values, () if accumulate else indices, given)
     if values.aval.dtype is not input.aval.dtype:
-        kinds = [dtypes.scalar_type_name(x.aval.dtype) for x in (input, values)]
-        raise RuntimeError(
-            "Index put requires the source and destination dtypes match, got "
-            f"{kinds[0]} for the destination and {kinds[1]} for the source."
-        )
+        values = movement.cast(values, dtype=input.aval.dtype)
     return ops.index_put(input, values, *given, accumulate=bool(accumulate))
 
 

@@ -295,7 +295,37 @@ def set_item(x: Any, item: Any, value: Any) -> None:
                 value = value.expand(view.aval.shape)  # as a view it may lie in what is written
         inplace.copy_(view, value)
         return
+    if not number:
+        parts = item if type(item) is tuple else (item,)
+        require_same_type(view, _drop_leading(value), parts, indices)
     index_put_(view, indices, _drop_leading(value), indexing)
+
+
+def _is_mask(index: Any) -> bool:
+    if isinstance(index, EngineTensor):
+        return index.aval.dtype in (dtypes.bool_, dtypes.uint8)
+    return np.asarray(index).dtype == bool
+
+
+def require_same_type(x: Any, value: Any, item: Any, indices: Any) -> None:
+    """torch's error for a tensor written by index into one of another type.
+
+    A single element that is written by nothing but one mask fills, and has any type.
+    """
+    if value.aval.dtype is x.aval.dtype:
+        return
+    places = [i for i in item if isinstance(i, (EngineTensor, list, np.ndarray))]
+    if len(places) == 1 and value.aval.size == 1 and _is_mask(places[0]):
+        if value.aval.dtype.is_complex and not x.aval.dtype.is_complex:
+            check_value(value.detach().array().item(), x.aval.dtype)
+        return
+    indexing.index_put(x, ops.cast(value, dtype=x.aval.dtype), *indices, accumulate=False)
+    # what is wrong with the shapes or the places has been told
+    to, of = (dtypes.scalar_type_name(a.aval.dtype) for a in (x, value))
+    raise RuntimeError(
+        "Index put requires the source and destination dtypes match, got "
+        f"{to} for the destination and {of} for the source."
+    )
 
 
 def _drop_leading(value: Any) -> Any:

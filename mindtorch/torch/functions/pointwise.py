@@ -526,11 +526,7 @@ def addcmul(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -
     return ops.addcmul(input, tensor1, tensor2, factor)
 
 
-@function(out=True)
-def addcdiv(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:  # noqa: A002
-    """``input + value * tensor1 / tensor2``."""
-    if old:
-        value, (tensor1, tensor2) = tensor1, _old_pair("addcdiv", input, tensor1, tensor2, old)
+def _require_quotient(tensor1: Any, tensor2: Any) -> None:
     if tensor1.aval.dtype.category < dtypes.FLOAT and tensor2.aval.dtype.category < dtypes.FLOAT:
         raise RuntimeError(
             "Integer division with addcdiv is no longer supported, and in a future  release addcdiv"
@@ -540,6 +536,14 @@ def addcdiv(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -
             "future addcdiv behavior is just the latter implementation: (input + value * tensor1 / "
             "tensor2), for all dtypes."
         )
+
+
+@function(out=True)
+def addcdiv(input: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) -> Any:  # noqa: A002
+    """``input + value * tensor1 / tensor2``."""
+    if old:
+        value, (tensor1, tensor2) = tensor1, _old_pair("addcdiv", input, tensor1, tensor2, old)
+    _require_quotient(tensor1, tensor2)
     _require_fitting(value, input, tensor1, tensor2)
     return ops.addcdiv(input, tensor1, tensor2, operand(value, "addcdiv", "value"))
 
@@ -556,6 +560,7 @@ def _addcdiv_(self: Any, tensor1: Any, tensor2: Any, *old: Any, value: Any = 1) 
     """:func:`addcdiv` over ``self``."""
     if old:
         value, (tensor1, tensor2) = tensor1, _old_pair("addcdiv_", self, tensor1, tensor2, old)
+    _require_quotient(tensor1, tensor2)
     factor = operand(value, "addcdiv_", "value")
     return inplace.apply_in_place(ops.addcdiv, self, self, tensor1, tensor2, factor)
 

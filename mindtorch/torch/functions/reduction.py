@@ -548,6 +548,10 @@ def _quantile(
         raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
     if points.aval.dtype is not x.aval.dtype:
         raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+    if points is q and not state.interpreters:
+        share = q.detach().array()
+        if not ((share >= 0) & (share <= 1)).all():
+            raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
     ordered, _ = sorting.sort(
         _last(x, axis), axis=max(x.aval.ndim - 1, 0), descending=False, stable=True
     )

@@ -294,6 +294,8 @@ def bincount(input: Any, weights: Any = None, minlength: int = 0) -> Any:  # noq
 @vmap.by_example
 def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  # noqa: A002
     """How many elements fall into each of ``bins`` bins of equal width."""
+    if min > max:
+        raise RuntimeError("torch.histc: max must be larger than min")
     refuse_kinds("histogram_cpu", input.aval, "bool whole complex")
     if bins <= 0:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")

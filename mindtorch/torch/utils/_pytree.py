@@ -227,6 +227,11 @@ def tree_flatten_with_path(
     return list(_leaves_with_path(tree, (), is_leaf)), tree_flatten(tree, is_leaf)[1]
 
 
+def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
+    """The leaves of a call's arguments, in order."""
+    return tree_leaves((args, kwargs))
+
+
 def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
     """The leaves, each with the keys that lead to it."""
     return list(_leaves_with_path(tree, (), is_leaf))
