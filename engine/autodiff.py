@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from . import backward_pass, dtypes, tape, vmap
-from .core import GRAD, INFERENCE, INTERPRETED, NO_GRAD, state
+from .core import GRAD, INTERPRETED, MARKED, NO_GRAD, state
 from .tensor import Tensor, full_flat
 
 
@@ -39,7 +39,7 @@ def _run(passing: backward_pass.Pass, roots: Any, create_graph: bool) -> None:
         if state.interpreters:
             state.mode = INTERPRETED
         else:
-            state.mode = INFERENCE if state.inference else GRAD if grad else NO_GRAD
+            state.mode = MARKED if state.inference or state.level else GRAD if grad else NO_GRAD
         if inference and create_graph:
             state.update(inference=True)
 

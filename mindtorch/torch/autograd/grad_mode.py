@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import Any
 
-from mindtorch.engine.core import GRAD, INFERENCE, INTERPRETED, NO_GRAD, state
+from mindtorch.engine.core import GRAD, INTERPRETED, MARKED, NO_GRAD, state
 from mindtorch.torch._dual import levels
 
 
@@ -105,7 +105,7 @@ class _Fixed(_Mode):
                 if state.interpreters:
                     state.mode = INTERPRETED
                 else:
-                    state.mode = INFERENCE if state.inference else GRAD if before else NO_GRAD
+                    state.mode = MARKED if state.inference or state.level else GRAD if before else NO_GRAD
 
         return call
 

@@ -305,8 +305,6 @@ def histc(input: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:  
         low, high = float(array.min()), float(array.max())
     if low == high:
         low, high = low - 1, high + 1
-    if low > high:
-        raise RuntimeError("torch.histc: max must be larger than min")
     if not (np.isfinite(low) and np.isfinite(high)):
         ends = ", ".join("-nan" if x != x else f"{x:g}" for x in (low, high))
         raise RuntimeError(f"torch.histc: range of [{ends}] is not finite")
