@@ -510,15 +510,16 @@ def test_a_cell_s_own_derivative_is_used(compiled):
         ms.grad(Wrong())(x, x)
 
 
-def test_a_parameter_is_written_by_augmented_assignment():
-    """As in MindSpore: the same object, other elements; its value is a tensor."""
-    weight = Parameter(Tensor([1.0, 2.0]), name="w")
-    same = weight
+def test_augmented_assignment_leaves_a_parameter_alone():
+    """As in MindSpore 2.10: the name stands for a tensor then; a parameter's value is a tensor."""
+    parameter = weight = Parameter(Tensor([1.0, 2.0]), name="w")
     weight += 1
     weight *= 2
     weight -= 1
     weight /= 2
-    assert weight is same and weight.asnumpy().tolist() == [1.5, 2.5] and weight.requires_grad
+    assert type(weight) is Tensor and parameter.asnumpy().tolist() == [1, 2]
+    parameter.set_data(weight)
+    weight = parameter
     assert type(weight.value()) is Tensor
     assert repr(weight.value()) == (
         "Tensor(shape=[2], dtype=Float32, value= [ 1.50000000e+00,  2.50000000e+00])"

@@ -116,17 +116,9 @@ class Parameter(Tensor, TorchParameter, metaclass=_AnyParameter):
             inplace.copy_(self, as_tensor(value))
         return self
 
-    def __iadd__(self, other: Any) -> Any:
-        return self.assign_value(self.detach() + other)
-
-    def __isub__(self, other: Any) -> Any:
-        return self.assign_value(self.detach() - other)
-
-    def __imul__(self, other: Any) -> Any:
-        return self.assign_value(self.detach() * other)
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self.assign_value(self.detach() / other)
+    def __setitem__(self, item: Any, value: Any) -> None:
+        with autodiff.grad_mode(False):
+            Tensor.__setitem__(self, item, value)
 
     def clone(self, init: Any = "same") -> Any:
         """Another parameter of this name, shape and type; see ``ParameterTuple.clone``."""
