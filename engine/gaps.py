@@ -301,7 +301,7 @@ GAPS: tuple[Gap, ...] = (
     Gap("argument", "mindspore.dataset.vision: cubic turns, Resize of Inter.AREA and PILCUBIC",
         "all", "raise; RandomPerspective finds cubic values linearly; Resize does not smooth "
         "Pillow's pictures; Rotate fills red, green, blue as documented, MindSpore the reverse"),
-    Gap("module", "mindspore.dataset.transforms: Slice, Mask, Relational, Plugin", "all",
+    Gap("module", "mindspore.dataset.transforms: Plugin", "all",
         "an unknown name is an AttributeError"),
     Gap("feature", "checksums in PyTorch's old format and in others' .ckpt and .safetensors", "all",
         "these files hold none, so a changed byte of an element is not noticed; all that is saved "

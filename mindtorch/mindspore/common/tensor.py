@@ -460,6 +460,10 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
     def __round__(self, decimals: int = 0) -> Any:
         return self.round(decimals=decimals)
 
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Call ``hook(gradient)`` in backward; what it returns takes the gradient's place."""
+        return TorchTensor.register_hook(self, lambda gradient: hook(adopt(gradient)))
+
     def new_zeros(self, size: Any, dtype: Any = None) -> Any:
         """Zeros of this tensor's type."""
         return T.new_zeros(self, size, dtype=dtype)
