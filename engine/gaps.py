@@ -255,6 +255,10 @@ GAPS: tuple[Gap, ...] = (
         "'mccl' is our own collectives over sockets; launchers' variables give rank and size"),
     Gap("feature", "names of element types in MindSpore's text", "all",
         "types are torch's objects: str(mindspore.float32) is torch.float32"),
+    Gap("function", "mindspore.Tensor: choose, to_coo, to_csr, unique_with_pad, offload", "all",
+        "AttributeError; numpy.choose and COOTensor are there"),
+    Gap("feature", "mindspore.Tensor: memory shared by asnumpy(), Tensor(x), astype to its type",
+        "all", "copies here: what was read before a step keeps its values"),
     Gap("feature", "gradients of whole-number inputs in value_and_grad", "all",
         "zeros of the input's type, where MindSpore gives whole numbers: the tape follows "
         "floating-point numbers"),
