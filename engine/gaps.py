@@ -263,6 +263,10 @@ GAPS: tuple[Gap, ...] = (
         "'mccl' is our own collectives over sockets; launchers' variables give rank and size"),
     Gap("feature", "names of element types in MindSpore's text", "all",
         "types are torch's objects: str(mindspore.float32) is torch.float32"),
+    Gap("function", "mindspore.Tensor: choose, to_coo, to_csr, unique_with_pad, offload", "all",
+        "AttributeError; numpy.choose and COOTensor are there"),
+    Gap("feature", "mindspore.Tensor: memory shared by asnumpy(), Tensor(x), astype to its type",
+        "all", "copies here: what was read before a step keeps its values"),
     Gap("feature", "gradients of whole-number inputs in value_and_grad", "all",
         "zeros of the input's type, where MindSpore gives whole numbers: the tape follows "
         "floating-point numbers"),
@@ -309,7 +313,7 @@ GAPS: tuple[Gap, ...] = (
     Gap("argument", "mindspore.dataset.vision: cubic turns, Resize of Inter.AREA and PILCUBIC",
         "all", "raise; RandomPerspective finds cubic values linearly; Resize does not smooth "
         "Pillow's pictures; Rotate fills red, green, blue as documented, MindSpore the reverse"),
-    Gap("module", "mindspore.dataset.transforms: Slice, Mask, Relational, Plugin", "all",
+    Gap("module", "mindspore.dataset.transforms: Plugin", "all",
         "an unknown name is an AttributeError"),
     Gap("feature", "checksums in PyTorch's old format and in others' .ckpt and .safetensors", "all",
         "these files hold none, so a changed byte of an element is not noticed; all that is saved "

@@ -91,7 +91,8 @@ class GradOperation:
 
     Args:
         get_all: gradients of all inputs, in a tuple, and not only of the first.
-        get_by_list: gradients of the weights, in a tuple; with ``get_all`` a pair of both tuples.
+        get_by_list: gradients of the weights, in a tuple unless one parameter is given alone; with
+            ``get_all`` a pair of both.
         sens_param: the last argument is the sensitivity of the output.
     """
 
@@ -118,6 +119,7 @@ class GradOperation:
             listed = list(trainable())
         else:
             listed = [weights] if isinstance(weights, Tensor) else list(weights)
+        alone = isinstance(weights, Tensor)
 
         def gradients(*args: Any, **kwargs: Any) -> Any:
             given = None
@@ -127,6 +129,7 @@ class GradOperation:
             run = Linearised(fn, args, kwargs, positions, listed)
             outputs, _ = _split(run.result, False)
             of_inputs, of_weights = run.pull(outputs, _sensitivities(outputs, given), retain=False)
+            of_weights = of_weights[0] if alone else of_weights
             if self.get_all:
                 return (of_inputs, of_weights) if self.get_by_list else of_inputs
             return of_weights if self.get_by_list else of_inputs[0]

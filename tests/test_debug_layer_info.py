@@ -293,3 +293,22 @@ def test_a_twin_that_cannot_be_made_says_why(twin_module: Any, tmp_path: Path) -
                          factory=lambda: model)  # fmt: skip
     with pytest.raises(ValueError, match="go with `against`"):
         debug_layer_info(model, factory=place)
+
+
+@pytest.mark.parametrize("frame", sorted(FRAMES))
+def test_outputs_in_a_dict_are_told_by_their_keys(frame, capsys):
+    """Modules that return dicts (and tuples in them), in both frames."""
+    torch: Any = importlib.import_module(FRAMES[frame])
+
+    class Named(torch.nn.Module):
+        def forward(self, x):
+            return {"loss": x * 2, "rest": (x * 3, None)}
+
+    module = Named()
+    debug_layer_info(module, frame=frame, params_info=False)
+    outputs = module(torch.ones(2, requires_grad=True))
+    (outputs["loss"].sum() + outputs["rest"][0].sum()).backward()
+    lines = capsys.readouterr().out.splitlines()
+    told = [line.split(" is")[0] for line in lines if "with shape" in line]
+    assert told == ["The inputs[0]", "The outputs['loss']", "The outputs[0]"] + told[3:]
+    assert sorted(told[3:]) == ["The outputs['loss']", "The outputs[0]"]

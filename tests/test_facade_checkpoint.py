@@ -15,7 +15,7 @@ import torch
 import mindtorch.mindspore as ms
 import mindtorch.torch
 from mindtorch.kernels.files import name_beside
-from mindtorch.mindspore import Tensor, nn
+from mindtorch.mindspore import Parameter, Tensor, nn
 from mindtorch.mindspore.train import _checkpoint_format as form
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -216,3 +216,12 @@ def test_torch_save_writes_a_cells_tensors_as_torchs(tmp_path):
     content = torch.load(path, weights_only=True)
     assert content["net"]["weight"].numpy().tolist() == net.weight.asnumpy().tolist()
     assert content["p"].shape == (2, 3)
+
+
+def test_parameters_are_found_under_a_prefix():
+    """A checkpoint of a network inside of another one, as MindSpore loads it: with a warning."""
+    layer = nn.Dense(2, 1, "zeros", "zeros")
+    given = {"net." + n: Parameter(Tensor(np.ones(p.shape, np.float32)), name=n)
+             for n, p in layer.parameters_dict().items()}  # fmt: skip
+    assert ms.load_param_into_net(layer, given) == ([], ["net.weight", "net.bias"])
+    assert layer.weight.asnumpy().tolist() == [[1, 1]] and layer.bias.item() == 1

@@ -419,3 +419,11 @@ def test_rows_of_about_one_length_are_batched_together():
     source = ds.GeneratorDataset(lambda: [(1,)], ["s"])
     with pytest.raises(ValueError, match="one element more"):
         source.bucket_batch_by_length(["s"], [2], [1])
+
+
+def test_slices_and_masks_of_columns():
+    """``Slice`` and ``Mask`` as MindSpore 2.10 gives them."""
+    row = np.array([[1, 2, 3], [4, 5, 6]])
+    assert transforms.Slice(None, slice(0, 2))(row).tolist() == [[1, 2], [4, 5]]
+    assert transforms.Slice(1, [0, 2])(row).tolist() == [[4, 6]]
+    assert transforms.Mask(transforms.Relational.GE, 3)(row).tolist() == (row >= 3).tolist()

@@ -213,8 +213,62 @@ def test_methods_take_mindspores_arguments():
     near(ops.MatMul(transpose_b=True)(x[0], x[1]), array[0] @ array[1].T)
     assert ops.Argmax()(x).dtype is ms.int32 and ops.Shape()(x) == (2, 3, 4)
     assert ops.one_hot(Tensor([1, 5]), 3, 1, 0).asnumpy().tolist() == [[0, 1, 0], [0, 0, 0]]
-    with pytest.raises(ValueError, match="length 2, not 1"):
-        x.squeeze(0)
+    near(x.squeeze(0), array)
+
+
+def test_methods_take_torchs_words_as_mindspore_does():
+    """Names ``dim`` and ``keepdim``, and whole numbers in front, mean what they mean in 2.10."""
+    x = Tensor([[1.0, 5.0], [3.0, 2.0]])
+    values, places = x.max(1)
+    assert (values.asnumpy().tolist(), places.asnumpy().tolist()) == ([5, 3], [1, 0])
+    assert x.max(axis=1).asnumpy().tolist() == x.max(1, keepdims=True).asnumpy()[:, 0].tolist()
+    assert x.min(dim=0, keepdim=True)[0].asnumpy().tolist() == [[1, 2]]
+    assert x.max(axis=0, initial=4).asnumpy().tolist() == [4, 5]
+    assert x.sum(dim=1, keepdim=True).shape == (2, 1)
+    assert x.mean(dim=0).asnumpy().tolist() == [2, 3.5]
+    assert x.transpose(0, 1).asnumpy().tolist() == x.transpose((1, 0)).asnumpy().tolist()
+    assert x.transpose((0, 1)).asnumpy().tolist() == x.asnumpy().tolist()
+    assert x.gather(1, Tensor([[1], [0]])).asnumpy().tolist() == [[5], [3]]
+    assert x.select(x > 2, 0.0).asnumpy().tolist() == [[0, 5], [3, 0]]
+    assert x.norm(1).item() == 7 and x.median()[0].asnumpy().tolist() == [1, 2]
+    assert x.cumsum().asnumpy().tolist() == [1, 6, 9, 11] and x.type() == "Float32"
+    assert x[::-1].asnumpy().tolist() == [[3, 2], [1, 5]]
+    assert x[..., None, ::-2].asnumpy().tolist() == [[[5]], [[2]]]
+    assert ([1, 2] + x).asnumpy().tolist() == [[2, 7], [4, 4]]
+    x[0] = [7, 8]
+    assert x.itemset((1, 1), 0).asnumpy().tolist() == [[7, 8], [3, 0]]
+
+
+def test_augmented_assignments_make_new_tensors():
+    """``x += y`` binds a name anew: other names, and parameters, keep what they had."""
+    x = Tensor([1.0, 2.0])
+    other = x
+    x += 1
+    x *= x
+    assert (x.asnumpy().tolist(), other.asnumpy().tolist()) == ([4, 9], [1, 2])
+
+    class Counter(nn.Cell):
+        def __init__(self):
+            super().__init__()
+            self.count = Parameter(Tensor([0.0]), name="count")
+
+        def construct(self, x):
+            self.count += 1  # a cell's parameter takes the value over
+            weight = self.count
+            weight += 10
+            return x * weight
+
+    cell = Counter()
+    kept = cell.count
+    assert cell(Tensor([2.0])).item() == 22 and kept is cell.count and kept.item() == 1
+    kept[0] = 5
+    assert cell.count.item() == 5
+
+    def square(x):
+        x += 1
+        return (x * x).sum()
+
+    assert ms.grad(square)(other).asnumpy().tolist() == [4, 6]
 
 
 def test_results_are_mindspores_tensors_all_the_way():

@@ -5,6 +5,7 @@ import pytest
 import torch as oracle
 
 import mindtorch.mindspore as ms
+import mindtorch.mindspore.dataset as ds
 from mindtorch import torch
 from mindtorch.mindspore import Parameter, Tensor, nn, ops
 
@@ -510,15 +511,16 @@ def test_a_cell_s_own_derivative_is_used(compiled):
         ms.grad(Wrong())(x, x)
 
 
-def test_a_parameter_is_written_by_augmented_assignment():
-    """As in MindSpore: the same object, other elements; its value is a tensor."""
-    weight = Parameter(Tensor([1.0, 2.0]), name="w")
-    same = weight
+def test_augmented_assignment_leaves_a_parameter_alone():
+    """As in MindSpore 2.10: the name stands for a tensor then; a parameter's value is a tensor."""
+    parameter = weight = Parameter(Tensor([1.0, 2.0]), name="w")
     weight += 1
     weight *= 2
     weight -= 1
     weight /= 2
-    assert weight is same and weight.asnumpy().tolist() == [1.5, 2.5] and weight.requires_grad
+    assert type(weight) is Tensor and parameter.asnumpy().tolist() == [1, 2]
+    parameter.set_data(weight)
+    weight = parameter
     assert type(weight.value()) is Tensor
     assert repr(weight.value()) == (
         "Tensor(shape=[2], dtype=Float32, value= [ 1.50000000e+00,  2.50000000e+00])"
@@ -539,3 +541,32 @@ def test_graph_mode_tells_the_rate_that_was_written_last():
             assert float(optimizer.get_lr()) == 2.0**-step
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
+
+
+def test_what_callbacks_see_is_a_dict_and_counts_from_where_training_begins():
+    """``dict(run_context.original_args())`` is what users print; steps count from 1 in each run."""
+    seen = []
+
+    class Look(ms.train.Callback):
+        def step_end(self, run_context):
+            run = run_context.original_args()
+            seen.append((dict(run)["cur_step_num"], run.epoch_num, run.get("nothing", 7)))
+
+    x, y = np.ones((4, 2), np.float32), np.ones((4, 1), np.float32)
+    rows = ds.NumpySlicesDataset((x, y), ["x", "y"], shuffle=False).batch(2)
+    layer = nn.Dense(2, 1)
+    model = ms.Model(layer, nn.MSELoss(), nn.SGD(layer.trainable_params(), 0.1))
+    model.train(3, rows, callbacks=[Look()], initial_epoch=2)
+    assert seen == [(1, 1, 7), (2, 1, 7)]
+
+
+def test_hooks_see_mindspores_tensors():
+    """Gradients that hooks of cells and parameters get have MindSpore's ``size`` and methods."""
+    layer, sizes = nn.Dense(3, 2), []
+    layer.register_backward_hook(lambda cell, before, after: sizes.append(after[0].size))
+    layer.weight.register_hook(lambda gradient: sizes.append(gradient.size))
+    ms.grad(layer, 0, layer.trainable_params())(Tensor(np.ones((2, 3), np.float32)))
+    assert sorted(sizes) == [4, 6] and layer.phase == "predict"
+    layer, by_list = nn.Dense(3, 2), ops.GradOperation(get_by_list=True)
+    alone = by_list(layer, layer.weight)(Tensor(np.ones((2, 3), np.float32)))
+    assert alone.shape == (2, 3)

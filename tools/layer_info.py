@@ -68,6 +68,13 @@ def _print_parameter(torch: Any, name: str, tensor: Any) -> None:
     print(f"{name} is {array}." if array.ndim == 0 else _statistics(f"'{name}'", array))
 
 
+def _items(values: Any) -> list[tuple[str, Any]]:
+    """The items of a tuple or a dict, with what stands between brackets for each."""
+    if isinstance(values, dict):
+        return [(repr(key), value) for key, value in values.items()]
+    return [(str(position), value) for position, value in enumerate(values)]
+
+
 class _Printer:
     """Prints the tensors of one model's layers."""
 
@@ -109,24 +116,24 @@ class _Printer:
             )
 
     def show_all(self, kind: str, values: Any) -> None:
-        """A tuple's items; a tuple within starts counting anew."""
-        for position, value in enumerate(values):
-            if isinstance(value, (tuple, list)):
+        """A tuple's or a dict's items; one within starts counting anew."""
+        for place, value in _items(values):
+            if isinstance(value, (tuple, list, dict)):
                 self.show_all(kind, value)
             else:
-                self.show(f"{kind}[{position}]", value)
+                self.show(f"{kind}[{place}]", value)
 
     def watch_gradients(self, name: str, values: Any) -> None:
-        for position, value in enumerate(values):
-            if isinstance(value, (tuple, list)):
+        for position, (place, value) in enumerate(_items(values)):
+            if isinstance(value, (tuple, list, dict)):
                 self.watch_gradients(name, value)
             elif isinstance(value, self.torch.Tensor) and value.requires_grad:
-                value.register_hook(functools.partial(self.show_gradient, name, position))
+                value.register_hook(functools.partial(self.show_gradient, name, position, place))
 
-    def show_gradient(self, name: str, position: int, gradient: Any) -> None:
+    def show_gradient(self, name: str, position: int, place: str, gradient: Any) -> None:
         if position == 0:
             self.banner("backward", name)
-        self.show(f"outputs[{position}]", gradient)
+        self.show(f"outputs[{place}]", gradient)
 
     def forward_hook(self, name: str, module: Any, inputs: Any, output: Any) -> None:
         if self.quiet:
@@ -134,7 +141,7 @@ class _Printer:
         if self.frame not in _announced:
             _announced.add(self.frame)
             print(f"\n>>> layer input and output info from {self.frame} :")
-        outputs = output if isinstance(output, (tuple, list)) else (output,)
+        outputs = output if isinstance(output, (tuple, list, dict)) else (output,)
         self.banner("forward", name)
         self.show_all("inputs", inputs)
         self.show_all("outputs", outputs)

@@ -36,6 +36,7 @@ class Parameter(Tensor, TorchParameter, metaclass=_AnyParameter):
 
     __slots__ = ()
     layerwise_parallel = False
+    parallel_optimizer = True
 
     def __new__(
         cls, default_input: Any = None, name: str | None = None, requires_grad: bool = True,
@@ -49,7 +50,8 @@ class Parameter(Tensor, TorchParameter, metaclass=_AnyParameter):
             raise ValueError(
                 f"The type of the Parameter's name should be 'string' or 'None', but got {name!r}."
             )
-        tensor = as_tensor(default_input)
+        whole = type(default_input) is int  # which is int32 for a parameter, int64 for a tensor
+        tensor = Tensor(default_input, dtypes.int32) if whole else as_tensor(default_input)
         data = from_array(np.array(tensor.array(), order="C"))
         result = TorchTensor._make_subclass(cls, data)
         result.name = DEFAULT_NAME if name is None else name
@@ -116,17 +118,9 @@ class Parameter(Tensor, TorchParameter, metaclass=_AnyParameter):
             inplace.copy_(self, as_tensor(value))
         return self
 
-    def __iadd__(self, other: Any) -> Any:
-        return self.assign_value(self.detach() + other)
-
-    def __isub__(self, other: Any) -> Any:
-        return self.assign_value(self.detach() - other)
-
-    def __imul__(self, other: Any) -> Any:
-        return self.assign_value(self.detach() * other)
-
-    def __itruediv__(self, other: Any) -> Any:
-        return self.assign_value(self.detach() / other)
+    def __setitem__(self, item: Any, value: Any) -> None:
+        with autodiff.grad_mode(False):
+            Tensor.__setitem__(self, item, value)
 
     def clone(self, init: Any = "same") -> Any:
         """Another parameter of this name, shape and type; see ``ParameterTuple.clone``."""

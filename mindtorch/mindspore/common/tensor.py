@@ -18,12 +18,12 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 from mindtorch.torch._tensor import TensorMeta
 
+from ._elements import numbers, turned
 from .dtype import as_dtype, text_of
 
 __all__ = ["OURS", "F", "T", "Tensor", "adopt", "adopting", "as_tensor", "t"]
 
 TorchTensor = torch.Tensor
-_write: Callable[..., None] = vars(TorchTensor)["__setitem__"]
 
 
 def adopt(result: Any) -> Any:
@@ -137,6 +137,26 @@ def _array(data: Any) -> Any:
     return array
 
 
+def _torch_words(**words: str) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """A decorator of methods, which take torch's names of these arguments as well."""
+
+    def decorate(method: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(method)
+        def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            if kwargs:
+                kwargs = {words.get(name, name): value for name, value in kwargs.items()}
+            return method(self, *args, **kwargs)
+
+        return call
+
+    return decorate
+
+
+_KEEPDIMS = _torch_words(dim="axis", keepdim="keepdims")
+_KEEP_DIMS = _torch_words(dim="axis", keepdim="keep_dims", keepdims="keep_dims")
+_AXIS = _torch_words(dim="axis")
+
+
 class Tensor(TorchTensor, metaclass=_AnyTensor):
     """A multi-dimensional array.
 
@@ -145,7 +165,7 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
             ``init``.
         dtype: of the elements. Without it Python's floats are float32, its ints int64, and arrays
             keep their type.
-        shape, init: make a tensor of this shape by an initialiser.
+        shape, init: make a tensor of this shape by an initialiser, of zeros without one.
     """
 
     __slots__ = ()
@@ -194,14 +214,8 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
         """Steps in bytes along the axes."""
         return tuple(s * self.aval.dtype.itemsize for s in self.aval.strides)
 
-    def __setitem__(self, item: Any, value: Any) -> None:
-        """Write at ``item``; tensors of other types are converted."""
-        if isinstance(value, EngineTensor) and value.aval.dtype is not self.aval.dtype:
-            value = value.to(self.aval.dtype)
-        _write(self, item, value)
-
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        text = _numbers(self.asnumpy())
+        text = numbers(self.asnumpy())
         line = "\n" if self.aval.ndim > 1 else " "
         return (
             f"Tensor(shape={list(self.aval.shape)}, dtype={text_of(self.aval.dtype)}, "
@@ -250,6 +264,7 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
 
     # --- reductions --------------------------------------------------------------------------
 
+    @_KEEPDIMS
     def sum(
         self, axis: Any = None, dtype: Any = None, keepdims: bool = False, initial: Any = None
     ) -> Any:
@@ -257,6 +272,7 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
         result = T.sum(self, _axes(axis), keepdim=keepdims, dtype=dtype)
         return adopt(result if initial is None else result + initial)
 
+    @_KEEP_DIMS
     def mean(self, axis: Any = None, keep_dims: bool = False, *, dtype: Any = None) -> Any:
         """The mean along ``axis``; whole numbers have a whole one, rounded towards zero."""
         if dtype is not None:
@@ -265,6 +281,7 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
 
         return function.mean(self, axis, keep_dims)
 
+    @_KEEP_DIMS
     def prod(self, axis: Any = None, keep_dims: bool = False, dtype: Any = None) -> Any:
         """The product along ``axis``, of all elements when None."""
         if axis is None:
@@ -272,71 +289,79 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
             return adopt(result.reshape((1,) * self.aval.ndim) if keep_dims else result)
         return T.prod(self, axis, keepdim=keep_dims, dtype=dtype)
 
-    def max(self, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
-        """The largest elements along ``axis``; with ``return_indices`` also where they are."""
-        return _extreme(self, axis, keepdims, return_indices, "max")
+    def max(self, *dim: Any, **words: Any) -> Any:
+        """The largest elements; see ``_extreme``."""
+        return _extreme(self, "max", *dim, **words)
 
-    def min(self, axis: Any = None, keepdims: bool = False, *, return_indices: bool = False) -> Any:
-        """The smallest elements along ``axis``; with ``return_indices`` also where they are."""
-        return _extreme(self, axis, keepdims, return_indices, "min")
+    def min(self, *dim: Any, **words: Any) -> Any:
+        """The smallest elements; see ``_extreme``."""
+        return _extreme(self, "min", *dim, **words)
 
+    @_KEEPDIMS
     def argmax(self, axis: int | None = None, keepdims: bool = False) -> Any:
         """Where the largest element is, along ``axis`` or among all."""
         return T.argmax(self, axis, keepdims)
 
+    @_KEEPDIMS
     def argmin(self, axis: int | None = None, keepdims: bool = False) -> Any:
         """Where the smallest element is, along ``axis`` or among all, as int32."""
         return T.argmin(self, axis, keepdims).int()
 
+    @_KEEPDIMS
     def var(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
         """The variance along ``axis``: squares over (number - ``ddof``)."""
         result = T.var(self, dim=_axes(axis), correction=int(ddof), keepdim=keepdims)
         return adopt(result)
 
+    @_KEEPDIMS
     def std(self, axis: Any = None, ddof: int = 0, keepdims: bool = False) -> Any:
         """The square root of :meth:`var`."""
         result = T.std(self, dim=_axes(axis), correction=int(ddof), keepdim=keepdims)
         return adopt(result)
 
+    @_KEEP_DIMS
     def all(self, axis: Any = None, keep_dims: bool = False) -> Any:
         """Whether all elements along ``axis`` are true."""
         return T.all(self, _axes(axis), keepdim=keep_dims)
 
+    @_KEEP_DIMS
     def any(self, axis: Any = None, keep_dims: bool = False) -> Any:
         """Whether some element along ``axis`` is true."""
         return T.any(self, _axes(axis), keepdim=keep_dims)
 
     # --- shapes ------------------------------------------------------------------------------
 
-    def transpose(self, *axes: Any) -> Any:
-        """The axes in another order, reversed when none is given."""
+    def transpose(self, *axes: Any, **pair: int) -> Any:
+        """The axes in another order, reversed when none is given; two numbers (``dim0``, ``dim1``)
+        are axes to exchange."""
+        if pair or (len(axes) == 2 and type(axes[0]) is int):
+            return T.transpose(self, *axes, **pair)
         order = axes[0] if len(axes) == 1 and isinstance(axes[0], (tuple, list)) else axes
         if not order:
             order = tuple(range(self.aval.ndim))[::-1]
         return T.permute(self, *order)
 
+    @_AXIS
     def expand_dims(self, axis: int) -> Any:
         """A new axis of length 1."""
         return T.unsqueeze(self, axis)
 
+    @_AXIS
     def squeeze(self, axis: Any = None) -> Any:
-        """Without the axes of length 1, or without ``axis``, which must have that length."""
-        if axis is None:
-            return T.squeeze(self)
-        for each in _axes(axis) if isinstance(axis, (tuple, list)) else (axis,):
-            if self.aval.shape[each] != 1:
-                raise ValueError(
-                    f"For 'squeeze', axis {each} has length {self.aval.shape[each]}, not 1"
-                )
-        return T.squeeze(self, _axes(axis))
+        """Without the axes of length 1, or without those of ``axis`` that have this length."""
+        return T.squeeze(self) if axis is None else T.squeeze(self, _axes(axis))
 
-    def flatten(self, order: str = "C", *, start_dim: int = 0, end_dim: int = -1) -> Any:
-        """The axes from ``start_dim`` to ``end_dim`` as one, in row order or ("F") column order."""
+    def flatten(self, order: Any = "C", end_dim: int = -1, *, start_dim: int = 0) -> Any:
+        """The axes from ``start_dim`` (or a first number) to ``end_dim`` as one, in row order or
+        ("F") column order."""
+        if type(order) is int:
+            order, start_dim = "C", order
         if order not in ("C", "F"):
             raise ValueError(f"For 'flatten', the 'order' should be 'C' or 'F', but got {order!r}")
         given = self if order == "C" else self.transpose()
         return T.flatten(given, start_dim, end_dim)
 
+    @_AXIS
     def repeat(self, repeats: Any, axis: int | None = None) -> Any:
         """Each element ``repeats`` times, along ``axis`` or in a flat row."""
         if isinstance(repeats, (tuple, list)):
@@ -348,16 +373,19 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
         given = reps[0] if len(reps) == 1 and isinstance(reps[0], (tuple, list)) else reps
         return T.tile(self, tuple(given))
 
+    @_torch_words(dim="axis", split_size="split_size_or_sections")
     def split(self, split_size_or_sections: Any, axis: int = 0) -> Any:
         """Pieces of a length, or of several lengths, along ``axis``."""
         return T.split(self, split_size_or_sections, axis)
 
     # --- others whose arguments differ -------------------------------------------------------
 
+    @_AXIS
     def argsort(self, axis: int = -1, descending: bool = False) -> Any:
         """The order that sorts along ``axis``."""
         return T.argsort(self, axis, descending).int()
 
+    @_AXIS
     def sort(self, axis: int = -1, descending: bool = False) -> Any:
         """The sorted elements along ``axis``, and where they were."""
         values, places = T.sort(self, axis, descending)
@@ -372,11 +400,92 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
         """The elements that ``index`` names along ``dim``."""
         return T.gather(self, dim, index.long())
 
-    def gather(self, input_indices: Any, axis: int, batch_dims: int = 0) -> Any:
-        """The slices that ``input_indices`` names along ``axis``."""
+    def gather(self, *args: Any, **words: Any) -> Any:
+        """``gather(input_indices, axis, batch_dims=0)``: the slices that the indices name;
+        ``gather(dim, index)``: torch's, see :meth:`gather_elements`."""
+        if "dim" in words or "index" in words or (args and type(args[0]) is int):
+            return self.gather_elements(*args, **words)
         from ..ops import function
 
-        return function.gather(self, input_indices, axis, batch_dims)
+        return function.gather(self, *args, **words)
+
+    def select(self, *args: Any, **words: Any) -> Any:
+        """``select(dim, index)``: a place along an axis; ``select(condition, y)``: this tensor's
+        element where the condition holds, else that of ``y``."""
+        if "condition" in words or (args and isinstance(args[0], EngineTensor)):
+            return self._chosen(*args, **words)
+        return T.select(self, *args, **words)
+
+    def _chosen(self, condition: Any, y: Any) -> Any:
+        return T.where(self, condition, y)
+
+    def itemset(self, *args: Any) -> Any:
+        """A tensor with another element: ``itemset(place, value)``, the place a number among all
+        elements or a tuple."""
+        *place, value = args
+        result = self.clone()
+        if len(place) == 1 and isinstance(place[0], int):
+            result.view(-1)[place[0]] = value
+        else:
+            result[place[0] if place else ...] = value
+        return result
+
+    def norm(
+        self,
+        ord: Any = None,
+        dim: Any = None,
+        keepdim: bool = False,
+        *,
+        dtype: Any = None,  # noqa: A002
+    ) -> Any:
+        """The norm, see ``ops.norm``."""
+        from ..ops import function
+
+        return function.norm(self, ord, dim, keepdim, dtype=dtype)
+
+    def cumsum(self, axis: Any = None, dtype: Any = None, **words: Any) -> Any:
+        """Running sums along ``axis``, or of all elements in a row."""
+        from ..ops import function
+
+        axis = words.pop("dim", axis)
+        x = T.reshape(self, (-1,)) if axis is None else self
+        return function.cumsum(x, 0 if axis is None else axis, dtype, **words)
+
+    def type(self, dtype: Any = None) -> Any:  # type: ignore[override]
+        """The name of the elements' type, or the tensor cast to ``dtype``."""
+        return text_of(self.aval.dtype) if dtype is None else self.astype(dtype)
+
+    def real(self) -> Any:
+        """The real parts."""
+        return t.real(self)
+
+    def imag(self) -> Any:
+        """The imaginary parts."""
+        return t.imag(self)
+
+    # --- elements ----------------------------------------------------------------------------
+
+    def __getitem__(self, item: Any) -> Any:
+        try:
+            return adopt(TorchTensor.__getitem__(self, item))
+        except ValueError:
+            given = turned(self, item)
+            if given is None:
+                raise
+            return adopt(TorchTensor.__getitem__(*given))
+
+    def __setitem__(self, item: Any, value: Any) -> None:
+        value = Tensor(value) if type(value) in _ROWS else value
+        if isinstance(value, EngineTensor) and value.aval.dtype is not self.aval.dtype:
+            value = value.to(self.aval.dtype)
+        TorchTensor.__setitem__(self, item, value)  # type: ignore[index]
+
+    def __round__(self, decimals: int = 0) -> Any:
+        return self.round(decimals=decimals)
+
+    def register_hook(self, hook: Callable[[Any], Any]) -> Any:
+        """Call ``hook(gradient)`` in backward; what it returns takes the gradient's place."""
+        return TorchTensor.register_hook(self, lambda gradient: hook(adopt(gradient)))
 
     def new_zeros(self, size: Any, dtype: Any = None) -> Any:
         """Zeros of this tensor's type."""
@@ -387,23 +496,6 @@ class Tensor(TorchTensor, metaclass=_AnyTensor):
         return T.new_ones(self, size, dtype=dtype)
 
 
-def _numbers(array: Any) -> str:
-    """Elements as MindSpore writes them: floats in rows with eight decimals, float16 with four."""
-    if array.dtype.kind == "c":
-        texts = [f"{x.real:g}{x.imag:+g}j" for x in array.ravel().tolist()]
-        if not array.ndim:
-            return texts[0]
-        words = np.array(texts, dtype=object).reshape(array.shape)
-        return np.array2string(words, separator=", ", formatter={"all": str})
-    if not array.ndim:
-        return f"{array.item():g}" if array.dtype.kind == "f" else str(array)
-    digits = "{:11.4e}" if array.dtype == np.float16 else "{:15.8e}"
-    plain = array.dtype.kind == "f"
-    return np.array2string(
-        array, separator=", ", formatter={"float_kind": digits.format} if plain else None
-    )
-
-
 def _axes(axis: Any) -> Any:
     """Axes as torch takes them: lists as tuples, no axes at all as None."""
     if isinstance(axis, list):
@@ -411,23 +503,51 @@ def _axes(axis: Any) -> Any:
     return None if axis == () else axis
 
 
-def _extreme(x: Any, axis: Any, keepdims: bool, indices: bool, name: str) -> Any:
+def _extreme(x: Any, name: str, *args: Any, **words: Any) -> Any:
+    """The largest or smallest elements as MindSpore has them: ``x.max(1)``, ``x.max(dim=1)`` and
+    ``x.max(1, keepdim=True)`` give them and where they are, ``x.max(axis=1, keepdims=True)`` them
+    alone, but for ``return_indices``; ``x.max(other)`` is the greater element of each two.
+
+    Args:
+        initial, where: a value to begin with, and which elements take part.
+    """
+    if args and isinstance(args[0], EngineTensor):
+        return getattr(T, name + "imum")(x, *args, **words)
+    as_torch = "dim" in words or "keepdim" in words or bool(args and type(args[0]) is int)
+    if as_torch and words.keys() <= {"dim", "keepdim"}:
+        return getattr(T, name)(x, *args, **words)
+    return _extreme_along(x, name, *args, **words)
+
+
+def _extreme_along(
+    x: Any, name: str, axis: Any = None, keepdims: bool = False, *, initial: Any = None,
+    where: Any = True, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    if where is not True:
+        if initial is None:
+            raise ValueError(f"For 'Tensor.{name}', 'where' needs 'initial'")
+        x = T.where(x, where, initial)
     if axis is None:
         found = getattr(T, name)(x)
         result = adopt(found.reshape((1,) * x.aval.ndim) if keepdims else found)
-        return (result, getattr(x, "arg" + name)()) if indices else result
-    if isinstance(axis, (tuple, list)):
-        return getattr(T, "a" + name)(x, _axes(axis), keepdims)
-    values, places = getattr(T, name)(x, axis, keepdims)
-    return (values, places) if indices else values
+        places = getattr(x, "arg" + name)() if return_indices else None
+    elif isinstance(axis, (tuple, list)):
+        result, places = getattr(T, "a" + name)(x, _axes(axis), keepdims), None
+    else:
+        result, places = getattr(T, name)(x, axis, keepdims)
+    if initial is not None:
+        result = getattr(T, name + "imum")(result, as_tensor(initial).to(x.aval.dtype))
+    return (result, places) if return_indices else result
 
 
 def _initialized(shape: Any, dtype: Any, init: Any) -> Any:
-    if init is None or shape is None:
-        raise ValueError("a tensor needs 'input_data', or 'shape' and 'init'")
+    if shape is None or (init is None and dtype is None):
+        raise TypeError("a tensor needs 'input_data', or 'shape' and 'dtype' or 'init'")
     from .initializer import initializer
 
-    return initializer(init, shape, dtypes.float32 if dtype is None else dtype)
+    return initializer(
+        "zeros" if init is None else init, shape, dtypes.float32 if dtype is None else dtype
+    )
 
 
 def as_tensor(value: Any) -> Any:
@@ -436,12 +556,19 @@ def as_tensor(value: Any) -> Any:
 
 
 _OPERATORS = """
-    __abs__ __add__ __and__ __eq__ __floordiv__ __ge__ __getitem__ __gt__ __invert__ __le__
+    __abs__ __add__ __and__ __eq__ __floordiv__ __ge__ __gt__ __invert__ __le__
     __lshift__ __lt__ __matmul__ __mod__ __mul__ __ne__ __neg__ __or__ __pos__ __pow__ __radd__
-    __rand__ __rfloordiv__ __rmatmul__ __rmod__ __rmul__ __ror__ __rpow__ __rshift__
-    __rtruediv__ __truediv__ __xor__ __rxor__
+    __rand__ __rfloordiv__ __rmatmul__ __rmod__ __rmul__ __ror__ __rpow__ __rshift__ __rsub__
+    __rtruediv__ __sub__ __truediv__ __xor__ __rxor__
 """.split()
-_PROPERTIES = ("H", "T", "data", "grad", "imag", "mH", "mT", "real")
+# ``x += y`` makes a new tensor: what else was x stays
+_AUGMENTED = "add and floordiv lshift matmul mod mul or pow rshift sub truediv xor".split()
+# those that MindSpore has as well with lists and tuples of numbers
+_WITH_ROWS = {
+    f"__{r}{name}__" for r in ("", "r") for name in "add sub mul truediv floordiv mod".split()
+}
+_ROWS = frozenset((list, tuple))
+_PROPERTIES = ("H", "T", "data", "grad", "mH", "mT")
 # what tells about a tensor, in numbers or otherwise: nothing to adopt
 _PLAIN = {"as_subclass", "asnumpy", "item", "numel", "tolist", "backward", "data_ptr"}
 
@@ -455,42 +582,31 @@ def _adopted_property(name: str) -> property:
     return property(read, base.fset, base.fdel, base.__doc__)
 
 
+def _operand(value: Any) -> Any:
+    """What stands beside a tensor: numpy's arrays are tensors, too."""
+    if isinstance(value, np.ndarray):
+        return from_array(np.asarray(value, order="C"))
+    return bool(value) if isinstance(value, np.bool_) else value
+
+
+_DIFFERENCES: dict[str, Any] = {
+    "__sub__": difference, "__rsub__": lambda x, y: difference(y, x)
+}
+
+
 def _adopted_operator(name: str) -> Any:
     """An operator calls its op and no methods: its arguments may stay what they are."""
-    operator = getattr(TorchTensor, name)
-    if name in ("__sub__", "__rsub__"):
-        operator = with_bools(operator)
+    operator = _DIFFERENCES.get(name) or getattr(TorchTensor, name)
 
     def call(self: Any, *args: Any) -> Any:
-        if args and isinstance(args[0], (np.ndarray, np.bool_)):
-            array = isinstance(args[0], np.ndarray)
-            args = (from_array(np.asarray(args[0], order="C")) if array else bool(args[0]),)
-        return adopt(operator(self, *args))
+        return adopt(operator(self, *map(_operand, args)))
 
-    call.__name__ = name
-    return call
+    def call_with_rows(self: Any, other: Any) -> Any:
+        return adopt(operator(self, Tensor(other) if type(other) in _ROWS else _operand(other)))
 
-
-def _is_bool(value: Any) -> bool:
-    return getattr(value, "dtype", type(value)) in (bool, dtypes.bool_)
-
-
-def with_bools(subtract: Callable[..., Any]) -> Callable[..., Any]:
-    """``subtract``, torch's, which refuses bool, as one that takes it: as a number of the other's
-    type; of two, whether they differ."""
-
-    @functools.wraps(subtract)
-    def call(x: Any, y: Any, *args: Any, **kwargs: Any) -> Any:
-        bools = [_is_bool(each) for each in (x, y)]
-        if all(bools):
-            return t.logical_xor(as_tensor(x), as_tensor(y))
-        if any(bools):
-            other = (y, x)[bools[1]]
-            number = other.aval.dtype if isinstance(other, EngineTensor) else dtypes.int64
-            x, y = (as_tensor(v).to(number) if b else v for v, b in zip((x, y), bools, strict=True))
-        return subtract(x, y, *args, **kwargs)
-
-    return call
+    made = call_with_rows if name in _WITH_ROWS else call
+    made.__name__ = name
+    return made
 
 
 def _complete() -> None:
@@ -504,8 +620,8 @@ def _complete() -> None:
             setattr(Tensor, name, getattr(T, name))
     for name in _OPERATORS:
         setattr(Tensor, name, _adopted_operator(name))
-    Tensor.__sub__ = t.sub
-    Tensor.__rsub__ = lambda self, other: t.sub(other, self)
+    for name in _AUGMENTED:
+        setattr(Tensor, f"__i{name}__", getattr(Tensor, f"__{name}__"))
     for name in _PROPERTIES:
         setattr(Tensor, name, _adopted_property(name))
     Tensor.result_type = Tensor  # type: ignore[attr-defined]

@@ -114,11 +114,11 @@ class Dataset:
 
         Args:
             pad_info: {column: (shape, value)}; None for a shape, or in it, is the largest length
-                of the batch, and for the value 0. Without it all columns are filled so.
+                of the batch, and for the value 0. Without it, or empty: all columns are filled so.
         """
         from .transforms import Padding
 
-        chosen = dict.fromkeys(self.columns, (None, None)) if pad_info is None else pad_info
+        chosen = pad_info or dict.fromkeys(self.columns, (None, None))
         paddings = [Padding(*each) for each in chosen.values()]
         return self.batch(
             batch_size, drop_remainder, num_parallel_workers,

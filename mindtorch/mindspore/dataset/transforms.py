@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import operator as operators
 from collections.abc import Callable, Sequence
+from enum import IntEnum
 from typing import Any
 
 import numpy as np
 
+from mindtorch.engine import dtypes
+
 from ..common.dtype import as_dtype
 
 __all__ = [
-    "Compose", "Concatenate", "Duplicate", "Fill", "OneHot", "PadEnd", "RandomApply",
-    "RandomChoice", "RandomOrder", "TypeCast", "Unique",
+    "Compose", "Concatenate", "Duplicate", "Fill", "Mask", "OneHot", "PadEnd", "RandomApply",
+    "RandomChoice", "RandomOrder", "Relational", "Slice", "TypeCast", "Unique",
 ]  # fmt: skip
 
 
@@ -75,6 +79,52 @@ class Fill:
 
     def __call__(self, data: Any) -> Any:
         return np.full_like(data, self.value)
+
+
+class Relational(IntEnum):
+    """How :class:`Mask` compares: equal, not equal, greater, at least, less, at most."""
+
+    EQ, NE, GT, GE, LT, LE = range(6)
+
+
+class Mask:
+    """Where an element is as ``operator`` says of it and ``constant``.
+
+    Args:
+        operator: a :class:`Relational`.
+        constant: a number.
+        dtype: of the result.
+    """
+
+    def __init__(self, operator: Relational, constant: Any, dtype: Any = dtypes.bool_) -> None:
+        if not isinstance(operator, Relational):
+            raise TypeError(f"operator should be a Relational, but got {operator!r}")
+        self.compare = getattr(operators, operator.name.lower())
+        self.constant, self.type = constant, as_dtype(dtype).np
+
+    def __call__(self, data: Any) -> Any:
+        return self.compare(np.asarray(data), self.constant).astype(self.type)
+
+
+class Slice:
+    """Parts of an array.
+
+    Args:
+        slices: for each axis a place, several places, a slice, or all: None or Ellipsis. Axes of
+            one place stay, with length 1.
+    """
+
+    def __init__(self, *slices: Any) -> None:
+        self.slices = slices
+
+    def __call__(self, data: Any) -> Any:
+        result = np.asarray(data)
+        for axis, chosen in enumerate(self.slices):
+            if chosen is Ellipsis or chosen is None or chosen is True:
+                continue
+            places = np.arange(result.shape[axis])[chosen]
+            result = result.take(np.atleast_1d(places), axis)
+        return result
 
 
 class Concatenate:

@@ -282,7 +282,31 @@ class Cell(Module):
 
     def register_backward_hook(self, hook: Any) -> Any:
         """Call ``hook(cell, grad_input, grad_output)`` in backward."""
-        return self.register_full_backward_hook(hook)
+
+        def call(cell: Any, grad_input: Any, grad_output: Any) -> Any:
+            return hook(cell, adopt(grad_input), adopt(grad_output))
+
+        return self.register_full_backward_hook(call)
+
+    @property
+    def phase(self) -> str:
+        """ "train" in training mode, else "predict"."""
+        return "train" if self.training else "predict"
+
+    def check_names(self) -> None:
+        """Refuse two parameters of one name.
+
+        Raises:
+            ValueError: a name is there twice.
+        """
+        names: set[str] = set()
+        for parameter in self.get_parameters():
+            if parameter.name in names:
+                raise ValueError(
+                    f"The value of {parameter} is {parameter.name!r}, but it already exists; a "
+                    "parameter's name must be its own"
+                )
+            names.add(parameter.name)
 
 
 def _differentiated_by_bprop(construct: Callable[..., Any]) -> Callable[..., Any]:

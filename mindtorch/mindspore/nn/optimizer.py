@@ -81,6 +81,9 @@ class Optimizer(OwnConstruct, Cell):
     Attributes:
         parameters: in the order of the gradients.
         weight_decay: times the loss scale; with groups a tuple, one for each parameter.
+        param_length: the number of parameters.
+        need_scale, exec_weight_decay: whether the loss scale is not 1, whether anything decays.
+        is_group_params_ordered: whether "order_params" was given.
         learning_rate: a Parameter unless it depends on the step.
         global_step: the number of steps made.
     """
@@ -99,6 +102,8 @@ class Optimizer(OwnConstruct, Cell):
         self.loss_scale = float(loss_scale)
         self.reciprocal_scale = 1 / self.loss_scale
         self.global_step = Parameter(Tensor([0], dtypes.int32), "global_step", requires_grad=False)
+        if parameters is None:
+            raise ValueError("For 'Optimizer', the argument parameters can not be None.")
         listed = list(parameters)
         if not listed:
             raise ValueError("For 'Optimizer', the argument parameters must not be empty.")
@@ -111,7 +116,11 @@ class Optimizer(OwnConstruct, Cell):
             object.__setattr__(self, "learning_rate", rate)
         given = listed if self.is_group else [{"params": listed}]
         object.__setattr__(self, "parameters", ParameterTuple(_in_order(given)))
+        self.param_length = len(self.parameters)
+        self.is_group_params_ordered = any("order_params" in entry for entry in given)
+        self.need_scale = self.loss_scale != 1
         self._groups = self._make_groups(given, rate, weight_decay)
+        self.exec_weight_decay = any(group.decay for group in self._groups)
         for i, group in enumerate(self._groups):
             if group.rate is not rate and isinstance(group.rate, Parameter):
                 group.rate.name = f"learning_rate_group_{i}"

@@ -118,7 +118,11 @@ class ForwardValueAndGrad(Cell):
         function = value_and_grad(
             self.network, positions, self.weights, sens_param=self.sens_param
         )
-        return function(*inputs)
+        value, gradients = function(*inputs)
+        if self.get_all and count == 1:  # a tuple also of one gradient
+            own, *of_weights = gradients if self.weights is not None else (gradients,)
+            gradients = ((own,), *of_weights) if of_weights else (own,)
+        return value, gradients
 
 
 class TrainOneStepCell(Cell):

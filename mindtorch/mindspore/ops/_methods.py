@@ -9,9 +9,10 @@ from . import function, indexing, mathematics, neural
 
 _SAME = {
     mathematics: """
-        approximate_equal eigvals invert log_matrix_determinant lstsq matrix_determinant svd xdivy
+        approximate_equal bincount eigvals invert log_matrix_determinant lstsq matrix_determinant
+        nanmedian svd xdivy
     """.split(),
-    function: "count_nonzero gather_nd inv".split(),
+    function: "count_nonzero cummin gather_nd inv".split(),
     indexing: """
         fills inplace_update reverse unsorted_segment_max unsorted_segment_min unsorted_segment_prod
         unsorted_segment_sum
@@ -35,7 +36,7 @@ def _with_value(name: str) -> Any:
 
 def _ptp(self: Any, axis: Any = None, keepdims: bool = False) -> Any:
     """The difference between the largest and the smallest element along ``axis``."""
-    return self.max(axis, keepdims) - self.min(axis, keepdims)
+    return self.max(axis=axis, keepdims=keepdims) - self.min(axis=axis, keepdims=keepdims)
 
 
 def _take(self: Any, indices: Any, axis: int | None = None, mode: str = "clip") -> Any:
@@ -77,7 +78,14 @@ def _addcdiv(self: Any, tensor1: Any, tensor2: Any, value: Any = 1) -> Any:
     return t.add(self, t.mul(t.div(tensor1, tensor2), value))
 
 
+def _median(self: Any, axis: int = -1, keepdims: bool = False, **words: Any) -> Any:
+    """See ``ops.median``; also with torch's ``dim`` and ``keepdim``."""
+    axis, keepdims = words.pop("dim", axis), words.pop("keepdim", keepdims)
+    return mathematics.median(self, axis, keepdims, **words)
+
+
 _OWN = {
+    "median": _median,
     "argmax_with_value": _with_value("max"), "argmin_with_value": _with_value("min"),
     "equal": lambda self, other: t.eq(self, other), "ptp": _ptp, "take": _take,
     "searchsorted": _searchsorted,

@@ -8,7 +8,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 
 from ..common.dtype import as_dtype
-from ..common.tensor import F, Tensor, adopting, as_tensor, t, with_bools
+from ..common.tensor import F, Tensor, adopting, as_tensor, t
 
 # the same names and arguments in both libraries
 _SAME = """
@@ -36,7 +36,7 @@ for _name in _SAME:
     globals()[_name] = getattr(t, _name)
 for _name in _SAME_NEURAL:
     globals()[_name] = getattr(F, _name)
-sub = subtract = with_bools(t.sub)
+sub = subtract = t.sub
 div = divide = t.true_divide
 floor_div = t.floor_divide
 mod = floor_mod = t.remainder

@@ -7,7 +7,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 
 from ..common.dtype import as_dtype
-from ..common.tensor import F, as_tensor, t, with_bools
+from ..common.tensor import F, as_tensor, t
 from . import composite, function
 
 _made: list[str] = []
@@ -68,7 +68,7 @@ _ELEMENTWISE = {
     "ZerosLike": "zeros_like", "OnesLike": "ones_like", "Select": "where",
 }  # fmt: skip
 for _name, _function in _ELEMENTWISE.items():
-    _primitive(_name, with_bools(t.sub) if _name == "Sub" else getattr(t, _function))
+    _primitive(_name, getattr(t, _function))
 
 
 def _matmul(x: Any, y: Any, transpose_a: bool, transpose_b: bool) -> Any:

@@ -22,30 +22,17 @@ __all__ = [
 ]  # fmt: skip
 
 
-class _Arguments:
-    """What callbacks see of a run, as attributes."""
-
-    cur_epoch_num: int
-    cur_step_num: int
-    eval_results: Any
-    metrics: Any
-    net_outputs: Any
-
-    def __init__(self, **values: Any) -> None:
-        self.__dict__.update(values)
+class _Arguments(dict[str, Any]):
+    """What callbacks see of a run, as attributes and as a dict."""
 
     def __getattr__(self, name: str) -> Any:
-        raise AttributeError(f"the run has no {name!r}")
+        try:
+            return self[name]
+        except KeyError:
+            raise AttributeError(f"the run has no {name!r}") from None
 
-    def __getitem__(self, name: str) -> Any:
-        return self.__dict__[name]
-
-    def __contains__(self, name: str) -> bool:
-        return name in self.__dict__
-
-    def get(self, name: str, default: Any = None) -> Any:
-        """A value, or ``default``."""
-        return self.__dict__.get(name, default)
+    def __setattr__(self, name: str, value: Any) -> None:
+        self[name] = value
 
 
 class RunContext:
@@ -230,6 +217,11 @@ class CheckpointConfig:
         if not any((save_checkpoint_steps, save_checkpoint_seconds, keep_checkpoint_max,
                     keep_checkpoint_per_n_minutes)):  # fmt: skip
             raise ValueError("The input arguments of CheckpointConfig can not be all None or 0")
+        for number in (save_checkpoint_steps, save_checkpoint_seconds, keep_checkpoint_max):
+            if number is not None and (isinstance(number, bool) or int(number) != number):
+                raise TypeError(f"CheckpointConfig: {number!r} is no whole number")
+            if number is not None and number < 0:
+                raise ValueError(f"CheckpointConfig: {number} is less than 0")
         if keep_checkpoint_per_n_minutes and not keep_checkpoint_max:
             raise NotImplementedError(
                 "CheckpointConfig: keep_checkpoint_per_n_minutes is not implemented; "
@@ -238,6 +230,22 @@ class CheckpointConfig:
         self.steps, self.seconds = save_checkpoint_steps or 0, save_checkpoint_seconds or 0
         self.keep, self.saved_network = keep_checkpoint_max or 0, saved_network
         self.append_info = list(append_info or [])
+        self.integrated_save, self.async_save = integrated_save, async_save
+
+    @property
+    def save_checkpoint_steps(self) -> int:
+        """After how many steps; 0 for never."""
+        return self.steps
+
+    @property
+    def save_checkpoint_seconds(self) -> int:
+        """After how many seconds; 0 for never."""
+        return self.seconds
+
+    @property
+    def keep_checkpoint_max(self) -> int:
+        """How many are kept; 0 for all."""
+        return self.keep
 
 
 class ModelCheckpoint(Callback):

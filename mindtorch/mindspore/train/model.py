@@ -142,8 +142,8 @@ class Model:
         listed = _listed(callbacks)
         run = callbacks_of._Arguments(
             mode="train", train_network=self._train_network, network=self._network,
-            epoch_num=epoch, batch_num=steps, loss_fn=self._loss_fn, optimizer=self._optimizer,
-            train_dataset=dataset, list_callback=listed, cur_step_num=initial_epoch * steps,
+            epoch_num=epoch - initial_epoch, batch_num=steps, loss_fn=self._loss_fn,
+            optimizer=self._optimizer, train_dataset=dataset, list_callback=listed, cur_step_num=0,
             cur_epoch_num=initial_epoch, net_outputs=None, metrics=None,
             eval_results=None, dataset_sink_mode=sink_size > 0,
         )  # fmt: skip

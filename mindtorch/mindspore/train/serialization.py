@@ -15,6 +15,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 from mindtorch.torch.nn.modules.module import Module
 
+from .. import log
 from ..common.dtype import text_of
 from ..common.parameter import Parameter
 from . import _checkpoint_format, _safetensors_format
@@ -177,7 +178,9 @@ def load_param_into_net(
     net: Any, parameter_dict: dict[str, Any], strict_load: bool = False,
     remove_redundancy: bool = False,
 ) -> tuple[list[str], list[str]]:  # fmt: skip
-    """Take the elements of ``parameter_dict`` over into a network (or an optimizer).
+    """Take the elements of ``parameter_dict`` over into a network (or an optimizer). What is not
+    there is looked for under a longer name: where "net.fc.weight" is there for "fc.weight", "net."
+    is put in front of all names that were not found.
 
     Args:
         strict_load: float types must be the same; otherwise they are converted.
@@ -207,19 +210,36 @@ def load_param_into_net(
                 f"'str' and 'Parameter' , but got {name!r}: "
                 f"{type(value)}."
             )
-    missing, used = [], set()
+    missing, used = {}, set()
     chosen = []
     for name, parameter in _named(net):
         given = parameter_dict.get(name)
         if not isinstance(given, EngineTensor):
-            missing.append(name)
+            missing[name] = parameter
             continue
         used.add(name)
+        chosen.append((name, parameter, given))
+    for name, given in _under_longer_names(missing, parameter_dict).items():
+        chosen.append((name, missing.pop(name), given))
+    for name, parameter, given in chosen:
         _check(name, parameter, given, strict_load)
-        chosen.append((parameter, given))
-    for parameter, given in chosen:
+    for _, parameter, given in chosen:
         parameter.assign_value(given.detach())
-    return missing, [name for name in parameter_dict if name not in used]
+    return list(missing), [name for name in parameter_dict if name not in used]
+
+
+def _under_longer_names(missing: Any, parameters: dict[str, Any]) -> dict[str, Any]:
+    """{name: its elements} of those in ``missing`` that have a prefix in ``parameters``."""
+    found: dict[str, Any] = {}
+    for name in missing:
+        prefix = next((n.removesuffix(name) for n in parameters if n.endswith(name)), "")
+        if name in found or not prefix:
+            continue
+        log.warning("For 'load_param_into_net', the prefix %r is left out of names", prefix)
+        for other in missing:
+            if other not in found and isinstance(parameters.get(prefix + other), EngineTensor):
+                found[other] = parameters[prefix + other]
+    return found
 
 
 def _check(name: str, parameter: Any, given: Any, strict: bool) -> None:

@@ -105,7 +105,8 @@ class _Fixed(_Mode):
                 if state.interpreters:
                     state.mode = INTERPRETED
                 else:
-                    state.mode = MARKED if state.inference or state.level else GRAD if before else NO_GRAD
+                    mode = GRAD if before else NO_GRAD
+                    state.mode = MARKED if state.inference or state.level else mode
 
         return call
 

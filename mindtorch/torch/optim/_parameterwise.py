@@ -10,7 +10,7 @@ from mindtorch.engine.ops.movement import clone
 from mindtorch.engine.optimizer import zeros_like as zeros_in_layout
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
-from mindtorch.torch.autograd.grad_mode import set_grad_enabled
+from mindtorch.torch.autograd.grad_mode import enable_grad, no_grad
 from mindtorch.torch.functions.complex_numbers import view_as_complex, view_as_real
 
 from .optimizer import Optimizer, _get_capturable_supported_devices, to_scalar
@@ -119,13 +119,18 @@ class ParameterwiseOptimizer(Optimizer):
             closure: recomputes the loss. Gradients in its place mean a step with those.
             grads: one gradient for each of ``parameters`` instead of the parameters' own.
         """
-        with set_grad_enabled(bool(self.defaults.get("differentiable"))):
-            loss, given = self._begin(closure, grads)
-            for group in self.param_groups:
-                if group.get("capturable"):
-                    self._refuse_capture(group, given)
-                self._step_group(group, given)
+        step = self._recorded if self.defaults.get("differentiable") else self._unrecorded
+        return step(closure, grads)
+
+    def _groups(self, closure: Any, grads: Any) -> Any:
+        loss, given = self._begin(closure, grads)
+        for group in self.param_groups:
+            if group.get("capturable"):
+                self._refuse_capture(group, given)
+            self._step_group(group, given)
         return loss
+
+    _recorded, _unrecorded = enable_grad()(_groups), no_grad()(_groups)
 
     def _step_group(self, group: dict[str, Any], given: Any) -> None:
         maximize = group.get("maximize")
