@@ -73,6 +73,16 @@ CALLS = {
     "padding_takes_all": lambda m: m.nn.functional.conv_transpose1d(
         m.ones(1, 1, 3), m.ones(1, 1, 3), padding=5
     ),
+    "shape_of_bool": lambda m: m.zeros(True),
+    "device_below_zero": lambda m: m.zeros(2, device=-1),
+    "no_such_keyword": lambda m: m.cat([m.ones(2)], dim=0, device="cpu"),
+    "no_such_keyword_of_a_cast": lambda m: m.ones(2).long(device="cpu"),
+    "no_memory_format": lambda m: m.ones(2).long(memory_format="s"),
+    "no_out": lambda m: m.zeros_like(m.ones(2), out=m.ones(2)),
+    "einsum_of_numbers": lambda m: m.einsum("i,i", [m.ones(2), 2]),
+    "attention_of_two_types": lambda m: m.nn.functional.scaled_dot_product_attention(
+        m.ones(1, 2, 2).int(), m.ones(1, 2, 2), m.ones(1, 2, 2)
+    ),
     "less_than_complex": lambda m: m.tensor([1j]) < 1,
 }  # fmt: skip
 

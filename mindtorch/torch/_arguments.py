@@ -54,6 +54,8 @@ def as_shape(sizes: Any, function: str = "size", argument: str = "size") -> tupl
             sizes, alone = only, False
         elif hasattr(only, "__iter__") and not isinstance(only, (EngineTensor, str, dict)):
             sizes, alone = tuple(only), False
+    if sizes and sizes[0].__class__ is bool:
+        raise TypeError(_wrong_size(sizes, len(sizes) == 1, f"{function}(): argument '{argument}'"))
     try:
         return tuple([as_index(n) for n in sizes])
     except TypeError:
@@ -108,6 +110,8 @@ def as_device(device: Any) -> Device:
     """A device from None, a string, an index or a device."""
     if device is None:
         return state.device
+    if type(device) is int and device < 0:
+        raise RuntimeError("Device index must not be negative")
     if type(device) is int and not cuda.device_count():
         raise RuntimeError("Cannot access accelerator device when none is available.")
     found = device if isinstance(device, Device) else Device(device)

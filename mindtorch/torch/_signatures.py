@@ -23,6 +23,8 @@ from mindtorch.engine.device import Device
 from mindtorch.engine.memory import refusal
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from ._types import Size
+
 __all__ = [
     "as_function", "as_method", "checked_first", "each_kind_once", "explained_where_known",
     "is_number", "kind_check", "type_name", "wrong_call",
@@ -123,7 +125,7 @@ class Form:
                 self._check_value(parameter, value, None if named else at, place)
             at, left = (at, left - 1) if named else (at + 1, left)
         if left:
-            raise self._unknown(kwargs)
+            raise self._unknown(kwargs, len(args))
 
     def _check_value(self, parameter: Parameter, value: Any, at: int | None, place: int) -> None:
         if parameter.kind == "tuple of Tensors" and isinstance(value, (list, tuple)):
@@ -156,12 +158,12 @@ class Form:
             f"() missing {len(names)} required positional argument{plural}: {', '.join(names)}"
         )
 
-    def _unknown(self, kwargs: dict[str, Any]) -> _WrongError:
+    def _unknown(self, kwargs: dict[str, Any], given: int) -> _WrongError:
         names = [each.name for each in self.parameters]
         for key in kwargs:
             if key not in names:
                 return _WrongError(f"() got an unexpected keyword argument '{key}'")
-            if names.index(key) < self.positional:
+            if names.index(key) < given:
                 return _WrongError(f"() got multiple values for argument '{key}'")
         return _WrongError("() got invalid keyword arguments")
 
@@ -229,6 +231,8 @@ def type_name(value: Any) -> str:
     if isinstance(value, dtypes.DType):
         return "torch.dtype"
     kind = type(value)
+    if kind is Size:
+        return "torch.Size"
     heap = kind.__flags__ & (1 << 9)
     if heap or kind.__module__ == "builtins":
         return kind.__name__

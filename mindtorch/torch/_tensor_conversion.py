@@ -18,8 +18,15 @@ from mindtorch.engine.tensor import from_array, make, scripts
 from mindtorch.engine.windows import opened
 
 from ._arguments import as_device, as_dtype, require_tensor
-from ._signatures import wrong_call
-from ._types import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
+from ._signatures import type_name, wrong_call
+from ._types import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    preserve_format,
+    strided,
+)
+from ._types import memory_format as MemoryFormat  # noqa: N812
 
 
 def python_number(value: Any) -> Any:
@@ -272,14 +279,21 @@ def _define_casts() -> None:
     }  # fmt: skip
     for name, dtype in names.items():
 
-        def method(self: Any, *, memory_format: Any = None, _dtype: DType = dtype) -> Any:
+        def method(
+            self: Any, *, memory_format: Any = None, _dtype: DType = dtype, _name: str = name
+        ) -> Any:
             if memory_format is not None:
+                if not isinstance(memory_format, MemoryFormat):
+                    raise TypeError(
+                        f"{_name}(): argument 'memory_format' must be torch.memory_format, not "
+                        f"{type_name(memory_format)}"
+                    )
                 return self.to(_dtype, memory_format=memory_format)
             if self.aval.dtype is _dtype:
                 return self
             return movement.cast(self, dtype=_dtype)
 
-        method.__name__ = name
+        method.__name__ = method.__qualname__ = name  # Python's errors have it
         method.__doc__ = f"The tensor as {dtype}, laid out in ``memory_format``."
         setattr(Conversions, name, method)
 

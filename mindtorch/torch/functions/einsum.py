@@ -8,6 +8,9 @@ from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.reduction import sum_
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from .._signatures import type_name
 
 _TOO_FEW = (
     "einsum(): must specify the equation string and at least one operand, or at least one operand "
@@ -35,6 +38,11 @@ def einsum(equation: Any = None, *operands: Any) -> Any:
         operands = tuple(operands[0])
     if not operands:
         raise ValueError(_TOO_FEW)
+    for place, x in enumerate(operands):
+        if not isinstance(x, EngineTensor):
+            raise TypeError(
+                f"expected Tensor as element {place} in argument 1, but got {type_name(x)}"
+            )
     terms, output = _parse(equation.replace(" ", ""), operands)
     _check_sizes(terms, operands)
     labelled = [_diagonals(x, term) for x, term in zip(operands, terms, strict=True)]

@@ -56,6 +56,12 @@ def scaled_dot_product_attention(
             "Expected query, key, and value to all be  at least 2 dimensional, but got query.dim: "
             f"{query.dim()} key.dim: {key.dim()} and value.dim: {value.dim()} instead."
         )
+    kinds = [x.aval.dtype for x in (query, key, value)]
+    if not kinds[0] is kinds[1] is kinds[2]:
+        raise RuntimeError(
+            "Expected query, key, and value to have the same dtype, but got query.dtype: {} "
+            "key.dtype: {} and value.dtype: {} instead.".format(*map(dtypes.c_name, kinds))
+        )
     if enable_gqa:
         key, value = (_for_each_head(x, query.size(-3)) for x in (key, value))
     factor = 1 / math.sqrt(query.size(-1) or math.nan) if scale is None else float(scale)
