@@ -431,6 +431,8 @@ class Watch:
                 self._bare.append(value.__dict__)
         elif state_in_c(kind) and not callable(value):  # type: ignore[arg-type]
             self._refuse(f"{name} is a {kind.__name__}, which cannot be watched")
+        elif in_c(kind):
+            return
         elif _is_watched(kind):  # type: ignore[arg-type]
             if depth > _DEEP:
                 self._refuse(f"{name} is nested too deeply to watch")
