@@ -23,7 +23,16 @@ import numpy as np
 
 from ..dtypes import DType
 from ..tensor import Tensor, own_attributes
-from .hidden import Emptied, holder, imported, is_cached, unwatched
+from .hidden import (
+    Emptied,
+    dictionary_of,
+    holder,
+    imported,
+    in_c,
+    is_cached,
+    state_in_c,
+    unwatched,
+)
 from .purity import (
     foreign_random_state,
     impure_builtin,
@@ -44,13 +53,12 @@ _CONTAINERS = (list, tuple, dict, set, collections.deque, bytearray)
 # types in C whose objects have no state that a call could read
 _UNCHANGING = (
     frozenset, range, slice, np.generic, np.dtype, np.ufunc, property, staticmethod, classmethod,
-    types.GenericAlias, enum.Enum, type(NotImplemented), type(...),
+    types.GenericAlias, type(NotImplemented), type(...),
 )  # fmt: skip
 # what libraries have in their modules and nobody replaces
 _FIXED = (types.ModuleType, DType, float)
 # classes of the standard library whose objects hold what users put into them
 _HOLDERS = {"argparse", "types", "collections"}
-_MADE_IN_PYTHON = 0x200  # a flag of classes
 # names of the library's functions through which a call reaches modules
 _ENTRIES = frozenset({"forward", "__call__", "_call_with_hooks"})
 
@@ -170,7 +178,7 @@ class Watch:
         self._known: set[int] = set()
         self._read_modules: set[tuple[int, int]] = set()
         self._names: set[str] = set()
-        self._marked: list[tuple[Tensor, str]] = []
+        self._marked: list[tuple[Any, str]] = []
         self._holding: dict[int, Any] = {}
         self._unwatched: list[tuple[str, Any]] = []
         self._held_modules: list[types.ModuleType] = []
@@ -191,9 +199,7 @@ class Watch:
 
     def profile(self, frame: types.FrameType, event: str, argument: Any) -> None:
         code = frame.f_code
-        if (
-            id(code) in own_code or is_own(code, frame.f_globals)
-        ) and code.co_name not in _ENTRIES:
+        if (id(code) in own_code or is_own(code, frame.f_globals)) and code.co_name not in _ENTRIES:
             return
         if event == "call":
             self._call(frame)
@@ -244,6 +250,9 @@ class Watch:
 
     def _classes(self, kind: type) -> None:
         """Note the attributes of a class and of those it is derived from."""
+        if any(map(is_of_user, kind.__mro__[1:])):
+            guard = Guard("the bases of a class", Attribute(kind, "__mro__"), (kind.__mro__,))
+            self.guards[id(kind), "__mro__"] = guard
         for each in kind.__mro__:
             self.watch_object(each, _DEEP - 1)
             if id(each) not in self._scopes and not of_library(each.__module__):
@@ -268,6 +277,9 @@ class Watch:
             value = scope[name]
             if users or not (callable(value) or isinstance(value, _FIXED)):
                 self._note((id(scope), name), f"global {name}", Item(scope, name), value)
+            elif callable(value):  # somebody may put another one in its place
+                guard = Guard(f"global {name}", Item(scope, name), (value,))
+                self.guards[id(scope), name] = guard
             if isinstance(value, types.ModuleType):
                 found.append(value)
         return found
@@ -277,20 +289,21 @@ class Watch:
         kind = owner if isinstance(owner, type) else type(owner)
         if owner is object or (of_library(kind.__module__) and isinstance(owner, type)):
             return
-        fields = getattr(owner, "__dict__", None)
+        fields = dictionary_of(owner)
         if fields is not None:
             place = id(fields if isinstance(fields, dict) else owner)
             for name, value in list(fields.items()):
                 if name[:2] != "__" or name == "__call__":
-                    self._note(
-                        (place, name), f"attribute {name}", Item(fields, name), value, depth
-                    )
+                    self._note((place, name), f"attribute {name}", Item(fields, name), value, depth)
             if not isinstance(owner, type):
                 read = Names(owner, fields)
                 self._note((place, ""), "what is set on an object", read, None, _DEEP)
         for name in () if isinstance(owner, type) else _slots(kind):
             if hasattr(owner, name):
                 self._attribute(owner, name, depth)
+            else:
+                read_slot = functools.partial(hasattr, owner, name)
+                self.guards[id(owner), name] = Guard(f"attribute {name}", read_slot, (False,))
 
     def _defined(self, code: types.CodeType) -> list[types.FunctionType]:
         """The functions that were made from this code before the call."""
@@ -344,7 +357,16 @@ class Watch:
         kind = type(value)
         if isinstance(value, Tensor):
             self._marked += [(value, each) for each in own_attributes(value)]
-        if isinstance(value, (*_SIMPLE, Tensor, np.ndarray, *_UNCHANGING)) or self.impure:
+        if self.impure:
+            return
+        if isinstance(value, enum.Enum):
+            for each, held in value.__dict__.items():
+                if each[0] != "_" or (each == "_value_" and not isinstance(held, _SIMPLE)):
+                    self._attribute(value, each, depth)
+            return
+        if isinstance(value, (*_SIMPLE, Tensor, np.ndarray, *_UNCHANGING)):
+            if is_of_user(kind) and not isinstance(value, Tensor):
+                self._object(name, value, depth)
             return
         if unwatched(value):
             self._unwatched.append((name, value))
@@ -364,9 +386,13 @@ class Watch:
         elif isinstance(value, type):
             if depth <= _DEEP:
                 self.watch_object(value, _DEEP - 1)
+            if is_of_user(kind):  # a metaclass
+                self._classes(kind)
         elif isinstance(value, (*_CONTAINERS, types.MappingProxyType)):
             if not _only_simple(value):
                 self._members(name, value, depth)
+            if is_of_user(kind):
+                self._object(name, value, depth)
         else:
             self._object(name, value, depth)
 
@@ -386,7 +412,6 @@ class Watch:
 
     def _object(self, name: str, value: Any, depth: int) -> None:
         kind = type(value)
-        root = kind.__module__.split(".")[0]
         if isinstance(value, functools.partial):
             self._members(name, (value.func, value.args, value.keywords), depth)
         elif holder(value) is not None:
@@ -404,16 +429,18 @@ class Watch:
                 self.watch_object(value, depth)
             else:
                 self._bare.append(value.__dict__)
-        elif not kind.__flags__ & _MADE_IN_PYTHON:
-            known = callable(value) or root in ("builtins", "numpy", "datetime")
-            if not known and kind.__name__ not in ("lock", "RLock"):
-                self._refuse(f"{name} is a {kind.__name__}, which cannot be watched")
+        elif state_in_c(kind) and not callable(value):  # type: ignore[arg-type]
+            self._refuse(f"{name} is a {kind.__name__}, which cannot be watched")
+        elif in_c(kind):
+            return
         elif _is_watched(kind):  # type: ignore[arg-type]
             if depth > _DEEP:
                 self._refuse(f"{name} is nested too deeply to watch")
             else:
                 self.watch_object(value, depth)
                 self._classes(kind)
+        else:  # of the standard library: what user code names of it
+            self._marked += [(value, each) for each in dictionary_of(value) or ()]
 
     def finish(self) -> None:
         """Look at what could not be known before the call had ended."""
@@ -459,6 +486,9 @@ class Watch:
         if id(module) in self.modules:
             return
         self.modules[id(module)] = (module, _attributes(module))
+        for each in module._modules.values():  # such as one that is never called itself
+            if each is not None:
+                self._module(each)
         for fields in (module._parameters, module._buffers, module._modules):
             self._held_by_modules += [
                 Guard(f"a {type(module).__name__}", Item(fields, name), (value,))
@@ -476,8 +506,10 @@ class Watch:
         else:
             self._attribute(type(module), "forward")
             for name, value in module.__dict__.items():  # what users have set on it
-                if name[0] != "_" and name not in _OWN and (
-                    isinstance(value, (list, dict, set)) or is_of_user(type(value))
+                if (
+                    name[0] != "_"
+                    and name not in _OWN
+                    and (isinstance(value, (list, dict, set)) or is_of_user(type(value)))
                 ):
                     self._note(
                         (id(module), name), f"attribute {name}", Item(module.__dict__, name), value
@@ -513,7 +545,8 @@ class Watch:
         ]
         chosen = set(map(id, plain))
         self._others = [
-            g for g in self.guards.values()
+            g
+            for g in self.guards.values()
             if id(g) not in chosen and (type(g.read) is not Held or len(g.before) != 1)
         ]
 
@@ -555,8 +588,7 @@ def _is_watched(kind: type) -> bool:
 
 def is_of_user(kind: type) -> bool:
     """Whether a class was written by a user, in Python."""
-    made_in_python = kind.__flags__ & _MADE_IN_PYTHON and not of_library(kind.__module__)
-    return bool(made_in_python) and _is_watched(kind)
+    return not (in_c(kind) or of_library(kind.__module__)) and _is_watched(kind)
 
 
 @functools.lru_cache(1024)

@@ -13,7 +13,15 @@ _VIEWS: tuple[type, ...] = (
     type({}.keys()), type({}.values()), type({}.items()), memoryview,
 )  # fmt: skip
 _METHODS = (types.BuiltinMethodType, types.MethodWrapperType)
-_WEAK = (weakref.ReferenceType, weakref.ProxyType, weakref.CallableProxyType)
+_WEAK = (
+    weakref.ReferenceType, weakref.ProxyType, weakref.CallableProxyType,
+    weakref.WeakKeyDictionary, weakref.WeakValueDictionary, weakref.WeakSet,
+)  # fmt: skip
+# flags of classes: made while the program runs, and one that can never be changed
+_HEAP, _IMMUTABLE = 1 << 9, 1 << 8
+# modules of classes in C whose objects have no state that changes, and such classes elsewhere
+_PLAIN_C = {"builtins", "numpy", "datetime"}
+_PLAIN_CLASSES = {"Pattern", "Struct", "Decimal", "_abc_data", "lock", "RLock"}
 _CACHED = type(functools.lru_cache(len))
 
 
@@ -59,3 +67,30 @@ def imported(code: types.CodeType) -> list[types.ModuleType]:
     """The modules that a function imports by itself, as far as they are loaded."""
     names = [each.argval for each in dis.get_instructions(code) if each.opname == "IMPORT_NAME"]
     return [sys.modules[name] for name in names if name in sys.modules]
+
+
+def in_c(kind: type) -> bool:
+    """Whether a class was written in C."""
+    return kind.__flags__ & (_HEAP | _IMMUTABLE) != _HEAP
+
+
+@functools.lru_cache(1024)
+def state_in_c(kind: type) -> bool:
+    """Whether objects of a class have state that only code in C sees."""
+    return any(
+        in_c(each) and each.__name__ not in _PLAIN_CLASSES and (
+            each.__module__.split(".")[0] not in _PLAIN_C
+            or each.__module__.startswith("numpy.random")
+        )
+        for each in kind.__mro__
+    )  # fmt: skip
+
+
+def dictionary_of(owner: Any) -> Any:
+    """What is set on an object or a class, without asking code of users for it."""
+    if isinstance(owner, type):
+        return owner.__dict__
+    try:
+        return object.__getattribute__(owner, "__dict__")
+    except AttributeError:
+        return None

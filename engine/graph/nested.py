@@ -13,6 +13,7 @@ from .. import tape
 from ..sizes import KINDS
 from ..tensor import Tensor
 from .guards import is_of_user
+from .hidden import state_in_c
 
 _NUMBERS = (float, complex, np.inexact)
 
@@ -65,13 +66,15 @@ class Flattened:
         if isinstance(value, _NUMBERS) and (value == 0 or value != value):
             return ("exact", _Exact(value))
         kind = type(value)
-        if value is not None and not isinstance(value, enum.Enum) and (
+        if value is not None and not _is_choice(value) and (
             hasattr(value, "__dict__") or callable(value) or is_of_user(kind)
         ):
             self.objects.append(value)
             return ("object", _Same(value))
         if hasattr(kind, "__next__") or hasattr(kind, "__await__"):
             raise TypeError("an iterator gives other values at each call")
+        if state_in_c(kind):  # type: ignore[arg-type]
+            raise TypeError(f"a {kind.__name__} cannot be watched")
         hash(value)
         return ("value", type(value), value)
 
@@ -108,6 +111,14 @@ class _Exact:
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, _Exact) and repr(self.value) == repr(other.value)
+
+
+def _is_choice(value: Any) -> bool:
+    """Whether a value is an enumeration's member that holds nothing that changes."""
+    return isinstance(value, enum.Enum) and all(
+        each is None or isinstance(each, (int, float, str, tuple, type))
+        for each in value.__dict__.values()
+    )
 
 
 def _fields(value: Any) -> list[str] | None:
