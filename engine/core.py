@@ -7,126 +7,29 @@ over at the same door while they are active.
 
 from __future__ import annotations
 
-import contextlib
 import functools
 import importlib
 import inspect
-import itertools
-import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from . import dtypes, gaps, kernel_types, memory, tape
 from .aval import Aval, dense_like, is_channels_last
 from .bounded import Bounded
-from .device import Device, cpu, empty_on, meta
+from .device import cpu, empty_on, meta
 from .layouts import Rule, with_layout
-from .tensor import (
-    InferenceStorage,
-    InnerStorage,
-    Tensor,
-    inferring,
-    levels,
-    make,
-    result_types,
-    typed_buffer,
-)
+from .state import GRAD as GRAD
+from .state import INTERPRETED as INTERPRETED
+from .state import MARKED as MARKED
+from .state import NO_GRAD as NO_GRAD
+from .state import WATCHED as WATCHED
+from .state import state as state
+from .tensor import InferenceStorage, InnerStorage, Tensor, make, result_types, typed_buffer
 from .tensor import as_array as host_view
 
 memory.keep_freed_memory()
-NO_GRAD, GRAD, INTERPRETED, MARKED, WATCHED = 0, 1, 2, 3, 4
-levels_entered = itertools.count(1)
 # whether ops of some thread cast their inputs, as a list of one
 casting = [False]
-
-
-class State(threading.local):
-    """What the current thread does with ops.
-
-    Attributes:
-        mode: NO_GRAD, GRAD, or INTERPRETED while ``interpreters`` is not empty, or MARKED, or
-            WATCHED while ``watcher`` notes what a function does (:mod:`.remembered`).
-        grad_enabled: whether tracked inputs are recorded.
-        inference: whether nothing is recorded, and results are marked as made so.
-        level: the number of the innermost transformation whose function runs; 0: none does.
-        given: the ids of the memory of that function's arguments.
-        pushed: the nodes of tensors that have tangents, in the transformations around.
-        forward: whether the innermost transformation pushes tangents, which no_grad leaves alone;
-            ``forward_only``: and those around it, too.
-        interpreters: the active transformations, innermost last.
-        device: where namespaces make new tensors, unless told otherwise.
-        written_to: the tensor that a method in place may write to directly.
-    """
-
-    mode = GRAD
-    grad_enabled = True
-    inference = False
-    level = 0
-    given: frozenset[int] | set[int] = frozenset()
-    pushed: tuple[Any, ...] = ()
-    forward = False
-    forward_only = False
-    interpreters: tuple[Any, ...] = ()
-    device: Device = cpu
-    watcher: Any = None
-    written_to: Any = None
-
-    def update(
-        self, *, grad: bool | None = None, interpreters: Any = None, inference: bool | None = None
-    ) -> None:
-        if grad is not None:
-            self.grad_enabled = grad
-        if interpreters is not None:
-            self.interpreters = interpreters
-        if inference is not None:
-            self.inference = inference
-            (inferring.add if inference else inferring.discard)(threading.get_ident())
-        if self.interpreters:
-            self.mode = INTERPRETED
-        else:
-            self.mode = MARKED if self.inference or self.level else self.recording()
-
-    def recording(self) -> int:
-        """GRAD or NO_GRAD, whatever else is done with results."""
-        return GRAD if self.grad_enabled and not self.inference else NO_GRAD
-
-    @contextlib.contextmanager
-    def inside(self, given: Sequence[Tensor], pushed: Sequence[Tensor] = ()) -> Iterator[None]:
-        """A block that is the function of a transformation, to which ``given`` is passed: it may
-        write to that and to what is made in the block. ``pushed``: has tangents."""
-        thread = threading.get_ident()
-        before = self.level, self.given, self.pushed, self.forward, self.forward_only
-        self.forward = bool(pushed)
-        self.forward_only = self.forward and (not self.level or self.forward_only)
-        self.pushed = (*self.pushed, *[tape.node_of(x) for x in pushed])
-        self.level, self.given = next(levels_entered), {id(x._shared.memory) for x in given}
-        levels[thread] = self.level
-        self.update()
-        try:
-            yield
-        finally:
-            self.level, self.given, self.pushed, self.forward, self.forward_only = before
-            if self.level:
-                levels[thread] = self.level
-            else:
-                del levels[thread]
-            self.update()
-
-    def captured(self, tensor: Tensor) -> bool:
-        """Whether the function of a transformation runs, outside of which ``tensor`` was made."""
-        if not self.level:
-            return False
-        memory = tensor._shared.memory
-        return memory.level < self.level and id(memory) not in self.given
-
-    def stop_watching(self) -> int:
-        """What a function does is more than ops on its arguments; the mode without a watcher."""
-        if self.mode == WATCHED:
-            self.update()
-        return self.mode
-
-
-state = State()
 _new = object.__new__
 KERNEL, VIEW, SEVERAL, NOTHING = range(4)
 

@@ -17,9 +17,10 @@ from typing import Any, ClassVar, NoReturn
 from . import dtypes, inplace, tape
 from .aval import Aval, aval
 from .bounded import Bounded
-from .core import GRAD, Op, Plan, check_devices, levels_entered, state
+from .core import GRAD, Op, Plan, check_devices, state
 from .device import empty_on
 from .memory import empty
+from .state import levels_entered
 from .tensor import Tensor, alias, as_array, captures, make
 
 ITEM = (

@@ -1,0 +1,105 @@
+"""What each thread does with ops: records them, marks results, hands them to interpreters."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import threading
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from . import tape
+from .device import Device, cpu
+from .tensor import Tensor, inferring, levels
+
+NO_GRAD, GRAD, INTERPRETED, MARKED, WATCHED = 0, 1, 2, 3, 4
+levels_entered = itertools.count(1)
+
+
+class State(threading.local):
+    """What the current thread does with ops.
+
+    Attributes:
+        mode: NO_GRAD, GRAD, or INTERPRETED while ``interpreters`` is not empty, or MARKED, or
+            WATCHED while ``watcher`` notes what a function does (:mod:`.remembered`).
+        grad_enabled: whether tracked inputs are recorded.
+        inference: whether nothing is recorded, and results are marked as made so.
+        level: the number of the innermost transformation whose function runs; 0: none does.
+        given: the ids of the memory of that function's arguments.
+        pushed: the nodes of tensors that have tangents, in the transformations around.
+        forward: whether the innermost transformation pushes tangents, which no_grad leaves alone;
+            ``forward_only``: and those around it, too.
+        interpreters: the active transformations, innermost last.
+        device: where namespaces make new tensors, unless told otherwise.
+        written_to: the tensor that a method in place may write to directly.
+    """
+
+    mode = GRAD
+    grad_enabled = True
+    inference = False
+    level = 0
+    given: frozenset[int] | set[int] = frozenset()
+    pushed: tuple[Any, ...] = ()
+    forward = False
+    forward_only = False
+    interpreters: tuple[Any, ...] = ()
+    device: Device = cpu
+    watcher: Any = None
+    written_to: Any = None
+
+    def update(
+        self, *, grad: bool | None = None, interpreters: Any = None, inference: bool | None = None
+    ) -> None:
+        if grad is not None:
+            self.grad_enabled = grad
+        if interpreters is not None:
+            self.interpreters = interpreters
+        if inference is not None:
+            self.inference = inference
+            (inferring.add if inference else inferring.discard)(threading.get_ident())
+        if self.interpreters:
+            self.mode = INTERPRETED
+        else:
+            self.mode = MARKED if self.inference or self.level else self.recording()
+
+    def recording(self) -> int:
+        """GRAD or NO_GRAD, whatever else is done with results."""
+        return GRAD if self.grad_enabled and not self.inference else NO_GRAD
+
+    @contextlib.contextmanager
+    def inside(self, given: Sequence[Tensor], pushed: Sequence[Tensor] = ()) -> Iterator[None]:
+        """A block that is the function of a transformation, to which ``given`` is passed: it may
+        write to that and to what is made in the block. ``pushed``: has tangents."""
+        thread = threading.get_ident()
+        before = self.level, self.given, self.pushed, self.forward, self.forward_only
+        self.forward = bool(pushed)
+        self.forward_only = self.forward and (not self.level or self.forward_only)
+        self.pushed = (*self.pushed, *[tape.node_of(x) for x in pushed])
+        self.level, self.given = next(levels_entered), {id(x._shared.memory) for x in given}
+        levels[thread] = self.level
+        self.update()
+        try:
+            yield
+        finally:
+            self.level, self.given, self.pushed, self.forward, self.forward_only = before
+            if self.level:
+                levels[thread] = self.level
+            else:
+                del levels[thread]
+            self.update()
+
+    def captured(self, tensor: Tensor) -> bool:
+        """Whether the function of a transformation runs, outside of which ``tensor`` was made."""
+        if not self.level:
+            return False
+        memory = tensor._shared.memory
+        return memory.level < self.level and id(memory) not in self.given
+
+    def stop_watching(self) -> int:
+        """What a function does is more than ops on its arguments; the mode without a watcher."""
+        if self.mode == WATCHED:
+            self.update()
+        return self.mode
+
+
+state = State()
