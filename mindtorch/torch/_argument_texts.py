@@ -149,7 +149,7 @@ offset: bytes to skip.
 count: how many elements; -1 for all.
 """,
     "torch.functions.indexing": _AXES,
-    "torch.functions.pointwise": """
+    "torch.functions.combinations": """
 end, weight: where to, and which part of the way.
 """,
     "torch.functions.foreach": """

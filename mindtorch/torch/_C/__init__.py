@@ -17,7 +17,6 @@ from mindtorch.torch._function_switch import (
     _disabled_torch_function_impl as _disabled_torch_function_impl,
 )
 from mindtorch.torch._tensor import Tensor
-from mindtorch.torch._tensor_conversion import parse_to as _parse_options
 from mindtorch.torch.settings import has_lapack, has_mkl, has_openmp, has_spectral
 
 __all__ = [
@@ -159,19 +158,8 @@ def _get_accelerator(check: bool | None = None) -> Any:
 _TensorMeta = type(Tensor)
 
 
-class _nn:  # noqa: N801
-    """`torch._C._nn`: of its functions the one that reads the arguments of `to`."""
-
-    @staticmethod
-    def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, Any, bool, Any]:
-        """(device, dtype, non_blocking, memory_format) out of what `Tensor.to` takes."""
-        dtype, device, _, memory_format = _parse_options(args, kwargs)
-        last = args[-1] if args and isinstance(args[-1], bool) else False
-        return device, dtype, kwargs.get("non_blocking", last), memory_format
-
-
 def __getattr__(name: str) -> Any:
     """Modules that are imported when they are asked for."""
-    if name in ("_autograd", "_functions"):
+    if name in ("_autograd", "_functions", "_nn"):
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module 'torch._C' has no attribute '{name}'")

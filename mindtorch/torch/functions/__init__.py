@@ -6,9 +6,10 @@ import importlib
 
 SUBJECTS = (
     "creation", "from_data", "sequences", "shape", "parts", "copies", "indexing", "random",
-    "gathering", "pointwise", "activations", "complex_numbers", "comparison", "reduction",
-    "sorting", "histogram", "scan", "linear_algebra", "factors", "operators", "queries", "foreach",
-    "statistics", "windows", "spectral", "stacking", "segments", "fake_quantization",
+    "gathering", "pointwise", "combinations", "activations", "complex_numbers", "comparison",
+    "reduction", "sorting", "histogram", "scan", "linear_algebra", "factors", "operators",
+    "queries", "foreach", "statistics", "windows", "spectral", "stacking", "segments",
+    "fake_quantization",
 )  # fmt: skip
 
 

@@ -11,7 +11,7 @@ from mindtorch.engine.dtypes import DType
 
 __all__ = ["NameSpace", "qualified_name", "short_name", "torch_name"]
 
-_NAMESPACES = ("", "nn.functional", "linalg", "fft", "special", "signal.windows")
+_NAMESPACES = ("", "_C._nn", "nn.functional", "linalg", "fft", "special", "signal.windows")
 _CUSTOM = {"inf", "nan", "NoneType", "torch", "device", "fx_pytree", "pytree"}
 
 
