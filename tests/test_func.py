@@ -684,3 +684,16 @@ def test_backward_of_what_returns_more_than_tensors() -> None:
         return row.tolist(), index, x.grad.tolist()
 
     assert run(ours) == run(torch)
+
+
+def test_writes_are_refused_where_methods_were_put_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As by a recording that began before the first function was differentiated."""
+
+    def refused() -> None:
+        captured = ours.ones(3)
+        with pytest.raises(RuntimeError, match="would mutate a captured Tensor"):
+            ours.func.grad(lambda a: (captured.add_(a), a.sum())[1])(ours.ones(3))
+
+    refused()
+    monkeypatch.setattr(ours.Tensor, "add_", vars(ours.Tensor)["add_"].__wrapped__)
+    refused()

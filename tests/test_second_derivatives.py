@@ -222,7 +222,7 @@ def test_attention_refuses_what_torch_refuses() -> None:
     with pytest.raises(RuntimeError, match=r"Expected size for first two dimensions"):
         call(q, k, v[:, :, :5])
     with pytest.raises(RuntimeError, match="must divide the number of heads"):
-        call(mt.zeros(2, 5, 5, 4), k, v, enable_gqa=True)
+        call(mt.zeros(2, 5, 5, 4, dtype=q.dtype), k, v, enable_gqa=True)
     with pytest.raises(RuntimeError, match="attn_mask should not be set when is_causal"):
         call(q, k, v, mt.zeros(5, 6), is_causal=True)
     with pytest.raises(RuntimeError, match="between 0 and 1"):

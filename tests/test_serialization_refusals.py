@@ -140,7 +140,7 @@ LAYOUTS = {
     "huge product": (
         b"K\x02K\x03\x86",
         b"\x8a\x08" + b"\0" * 7 + b"\x40\x8a\x08" + b"\0" * 7 + b"\x40\x86",
-        RuntimeError, "out of bounds",
+        RuntimeError, "numel: integer multiplication overflow",
     ),
     "another record": (
         b"X\x01\0\0\x000", b"X\x0b\0\0\x00../data.pkl", RuntimeError, "failed locating file"
