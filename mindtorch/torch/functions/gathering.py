@@ -22,6 +22,7 @@ from .._arguments import as_int, check_value, normalize_axis, require_tensor
 from .._registry import FUNCTIONS, function, operand
 from .._signatures import as_method
 from .._warnings import warn_caller
+from ..onnx import is_in_onnx_export
 from .indexing import require_same_type, warn_byte_mask
 
 
@@ -423,8 +424,6 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
     Args:
         num_classes: length of the new axis; -1 for the largest element and one.
     """
-    from mindtorch.torch.onnx import is_in_onnx_export
-
     if tensor.aval.dtype is not dtypes.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if tensor.aval.device is meta and num_classes > 0:

@@ -133,7 +133,9 @@ def export(
         export_params: False leaves parameters out: they are inputs of the model.
         keep_initializers_as_inputs: constants are inputs, too, with these values.
         training: modules are exported as in evaluation unless it says otherwise.
-        operator_export_type, autograd_inlining, artifacts_dir: make no difference.
+        operator_export_type: operators are ONNX's; ONNX_ATEN, which wants torch's, raises.
+        autograd_inlining, artifacts_dir: make no difference: functions are always written as what
+            they compute, and no reports are.
 
     Returns:
         ONNXProgram | None: the model; None with ``dynamo=False``.
@@ -148,6 +150,7 @@ def export(
         "custom_translation_table": custom_translation_table, "report": report, "profile": profile,
         "dump_exported_program": dump_exported_program, "custom_opsets": custom_opsets,
         "export_modules_as_functions": export_modules_as_functions,
+        "operator_export_type": operator_export_type is OperatorExportTypes.ONNX_ATEN,
     })  # fmt: skip
     try:
         from . import _exporting as exporting

@@ -7,7 +7,7 @@ import inspect
 import itertools
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, NamedTuple
 
 import onnx
 from onnx import helper
@@ -21,14 +21,14 @@ from mindtorch.engine.sizes import Count, has_amounts
 from mindtorch.engine.tensor import Tensor, make
 from mindtorch.torch import no_grad
 from mindtorch.torch.nn import Module
+from mindtorch.torch.utils._pytree import tree_map_only
 
-from . import _elementwise, _networks, _shapes
+from . import _elementwise, _networks, _shapes  # noqa: F401  # the writers register themselves
 from ._writer import WRITERS, NewerOpsetError, Writer, element_type
 from .errors import OnnxExporterError, OnnxExporterWarning, UnsupportedOperatorError
 
 __all__ = ["OLDEST", "Given", "Traced", "model_of", "newest", "traced"]
 
-_WRITERS_ARE_IN = (_elementwise, _networks, _shapes)
 OLDEST = 13  # what writers know; older opsets are converted to
 _MOST_COMPUTED = 1 << 24  # bytes of a constant that is computed here
 
@@ -48,21 +48,6 @@ def tensors_in(value: Any, path: str = "") -> Iterator[tuple[str, Tensor]]:
     elif isinstance(value, (tuple, list)):
         for i, each in enumerate(value):
             yield from tensors_in(each, f"{path}_{i}" if path else str(i))
-    elif hasattr(value, "to_tuple"):  # transformers' outputs
-        yield from tensors_in(dict(value), path)
-
-
-def _with(value: Any, given: Iterator[Tensor]) -> Any:
-    """The same containers with other tensors."""
-    if isinstance(value, Tensor):
-        return next(given)
-    if isinstance(value, dict):
-        return {key: _with(each, given) for key, each in value.items()}
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[_with(each, given) for each in value])
-    if isinstance(value, (tuple, list)):
-        return type(value)([_with(each, given) for each in value])
-    return value
 
 
 class Given:
@@ -91,12 +76,12 @@ class Given:
     def call(self, model: Any, tensors: Any) -> Any:
         """``model`` of the same arguments with other tensors."""
         given = iter(tensors)
-        arguments = {name: _with(v, given) for name, v in self._bound.arguments.items()}
+        arguments = tree_map_only(Tensor, lambda _: next(given), dict(self.arguments))
         bound = inspect.BoundArguments(self._bound.signature, arguments)
         return model(*bound.args, **bound.kwargs)
 
 
-class Traced:
+class Traced(NamedTuple):
     """A traced model.
 
     Attributes:
@@ -105,11 +90,10 @@ class Traced:
         names: of the outputs.
     """
 
-    def __init__(self, graph: Graph, sizes: Any, axes: list[dict[int, str]], names: Any) -> None:
-        self.graph = graph
-        self.sizes = sizes
-        self.axes = axes
-        self.names = names
+    graph: Graph
+    sizes: Any
+    axes: list[dict[int, str]]
+    names: list[str]
 
 
 @contextlib.contextmanager

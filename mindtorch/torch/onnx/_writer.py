@@ -107,7 +107,8 @@ class Writer:
             raise AttributeError(operator)
 
         if not onnx.defs.has(operator, self.opset):
-            self.need(min(v for v in range(self.opset, 99) if onnx.defs.has(operator, v)))
+            versions = range(self.opset, onnx.defs.onnx_opset_version() + 1)
+            self.need(min(v for v in versions if onnx.defs.has(operator, v)))
 
         def write(*inputs: str | None, results: int = 1, **attributes: Any) -> Any:
             made = [self.named(self._base) for _ in range(results)]
