@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 import json
 import sys
@@ -44,22 +45,22 @@ def moves(frames: list[tuple[str, str]]) -> int:
 
 
 def cases() -> dict[str, tuple[str, Callable[[], Any]]]:
-    """By what they are: the function's name, and a call of it on tensors of ten or so elements."""
+    """By what they are: the function's name, and a call of it on small tensors."""
     found: dict[str, tuple[str, Callable[[], Any]]] = {}
     for tracked in (False, True):
-        suffix = ", tracked" if tracked else ""
         x = torch.randn(8, 16, requires_grad=tracked)
         weight = torch.randn(4, 16, requires_grad=tracked)
         bias = torch.randn(4, requires_grad=tracked)
         calls: dict[str, tuple[str, Callable[[], Any]]] = {
-            "torch.relu": ("relu", lambda x=x: torch.relu(x)),
-            "F.relu": ("relu", lambda x=x: F.relu(x)),
-            "F.linear": ("linear", lambda x=x, w=weight, b=bias: F.linear(x, w, b)),
-            "torch.softmax": ("softmax", lambda x=x: torch.softmax(x, -1)),
-            "F.softmax": ("softmax", lambda x=x: F.softmax(x, -1)),
-            "torch.sum": ("sum", lambda x=x: torch.sum(x)),
-            "x.sum": ("sum", lambda x=x: x.sum()),
+            "torch.relu": ("relu", functools.partial(torch.relu, x)),
+            "F.relu": ("relu", functools.partial(F.relu, x)),
+            "F.linear": ("linear", functools.partial(F.linear, x, weight, bias)),
+            "torch.softmax": ("softmax", functools.partial(torch.softmax, x, -1)),
+            "F.softmax": ("softmax", functools.partial(F.softmax, x, -1)),
+            "torch.sum": ("sum", functools.partial(torch.sum, x)),
+            "x.sum": ("sum", x.sum),
         }
+        suffix = ", tracked" if tracked else ""
         found.update({name + suffix: call for name, call in calls.items()})
     return found
 
