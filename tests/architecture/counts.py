@@ -136,6 +136,7 @@ def budget() -> dict[str, dict[str, int]]:
     return loaded
 
 
+@functools.cache
 def places_before() -> dict[str, set[str]]:
     """By the names of the counts, the places where the commit that recorded the budget had them.
 

@@ -10,6 +10,8 @@ from tests.architecture import counts, import_graph
 from tests.architecture.import_graph import Import, circles
 from tests.architecture.sources import Source
 
+SHOWN = 5  # of the ways round a circle
+
 
 def shortest_way(edges: list[Import], members: list[str]) -> str:
     """A shortest circle through the first of the members, as ``a -> b -> a``."""
@@ -41,7 +43,8 @@ def test_there_are_no_new_circles() -> None:
         if not any(set(members) <= circle for circle in known):
             added = [m for m in members if not any(m in circle for circle in known)]
             ways = {shortest_way(edges, [m, *members]) for m in added or members[:1]}
-            new.append("\n    ".join([f"a circle of {len(members)} files", *sorted(ways)]))
+            shortest = sorted(ways, key=lambda way: (way.count(";"), way))[:SHOWN]
+            new.append("\n    ".join([f"a circle of {len(members)} files", *shortest]))
     assert not new, "\n".join(new)
 
 
