@@ -19,18 +19,18 @@ from .aval import Aval, dense_like, is_channels_last
 from .bounded_cache import Bounded
 from .devices.device import cpu, empty_on, meta
 from .result_strides import Rule, with_layout
+from .state import AUTOCAST as AUTOCAST
 from .state import GRAD as GRAD
+from .state import INFERENCE as INFERENCE
 from .state import INTERPRETED as INTERPRETED
-from .state import MARKED as MARKED
 from .state import NO_GRAD as NO_GRAD
-from .state import WATCHED as WATCHED
+from .state import RECORDING_CALL as RECORDING_CALL
+from .state import TRANSFORM as TRANSFORM
 from .state import state as state
 from .tensor import InferenceStorage, InnerStorage, Tensor, make, result_types, typed_buffer
 from .tensor import as_array as host_view
 
 allocator.keep_freed_memory()
-# whether ops of some thread cast their inputs, as a list of one
-casting = [False]
 _new = object.__new__
 KERNEL, VIEW, SEVERAL, NOTHING = range(4)
 
@@ -181,12 +181,8 @@ class Op:
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         mode = state.mode
-        if mode >= INTERPRETED:
-            if mode == MARKED:
-                return self._marked(inputs, params)
-            if mode == WATCHED:
-                return state.watcher.apply(self, inputs, params)
-            return state.interpreters[-1].apply(self, inputs, params)
+        if mode > GRAD:
+            return self.in_mode(mode, inputs, params)
         try:  # :meth:`evaluate`, written out since this is where small tensors' time goes
             key: Any = tuple([x.aval for x in inputs])
             if params:
@@ -198,16 +194,28 @@ class Op:
             return self._first(key, mode, inputs, params)
         return self.follow(plan, mode, inputs, params)
 
-    def _marked(self, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
-        """Run in inference mode or a transformation; :func:`make` marks several results."""
-        result = self.evaluate(state.recording(), inputs, params)
+    def in_mode(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
+        """A call while something else than recording on the tape is done, by the bits of
+        ``mode``."""
+        if mode & AUTOCAST:
+            inputs = state.autocast(self.name, *inputs)
+        if mode & RECORDING_CALL:
+            return state.recorder.apply(self, inputs, params)
+        if mode & INTERPRETED:
+            return state.interpreters[-1].apply(self, inputs, params)
+        result = self.evaluate(mode & GRAD, inputs, params)
+        if mode & (INFERENCE | TRANSFORM):
+            self._mark(result)
+        return result
+
+    def _mark(self, result: Any) -> None:
+        """Note that inference mode or a transformation made it; :func:`make` marks several."""
         if result.__class__ is not tuple and result._storage is None:
             if state.inference:
                 result._storage = InferenceStorage(result.flat, result.aval.device)
             else:
                 result._storage = InnerStorage(result.flat, result.aval.device)
                 result._storage.level = state.level
-        return result
 
     def evaluate(self, mode: int, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run on real data; record on the tape when ``mode`` is GRAD and an input is tracked."""
@@ -330,9 +338,11 @@ class Op:
         """The op, a view at ``offset``, of ``x``; the result's aval follows from ``kind`` and
         ``x``'s, so that views of one kind have one plan, wherever they begin."""
         mode = state.mode
-        if mode >= INTERPRETED:
-            result: Tensor = self(x, **params)
-            return result
+        if mode > GRAD:
+            if mode > GRAD | AUTOCAST:
+                result: Tensor = self(x, **params)
+                return result
+            mode &= GRAD  # views have no policy of autocast
         plan = self._plans.get((x.aval, kind))
         if plan is None:
             plan = self._plans.keep((x.aval, kind), self.plan((x,), params))
@@ -394,7 +404,7 @@ def fast_binary(op: Op) -> Callable[[Any, Any], Any]:
     def call(x: Any, y: Any) -> Any:
         mode = local.mode
         plan = plans.get((x.aval, y.aval))
-        if plan is None or mode >= INTERPRETED:
+        if plan is None or mode > GRAD:
             return op(x, y)
         result = new(types[0])
         result.flat = data = plan.empty(plan.size, plan.dtype)
@@ -415,7 +425,7 @@ def fast_unary(op: Op) -> Callable[[Any], Any]:
     def call(x: Any) -> Any:
         mode = local.mode
         plan = plans.get((x.aval,))
-        if plan is None or mode >= INTERPRETED:
+        if plan is None or mode > GRAD:
             return op(x)
         result = new(types[0])
         result.flat = data = plan.empty(plan.size, plan.dtype)

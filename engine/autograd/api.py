@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
-from ..dispatch import GRAD, INTERPRETED, MARKED, NO_GRAD, state
+from ..dispatch import GRAD, RECORDING_CALL, state
 from ..tensor import Tensor, full_flat
 from ..transforms import vmap
 from . import backward as backward_pass
@@ -39,10 +39,8 @@ def _run(passing: backward_pass.Pass, roots: Any, create_graph: bool) -> None:
     finally:
         # nothing is called before it is done: only calls and loops let signals in
         state.grad_enabled = grad
-        if state.interpreters:
-            state.mode = INTERPRETED
-        else:
-            state.mode = MARKED if state.inference or state.level else GRAD if grad else NO_GRAD
+        mode = state.mode & ~(GRAD | RECORDING_CALL)
+        state.mode = mode | GRAD if grad and not state.inference else mode
         if inference and create_graph:
             state.update(inference=True)
 

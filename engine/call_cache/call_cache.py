@@ -18,14 +18,13 @@ import numpy as np
 from ..autograd.tape import Node, ViewHistory, named, record
 from ..bounded_cache import Bounded
 from ..dispatch import (
-    INTERPRETED,
+    GRAD,
     KERNEL,
+    RECORDING_CALL,
     SEVERAL,
     VIEW,
-    WATCHED,
     Op,
     Plan,
-    casting,
     state,
     tables_of_plans,
 )
@@ -83,7 +82,7 @@ class Watcher:
 
     def note_full(self, tensor: Tensor, value: Any) -> None:
         """A tensor was made whose elements are all ``value``."""
-        if state.mode == WATCHED:
+        if state.mode & RECORDING_CALL:
             self.steps.append((_Full, _filling(tensor.aval, value), {}, (), len(self.values)))
             self._add(tensor)
 
@@ -93,7 +92,7 @@ class Watcher:
 
     def __getattr__(self, name: str) -> Any:
         """As a capture: what is asked beyond ops, elements first of all, is not to be repeated."""
-        state.stop_watching()
+        state.stop_recording_call()
         return lambda *args: None
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
@@ -103,7 +102,7 @@ class Watcher:
             result = op.evaluate(self.mode, inputs, params)
             plan = op.plan_for(inputs, params)
         finally:
-            state.mode = WATCHED
+            state.mode = self.mode | RECORDING_CALL
         places = tuple([-1 if x is None else self._place(x) for x in inputs])
         self.steps.append((op, plan, params, places, len(self.values)))
         for each in result if type(result) is tuple else (result,):
@@ -292,7 +291,7 @@ def remembered(
     table = Bounded(_MOST_CALLS)
     tables_of_plans.append(table)
     met = Bounded(_MOST_CALLS)
-    get, local, blocks = table.get, state, casting
+    get, local = table.get, state
 
     def meet(mode: int, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Any call but the simplest, and what was not met before."""
@@ -330,7 +329,7 @@ def remembered(
     @functools.wraps(function)
     def call(first: Any = _NOT_GIVEN, /, *args: Any, **kwargs: Any) -> Any:
         mode = local.mode
-        if mode >= INTERPRETED or blocks[0] or captures:
+        if mode > GRAD or captures:
             found = None
         else:
             found = _UNKNOWN
@@ -369,15 +368,15 @@ def watched(
 ) -> tuple[Any, Watcher | None]:
     """``function()``, and who watched it do no more than ops, on ``given``; None otherwise."""
     mode = state.mode
-    watcher = state.watcher = Watcher(given, mode)
-    state.mode = WATCHED
+    watcher = state.recorder = Watcher(given, mode)
+    state.mode = mode | RECORDING_CALL
     captures.append(watcher)
     try:
         result = function()
-        seen = state.mode == WATCHED
+        seen = state.mode == mode | RECORDING_CALL
     finally:
         captures.remove(watcher)
-        state.watcher = None
+        state.recorder = None
         state.update()
     return result, watcher if seen and state.mode == mode else None
 

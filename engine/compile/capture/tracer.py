@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 from ...autograd import backward, tape
 from ...aval import aval
-from ...dispatch import GRAD, NO_GRAD, Op, state
+from ...dispatch import GRAD, Op, state
 from ...tensor import Storage, Tensor, fields_of, make, new_storage
 from ..guards.trace_rules import is_own, own_code
 from ..ir.ir import DRAW, Graph, Node, Value
@@ -52,7 +52,7 @@ def user_line() -> str:
 
 def recording() -> int:
     """The mode in which traced ops run: whether the tape takes them down."""
-    return GRAD if state.grad_enabled and not state.inference else NO_GRAD
+    return state.mode & GRAD
 
 
 def refuse_data(name: str) -> NoReturn:
