@@ -7,6 +7,7 @@ it would have been called without it. Nodes of the tape are timed by standing in
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import traceback
@@ -16,6 +17,7 @@ from typing import Any, ClassVar
 from . import inplace, tape
 from .core import Op, state
 from .graph.always import pause
+from .graph.purity import LIBRARY
 from .tensor import Tensor
 
 OP, NODE, USER = "cpu_op", "cpu_op", "user_annotation"
@@ -139,12 +141,9 @@ def _described(args: Any) -> tuple[list[Any], list[str]]:
 
 
 def _callers() -> list[str]:
-    frames = traceback.extract_stack()
-    return [
-        f"{f.filename}({f.lineno}): {f.name}"
-        for f in reversed(frames)
-        if "mindtorch" not in f.filename
-    ]
+    frames = reversed(traceback.extract_stack())
+    outside = [f for f in frames if not f.filename.startswith(LIBRARY + os.sep)]
+    return [f"{f.filename}({f.lineno}): {f.name}" for f in outside]
 
 
 _node_classes: dict[Any, Any] = {}
