@@ -17,7 +17,7 @@ from .ahead import Helpers
 from .bounds import draws_in_vain
 from .exchanged import exchange
 from .fusion import fuse
-from .ir import Graph, Node, Value
+from .ir import DRAW, Graph, Node, Value
 from .lines import name_line
 from .op_by_op import OpByOp
 from .passes import dead_code, identities
@@ -91,6 +91,7 @@ class Segment:
 
         # whether random numbers are taken back where a kernel fails
         self._undoes = draws_in_vain(graph.nodes)
+        self._draws = any(node.op is DRAW for node in graph.nodes)
         # tensors, and how often they are written to
         self.versions: list[tuple[Source, int]] = []
         self._again: list[Again | None] = []
@@ -129,7 +130,7 @@ class Segment:
             if self._read is None:
                 self._settle()
             flats = self._read(made, arguments)  # type: ignore[misc]
-        journal = Journal() if self._undoes else None
+        journal = Journal() if self._undoes or (traced and self._draws) else None
         try:
             with self.program.lock:
                 if self.pool is not None and self.pool.turn is not self:
