@@ -44,9 +44,7 @@ def end() -> None:
         try:
             run.flush()
         finally:
-            if run in captures:
-                captures.remove(run)
-            run.exit()
+            run.end()
 
 
 def tree() -> Tree | None:

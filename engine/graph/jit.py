@@ -302,15 +302,23 @@ class Jitted:
         given = (args, kwargs) if plan is None else with_numbers(args, kwargs, plan[3])
         for each in (self.function, *flattened.objects):
             watch.argument(each)
-        capture.enter()
-        captures.append(capture)
         again = eager = False
-        casts, autocast.state.cache = autocast.state.cache, {}  # casts belong to this capture
+        casts = autocast.state.cache
 
         def changed() -> str:
             return _changed(key, flattened, args, kwargs)
 
+        def leave() -> None:
+            autocast.state.cache = casts
+            capture.open_fences()
+            if capture in captures:
+                captures.remove(capture)
+            capture.exit()
+
         try:
+            captures.append(capture)
+            capture.enter()
+            autocast.state.cache = {}  # casts belong to this capture
             result = self.function(*given[0], **given[1])
             sys.setprofile(None)
             capture.open_fences()
@@ -340,10 +348,11 @@ class Jitted:
                 if not eager:
                     raise
         finally:
-            autocast.state.cache = casts
-            capture.open_fences()
-            captures.remove(capture)
-            capture.exit()
+            try:
+                leave()
+            except BaseException:  # of a signal
+                leave()
+                raise
         if again:  # something of ours cannot work with sizes that stand for many
             return self._capture(key, flattened, found, args, kwargs, sized=False)
         if eager:  # a kernel has failed: raise where eager code does, with what it leaves

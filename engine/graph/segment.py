@@ -124,6 +124,23 @@ class Segment:
 
         ``traced``: directly after the trace, which has counted the writes and set the gradients.
         """
+        results = self.compute(made, arguments, traced=traced)
+        if self.writes:
+            self.write(made, arguments, results)
+        if traced:  # the trace has set the gradients, and later segments know them by that memory
+            return
+        for source, times in self.versions if self.writes else ():
+            written: Any = source.tensor(arguments)
+            written._shared.version += times
+        for again, flat in zip(self._again, results, strict=False):
+            if again is not None:
+                again.give(flat, arguments)
+        for source, place in self._places:
+            leaf: Any = source.tensor(arguments)
+            leaf._grad = None if place is None else place.tensor(made, arguments, {})
+
+    def compute(self, made: dict[Any, Any], arguments: Any, *, traced: bool = False) -> list[Any]:
+        """Run the kernels: the arrays of the outputs, then those to be written."""
         if traced:
             flats = [s.flat(made, arguments) for s in self.sources]
         else:
@@ -146,34 +163,23 @@ class Segment:
                 journal.close()
             if traced:
                 self._helpers.leave()
-        count = len(self.numbers)
         made.update(zip(self.numbers, results, strict=False))
-        if self.writes:
-            self._write(made, arguments, results[count:], traced)
-        if traced:  # the trace has set the gradients, and later segments know them by that memory
-            return
-        for again, flat in zip(self._again, results, strict=False):
-            if again is not None:
-                again.give(flat, arguments)
-        for source, place in self._places:
-            leaf: Any = source.tensor(arguments)
-            leaf._grad = None if place is None else place.tensor(made, arguments, {})
+        return results
 
     def let_go(self) -> None:
         """Hold no memory but what programs for other sizes share."""
         if isinstance(self.program, Program):
             self.program.let_go()
 
-    def _write(self, made: Any, arguments: Any, results: list[Any], traced: bool) -> None:
-        for (source, value), flat in zip(self.writes, results, strict=True):
+    def write(self, made: Any, arguments: Any, results: list[Any]) -> None:
+        """Write to captured tensors."""
+        count = len(self.numbers)
+        for (source, value), flat in zip(self.writes, results[count:], strict=True):
             target = source.flat(made, arguments)
             if value.aval.dense and value.aval.strides == source.described.strides:
                 target[...] = flat
             else:
                 lay(target, source.described, flat, value.aval)
-        for source, times in () if traced else self.versions:
-            written: Any = source.tensor(arguments)
-            written._shared.version += times
 
 
 def reader(sources: list[Source]) -> Callable[..., list[Any]]:
