@@ -74,6 +74,79 @@ def test_calls_that_fail_leave_what_eager_calls_leave() -> None:
         assert left(torch.compile, factor, fails) == left(lambda f: f, factor, fails)
 
 
+def _read_clock(look_up: Any) -> Any:
+    time.monotonic()  # a function that calls it cannot be run again
+    return look_up()
+
+
+def _ask(look_up: Any) -> Any:
+    found = look_up()
+    found.sum().item()
+    return found
+
+
+def _ask_and_go_on(look_up: Any) -> Any:
+    try:
+        return _ask(look_up)
+    except IndexError:
+        return torch.ones(1, 3, requires_grad=True) * 2
+
+
+def _raise(look_up: Any) -> Any:
+    raise ValueError(look_up())
+
+
+@pytest.mark.parametrize("dynamic", [None, True])
+@pytest.mark.parametrize("stepped", ["", "before", "after"])
+@pytest.mark.parametrize("what", [_read_clock, _ask, _ask_and_go_on, _raise])
+def test_calls_that_cannot_be_made_again_leave_what_eager_calls_leave(
+    what: Any, stepped: str, dynamic: bool | None
+) -> None:
+    """The first call fails at an index that it computes, after writes, a backward pass and random
+    numbers; what it has done besides forbids to run it once more, op by op."""
+
+    def left(wrap: Any) -> list[Any]:
+        torch.manual_seed(0)
+        norm, table, found, kept = nn.BatchNorm1d(3), nn.Embedding(5, 3), [], []
+        optimizer = torch.optim.SGD([*norm.parameters(), *table.parameters()], 0.1, 0.9)
+        total, draws = torch.zeros(2, 3), torch.zeros(3)
+
+        def step(x: Any, i: Any) -> Any:
+            y = nn.functional.dropout(norm(x), 0.5)
+            y.square().sum().backward()
+            total[0] += y.detach().sum(0)
+            total.mul_(2)
+            if stepped == "before":
+                optimizer.step()
+            kept.append(y.detach() + 1)
+            draws.normal_()
+            found = what(lambda: table(i * 2))
+            total.add_(found.detach().sum())
+            found.sum().backward()
+            draws.uniform_()
+            if stepped == "after":
+                optimizer.step()
+            total.sub_(1)
+            return found
+
+        call = wrap(step)
+        for n in range(3):
+            kept.clear()
+            try:
+                index = torch.tensor([7 if n == 0 else 1])
+                found.append(call(torch.arange(12.0).view(4, 3).cos() + n, index).tolist())
+            except (IndexError, ValueError) as error:
+                found.append(str(error))
+            found += [v.tolist() for v in norm.state_dict().values()]
+            parameters = [*norm.parameters(), *table.parameters()]
+            found += [p.grad is None or p.grad.tolist() for p in parameters]
+            found += [total.tolist(), draws.tolist(), kept[0].tolist(), torch.rand(1).item()]
+            found += [x._version for x in (total, draws, norm.running_mean, kept[0])]
+        return found
+
+    assert left(lambda f: torch.compile(f, dynamic=dynamic)) == left(lambda f: f)
+
+
 def test_a_body_that_raises_runs_once() -> None:
     """Also where the call was traced for many sizes, and what it did cannot be undone."""
     calls = []

@@ -94,9 +94,9 @@ def test_mpi_carries_arrays(found: list[Any]) -> None:
 
 
 def check_end(told: str, how: str) -> None:
-    """The job was over within 10 s of the timeout; rank and place of the failure are named."""
+    """The job was over within a minute of the timeout; rank and place of the failure are named."""
     last = max(float(line.split()[-1]) for line in told.splitlines() if "summed at" in line)
-    assert time.time() - last < failing_rank_program.TIMEOUT + 10, told
+    assert time.time() - last < failing_rank_program.TIMEOUT + 60, told
     assert "rank 1" in told or "rank1" in told or how == "early"
     where = {
         "raise": "KeyError: 'no such thing'", "early": "KeyError: 'no such thing'",

@@ -448,12 +448,17 @@ CONSTRAINTS = {
 CHECKED = [
     REAL[:, :3], np.round(P[:, :3]), np.eye(3), -np.eye(3), np.tril(A[:, :3]),
     np.full((3, 3), 1 / 3), SPREAD[:3, :3], np.zeros((3, 3)), 3 * np.eye(3), SPREAD[:3],
+    np.diag([2.0, 0.0, 1.0]),
 ]  # fmt: skip
 
 
 @pytest.mark.parametrize("name", CONSTRAINTS)
 def test_constraints_accept_what_torchs_do(name: str) -> None:
-    """And call themselves the same."""
+    """And call themselves the same.
+
+    Whether a singular matrix counts as definite is decided by the rounding of LAPACK's kernels,
+    except where its zeros are exact: in a diagonal one.
+    """
     both = []
     for library in LIBRARIES:
         c = library.distributions.constraints
@@ -461,6 +466,8 @@ def test_constraints_accept_what_torchs_do(name: str) -> None:
         found = [repr(constraint), constraint.is_discrete, constraint.event_dim]
         for array in CHECKED:
             if name in ("cat", "stack", "corr_cholesky") and array.shape != (3, 3):
+                continue
+            if "definite" in name and (array == 1 / 3).all():
                 continue
             found.append(constraint.check(library.tensor(array)).numpy().tolist())
         both.append(found)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from mindtorch.kernels.cpu.vectors import lanes
 
 import mindtorch.torch as ours
 
@@ -284,7 +285,8 @@ def test_sync_batch_norm_of_one_process_is_a_batch_norm() -> None:
 
 @pytest.mark.parametrize("kind", ["BatchNorm1d", "BatchNorm2d"])
 def test_statistics_of_batches_have_torchs_bits(kind: str) -> None:
-    """Sums, variances and running averages are rounded where torch's kernels round them."""
+    """Sums, variances and running averages are rounded where torch's kernels round them; the order
+    of sums depends on how long vectors are: bit for bit where torch's and ours hold eight."""
     shape = (24, 16) if kind == "BatchNorm1d" else (6, 16, 7, 9)
     found = []
     for library in (torch, ours):
@@ -298,7 +300,7 @@ def test_statistics_of_batches_have_torchs_bits(kind: str) -> None:
         made = (out, x.grad, module.weight.grad, module.running_mean, module.running_var)
         found.append([v.detach().numpy() for v in made] + [module.eval()(x).detach().numpy()])
         library.set_num_threads(threads)
-    exact = torch.backends.cpu.get_cpu_capability() == "AVX2"
+    exact = torch.backends.cpu.get_cpu_capability() == "AVX2" and lanes(np.float32) == 8
     for theirs, mine in zip(*found, strict=True):
         limit = 0 if exact else 1e-6 * max(np.abs(theirs).max(), 1)
         assert np.abs(theirs - mine).max() <= limit

@@ -164,6 +164,17 @@ def test_stacks_lead_to_the_line(tmp_path: Any) -> None:
     assert "test_stacks_lead_to_the_line" in (tmp_path / "stacks").read_text()
 
 
+def test_the_users_folder_may_have_the_librarys_name() -> None:
+    """What is ours is told by where this library lies, not by a name within a path."""
+    code = compile("y = ours.ones(3, requires_grad=True).exp()", "/home/mindtorch/train.py", "exec")
+    space: dict[str, Any] = {"ours": ours}
+    with profiler.profile(with_stack=True) as found, ours.autograd.set_detect_anomaly(True):
+        exec(code, space)
+    event = next(e for e in found.events() if e.key == "aten::exp")
+    assert event.stack[0] == "/home/mindtorch/train.py(1): <module>"
+    assert "/home/mindtorch/train.py" in space["y"].grad_fn.metadata["traceback_"]
+
+
 @pytest.mark.parametrize("code", [
     "torch.profiler.profile(activities=[])",
     "torch.profiler.profile().key_averages()",
