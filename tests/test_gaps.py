@@ -19,7 +19,8 @@ ROOT = Path(__file__).resolve().parent.parent
 # what the kernels of CUDA share among themselves
 SHARED = {"arrays", "attention_products", "block_reduce", "cublas", "cudnn", "device_math",
           "errors", "fast_division", "gemm", "graphs", "kernel_cache", "launch", "library_calls",
-          "memory", "merge_sort", "nccl", "philox", "row_statistics", "streams", "toolkit"}  # fmt: skip
+          "memory", "merge_sort", "nccl", "philox", "row_statistics", "streams",
+          "toolkit"}  # fmt: skip
 
 
 def test_no_row_for_a_kernel_that_exists() -> None:

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from mindtorch.kernels.cpu.vectors import lanes
 
 import mindtorch.torch as ours
+from mindtorch.kernels.cpu.simd import lanes
 
 torch = pytest.importorskip("torch")
 

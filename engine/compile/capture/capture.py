@@ -24,7 +24,7 @@ from typing import Any
 from ...autograd import inplace, tape
 from ...dispatch import Op, graph_under_way, state
 from ...symbolic_sizes import NOTES, PLAIN, fixed
-from ...tensor import Storage, Tensor, scripts, typed_buffer
+from ...tensor import Storage, Tensor, scripts
 from ...transforms.vmap import redraw
 from ..dynamic_shapes.specialize import At, Blueprint
 from ..ir.ir import MAKE, Graph, Value
