@@ -416,7 +416,7 @@ def main(arguments: list[str] | None = None) -> int:
     if simulated != options.tiny:
         print("--tiny is for the simulator (NUMBA_ENABLE_CUDASIM=1), the rest for a GPU")
         return 2
-    from mindtorch.engine import cuda
+    from mindtorch.engine.devices import cuda
     from mindtorch.kernels.cuda import streams
 
     if not simulated and not cuda.device_count():

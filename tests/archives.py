@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from mindtorch.engine import tensor as engine
-from mindtorch.engine.device import Device
-from mindtorch.torch import _types, serialization
+from mindtorch.engine.devices.device import Device
+from mindtorch.torch import serialization
+from mindtorch.torch._tensor import size_and_formats
 
 torch = pytest.importorskip("torch")
 
@@ -94,9 +95,9 @@ def plain_objects(torch_like: Any) -> dict[str, Any]:
 class OurNames:
     """The few names of our namespace that `plain_objects` needs."""
 
-    Size = _types.Size
+    Size = size_and_formats.Size
     device = Device
-    strided = _types.strided
+    strided = size_and_formats.strided
 
 
 for _name in DTYPES:

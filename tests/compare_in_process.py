@@ -16,16 +16,22 @@ from unittest import mock
 
 import numpy as np
 
-from mindtorch.tools import placement
-from mindtorch.tools.compare import add_arguments, diagnose
-from mindtorch.tools.distance import Side
-from mindtorch.tools.outcome import Outcome
-from mindtorch.tools.placement import watching
-from mindtorch.tools.recorder import Recorder
-from mindtorch.tools.recorder_options import Options, StopRecordingError
-from mindtorch.tools.recording import ModelCalls, changed_modes, converter
-from mindtorch.tools.records import ARRAYS, ArrayReader, ArrayWriter, Record, load_record
-from mindtorch.tools.sides import Look, labels
+from mindtorch.tools.compare import instrument
+from mindtorch.tools.compare.child import ModelCalls, changed_modes, converter
+from mindtorch.tools.compare.cli import add_arguments, diagnose
+from mindtorch.tools.compare.distance import Side
+from mindtorch.tools.compare.instrument import watching
+from mindtorch.tools.compare.options import Options, StopRecordingError
+from mindtorch.tools.compare.record_format import (
+    ARRAYS,
+    ArrayReader,
+    ArrayWriter,
+    Record,
+    load_record,
+)
+from mindtorch.tools.compare.recorder import Recorder
+from mindtorch.tools.compare.run_sides import Look, labels
+from mindtorch.tools.compare.verdict import Outcome
 
 __all__ = ["compared", "namespace", "record"]
 
@@ -47,12 +53,12 @@ def namespace(side: str) -> Any:
 def _reversible() -> Iterator[None]:
     """Without ``Tensor.__getitem__``: once it was replaced, CPython keeps real torch's tensors
     sequences for good, and `torch.tensor` reads lists of them otherwise."""
-    usual = placement.names_of
+    usual = instrument.names_of
 
     def names(namespace: str) -> list[str]:
         return [name for name in usual(namespace) if name != "__getitem__"]
 
-    with mock.patch.object(placement, "names_of", names):
+    with mock.patch.object(instrument, "names_of", names):
         yield
 
 

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import mindtorch.torch as ours
-from mindtorch.engine.graph import always, jit
+from mindtorch.engine.compile import jit
+from mindtorch.engine.compile.lazy import script_mode
 
 KINDS = ("captured", "replayed", "script")
 
@@ -34,11 +35,11 @@ def running(kind: str) -> Iterator[None]:
     if kind != "script":
         yield
         return
-    always.begin()
+    script_mode.begin()
     try:
         yield
     finally:
-        always.end()
+        script_mode.end()
 
 
 def arrays(value: Any) -> list[Any]:

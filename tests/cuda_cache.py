@@ -17,8 +17,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from mindtorch.kernels.chains import Step
-from mindtorch.kernels.compile import statistics
+from mindtorch.kernels.codegen.fused_loop import Step
+from mindtorch.kernels.codegen.jit import statistics
 from mindtorch.kernels.cuda import elementwise, softmax
 
 dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")

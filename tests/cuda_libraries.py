@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 import mindtorch.torch
-from mindtorch.engine import cuda
+from mindtorch.engine.devices import cuda
 from tests import cuda_simulator
 from tests.cuda_program import raises
 from tests.cuda_stand_ins import Cudnn, Meeting, Nccl, WithCupy, asked
@@ -385,7 +385,7 @@ def convolutions_are_cudnns() -> None:
 
 def errors_of_the_driver_are_torchs() -> None:
     """A lost device in a launch, a copy and a wait; a driver that is too old or finds no device."""
-    from mindtorch.kernels.cuda import faults, streams
+    from mindtorch.kernels.cuda import errors, streams
 
     class CudaAPIError(Exception):
         code = 700
@@ -413,9 +413,9 @@ def errors_of_the_driver_are_torchs() -> None:
             setattr(place, name, before)
     said = "CUDA error: an illegal memory access was encountered\n"
     for raising in (refused, launched):
-        told = functools.partial(faults.raised_as_torchs, raising)
+        told = functools.partial(errors.raised_as_torchs, raising)
         raises(torch.AcceleratorError, said, told)
-    raises(ZeroDivisionError, "", lambda: faults.raised_as_torchs(lambda: 1 // 0))
+    raises(ZeroDivisionError, "", lambda: errors.raised_as_torchs(lambda: 1 // 0))
     held = {name: getattr(waiting, name, None) for name in ("is_available", "cuda_error")}
     engine: Any = cuda
     counted = engine.device_count

@@ -239,7 +239,7 @@ def two_threads_compute() -> None:
 
 def compiled_steps_are_eager_ones_to_the_bit() -> None:
     """Captured whole, and replayed where the body asks for data; small chains are fused, too."""
-    from mindtorch.engine.graph import fusion
+    from mindtorch.engine.compile.passes import fusion
     from mindtorch.kernels.cuda import graphs
 
     replays: list[Any] = []
@@ -491,7 +491,7 @@ def the_drivers_graphs_are_begun_and_ended_around_host_calls() -> None:
 
 def ops_of_the_host_and_complex_numbers_work() -> None:
     x = torch.eye(3, device="cuda") * 2
-    assert torch.linalg.inv(x).is_cuda and gaps.on_host("linear_algebra.inverse")
+    assert torch.linalg.inv(x).is_cuda and gaps.on_host("linear_solvers.inverse")
     z = torch.fft.fft(torch.ones(4, device="cuda"))
     assert z.is_cuda and (z * z.conj()).real.tolist() == [16.0, 0.0, 0.0, 0.0]
 

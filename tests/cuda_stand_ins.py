@@ -14,7 +14,7 @@ import ml_dtypes
 import numpy as np
 
 import mindtorch.torch
-from mindtorch.kernels.cuda import cublas, vendor
+from mindtorch.kernels.cuda import cublas, library_calls
 
 # what was called, in order
 asked: list[str] = []
@@ -93,7 +93,7 @@ class _Cublas:
 class WithCupy:
     """A block in which the stand-ins are cupy and cuBLAS."""
 
-    changed: Any = vendor
+    changed: Any = library_calls
     products: Any = cublas
 
     def __enter__(self) -> None:

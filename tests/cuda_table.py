@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 import mindtorch.torch as mt
-from mindtorch.engine.core import OPS
-from mindtorch.engine.cuda_ops import support_of
-from mindtorch.engine.ops.families import Elementwise, LibraryElementwise
+from mindtorch.engine.dispatch import OPS
+from mindtorch.engine.ops.base import Elementwise, LibraryElementwise
+from mindtorch.tools.docs.cuda_coverage import support_of
 from tests import cuda_simulator
 from tests.ops_running import EPSILON, array_of, differentiable, gradient_of, outputs_of, tensor_of
 from tests.ops_table import Row, all_rows

@@ -34,8 +34,8 @@ from typing import Any
 import numba
 import numpy as np
 
-from mindtorch.engine import cuda as engine
-from mindtorch.kernels.cuda import division, faults, gemm, launch, memory, streams
+from mindtorch.engine.devices import cuda as engine
+from mindtorch.kernels.cuda import errors, fast_division, gemm, launch, memory, streams
 
 cuda: Any = importlib.import_module("numba.cuda")
 dispatcher: Any = importlib.import_module("numba.cuda.dispatcher")
@@ -214,7 +214,7 @@ def pretend() -> None:
     streams.device_count = lambda: 1
     engine.device_count = lambda: 1
     cell = np.zeros(1, np.int64)
-    faults.cell = lambda: _Cell(cell)
+    errors.cell = lambda: _Cell(cell)
     launch.argument = argument
     launches: Any = launch
     launches.each = lambda function, count, *a: (
@@ -232,7 +232,7 @@ def _both_kernels(
     product: Any, batch: int, m: int, k: int, n: int, *arguments: Any
 ) -> None:
     """A product's tiled kernel, and the one for small products."""
-    by = division.divisor(n, batch * m * n)
+    by = fast_division.divisor(n, batch * m * n)
     translate(product.tiled, (batch, m, k, n, by, *arguments))
     translate(product.by_thread, (batch * m * n, batch, m, k, n, by, by, *arguments))
 
@@ -272,7 +272,7 @@ def draws() -> None:
 def steps() -> None:
     """The optimizers' kernels, loops of compiled chains, and what is launched beside cuBLAS."""
     import mindtorch.torch as torch
-    from mindtorch.engine.graph import fusion
+    from mindtorch.engine.compile.passes import fusion
     from mindtorch.kernels.cuda import attention_products, convolution
 
     fusion.SMALLEST = 4

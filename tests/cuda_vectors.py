@@ -15,8 +15,8 @@ import numpy as np
 from numba import float64
 
 import mindtorch.torch
-from mindtorch.kernels.cuda import elementwise, fold, launch, memory
-from mindtorch.kernels.cuda.division import divisor, over
+from mindtorch.kernels.cuda import block_reduce, elementwise, launch, memory
+from mindtorch.kernels.cuda.fast_division import divisor, over
 from mindtorch.kernels.cuda.launch import FOLDING, cuda
 
 torch: Any = mindtorch.torch
@@ -95,7 +95,7 @@ def _folded(out: Any) -> None:
     t = cuda.threadIdx.x
     found = 0.0
     for k in range(5):
-        found += fold.total(lanes, t, t + k)
+        found += block_reduce.total(lanes, t, t + k)
     out[cuda.blockIdx.x * FOLDING + t] = found
 
 

@@ -15,7 +15,7 @@ from typing import Any
 if os.environ["SIDE"] == "ours":
     from mindtorch.tools import mstorch_enable  # noqa: F401
 else:
-    from mindtorch.tools.torchvision_operators import declare_before_import
+    from mindtorch.tools.compare.torchvision_shim import declare_before_import
 
     declare_before_import()
 

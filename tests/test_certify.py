@@ -18,8 +18,8 @@ from typing import Any
 
 import pytest
 
-from mindtorch.tools import command_line
-from mindtorch.tools.certificates import Certificate, StepRecord, check, spacing, ulps
+from mindtorch.tools import cli
+from mindtorch.tools.certify.certificate import Certificate, StepRecord, check, spacing, ulps
 
 ROOT = Path(__file__).resolve().parent.parent
 PROGRAM = Path(__file__).with_name("certified_program.py")
@@ -66,7 +66,7 @@ def test_certifying_writes_what_was_committed(tmp_path: Path) -> None:
     on the processor."""
     pytest.importorskip("torch")
     file = tmp_path / "new.json"
-    assert command_line.main(["certify", "--steps", "3", "-o", str(file), str(PROGRAM)]) == 0
+    assert cli.main(["certify", "--steps", "3", "-o", str(file), str(PROGRAM)]) == 0
     new, old = Certificate.load(file), Certificate.load(GOLDEN)
     assert check(new, old)[1] == []
     assert [len(s.losses) for s in new.steps] == [len(s.losses) for s in old.steps]
@@ -81,11 +81,11 @@ def test_programs_that_fail_or_make_no_step_are_told(
     pytest.importorskip("torch")
     idle = tmp_path / "idle.py"
     idle.write_text("import torch\n")
-    assert command_line.main(["certify", "--runs", "0", str(idle)]) == 2
+    assert cli.main(["certify", "--runs", "0", str(idle)]) == 2
     assert "makes no step" in capsys.readouterr().err
     assert not (tmp_path / "idle.certificate.json").exists()
     monkeypatch.setenv("FAULT", "raises")
-    assert command_line.main(["certify", "-o", str(tmp_path / "x"), str(PROGRAM)]) == 1
+    assert cli.main(["certify", "-o", str(tmp_path / "x"), str(PROGRAM)]) == 1
     assert "ValueError: the program's own" in capsys.readouterr().err
 
 
@@ -106,7 +106,7 @@ def test_a_bad_certificate_is_status_2(
     file = tmp_path / "c.json"
     if content is not None:
         file.write_bytes(content)
-    assert command_line.main(["verify", str(file)]) == 2
+    assert cli.main(["verify", str(file)]) == 2
     assert text in capsys.readouterr().err
 
 
@@ -155,7 +155,7 @@ def test_a_certificate_whose_script_is_gone_is_status_2(
     """The path is kept beside the certificate, and it was moved."""
     content = json.loads(GOLDEN.read_text()) | {"script": "gone.py"}
     (tmp_path / "c.json").write_text(json.dumps(content))
-    assert command_line.main(["verify", str(tmp_path / "c.json")]) == 2
+    assert cli.main(["verify", str(tmp_path / "c.json")]) == 2
     assert "gone.py" in capsys.readouterr().err
 
 
@@ -174,7 +174,7 @@ def test_a_signal_ends_what_was_started_and_leaves_nothing(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "temporary"))
     with pytest.raises(SystemExit) as ended:
-        command_line.main(["verify", "--script", "killer.py", str(GOLDEN)])
+        cli.main(["verify", "--script", "killer.py", str(GOLDEN)])
     assert ended.value.code == 128 + signal.SIGTERM
     assert list((tmp_path / "temporary").iterdir()) == []
     assert "ended by SIGTERM" in capsys.readouterr().err

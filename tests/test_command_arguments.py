@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mindtorch.tools import command_line
+from mindtorch.tools import cli
 
 NUMBERS = {
     "--steps": ["0", "-1", "x"],
@@ -33,7 +33,7 @@ def test_numbers_out_of_range_are_refused(
     """Before anything is run, so the script need not be there."""
     for value in NUMBERS[option]:
         with pytest.raises(SystemExit) as ended:
-            command_line.main([command, f"{option}={value}", "nowhere.py"])
+            cli.main([command, f"{option}={value}", "nowhere.py"])
         assert ended.value.code == 2
         assert f"error: argument {option}: " in capsys.readouterr().err
 
@@ -56,7 +56,7 @@ def test_what_cannot_be_written_is_told_before_anything_runs(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "folder").mkdir()
     (tmp_path / "a.py").write_text("raise SystemExit('it was run')")
-    assert command_line.main([*arguments, "a.py"]) == 2
+    assert cli.main([*arguments, "a.py"]) == 2
     told = capsys.readouterr()
     assert "cannot" in told.err and arguments[2] in told.err and "it was run" not in told.err
 
@@ -65,5 +65,5 @@ def test_a_command_that_is_not_there_is_refused(capsys: pytest.CaptureFixture[st
     """And none at all; the text names those there are."""
     for arguments in (["nope"], []):
         with pytest.raises(SystemExit) as ended:
-            command_line.main(arguments)
+            cli.main(arguments)
         assert ended.value.code == 2 and capsys.readouterr().err

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindtorch.tools.command_line import main
-from mindtorch.tools.comparison import find_accuracies
-from mindtorch.tools.figures import number_difference, relative_difference
-from mindtorch.tools.outcome import Outcome
-from mindtorch.tools.page import write_page
-from mindtorch.tools.records import ARRAYS, ArrayWriter
-from mindtorch.tools.report import print_report
-from mindtorch.tools.sources import describe
+from mindtorch.tools.cli import main
+from mindtorch.tools.compare.compare_runs import find_accuracies
+from mindtorch.tools.compare.module_source import describe
+from mindtorch.tools.compare.record_format import ARRAYS, ArrayWriter
+from mindtorch.tools.compare.report_html import write_page
+from mindtorch.tools.compare.report_text import print_report
+from mindtorch.tools.compare.statistics import number_difference, relative_difference
+from mindtorch.tools.compare.verdict import Outcome
 from tests.compare_in_process import compared
 from tests.compare_programs import PROGRAMS
 

@@ -13,11 +13,16 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mindtorch.tools.command_line import main
-from mindtorch.tools.records import ARRAYS, ArrayReader, ArrayWriter, RecordNotWrittenError
-from mindtorch.tools.reproduction import PROGRAM, quoted
-from mindtorch.tools.sides import SideFailedError, ending_of, run_process
-from mindtorch.tools.sources import attributes_of, describe
+from mindtorch.tools.cli import main
+from mindtorch.tools.compare.module_source import attributes_of, describe
+from mindtorch.tools.compare.record_format import (
+    ARRAYS,
+    ArrayReader,
+    ArrayWriter,
+    RecordNotWrittenError,
+)
+from mindtorch.tools.compare.repro_writer import PROGRAM, quoted
+from mindtorch.tools.compare.run_sides import SideFailedError, ending_of, run_process
 from tests.compare_in_process import compared
 from tests.compare_programs import PROGRAMS
 
@@ -127,7 +132,7 @@ def test_calls_that_a_record_does_not_hold_are_told(
     def program(torch: Any, side: str, fault: int) -> None:
         (torch.ones(2, requires_grad=True) * 2).exp().sum().backward()
 
-    monkeypatch.setattr("mindtorch.tools.recorder.MOST_EVENTS", 2)
+    monkeypatch.setattr("mindtorch.tools.compare.recorder.MOST_EVENTS", 2)
     words = compared(program, "one call too many", tmp_path).words()
     assert "calls beyond what a record holds, not looked at by themselves: 2" in words
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from mindtorch.tools.agreement import Agreement, Difference, EventRow, StepRow
-from mindtorch.tools.figures import Spread
-from mindtorch.tools.outcome import Outcome
-from mindtorch.tools.page import write_page
+from mindtorch.tools.compare.findings import Agreement, Difference, EventRow, StepRow
+from mindtorch.tools.compare.report_html import write_page
+from mindtorch.tools.compare.statistics import Spread
+from mindtorch.tools.compare.verdict import Outcome
 
 BROWSERS = ("chromium-headless-shell", "chromium", "google-chrome")
 VOID = {"meta", "br", "hr", "img", "input", "link"}

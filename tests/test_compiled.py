@@ -14,8 +14,8 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph import jit
-from mindtorch.engine.graph.jit import Jitted
+from mindtorch.engine.compile import jit
+from mindtorch.engine.compile.jit import Jitted
 from mindtorch.kernels.cpu import winograd
 from tests.models import build
 

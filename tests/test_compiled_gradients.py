@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph import guards, jit
+from mindtorch.engine.compile import jit
+from mindtorch.engine.compile.guards import guards
 
 nn = torch.nn
 

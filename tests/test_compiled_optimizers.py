@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph import jit
+from mindtorch.engine.compile import jit
 
 nn = torch.nn
 KINDS: dict[str, list[dict[str, Any]]] = {

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph.template import MOST_BOUND
-from mindtorch.kernels.claims import Compiling
+from mindtorch.engine.compile.dynamic_shapes.shape_families import MOST_BOUND
+from mindtorch.kernels.codegen.compile_lock import Compiling
 from mindtorch.torch import nn
 from mindtorch.torch.nn import functional as F
 

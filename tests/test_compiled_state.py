@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph import jit
+from mindtorch.engine.compile import jit
 
 Wrap = Callable[[Callable[..., Any]], Callable[..., Any]]
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph.explain import explain
+from mindtorch.engine.compile.explain import explain
 
 
 def _norm(x: Any, w: Any) -> Any:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as mt
-from mindtorch.engine.graph import jit
+from mindtorch.engine.compile import jit
 from tests.ops_running import array_of, differentiable, outputs_of, tensor_of, weights_of
 from tests.ops_table import Row
 from tests.test_ops import ROWS

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph import always
+from mindtorch.engine.compile.lazy import script_mode
 from tests.compiled_kinds import KINDS, running, wrapped
 
 
@@ -82,7 +82,7 @@ def test_ops_are_compiled_again_after_the_thread_has_ended() -> None:
     parameter = torch.nn.Parameter(torch.ones(2))
     optimizer = torch.optim.SGD([parameter], lr=0.1)
     with running("script"):
-        tree: Any = always.tree()
+        tree: Any = script_mode.tree()
         for i in range(12):
             if i == 4:
                 thread = threading.Thread(target=parameter.tolist)

@@ -21,7 +21,7 @@ pytest.importorskip("torch.testing._internal.common_methods_invocations")
 from torch.testing._internal.common_methods_invocations import op_db  # noqa: E402
 
 import mindtorch.torch as ours  # noqa: E402
-from mindtorch.engine.graph import fusion  # noqa: E402
+from mindtorch.engine.compile.passes import fusion  # noqa: E402
 from tests import parity  # noqa: E402
 from tests.compiled_kinds import arrays, first_difference, wrapped  # noqa: E402
 from tests.parity_convert import MissingError, callable_of, counterpart, to_ours  # noqa: E402

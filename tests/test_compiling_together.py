@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 
-from mindtorch.kernels import claims
+from mindtorch.kernels.codegen import compile_lock
 
 START = """
 import json, sys
 import mindtorch.torch as torch
-from mindtorch.kernels.compile import statistics
+from mindtorch.kernels.codegen.jit import statistics
 """
 
 SEVERAL = START + """
@@ -29,7 +29,7 @@ json.dump(statistics.compiled, sys.stdout)
 # once there are helpers, this process waits until they are done
 HELPED = START + """
 import os
-from mindtorch.engine.graph import ahead
+from mindtorch.engine.compile.runtime import parallel_compile as ahead
 
 def begin(self, begin=ahead.Helpers._begin):
     begin(self)
@@ -86,12 +86,12 @@ def test_a_graphs_kernels_are_compiled_by_helpers(tmp_path: Path) -> None:
 
 
 def test_a_claim_waits_for_another_and_no_longer_than_asked(tmp_path: Path) -> None:
-    first = claims.Claim(tmp_path / "kernel")
-    second = claims.Claim(tmp_path / "kernel", 0.0)
+    first = compile_lock.Claim(tmp_path / "kernel")
+    second = compile_lock.Claim(tmp_path / "kernel", 0.0)
     assert second.refused and not first.refused
     second.release()
     first.release()
-    third = claims.Claim(tmp_path / "kernel", 0.0)
+    third = compile_lock.Claim(tmp_path / "kernel", 0.0)
     assert not third.refused
     third.release()
     assert not list(tmp_path.iterdir())
@@ -100,7 +100,7 @@ def test_a_claim_waits_for_another_and_no_longer_than_asked(tmp_path: Path) -> N
 def test_who_waits_for_a_kernel_compiles_others_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    first = claims.Claim(tmp_path / "kernel")
+    first = compile_lock.Claim(tmp_path / "kernel")
     called = []
 
     def waits() -> bool:
@@ -109,11 +109,11 @@ def test_who_waits_for_a_kernel_compiles_others_meanwhile(
             first.release()
         return True
 
-    monkeypatch.setattr(claims.Compiling, "waits", waits)
-    inner = claims.Claim(tmp_path / "kernel", 0.01)  # in the middle of compiling another one
+    monkeypatch.setattr(compile_lock.Compiling, "waits", waits)
+    inner = compile_lock.Claim(tmp_path / "kernel", 0.01)  # in the middle of compiling another one
     assert inner.refused and not called
     inner.release()
-    second = claims.Claim(tmp_path / "kernel", 5.0, alone=True)
+    second = compile_lock.Claim(tmp_path / "kernel", 5.0, alone=True)
     assert not second.refused and len(called) == 2
     second.release()
 
@@ -129,14 +129,15 @@ def test_an_optimizers_update_is_compiled_while_a_graphs_kernels_are(tmp_path: P
 
 def test_a_killed_process_holds_no_claim(tmp_path: Path) -> None:
     holds = (
-        "import sys, time; from pathlib import Path; from mindtorch.kernels.claims import Claim\n"
+        "import sys, time; from pathlib import Path\n"
+        "from mindtorch.kernels.codegen.compile_lock import Claim\n"
         "claim = Claim(Path(sys.argv[1])); print('held', flush=True); time.sleep(60)"
     )
     path = tmp_path / "kernel"
     with subprocess.Popen([sys.executable, "-c", holds, path], stdout=subprocess.PIPE) as other:
         assert other.stdout is not None and other.stdout.readline() == b"held\n"
-        refused = claims.Claim(path, 0.0)
+        refused = compile_lock.Claim(path, 0.0)
         other.kill()
     begin = time.monotonic()
-    after = claims.Claim(path, 30.0)
+    after = compile_lock.Claim(path, 30.0)
     assert refused.refused and not after.refused and time.monotonic() - begin < 20

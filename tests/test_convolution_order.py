@@ -12,9 +12,9 @@ import pytest
 import torch
 
 from mindtorch.kernels.cpu import convolution as kernels
-from mindtorch.kernels.cpu import threads
-from mindtorch.kernels.cpu.bits import fma
-from mindtorch.kernels.cpu.vectors import lanes
+from mindtorch.kernels.cpu import thread_pool
+from mindtorch.kernels.cpu.float_bits import fma
+from mindtorch.kernels.cpu.simd import lanes
 
 BLOCK = lanes(np.float32)
 
@@ -32,11 +32,11 @@ CASES: dict[str, Any] = {
 @pytest.fixture(autouse=True)
 def one_thread() -> Any:
     """Threads divide the sums of a weight's gradient."""
-    before = threads.get_num_threads(), torch.get_num_threads()
-    threads.set_num_threads(1)
+    before = thread_pool.get_num_threads(), torch.get_num_threads()
+    thread_pool.set_num_threads(1)
     torch.set_num_threads(1)
     yield
-    threads.set_num_threads(before[0])
+    thread_pool.set_num_threads(before[0])
     torch.set_num_threads(before[1])
 
 

@@ -19,7 +19,7 @@ import pytest
 
 from benchmarks import cuda as benchmark
 from benchmarks import gpu_page, processes
-from mindtorch.engine import cuda_ops
+from mindtorch.tools.docs import cuda_coverage
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -85,10 +85,10 @@ def test_compiled_kernels_are_read_from_the_disk(
 
 def test_every_op_runs_on_the_device_or_has_a_reason() -> None:
     """A kernel of its own, or the host's with a row in the table of gaps."""
-    rows = cuda_ops.table()
+    rows = cuda_coverage.table()
     assert len(rows) > 300
     assert [r for r in rows if r.where == "missing" or (r.where == "host" and not r.reason)] == []
-    assert (ROOT / "docs" / "cuda-ops.md").read_text() == cuda_ops.as_markdown()
+    assert (ROOT / "docs" / "cuda-ops.md").read_text() == cuda_coverage.as_markdown()
 
 
 def test_the_page_of_a_gpu_says_what_did_not_run() -> None:

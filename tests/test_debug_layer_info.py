@@ -10,8 +10,9 @@ from typing import Any
 import pytest
 
 from mindtorch.module_hooker import torch_disable, torch_pop
-from mindtorch.tools import debug_layer_info, layer_info
-from mindtorch.tools.twin import TwinError
+from mindtorch.tools import debug_layer_info
+from mindtorch.tools.layer_info import report
+from mindtorch.tools.layer_info.torch_twin import TwinError
 
 FRAMES = {"pytorch": "torch", "mindtorch": "mindtorch.torch"}
 
@@ -63,7 +64,7 @@ The max value in outputs[0] is 2.0000, min value is 2.0000, mean value is 2.0000
 @pytest.fixture(params=FRAMES)
 def frame(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Each library's name for the tool, with no header printed yet."""
-    monkeypatch.setattr(layer_info, "_announced", set())
+    monkeypatch.setattr(report, "_announced", set())
     monkeypatch.delenv("MSA_LOG", raising=False)
     if request.param == "pytorch":
         pytest.importorskip("torch")

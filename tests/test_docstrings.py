@@ -24,8 +24,9 @@ PLACES = """
 """.split()
 TYPING = {"Any", "Callable", "Call", "Iterator"}
 # what comes to a place from elsewhere: numpy's, Python's, and helpers of functions
-FOREIGN = ("mindtorch.engine.", "mindtorch.torch._arguments", "mindtorch.torch._registry",
-           "mindtorch.torch._absent", "mindtorch.torch._no_device")  # fmt: skip
+FOREIGN = ("mindtorch.engine.", "mindtorch.torch._api.arguments", "mindtorch.torch._api.publish",
+           "mindtorch.torch._compat.unsupported_names",
+           "mindtorch.torch._compat.unavailable_device")  # fmt: skip
 UNNAMED = {"self", "cls", "args", "kwargs"}
 
 

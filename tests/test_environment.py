@@ -12,14 +12,14 @@ from pathlib import Path
 import pytest
 
 import mindtorch
-from mindtorch.tools import command_line, completion, environment
+from mindtorch.tools import cli, completion, env
 
 ROOT = Path(__file__).resolve().parent.parent
 
 
 def test_the_report_says_what_is_installed() -> None:
     """A bug report must name our version, Python, numba and whether torch is beside us."""
-    found = environment.environment({"MINDTORCH_DEBUG": "1", "SECRET": "x", "HOME": "y"})
+    found = env.environment({"MINDTORCH_DEBUG": "1", "SECRET": "x", "HOME": "y"})
     assert found["mindtorch"]["version"] == mindtorch.__version__
     assert found["packages"]["numba"] and found["beside"]["torch"].startswith("2.13")
     assert found["system"]["python"].startswith(f"{sys.version_info[0]}.{sys.version_info[1]}")
@@ -29,16 +29,16 @@ def test_the_report_says_what_is_installed() -> None:
 def test_the_report_hides_the_home_folder(monkeypatch: pytest.MonkeyPatch) -> None:
     """What people paste in public should not carry their name."""
     monkeypatch.setenv("HOME", str(ROOT.parent))
-    found = environment.environment({"MINDTORCH_CACHE_DIR": f"{ROOT}/cache"})
+    found = env.environment({"MINDTORCH_CACHE_DIR": f"{ROOT}/cache"})
     assert found["variables"] == {"MINDTORCH_CACHE_DIR": f"~/{ROOT.name}/cache"}
     assert str(ROOT) not in found["mindtorch"]["folder"]
 
 
 def test_the_report_as_json_is_the_same(capsys: pytest.CaptureFixture[str]) -> None:
     """Programs read the report, too."""
-    assert command_line.main(["env", "--json"]) == 0
+    assert cli.main(["env", "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
-    assert command_line.main(["env"]) == 0
+    assert cli.main(["env"]) == 0
     text = capsys.readouterr().out
     for title, rows in found.items():
         assert f"{title}:" in text
@@ -50,7 +50,7 @@ def test_help_names_every_command_and_the_exit_statuses(
 ) -> None:
     """A user finds what there is without reading docs."""
     with pytest.raises(SystemExit) as ended:
-        command_line.main(["--help"])
+        cli.main(["--help"])
     assert ended.value.code == 0
     text = capsys.readouterr().out
     for word in ("run", "compare", "gradcheck", "env", "completion", "exit status"):
@@ -63,7 +63,7 @@ def test_wrong_arguments_end_with_status_2(
 ) -> None:
     """Scripts tell a wrong call from a finding."""
     with pytest.raises(SystemExit) as ended:
-        command_line.main(arguments)
+        cli.main(arguments)
     assert ended.value.code == 2
     assert "usage: mindtorch" in capsys.readouterr().err
 
@@ -74,8 +74,8 @@ def test_an_interrupt_is_no_traceback(monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(environment, "environment", interrupted)
-    assert command_line.main(["env"]) == 130
+    monkeypatch.setattr(env, "environment", interrupted)
+    assert cli.main(["env"]) == 130
 
 
 def test_a_reader_that_leaves_is_no_error() -> None:
@@ -106,7 +106,7 @@ def test_completion_prints_a_text_for_the_shell(
     shell: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The text names our command."""
-    assert command_line.main(["completion", shell]) == 0
+    assert cli.main(["completion", shell]) == 0
     assert "mindtorch" in capsys.readouterr().out
 
 
@@ -115,7 +115,7 @@ def test_completion_without_argcomplete_says_what_to_install(
 ) -> None:
     """The extra is optional."""
     monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    assert command_line.main(["completion", "bash"]) == 2
+    assert cli.main(["completion", "bash"]) == 2
     assert "mindtorch[completion]" in capsys.readouterr().err
 
 

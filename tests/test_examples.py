@@ -76,7 +76,7 @@ def script_of(name: str, repository: Path) -> Path:
 # Beside a CPU torch, torchvision needs its operators declared; the `compare` command does the same.
 UNDER_PYTORCH = """
 import runpy, sys
-from mindtorch.tools.torchvision_operators import declare_before_import
+from mindtorch.tools.compare.torchvision_shim import declare_before_import
 declare_before_import()
 del sys.argv[0]
 runpy.run_path(sys.argv[0], run_name="__main__")

@@ -14,7 +14,7 @@ import torch
 
 import mindtorch.mindspore as ms
 import mindtorch.torch
-from mindtorch.kernels.files import name_beside
+from mindtorch.kernels.support.atomic_file import name_beside
 from mindtorch.mindspore import Parameter, Tensor, nn
 from mindtorch.mindspore.train import _checkpoint_format as form
 

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.kernels.files import replacing, write_whole
+from mindtorch.kernels.support.atomic_file import replacing, write_whole
 from mindtorch.mindspore.mindrecord import FileWriter
 
 

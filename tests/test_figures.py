@@ -4,7 +4,7 @@ place, and the difference of two sketches estimates the arrays' own."""
 import numpy as np
 import pytest
 
-from mindtorch.tools.figures import digest_of, figures_of, sketch_difference
+from mindtorch.tools.compare.statistics import digest_of, figures_of, sketch_difference
 
 
 @pytest.mark.parametrize("size", [1, 7, 16, 255, 4097, 70_001])

@@ -12,7 +12,7 @@ import torch
 import torch.nn.functional
 
 import mindtorch.torch as ours
-from mindtorch.engine.vmap import Vmap
+from mindtorch.engine.transforms.vmap import Vmap
 from mindtorch.torch.utils._pytree import tree_leaves
 
 Case = Callable[[Any, Callable[..., Any]], Any]

@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph import fusion, jit
-from mindtorch.engine.graph.explain import explain
+from mindtorch.engine.compile import jit
+from mindtorch.engine.compile.explain import explain
+from mindtorch.engine.compile.passes import fusion
 
 
 @pytest.fixture(autouse=True)

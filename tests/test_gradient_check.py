@@ -2,7 +2,7 @@
 
 import pytest
 
-from mindtorch.tools.command_line import main
+from mindtorch.tools.cli import main
 
 SCRIPT = '''
 import torch

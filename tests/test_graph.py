@@ -10,15 +10,9 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph import (
-    GraphError,
-    TracingError,
-    check_graph,
-    dead_code,
-    interpret,
-    jit,
-    trace,
-)
+from mindtorch.engine.compile import GraphError, TracingError, check_graph, dead_code, jit
+from mindtorch.engine.compile.capture.tracer import trace
+from mindtorch.engine.compile.ir.interpreter import interpret
 
 F = torch.nn.functional
 

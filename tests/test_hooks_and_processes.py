@@ -115,7 +115,7 @@ def test_a_tensors_dictionary_holds_what_users_have_set() -> None:
 
 def test_modules_as_functions_in_functorchs_spelling() -> None:
     """make_functional: the module's values, gradients of its parameters, ensembles."""
-    from mindtorch.torch import _functorch as functorch
+    from mindtorch.torch._compat import functorch as functorch
 
     models = [ours.nn.Linear(3, 2) for _ in range(2)]
     x = ours.randn(4, 3)

@@ -16,15 +16,15 @@ import numpy as np
 import pytest
 from numba.core import registry
 
-from mindtorch.kernels import compile as compiling
-from mindtorch.kernels.claims import Claim
-from mindtorch.kernels.compile import kernel
-from mindtorch.kernels.interrupts import held
+from mindtorch.kernels.codegen import jit as compiling
+from mindtorch.kernels.codegen.compile_lock import Claim
+from mindtorch.kernels.codegen.jit import kernel
+from mindtorch.kernels.codegen.signal_guard import held
 
 STEP = """
 import json, sys
 import mindtorch.torch as torch
-from mindtorch.kernels.compile import statistics
+from mindtorch.kernels.codegen.jit import statistics
 torch.manual_seed(0)
 net = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
 optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
@@ -40,7 +40,7 @@ json.dump([statistics.compiled, statistics.loaded, loss.item()], sys.stdout)
 ONE_OP = """
 import json, sys
 import mindtorch.torch as torch
-from mindtorch.kernels.compile import statistics
+from mindtorch.kernels.codegen.jit import statistics
 total = torch.ones(3).exp().sum()
 json.dump([statistics.compiled, statistics.loaded, total.item()], sys.stdout)
 """
@@ -49,7 +49,7 @@ json.dump([statistics.compiled, statistics.loaded, total.item()], sys.stdout)
 LINKED = """
 import json, sys
 import numpy as np
-from mindtorch.kernels.compile import kernel, statistics
+from mindtorch.kernels.codegen.jit import kernel, statistics
 
 @kernel
 def twice(x):
@@ -165,18 +165,18 @@ def test_a_kernels_name_depends_on_what_it_calls_in_modules(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A mended helper must not be hidden by kernels that were compiled with the old one."""
-    from mindtorch.kernels.cpu import math as mathematics
-    from mindtorch.kernels.cpu import math_double
+    from mindtorch.kernels.cpu import float32_math as mathematics
+    from mindtorch.kernels.cpu import float64_math
 
     before = compiling.digest(mathematics._fmod32)
-    monkeypatch.setattr(math_double, "fmod_short", math_double.atan2_short)
+    monkeypatch.setattr(float64_math, "fmod_short", float64_math.atan2_short)
     assert compiling.digest(mathematics._fmod32) != before
 
 
 NUMBERS = """
 import json, os, sys
 from numba.core.bytecode import FunctionIdentity
-import mindtorch.kernels.compile
+import mindtorch.kernels.codegen.jit
 reading, writing = os.pipe()
 child = os.fork()
 if not child:

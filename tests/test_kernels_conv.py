@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from mindtorch.kernels.cpu import convolution as kernels
-from mindtorch.kernels.cpu import threads
+from mindtorch.kernels.cpu import thread_pool
 
 # input, weight, stride, padding, dilation, groups
 CASES: dict[str, Any] = {
@@ -63,10 +63,10 @@ def assert_near(actual: Any, expected: Any, terms: int) -> None:
 
 @pytest.fixture(params=[1, 3])
 def thread_count(request: Any) -> Any:
-    before = threads.get_num_threads()
-    threads.set_num_threads(request.param)
+    before = thread_pool.get_num_threads()
+    thread_pool.set_num_threads(request.param)
     yield request.param
-    threads.set_num_threads(before)
+    thread_pool.set_num_threads(before)
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -201,29 +201,29 @@ def test_pieces_cover_a_range_once_and_their_errors_arrive(thread_count: int) ->
 
     def part(start: int, stop: int) -> None:
         seen[start:stop] += 1
-        threads.parallel_for(3, lambda first, last: None)
+        thread_pool.parallel_for(3, lambda first, last: None)
 
-    threads.parallel_for(1000, part)
+    thread_pool.parallel_for(1000, part)
     assert (seen == 1).all()
     with pytest.raises(ZeroDivisionError):
-        threads.parallel_for(1000, lambda start, stop: 1 // start and None)  # type: ignore[arg-type]
+        thread_pool.parallel_for(1000, lambda start, stop: 1 // start and None)  # type: ignore[arg-type]
 
 
 def child_of_a_fork(answer: Any) -> None:
     total = np.zeros(2, np.int64)
-    threads.set_num_threads(2)
+    thread_pool.set_num_threads(2)
 
     def part(start: int, stop: int) -> None:
         total[start:stop] = 1
 
-    threads.parallel_for(2, part)
+    thread_pool.parallel_for(2, part)
     answer.put(int(total.sum()))
 
 
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_child_makes_threads_of_its_own(thread_count: int) -> None:
     """Workers of a data loader are forked from a process whose pool runs."""
-    threads.parallel_for(thread_count, lambda start, stop: None)
+    thread_pool.parallel_for(thread_count, lambda start, stop: None)
     context = multiprocessing.get_context("fork")
     answer = context.Queue()
     child = context.Process(target=child_of_a_fork, args=(answer,))

@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import mindtorch.torch as mt
-from mindtorch.kernels.cpu import blas, threads
 from mindtorch.kernels.cpu import matmul as kernels
+from mindtorch.kernels.cpu import openblas, thread_pool
 
 
 def made(shape: Any, dtype: Any, seed: int) -> Any:
@@ -80,12 +80,12 @@ def test_a_large_batch_is_the_same_on_any_number_of_threads() -> None:
     a, b = made((7, 2, 70, 64), np.float32, 0), made((2, 64, 80), np.float32, 1)
     outs = [np.full((7, 2, 70, 80), np.nan, np.float32) for _ in range(3)]
     for count, out in zip((1, 2, 3), outs, strict=True):
-        before = threads.get_num_threads()
-        threads.set_num_threads(count)
+        before = thread_pool.get_num_threads()
+        thread_pool.set_num_threads(count)
         try:
             kernels.matmul(out, a, b)
         finally:
-            threads.set_num_threads(before)
+            thread_pool.set_num_threads(before)
     assert_near(outs[0], a.astype(np.float64) @ b, 64)
     assert (outs[0] == outs[1]).all() and (outs[0] == outs[2]).all()
 
@@ -222,16 +222,16 @@ def test_a_plan_declines_what_blas_cannot_read() -> None:
 def test_the_thread_count_rules_blas(count: int) -> None:
     """One setting: products are shared out to our threads, each with a BLAS of one thread; the
     steps of a recurrent network have BLAS's threads."""
-    before = threads.get_num_threads()
-    threads.set_num_threads(count)
+    before = thread_pool.get_num_threads()
+    thread_pool.set_num_threads(count)
     try:
-        used = blas.library().scipy_openblas_get_num_threads
+        used = openblas.library().scipy_openblas_get_num_threads
         assert used() == 1
-        with blas.together():
+        with openblas.together():
             assert used() == count
         assert used() == 1
     finally:
-        threads.set_num_threads(before)
+        thread_pool.set_num_threads(before)
 
 
 LARGE = [(64, 512, 100), (3, 2000, 700), (2000, 3, 700), (1, 5000, 400), (5000, 1, 400),
@@ -250,25 +250,25 @@ def test_large_products_are_shared_out(m: int, n: int, k: int, transposed: Any) 
     bias = rng.standard_normal(n).astype(np.float32)
     exact = a.astype(np.float64) @ b.astype(np.float64)
     bound = 8 * 1.2e-7 * (np.abs(a).astype(np.float64) @ np.abs(b).astype(np.float64) + 4)
-    before = threads.get_num_threads()
+    before = thread_pool.get_num_threads()
     try:
         for count in (1, 2, 3):
-            threads.set_num_threads(count)
+            thread_pool.set_num_threads(count)
             out = np.full((m, n), np.nan, np.float32)
             kernels.matmul(out, a, b)
             assert (np.abs(out - exact) < bound).all()
             kernels.linear(out, a, b.T, bias)
             assert (np.abs(out - exact - bias) < bound).all()
     finally:
-        threads.set_num_threads(before)
+        thread_pool.set_num_threads(before)
 
 
 def test_the_kernel_set_of_blas_can_be_chosen_and_the_environment_is_restored() -> None:
     """The library reads its variable once, while it is loaded."""
     code = (
         "import os\n"
-        "from mindtorch.kernels.cpu import blas\n"
-        "print(blas.core_name(), os.environ.get('OPENBLAS_CORETYPE'))"
+        "from mindtorch.kernels.cpu import openblas\n"
+        "print(openblas.core_name(), os.environ.get('OPENBLAS_CORETYPE'))"
     )
     environment = {**os.environ, "MINDTORCH_BLAS_CORE": "Sandybridge"}
     environment.pop("OPENBLAS_CORETYPE", None)

@@ -11,7 +11,7 @@ import pytest
 import torch as real
 
 import mindtorch.torch as torch
-from mindtorch.kernels.cpu import copies, half
+from mindtorch.kernels.cpu import strided_copy, via_float32
 
 LAYOUTS = {
     "transposed": lambda x: x.transpose(2, 1, 0),
@@ -31,10 +31,10 @@ def test_copies_are_numpys(layout: str, kind: str) -> None:
     whole = np.arange(17 * 75 * 70).astype(kind).reshape(17, 75, 70)
     x = LAYOUTS[layout](whole)
     out = np.empty(x.shape, kind)
-    copies.assign(out, x)
+    strided_copy.assign(out, x)
     np.testing.assert_array_equal(out, x)
     gaps = np.zeros((*x.shape[:-1], 2 * x.shape[-1]), kind)
-    copies.assign(gaps[..., ::2], x)
+    strided_copy.assign(gaps[..., ::2], x)
     np.testing.assert_array_equal(gaps[..., ::2], x)
     assert not gaps[..., 1::2].any()
 
@@ -46,9 +46,9 @@ def test_short_numbers_are_widened_and_rounded_as_numpy_does(kind: Any) -> None:
         x = (rng.normal(size=5000) * np.exp(12 * rng.normal(size=5000))).astype(np.float32)
         x[:4] = np.nan, np.inf, -np.inf, -0.0
         short = x.astype(kind)
-        np.testing.assert_array_equal(half.widened(short), short.astype(np.float32))
+        np.testing.assert_array_equal(via_float32.widened(short), short.astype(np.float32))
     out = np.empty_like(short)
-    half.narrow(out, x)
+    via_float32.narrow(out, x)
     numbers = ~np.isnan(x)
     assert (out.view(np.uint16)[numbers] == short.view(np.uint16)[numbers]).all()
     assert np.isnan(out.astype(np.float32)[~numbers]).all()

@@ -8,7 +8,8 @@ from typing import Any, List, Optional, Tuple, Union  # noqa: UP035 (scripts spe
 import pytest
 
 import mindtorch.torch as ours
-from mindtorch.torch import _operators, library
+from mindtorch.torch import library
+from mindtorch.torch.library import _custom_operators
 from mindtorch.torch.ops import load_library
 
 NAMESPACE = "mindtorch_test"
@@ -17,11 +18,11 @@ NAMESPACE = "mindtorch_test"
 @pytest.fixture(autouse=True)
 def clean_table() -> Iterator[None]:
     """What a test declares is gone after it."""
-    before = dict(_operators.OPERATORS)
+    before = dict(_custom_operators.OPERATORS)
     blocks = dict(library._blocks)
     yield
-    _operators.OPERATORS.clear()
-    _operators.OPERATORS.update(before)
+    _custom_operators.OPERATORS.clear()
+    _custom_operators.OPERATORS.update(before)
     library._blocks.clear()
     library._blocks.update(blocks)
     vars(ours.ops).pop(NAMESPACE, None)
@@ -78,7 +79,7 @@ def test_an_annotation_that_is_missing_is_named() -> None:
 
 def test_schemas_are_read() -> None:
     """Defaults, optional and keyword-only arguments, lists, and what is written to."""
-    schema = _operators.parse_schema(
+    schema = _custom_operators.parse_schema(
         "f.out(Tensor(a!) x, Tensor? y=None, int[2] k=[1, 2], *, str s='a, b', float e=1e-5) -> ()",
         NAMESPACE,
     )
@@ -93,7 +94,7 @@ def test_schemas_are_read() -> None:
     assert (schema.name, schema.overload) == (f"{NAMESPACE}::f", "out")
     assert [a.is_mutable for a in schema.arguments] == [True, False, False, False, False]
     with pytest.raises(RuntimeError, match="cannot read the schema"):
-        _operators.parse_schema("no schema")
+        _custom_operators.parse_schema("no schema")
 
 
 def test_a_declared_operator_is_found_and_called() -> None:

@@ -7,7 +7,7 @@ import weakref
 
 import mindtorch.torch as mt
 from mindtorch.engine import aval as avals
-from mindtorch.engine.bounded import Bounded
+from mindtorch.engine.bounded_cache import Bounded
 from mindtorch.engine.ops import movement
 
 

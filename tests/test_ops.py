@@ -14,8 +14,8 @@ import pytest
 
 import mindtorch.engine.ops as engine_ops
 import mindtorch.torch as mt
-from mindtorch.engine.core import OPS, Op, forget_plans
-from mindtorch.engine.ops.families import Elementwise
+from mindtorch.engine.dispatch import OPS, Op, forget_plans
+from mindtorch.engine.ops.base import Elementwise
 from tests.ops_running import (
     EPSILON,
     array_of,

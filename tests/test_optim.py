@@ -12,8 +12,8 @@ import pytest
 import torch
 
 import mindtorch.torch as mt
-from mindtorch.engine import optimizer as engine
-from mindtorch.engine import update_rules as rules
+from mindtorch.engine.optim import functional as rules
+from mindtorch.engine.optim import multi_tensor as engine
 from mindtorch.torch import optim
 
 SHAPES = ((5, 7), (3,), (2, 3, 4), ())

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.optimizer import _unmoved
+from mindtorch.engine.optim.multi_tensor import _unmoved
 
 
 def _other_state(parameters: Any, optimizer: Any) -> None:

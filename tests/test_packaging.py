@@ -56,7 +56,7 @@ def sources(*folders: str) -> list[Path]:
 
 
 def installed_path(source: Path) -> str:
-    """Where a source file lies in an installation: engine/core.py in mindtorch/engine/core.py."""
+    """Where a source file lies in an installation: engine/op.py in mindtorch/engine/op.py."""
     relative = source.relative_to(REPOSITORY)
     return (Path("mindtorch", relative) if relative.parts[0] in LINKS else relative).as_posix()
 

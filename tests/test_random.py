@@ -15,7 +15,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from mindtorch.engine.generator import Generator
+from mindtorch.engine.random.generator import Generator
 
 GOLDEN = json.loads((Path(__file__).parent / "golden" / "rng.json").read_text())
 NAMES = {

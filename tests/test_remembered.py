@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as mt
-from mindtorch.engine.core import forget_plans, tables_of_plans
+from mindtorch.engine.dispatch import forget_plans, tables_of_plans
 from tests.ops_running import array_of, differentiable, gradient_of, outputs_of, tensor_of
 from tests.ops_table import Row, all_rows
 
@@ -164,7 +164,7 @@ def test_remembered_rules_tell_gradients_apart() -> None:
 
 
 def test_a_rule_is_asked_twice_and_checks_what_it_saved(monkeypatch: Any) -> None:
-    from mindtorch.engine import tape
+    from mindtorch.engine.autograd import tape
 
     asked = []
     ruled = tape.Node.ruled

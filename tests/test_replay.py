@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph import jit
-from mindtorch.engine.graph.jit import Jitted, policy
-from mindtorch.engine.graph.tree import PATIENCE
+from mindtorch.engine.compile import jit
+from mindtorch.engine.compile.jit import Jitted, policy
+from mindtorch.engine.compile.lazy.trace_tree import PATIENCE
 from tests.models import build
 
 F = torch.nn.functional

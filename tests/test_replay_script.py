@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as torch
-from mindtorch.engine.graph import always, pace
-from mindtorch.engine.graph.tree import PATIENCE, Tree
-from mindtorch.engine.graph.waiting import ROUNDS
+from mindtorch.engine.compile.lazy import autotune, script_mode
+from mindtorch.engine.compile.lazy.pending_ops import ROUNDS
+from mindtorch.engine.compile.lazy.trace_tree import PATIENCE, Tree
 from mindtorch.tools import watch
 
 nn = torch.nn
@@ -195,13 +195,13 @@ def parts() -> Iterator[Any]:
 def test_a_script_gives_what_it_gives_eagerly(script: Any) -> None:
     """Numbers, arrays and texts, bit for bit."""
     expected = seen(script)
-    always.begin()
+    script_mode.begin()
     try:
         found = seen(script)
-        tree = always.tree()
+        tree = script_mode.tree()
     finally:
-        always.end()
-    assert tree is not None and always.tree() is None
+        script_mode.end()
+    assert tree is not None and script_mode.tree() is None
     for mine, eager in zip(found, expected, strict=True):
         np.testing.assert_array_equal(mine, eager)
     if script is training:
@@ -211,24 +211,24 @@ def test_a_script_gives_what_it_gives_eagerly(script: Any) -> None:
 def test_the_place_of_a_part_does_not_matter() -> None:
     """Batches that are slices, and rows of a buffer, are one segment wherever they lie."""
     data, buffer = torch.randn(96, 4), torch.zeros(12, 4)
-    always.begin()
+    script_mode.begin()
     try:
         for i in range(12):
             buffer[i] = data[8 * i : 8 * i + 8].mean(0)
             assert (buffer[i] * 2).sum().item() != 0
-        tree = always.tree()
+        tree = script_mode.tree()
         assert tree is not None and len(tree.segments()) == 1 and tree.runs == 10
     finally:
-        always.end()
+        script_mode.end()
     np.testing.assert_allclose(buffer.numpy(), data.numpy().reshape(12, 8, 4).mean(1), rtol=1e-5)
 
 
 def test_a_segment_that_ends_within_an_op_does_not_end_waiting() -> None:
     """Giving up while an op was noted left it behind: nobody ran it."""
     x = torch.zeros(64)
-    always.begin()
+    script_mode.begin()
     try:
-        tree = always.tree()
+        tree = script_mode.tree()
         assert tree is not None
         for n in range(1, 30):
             tree.fresh = PATIENCE
@@ -237,7 +237,7 @@ def test_a_segment_that_ends_within_an_op_does_not_end_waiting() -> None:
             x[: n + 1].add_(1)
         found = x.tolist()
     finally:
-        always.end()
+        script_mode.end()
     expected = np.zeros(64)
     for n in range(1, 30):
         expected[n : 2 * n] += 1
@@ -253,14 +253,14 @@ def test_the_faster_way_goes_on(
     """Each stretch is timed in both ways and goes its own; what is no faster changes none."""
     now, waits = 0.0, True
     ways: dict[str, list[bool]] = {"here": [], "there": []}
-    monkeypatch.setattr(pace, "process_time", lambda: now)
-    judge = pace.Pace(Tree())
+    monkeypatch.setattr(autotune, "process_time", lambda: now)
+    judge = autotune.Pace(Tree())
     for _ in range(60):
         for place in ways:
             waits = judge.waits(place, waits)
             ways[place].append(waits)
             now += {"here": (alone, waiting), "there": (waiting, alone)}[place][waits]
-    trials = pace.FIRST + pace.TIMED
+    trials = autotune.FIRST + autotune.TIMED
     for place, faster in (("here", waiting < alone), ("there", alone < waiting)):
         assert ways[place][: 2 * trials] == [True] * trials + [False] * trials
         if abs(waiting - alone) > 0.1:
@@ -269,7 +269,7 @@ def test_the_faster_way_goes_on(
             assert set(ways[place][2 * trials :]) == {False}
 
 
-class Judge(pace.Pace):
+class Judge(autotune.Pace):
     """Ops wait at first, then run one by one, in turn; notes the places."""
 
     def waits(self, place: Any, waiting: bool) -> bool:
@@ -280,16 +280,16 @@ class Judge(pace.Pace):
 def watched_loop(body: Any, count: int) -> tuple[list[Any], list[bool]]:
     """The places that a loop comes by, and after each round whether ops wait."""
     ways = []
-    always.begin()
+    script_mode.begin()
     try:
-        run = always._active[-1]
+        run = script_mode._active[-1]
         run.pace = judge = Judge(run.tree)
         for _ in range(count):
             body()
             ways.append(type((torch.ones(2) + 1).flat) is not np.ndarray)
         return getattr(judge, "places", []), ways
     finally:
-        always.end()
+        script_mode.end()
 
 
 @pytest.mark.parametrize("kind", ["item", "tolist", "numpy", "bool", "a model", "backward"])
@@ -368,23 +368,23 @@ def test_counters_of_modules_do_not_end_segments() -> None:
     """A forward and a backward pass through batch norms are one segment."""
     net = nn.Sequential(*[nn.Sequential(nn.Linear(4, 4), nn.BatchNorm1d(4)) for _ in range(3)])
     optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
-    always.begin()
+    script_mode.begin()
     try:
         for _ in range(4):
             optimizer.zero_grad()
             net(torch.ones(5, 4)).sum().backward()
             optimizer.step()
-        tree = always.tree()
+        tree = script_mode.tree()
         assert tree is not None and len(tree.segments()) == 1
     finally:
-        always.end()
+        script_mode.end()
     assert net[0][1].num_batches_tracked.item() == 4
 
 
 def test_a_segment_met_once_holds_no_more_than_eager_code() -> None:
     """Ops that run one by one drop what no later one reads."""
     x = torch.ones(250_000)
-    always.begin()
+    script_mode.begin()
     tracemalloc.start()
     try:
         made = x
@@ -394,14 +394,14 @@ def test_a_segment_met_once_holds_no_more_than_eager_code() -> None:
         assert tracemalloc.get_traced_memory()[1] < 4 * x.nbytes
     finally:
         tracemalloc.stop()
-        always.end()
+        script_mode.end()
 
 
 def test_a_script_that_never_repeats_is_left_alone() -> None:
     """After some segments ops run one by one, until an optimizer's step."""
     w = torch.zeros(1, requires_grad=True)
     optimizer = torch.optim.SGD([w], lr=0.1)
-    always.begin()
+    script_mode.begin()
     try:
         for n in range(1, 40):
             assert (torch.ones(n) * 2).sum().item() == 2 * n
@@ -410,19 +410,19 @@ def test_a_script_that_never_repeats_is_left_alone() -> None:
         optimizer.step()
         assert type((torch.ones(2) + 1).flat) is not np.ndarray
     finally:
-        always.end()
+        script_mode.end()
     assert w.item() == pytest.approx(-0.1)
 
 
 def test_forked_children_work_op_by_op() -> None:
     """A loader's worker processes see real tensors."""
-    always.begin()
+    script_mode.begin()
     try:
         data = torch.utils.data.TensorDataset(torch.arange(8.0))
         loader = torch.utils.data.DataLoader(data, batch_size=4, num_workers=1)
         assert [x[0].sum().item() for x in loader] == [6, 22]
     finally:
-        always.end()
+        script_mode.end()
 
 
 @pytest.mark.parametrize(
@@ -449,15 +449,15 @@ def test_who_looks_at_each_op_sees_a_script_that_runs_compiled(looking: Any) -> 
         assert loss.detach().numpy() == loss.item()
         return loss.item()
 
-    always.begin()
+    script_mode.begin()
     try:
-        seen = always.tree()
+        seen = script_mode.tree()
         losses = [step()]
         with looking():
-            assert always.tree() is None
+            assert script_mode.tree() is None
             losses.append(step())
-        assert always.tree() is seen
+        assert script_mode.tree() is seen
         losses.append(step())
     finally:
-        always.end()
+        script_mode.end()
     assert losses[0] > losses[1] > losses[2]

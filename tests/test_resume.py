@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from mindtorch import torch
-from mindtorch.kernels.files import name_beside
+from mindtorch.kernels.support.atomic_file import name_beside
 from mindtorch.resume import CorruptStateError, ResumableSampler, TrainingState
 from tests.resume_program import STEPS, train
 

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from mindtorch.engine.gaps import GAPS
-from mindtorch.tools import command_line
+from mindtorch.tools import cli
 from mindtorch.tools.scan.notes import ABSENT_METHODS, NOTES
 from mindtorch.tools.scan.scanning import Finding, scan, scan_source
 
@@ -229,7 +229,7 @@ def test_a_file_that_cannot_be_read_is_named(
 ) -> None:
     """The rest is scanned, and the exit status says that not all was."""
     write(tmp_path, bad=content, good="import torch\ntorch.zeros(1)")
-    assert command_line.main(["scan", str(tmp_path), "--max-size", "0.5", "--json"]) == 2
+    assert cli.main(["scan", str(tmp_path), "--max-size", "0.5", "--json"]) == 2
     told = json.loads(capsys.readouterr().out)
     assert told["not_read"][str(tmp_path / "bad.py")].startswith(reason)
     assert (told["files"], told["uses"]["all"]) == (1, 2)
@@ -303,7 +303,7 @@ def test_the_report_names_files_lines_and_what_to_do(
     """The text for people, the same without a terminal."""
     monkeypatch.chdir(tmp_path)
     write(tmp_path, train="import torch\ntorch.symeig(x)\ntorch.relu(x)\ntorch.jit.script(f)\n")
-    assert command_line.main(["scan", "train.py"]) == 1
+    assert cli.main(["scan", "train.py"]) == 1
     assert capsys.readouterr().out == textwrap.dedent("""\
         not supported
           torch.symeig
@@ -322,7 +322,7 @@ def test_the_report_names_files_lines_and_what_to_do(
 
 def test_a_path_that_is_not_there_is_status_2(capsys: pytest.CaptureFixture[str]) -> None:
     """CI must notice a wrong path."""
-    assert command_line.main(["scan", "/nowhere/at/all"]) == 2
+    assert cli.main(["scan", "/nowhere/at/all"]) == 2
     assert "no such file or folder: /nowhere/at/all" in capsys.readouterr().err
 
 
@@ -345,7 +345,7 @@ def test_notebooks_are_read_cell_by_cell(
         "%%time\ntorch.nope(1)",
     )
     Path("a.ipynb").write_bytes(notebook(*cells))
-    assert command_line.main(["scan", "."]) == 1
+    assert cli.main(["scan", "."]) == 1
     assert "a.ipynb cell 3:5; a.ipynb cell 5:2\n" in capsys.readouterr().out
     found = [(f.cell, f.use.line) for f in scan([Path()]).findings]
     assert found == [(2, 1), (3, 5), (5, 2)]

@@ -13,7 +13,7 @@ import pytest
 
 from mindtorch import module_hooker
 from mindtorch.module_hooker import torch_disable, torch_pop
-from mindtorch.tools import command_line
+from mindtorch.tools import cli
 from mindtorch.tools.scan.fix import fix_source, patch_of
 
 LINE = "from mindtorch.tools import mstorch_enable  # noqa: F401\n"
@@ -182,7 +182,7 @@ def test_only_files_that_are_run_are_fixed(
     (tmp_path / "train.py").write_text(main)
     (tmp_path / "train.py").chmod(0o750)
     (tmp_path / "model.py").write_text("import torch\n")
-    assert command_line.main(["scan", "--fix", "."]) == 0
+    assert cli.main(["scan", "--fix", "."]) == 0
     patch = capsys.readouterr().out
     assert patch.count("+++") == 1 and "+++ b/train.py" in patch
     assert (tmp_path / "train.py").read_text() == main
@@ -191,12 +191,12 @@ def test_only_files_that_are_run_are_fixed(
     subprocess.run(["git", "apply", "-"], input=patch, text=True, cwd="copy", check=True)
     assert (tmp_path / "copy" / "train.py").read_text() == LINE + main
     shutil.rmtree(tmp_path / "copy")
-    assert command_line.main(["scan", "--fix", "--apply", "."]) == 0
+    assert cli.main(["scan", "--fix", "--apply", "."]) == 0
     capsys.readouterr()
     assert (tmp_path / "train.py").read_text() == LINE + main
     assert (tmp_path / "train.py").stat().st_mode & 0o777 == 0o750
     assert sorted(os.listdir(tmp_path)) == ["model.py", "train.py"]
-    assert command_line.main(["scan", "--fix", "--apply", "."]) == 0
+    assert cli.main(["scan", "--fix", "--apply", "."]) == 0
     assert capsys.readouterr().out == ""
 
 
@@ -211,7 +211,7 @@ def test_flags_of_fix_alone_are_refused(
     options: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """They would do nothing."""
-    assert command_line.main(["scan", *options, "."]) == 2
+    assert cli.main(["scan", *options, "."]) == 2
     assert "go with --fix" in capsys.readouterr().err
 
 
@@ -220,6 +220,6 @@ def test_a_broken_file_is_told_and_left(
 ) -> None:
     """Status 2, and no patch of it."""
     (tmp_path / "bad.py").write_bytes(b"import torch\ndef (\n__name__ __main__")
-    assert command_line.main(["scan", "--fix", "--apply", str(tmp_path)]) == 2
+    assert cli.main(["scan", "--fix", "--apply", str(tmp_path)]) == 2
     captured = capsys.readouterr()
     assert captured.out == "" and "bad.py: is no Python" in captured.err

@@ -15,9 +15,9 @@ import pytest
 
 from mindtorch.engine import dtypes
 from mindtorch.engine import tensor as engine
-from mindtorch.engine.device import Device
+from mindtorch.engine.devices.device import Device
 from mindtorch.torch import serialization, storage
-from mindtorch.torch._zip_format import ArchiveReader, ArchiveWriter
+from mindtorch.torch._serialization.zip_archive import ArchiveReader, ArchiveWriter
 from tests.archives import (
     DTYPES,
     GOOD,
@@ -328,9 +328,9 @@ def test_data_can_be_left_out() -> None:
 
 def test_large_archives_use_64_bit_fields(monkeypatch: pytest.MonkeyPatch) -> None:
     """With the limit lowered, every record is written as one beyond 4 GiB would be."""
-    from mindtorch.torch import _zip_format
+    from mindtorch.torch._serialization import zip_archive
 
-    monkeypatch.setattr(_zip_format, "_LIMIT32", 10)
+    monkeypatch.setattr(zip_archive, "_LIMIT32", 10)
     raw = good()
     monkeypatch.undo()
     with zipfile.ZipFile(io.BytesIO(raw)) as archive:
@@ -414,9 +414,9 @@ def test_a_file_from_a_gpu_needs_map_location() -> None:
 
 def test_a_registered_package_is_asked_in_order_of_priority() -> None:
     """Own taggers and restorers come before ours when their priority is lower."""
-    from mindtorch.torch import _locations
+    from mindtorch.torch._serialization import map_location
 
-    before = list(_locations._packages)
+    before = list(map_location._packages)
     serialization.register_package(
         5, lambda s: "shelf", lambda s, tag: s if tag == "shelf" else None
     )
@@ -425,7 +425,7 @@ def test_a_registered_package_is_asked_in_order_of_priority() -> None:
         assert b"shelf" in raw
         assert np.array_equal(serialization.load(io.BytesIO(raw))["a"].array(), GOOD["a"])
     finally:
-        _locations._packages[:] = before
+        map_location._packages[:] = before
     with pytest.raises(RuntimeError, match="tagged with shelf"):
         serialization.load(io.BytesIO(raw))
 

@@ -9,7 +9,7 @@ import pytest
 
 import mindtorch.torch as torch
 from mindtorch import mindspore as ms
-from mindtorch.engine.graph import always
+from mindtorch.engine.compile.lazy import script_mode
 
 
 @pytest.fixture(autouse=True)
@@ -90,10 +90,10 @@ def test_graph_mode_of_mindspore_compiles_what_repeats() -> None:
         for _ in range(4):
             found = (x * 3 + 1).asnumpy().tolist()
             assert found == [4.0, 7.0]
-        assert always.tree() is not None and always.tree().runs > 0  # type: ignore[union-attr]
+        assert script_mode.tree() is not None and script_mode.tree().runs > 0  # type: ignore[union-attr]
     finally:
         ms.set_context(mode=ms.PYNATIVE_MODE)
-    assert always.tree() is None
+    assert script_mode.tree() is None
 
 
 def test_a_cell_given_to_jit_is_compiled() -> None:

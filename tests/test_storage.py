@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as mt
-from mindtorch.torch import _warnings, storage
+from mindtorch.torch import storage
+from mindtorch.torch._api import warn_caller
 from tests.archives import error_of
 
 torch = pytest.importorskip("torch")
@@ -96,7 +97,7 @@ def test_errors_are_torchs() -> None:
 def test_typed_storages_show_elements() -> None:
     """``tensor.storage()`` warns, and gives the elements of the whole storage."""
     tensor = mt.arange(6, dtype=mt.float64).reshape(2, 3)[1]
-    _warnings._told.clear()
+    warn_caller._told.clear()
     with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
         typed = tensor.storage()
     assert typed.tolist() == list(typed) == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]

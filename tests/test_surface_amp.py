@@ -11,8 +11,8 @@ import pytest
 import torch
 
 import mindtorch.torch as ours
-from mindtorch.engine import autocast as engine
-from mindtorch.engine.core import OPS
+from mindtorch.engine.dispatch import OPS
+from mindtorch.engine.transforms import autocast as engine
 from tests.surface import check, quiet
 
 PREPARE = """

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import mindtorch.torch as ours
-from mindtorch.engine.core import state
+from mindtorch.engine.dispatch import state
 from mindtorch.torch import profiler
 from tests.surface import check
 

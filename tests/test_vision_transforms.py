@@ -26,7 +26,7 @@ def _both(program: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """What a program (torch, torchvision) -> numbers gives on our side and on the real one."""
     with torch_as_mindtorch():
         ours = program(importlib.import_module("torch"), importlib.import_module("torchvision"))
-    importlib.import_module("mindtorch.tools.torchvision_operators").declare_before_import()
+    importlib.import_module("mindtorch.tools.compare.torchvision_shim").declare_before_import()
     return ours, program(
         importlib.import_module("torch"), importlib.import_module("torchvision")
     )

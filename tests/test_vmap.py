@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import mindtorch.torch as mt
-from mindtorch.engine.vmap import Vmap
+from mindtorch.engine.transforms.vmap import Vmap
 from tests.ops_running import outputs_of, tensor_of, weights_of
 from tests.ops_table import Row, all_rows
 

@@ -19,9 +19,9 @@ import mindtorch.torch as torch
 from mindtorch.mindspore import Model
 from mindtorch.mindspore import dataset as ds
 from mindtorch.mindspore import nn as ms_nn
-from mindtorch.tools import WatchCallback, command_line, watch
-from mindtorch.tools.watching import Watch, WatchpointError
-from mindtorch.tools.watchpoints import CHECKS, Hit
+from mindtorch.tools import WatchCallback, cli, watch
+from mindtorch.tools.watch.conditions import CHECKS, Hit
+from mindtorch.tools.watch.watcher import Watch, WatchpointError
 from mindtorch.torch import nn
 from mindtorch.torch.nn import functional as F
 
@@ -285,8 +285,8 @@ def test_results_do_not_change() -> None:
 
 def test_nothing_is_left_behind() -> None:
     """After the block everything is as it was, after an error, too."""
-    from mindtorch.engine import tape
-    from mindtorch.engine.core import state
+    from mindtorch.engine.autograd import tape
+    from mindtorch.engine.dispatch import state
 
     before = (nn.Module.__call__, nn.Module.__init__, torch.Tensor.backward, tape.Node.apply)
     with pytest.raises(ZeroDivisionError), watch():
@@ -375,6 +375,6 @@ def test_a_watchpoint_that_is_not_there_is_status_2(
 ) -> None:
     """And the script is not run."""
     (tmp_path / "script.py").write_text("raise SystemExit(7)")
-    assert command_line.main(["run", "--watch", "nope", str(tmp_path / "script.py")]) == 2
+    assert cli.main(["run", "--watch", "nope", str(tmp_path / "script.py")]) == 2
     error = capsys.readouterr().err
     assert all(name in error for name in CHECKS)

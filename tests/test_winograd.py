@@ -7,9 +7,9 @@ import pytest
 import torch as reference
 
 import mindtorch.torch as torch
-from mindtorch.engine.core import Layout
+from mindtorch.engine.dispatch import Layout
 from mindtorch.kernels.cpu import convolution as direct
-from mindtorch.kernels.cpu import threads, winograd
+from mindtorch.kernels.cpu import thread_pool, winograd
 from tests.compiled_kinds import running, wrapped
 
 nn = torch.nn
@@ -64,12 +64,12 @@ def results(kernels: Any, case: Any, dtype: Any = np.float32) -> list[Any]:
 @pytest.mark.parametrize("name", CASES)
 def test_the_error_is_that_of_the_definition(name: str, count: int) -> None:
     """Largest errors against float64 are at most twice those of the definition in float32."""
-    case, before = CASES[name], threads.get_num_threads()
-    threads.set_num_threads(count)
+    case, before = CASES[name], thread_pool.get_num_threads()
+    thread_pool.set_num_threads(count)
     try:
         quick = results(winograd, case)
     finally:
-        threads.set_num_threads(before)
+        thread_pool.set_num_threads(before)
     exact = results(direct, case, np.float64)
     plain = results(direct, case)
     for a, b, expected in zip(quick, plain, exact, strict=True):

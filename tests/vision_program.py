@@ -196,7 +196,7 @@ def examine(torchvision: Any, torch: Any, name: str, runs: bool) -> dict[str, An
 def main(side: str, folder: str, *names: str) -> None:
     real = side == "real"
     if real:
-        importlib.import_module("mindtorch.tools.torchvision_operators").declare_before_import()
+        importlib.import_module("mindtorch.tools.compare.torchvision_shim").declare_before_import()
     else:
         importlib.import_module("mindtorch.tools.mstorch_enable")
     warnings.simplefilter("ignore" if real else "error")

@@ -19,9 +19,9 @@ import numpy as np
 
 from . import arrays, launch
 from .arrays import Array
+from .device_math import mathematics
 from .launch import cuda
-from .mathematics import mathematics
-from .order import sort_rows
+from .merge_sort import sort_rows
 
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _FIRST, _SECOND = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

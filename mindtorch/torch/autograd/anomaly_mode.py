@@ -6,7 +6,7 @@ import traceback
 import warnings
 from typing import Any
 
-from mindtorch.engine import tape
+from mindtorch.engine.autograd import tape
 
 _plain_init = tape.Node.__init__
 
