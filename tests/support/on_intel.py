@@ -1,4 +1,4 @@
-"""Has the MKL inside PyTorch take Intel's processor for granted: `pytest -p tests.support.on_intel ...`.
+"""Has the MKL inside PyTorch take Intel's processor for granted (`-p tests.support.on_intel`).
 
 MKL takes its oldest kernels on processors of other makers, so a test that holds there may fail on
 Intel's, where the results are rounded otherwise. With this plugin an AMD processor runs what an
