@@ -61,9 +61,9 @@ def first_kernel() -> str:
 def cupy_product() -> str:
     """A product by cuBLAS into our memory, and a block of cupy's pool."""
     import mindtorch.torch as torch
-    from mindtorch.kernels.cuda import vendor
+    from mindtorch.kernels.cuda import library_calls
 
-    if vendor.library() is None:
+    if library_calls.library() is None:
         return "cupy is not installed"
     x: Any = torch.ones(64, 64, device="cuda")
     found = (x @ x).sum().item()

@@ -78,8 +78,8 @@ def moved(node: Any) -> int:
 def counts(workload: dict[str, Any]) -> dict[str, int]:
     """Parameters, operations and bytes of one compiled step."""
     import mindtorch.torch as torch
-    from mindtorch.engine.graph.explain import explain
-    from tests.models import build
+    from mindtorch.engine.compile.explain import explain
+    from tests.support.models import build
 
     modules, step = build(torch, workload["model"], **workload["sizes"])
     found = explain(step.update)()  # type: ignore[attr-defined]

@@ -12,9 +12,9 @@ from math import prod
 from operator import index
 from typing import Any
 
-from . import device as devices
+from .devices import device as devices
 from .dtypes import NAMES_ONLY, DType
-from .sizes import open_sizes
+from .symbolic_sizes import open_sizes
 
 Shape = tuple[int, ...]
 

@@ -29,9 +29,9 @@ _LIBRARY = (
 )
 
 GAPS: tuple[Gap, ...] = (
-    Gap("host", "factorization.*", "cuda", _LIBRARY),
+    Gap("host", "matrix_factorizations.*", "cuda", _LIBRARY),
     Gap("host", "fft.*", "cuda", _LIBRARY),
-    Gap("host", "linear_algebra.*", "cuda", _LIBRARY),
+    Gap("host", "linear_solvers.*", "cuda", _LIBRARY),
     Gap("host", "complex numbers", "cuda",
         "scans, norms, scatter_reduce and a few functions: the CPU's kernels run on copies; "
         "elementwise ops, sums, products, copies and indexing have kernels"),

@@ -8,8 +8,8 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from . import tape
-from .device import Device, cpu
+from .autograd import tape
+from .devices.device import Device, cpu
 from .tensor import Tensor, inferring, levels
 
 NO_GRAD, GRAD, INTERPRETED, MARKED, WATCHED = 0, 1, 2, 3, 4

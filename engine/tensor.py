@@ -13,12 +13,12 @@ import numpy as np
 
 from . import dtypes
 from .aval import Aval, Shape, aval
-from .bounded import Bounded
-from .device import Device, cpu, empty_on, meta
-from .sizes import KINDS, made_anew, open_sizes
+from .bounded_cache import Bounded
+from .devices.device import Device, cpu, empty_on, meta
+from .symbolic_sizes import KINDS, made_anew, open_sizes
 
 if TYPE_CHECKING:
-    from .tape import AccumulateGrad, Node, ViewHistory
+    from .autograd.tape import AccumulateGrad, Node, ViewHistory
 
 
 # threads in inference mode, whose new tensors have a storage without versions
@@ -321,7 +321,7 @@ class Tensor:
             capture.data_needed(self)
         device = self.aval.device
         if device.type == "cuda":
-            from . import cuda
+            from .devices import cuda
 
             return cuda.host_array(self.flat, self.aval)
         if device is meta:
@@ -415,7 +415,7 @@ def from_array(array: Any, device: Device = cpu) -> Tensor:
     """
     array = np.asarray(array)
     if device.type == "cuda":
-        from . import cuda
+        from .devices import cuda
 
         return make(*cuda.upload(array, device))
     dtype = dtypes.from_numpy(array.dtype)
@@ -516,7 +516,7 @@ def full_flat(shape: Shape, dtype: dtypes.DType, value: Any, device: Device = cp
     if device.type == "meta":
         return make(empty_on(device)(described.size, dtype.np), described)
     if device.type == "cuda":
-        from . import cuda
+        from .devices import cuda
 
         made = make(empty_on(device)(described.size, dtype.np), described)
         cuda.fill(made.flat, described, value)

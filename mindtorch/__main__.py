@@ -1,8 +1,8 @@
-"""`python -m mindtorch`: see mindtorch.tools.command_line."""
+"""`python -m mindtorch`: see mindtorch.tools.cli."""
 
 import sys
 
-from mindtorch.tools.command_line import main
+from mindtorch.tools.cli import main
 
 if __name__ == "__main__":
     sys.exit(main())

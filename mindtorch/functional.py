@@ -11,11 +11,12 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mindtorch.engine import autodiff, dtypes, inplace, tape
-from mindtorch.engine.core import state
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import api, inplace, tape
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.ops.movement import alias_view
 from mindtorch.engine.tensor import Tensor, Twin, akin, alias, full_flat
-from mindtorch.engine.vmap import lift, tracked_below
+from mindtorch.engine.transforms.vmap import lift, tracked_below
 from mindtorch.torch.utils._pytree import tree_flatten, tree_leaves, tree_map, tree_unflatten
 
 __all__ = ["get_grad", "grad", "jvp", "value_and_grad", "vjp"]
@@ -40,7 +41,7 @@ def _tracked(leaf: Tensor) -> Tensor:
     own = alias(leaf)
     if own._shared.inference:
         own._storage = Twin(own._shared)  # which may be kept for the derivative
-    return akin(autodiff.track(own), given)
+    return akin(api.track(own), given)
 
 
 def _same(leaf: Any) -> Any:
@@ -108,7 +109,7 @@ class Linearised:
         self.weights = list(weights)
         _active.depth += 1
         try:
-            with autodiff.grad_mode(True):
+            with api.grad_mode(True):
                 self.inputs = [
                     _tracked(x) if d else x for x, d in zip(given, self.leaves, strict=True)
                 ]
@@ -153,7 +154,7 @@ class Linearised:
                     f"the cotangent of an output of shape {o.aval.shape} has shape {c.aval.shape}"
                 )
         if rows and targets:
-            found = autodiff.gradients(
+            found = api.gradients(
                 [o for o, _ in rows], targets, [c for _, c in rows],
                 retain_graph=retain or keep, create_graph=keep, allow_unused=True,
             )  # fmt: skip
@@ -172,9 +173,9 @@ class Linearised:
         """``tangents of the inputs -> tangents of outputs``: the transposed product's transpose."""
         _active.depth += 1
         try:
-            with autodiff.grad_mode(True):
+            with api.grad_mode(True):
                 # ones: rules that take the product's logarithm know no derivative at zero
-                probes = [autodiff.track(lift(akin(_ones(o), o))) if _differentiable(o) else None
+                probes = [api.track(lift(akin(_ones(o), o))) if _differentiable(o) else None
                           for o in outputs]  # fmt: skip
                 kept, self.keep = self.keep, True
                 pulled = tree_flatten(self.pull(outputs, probes, retain=True)[0])[0]
@@ -189,7 +190,7 @@ class Linearised:
             found: list[Any] = [None] * len(targets)
             if rows and targets:
                 keep = kept or (state.grad_enabled and any(_followed(t) for _, t in rows))
-                found = autodiff.gradients(
+                found = api.gradients(
                     [p for p, _ in rows], targets, [t for _, t in rows], retain_graph=True,
                     create_graph=keep, allow_unused=True,
                 )  # fmt: skip

@@ -51,7 +51,7 @@ OURS = "mindtorch"
 PACKAGES = {"torch", "torchgen", "functorch", "torchvision", "torchaudio", "torchtext"}
 
 # What stands for a package while our side is active. mindspore only where the real one is missing.
-_ALIASES = {"torch": "mindtorch.torch", "functorch": "mindtorch.torch._functorch"}
+_ALIASES = {"torch": "mindtorch.torch", "functorch": "mindtorch.torch._compat.functorch"}
 _FALLBACKS = {"mindspore": "mindtorch.mindspore"}
 
 _lock = threading.RLock()

@@ -29,7 +29,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch import torch
-from mindtorch.kernels.files import remove_leftovers, replacing
+from mindtorch.kernels.support.atomic_file import remove_leftovers, replacing
 
 __all__ = ["CorruptStateError", "ResumableSampler", "TrainingState"]
 

@@ -5,13 +5,13 @@ if __name__ != "mindtorch.tools":
 
 from typing import TYPE_CHECKING, Any
 
-from .layer_info import debug_layer_info
+from .layer_info.report import debug_layer_info
 
 if TYPE_CHECKING:
-    from .conversion import convert_to_ms_tensor
+    from .convert import convert_to_ms_tensor
     from .pth2ckpt import pth2ckpt
-    from .watch_callback import WatchCallback
-    from .watching import watch
+    from .watch.mindspore_callback import WatchCallback
+    from .watch.watcher import watch
 
 __all__ = ["WatchCallback", "convert_to_ms_tensor", "debug_layer_info", "pth2ckpt", "watch"]
 
@@ -19,15 +19,15 @@ __all__ = ["WatchCallback", "convert_to_ms_tensor", "debug_layer_info", "pth2ckp
 def __getattr__(name: str) -> Any:
     """What needs the engine is imported when it is first used."""
     if name == "watch":
-        from .watching import watch
+        from .watch.watcher import watch
 
         return watch
     if name == "WatchCallback":
-        from .watch_callback import WatchCallback
+        from .watch.mindspore_callback import WatchCallback
 
         return WatchCallback
     if name == "convert_to_ms_tensor":
-        from .conversion import convert_to_ms_tensor
+        from .convert import convert_to_ms_tensor
 
         return convert_to_ms_tensor
     if name == "pth2ckpt":

@@ -21,9 +21,9 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.files import write_whole
+from mindtorch.kernels.support.atomic_file import write_whole
 
-from .arguments import count
+from .cli_types import count
 
 __all__ = ["LayerReport", "Observer", "add_arguments", "main"]
 
@@ -121,7 +121,7 @@ class Observer:
     @contextmanager
     def watching(self) -> Iterator[Observer]:
         """Networks called inside are watched; compiled functions run op by op."""
-        from mindtorch.engine.graph.jit import Jitted
+        from mindtorch.engine.compile.jit import Jitted
         from mindtorch.torch.nn.modules.module import Module
 
         kinds: Any = Module, Jitted
@@ -342,7 +342,7 @@ def main(options: argparse.Namespace) -> int:
     """0: nothing to keep in float32; 1: a black list is suggested; 2: nothing was seen."""
     from mindtorch.module_hooker import torch_disable
 
-    from .script import ScriptNotFoundError, execute, report_failure
+    from .run_script import ScriptNotFoundError, execute, report_failure
 
     torch_disable()
     observer = Observer(options.level, options.dtype, options.steps)

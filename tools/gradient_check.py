@@ -20,8 +20,8 @@ from rich.table import Table
 
 from mindtorch.module_hooker import torch_as_mindtorch
 
-from .arguments import seed, size
-from .script import report_failure
+from .cli_types import seed, size
+from .run_script import report_failure
 
 __all__ = ["add_arguments", "main"]
 

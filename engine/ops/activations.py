@@ -10,6 +10,7 @@ import math
 from typing import Any
 
 from ..tensor import constant as c
+from .base import Elementwise
 from .elementwise import (
     add,
     exp,
@@ -23,7 +24,6 @@ from .elementwise import (
     threshold_gradient,
     where,
 )
-from .families import Elementwise
 
 # --- smooth ----------------------------------------------------------------------------------
 

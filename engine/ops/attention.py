@@ -6,9 +6,9 @@ import math
 from typing import Any
 
 from .. import dtypes
+from ..autograd.inplace import check_result
 from ..aval import Aval, aval, broadcast_two
-from ..core import state
-from ..inplace import check_result
+from ..dispatch import state
 from ..tensor import constant, full_flat
 from .convolution import NetworkOp
 from .elementwise import add, equal, multiply, where

@@ -5,18 +5,18 @@ from __future__ import annotations
 from typing import Any
 
 from ..aval import Aval, aval
-from ..core import Op
+from ..dispatch import Op
 from ..dtypes import float16, float32, float64, scalar_type_name
-from ..layouts import follow_all
+from ..result_strides import follow_all
 from ..tensor import Tensor, constant
+from .base import LibraryElementwise
 from .elementwise import absolute, divide, equal, multiply, negative, where
-from .families import LibraryElementwise
 
 # a complex number from its parts; their gradients are those of the real and imaginary part
 make_complex = Op(
     "complex",
     lambda x, y: aval(_common(x, y), x.dtype.to_complex(), None, x.device),
-    "special.make_complex",
+    "scipy_special.make_complex",
     layout=follow_all,
     vjp=(lambda g: real(g), lambda g: imag(g)),
 )
@@ -111,10 +111,11 @@ def _complex_aval(x: Aval) -> Aval:
 
 # real and imaginary part along a last axis of length 2
 view_as_real_copy = Op(
-    "view_as_real_copy", _pair_aval, "special.split_complex", vjp=lambda g: view_as_complex_copy(g)
+    "view_as_real_copy", _pair_aval, "scipy_special.split_complex",
+    vjp=lambda g: view_as_complex_copy(g)
 )
 view_as_complex_copy = Op(
-    "view_as_complex_copy", _complex_aval, "special.join_complex",
+    "view_as_complex_copy", _complex_aval, "scipy_special.join_complex",
     vjp=lambda g: view_as_real_copy(g),
 )  # fmt: skip
 

@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..core import Op, find_kernel
-from ..layouts import follow_images
-from .families import conjugated
+from ..dispatch import Op, find_kernel
+from ..result_strides import follow_images
+from .base import conjugated
 
 Ints = tuple[int, ...]
 

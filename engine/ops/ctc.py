@@ -35,7 +35,7 @@ def _ctc_vjp(
 # -log of the sum over alignments of ``targets`` with the steps of exp(sum of x along each);
 # x [step, sample, class] holds log probabilities
 ctc_loss = NetworkOp(
-    "ctc_loss", _ctc_aval, "ctc.ctc_loss", vjp=_ctc_vjp, grad_name="CtcLossBackward0",
+    "ctc_loss", _ctc_aval, "ctc_loss.ctc_loss", vjp=_ctc_vjp, grad_name="CtcLossBackward0",
 )  # fmt: skip
 
 
@@ -48,6 +48,6 @@ ctc_loss_gradient = NetworkOp(
     lambda y, x, targets, lengths, counts, loss, alpha, *, blank, zero_infinity: aval(
         x.shape, x.dtype, None, x.device
     ),
-    "ctc.ctc_loss_gradient",
+    "ctc_loss.ctc_loss_gradient",
     vjp=_no_second,
 )

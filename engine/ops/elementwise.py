@@ -1,4 +1,4 @@
-"""Elementwise ops: a scalar function (``mindtorch.kernels.scalar``) and its partial derivatives.
+"""Elementwise ops: a scalar function (``kernels/scalar/real.py``) and its partial derivatives.
 
 Sums over broadcast axes and casts back to an input's type happen in the tape, not here. Python
 numbers stand in rules as weak constants.
@@ -10,10 +10,10 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..core import Op
+from ..dispatch import Op
 from ..dtypes import bool_, scalar_type_name
 from ..tensor import constant as c
-from .families import Elementwise, WholeDivision, conjugated, refuse_bool, refuse_complex
+from .base import Elementwise, WholeDivision, conjugated, refuse_bool, refuse_complex
 
 _NEGATIVE_BOOL = (
     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "

@@ -9,6 +9,7 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType
 from ..tensor import constant as c
+from .base import Elementwise, LibraryElementwise, conjugated
 from .elementwise import (
     absolute,
     add,
@@ -30,7 +31,6 @@ from .elementwise import (
     subtract,
     where,
 )
-from .families import Elementwise, LibraryElementwise, conjugated
 from .movement import cast
 
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from .. import dtypes
 from ..aval import Aval, aval, broadcast_two, dense_like
-from ..core import Op
+from ..dispatch import Op
 from ..dtypes import scalar_type_name
 from ..tensor import Tensor, constant, from_array
 from .complex import conj, imag, make_complex, real
@@ -136,7 +136,7 @@ def _divided(x: Any, up: Any) -> Any:
 
 
 # (L below its unit diagonal and U in one matrix, exchanged rows counted from 1, info)
-lu_factor = Op("linalg_lu_factor_ex", _lu_aval, "factorization.lu_factor", vjp=_lu_vjp)
+lu_factor = Op("linalg_lu_factor_ex", _lu_aval, "matrix_factorizations.lu_factor", vjp=_lu_vjp)
 
 
 def _permutation_aval(pivots: Aval, *, size: int, check: str) -> Aval:
@@ -144,7 +144,7 @@ def _permutation_aval(pivots: Aval, *, size: int, check: str) -> Aval:
 
 
 # the order of rows that the exchanges ``pivots`` lead to
-permutation = Op("lu_permutation", _permutation_aval, "factorization.permutation")
+permutation = Op("lu_permutation", _permutation_aval, "matrix_factorizations.permutation")
 
 
 def permutation_matrix(pivots: Any, size: int, like: Any, check: str = "lu_unpack") -> Any:
@@ -165,7 +165,7 @@ def _ldl_aval(x: Aval, *, hermitian: bool, check: str) -> Any:
 
 # (packed factors, exchanged rows and kinds of blocks, info)
 ldl_factor = Op(
-    "linalg_ldl_factor_ex", _ldl_aval, "factorization.ldl_factor",
+    "linalg_ldl_factor_ex", _ldl_aval, "matrix_factorizations.ldl_factor",
     vjp=lambda g: _no_derivative("linalg_ldl_factor_ex"),
 )  # fmt: skip
 
@@ -183,7 +183,7 @@ def _ldl_solve_vjp(g: Any, x: Any, pivots: Any, hermitian: bool) -> Any:
 
 # the X with L D L^T X = y
 ldl_solve = Op(
-    "linalg_ldl_solve", _ldl_solve_aval, "factorization.ldl_solve",
+    "linalg_ldl_solve", _ldl_solve_aval, "matrix_factorizations.ldl_solve",
     vjp=(None, None, _ldl_solve_vjp),
 )  # fmt: skip
 
@@ -250,7 +250,7 @@ def _as_complex(x: Any) -> Any:
 
 
 # (Q, R)
-qr = Op("linalg_qr", _qr_aval, "factorization.qr", vjp=_qr_vjp)
+qr = Op("linalg_qr", _qr_aval, "matrix_factorizations.qr", vjp=_qr_vjp)
 
 
 def _geqrf_aval(x: Aval) -> Any:
@@ -261,7 +261,7 @@ def _geqrf_aval(x: Aval) -> Any:
 
 # (R with the reflectors below its diagonal, their factors)
 geqrf = Op(
-    "geqrf", _geqrf_aval, "factorization.geqrf", vjp=lambda g: _no_derivative("geqrf")
+    "geqrf", _geqrf_aval, "matrix_factorizations.geqrf", vjp=lambda g: _no_derivative("geqrf")
 )  # fmt: skip
 
 
@@ -305,7 +305,7 @@ def _householder_vjp(g: Any, x: Any, tau: Any, out: Any) -> Any:
 
 # the first columns of the product of the reflectors 1 - tau[i] v[i] v[i]^H
 householder_product = Op(
-    "linalg_householder_product", _householder_aval, "factorization.householder_product",
+    "linalg_householder_product", _householder_aval, "matrix_factorizations.householder_product",
     vjp=_householder_vjp,
 )  # fmt: skip
 
@@ -341,7 +341,7 @@ def _eigh_vjp(g: Any, out: Any) -> Any:
 
 
 # (eigenvalues, eigenvectors) of Hermitian matrices, of which one triangle is read
-eigh = Op("linalg_eigh", _eigh_aval, "factorization.eigh", vjp=_eigh_vjp)
+eigh = Op("linalg_eigh", _eigh_aval, "matrix_factorizations.eigh", vjp=_eigh_vjp)
 
 
 def _eig_aval(x: Aval) -> Any:
@@ -366,7 +366,7 @@ def _eig_vjp(g: Any, out: Any, avals: Any) -> Any:
 
 
 # (eigenvalues, eigenvectors of norm 1) of any square matrices
-eig = Op("linalg_eig", _eig_aval, "factorization.eig", vjp=_eig_vjp)
+eig = Op("linalg_eig", _eig_aval, "matrix_factorizations.eig", vjp=_eig_vjp)
 
 # --- singular values -------------------------------------------------------------------------
 
@@ -421,7 +421,7 @@ def _svd_vjp(g: Any, out: Any) -> Any:
 
 
 # (U, singular values, V^H)
-svd = Op("linalg_svd", _svd_aval, "factorization.svd", vjp=_svd_vjp)
+svd = Op("linalg_svd", _svd_aval, "matrix_factorizations.svd", vjp=_svd_vjp)
 
 
 def svd_values(x: Tensor, name: str = "linalg.svd") -> Tensor:

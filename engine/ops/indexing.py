@@ -6,11 +6,11 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval, broadcast_shapes
-from ..core import Op
-from ..layouts import follow_indexed, preserved_strides
+from ..dispatch import Op
+from ..result_strides import follow_indexed, preserved_strides
 from ..tensor import Tensor, constant, full_flat
+from .base import Update
 from .elementwise import add, divide, equal, logical_and, multiply, where
-from .families import Update
 from .movement import cast, clone, diagonal, expand, pad, permute, reshape, zeros_like_aval
 from .reduction import sum_to
 

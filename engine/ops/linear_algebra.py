@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import dtypes, kernel_types
+from .. import dtype_support, dtypes
 from ..aval import Aval, Shape, aval, broadcast_two, dense_like
-from ..core import Op
+from ..dispatch import Op
 from ..dtypes import c_name, scalar_type_name
 from ..tensor import Tensor, constant, full_flat
 from .complex import conj, imag, make_complex
@@ -153,7 +153,7 @@ def _distance_vjp(g: Any, x: Any, y: Any, out: Any) -> Any:
 
 # the Euclidean distances of all pairs of rows, by |x|^2 + |y|^2 - 2 x y
 euclidean_distance = Op(
-    "_euclidean_dist", _distance_aval, "linear_algebra.euclidean_distance", vjp=_distance_vjp
+    "_euclidean_dist", _distance_aval, "linear_solvers.euclidean_distance", vjp=_distance_vjp
 )
 
 # --- inverses and systems --------------------------------------------------------------------
@@ -187,13 +187,13 @@ def check_real_or_complex(name: str, x: Aval) -> None:
 
 def check_precision(name: str, x: Aval) -> None:
     """The type is one of LAPACK's four; torch's error otherwise."""
-    if name in kernel_types.LAPACK:
-        kernel_types.refuse_kinds(kernel_types.LAPACK[name], x, "bool whole short")
+    if name in dtype_support.LAPACK:
+        dtype_support.refuse_kinds(dtype_support.LAPACK[name], x, "bool whole short")
         return
     check_real_or_complex(name, x)
     if x.dtype.itemsize < (8 if x.dtype.is_complex else 4):
-        if name in kernel_types.LAPACK_SHORT:
-            kernel_types.refuse(kernel_types.LAPACK_SHORT[name], x.dtype)
+        if name in dtype_support.LAPACK_SHORT:
+            dtype_support.refuse(dtype_support.LAPACK_SHORT[name], x.dtype)
         raise RuntimeError(
             f"{name}: Low precision dtypes not supported. Got {scalar_type_name(x.dtype)}"
         )
@@ -216,7 +216,7 @@ def _inverse_vjp(g: Any, out: Any) -> Any:
 
 # (inverse, info); raises in the name ``check`` where a matrix has none
 inverse_info = Op(
-    "linalg_inv_ex", _inverse_aval, "linear_algebra.inverse", vjp=_inverse_vjp
+    "linalg_inv_ex", _inverse_aval, "linear_solvers.inverse", vjp=_inverse_vjp
 )
 
 
@@ -252,7 +252,7 @@ def _det_vjp(g: Any, x: Any) -> Any:
 
 # the matrix of cofactors, also of singular matrices
 cofactors = Op(
-    "cofactors", _square_aval("linalg.det"), "linear_algebra.cofactors",
+    "cofactors", _square_aval("linalg.det"), "linear_solvers.cofactors",
     vjp=lambda g, x: _cofactors_vjp(g, x),
 )  # fmt: skip
 
@@ -265,7 +265,7 @@ def _cofactors_vjp(g: Any, x: Any) -> Any:
     return subtract(multiply(total, turned), matmul(own, matmul(swapped(g), turned)))
 
 
-det = Op("linalg_det", _scalars_aval("linalg.det"), "linear_algebra.det", vjp=_det_vjp)
+det = Op("linalg_det", _scalars_aval("linalg.det"), "linear_solvers.det", vjp=_det_vjp)
 
 
 def _slogdet_aval(x: Aval) -> Any:
@@ -290,7 +290,7 @@ def _slogdet_vjp(g: Any, x: Any, out: Any) -> Any:
 
 
 # (sign, log of the absolute value) of the determinant
-slogdet = Op("linalg_slogdet", _slogdet_aval, "linear_algebra.slogdet", vjp=_slogdet_vjp)
+slogdet = Op("linalg_slogdet", _slogdet_aval, "linear_solvers.slogdet", vjp=_slogdet_vjp)
 
 
 def _systems_shape(name: str, x: Aval, y: Aval) -> Shape:
@@ -326,7 +326,7 @@ def _solve_vjp(g: Any, x: Any, out: Any, needs: Any) -> Any:
 
 
 # (X, info) with x X = y; y is a matrix (or a batch of them)
-solve_info = Op("linalg_solve_ex", _solve_aval, "linear_algebra.solve", vjp=_solve_vjp)
+solve_info = Op("linalg_solve_ex", _solve_aval, "linear_solvers.solve", vjp=_solve_vjp)
 
 
 def solve(x: Any, y: Any, check: str = "torch.linalg.solve") -> Any:
@@ -350,7 +350,7 @@ def _triangular_vjp(g: Any, x: Any, out: Any, needs: Any, upper: bool, unit: boo
 
 
 solve_triangular = Op(
-    "linalg_solve_triangular", _triangular_aval, "linear_algebra.solve_triangular",
+    "linalg_solve_triangular", _triangular_aval, "linear_solvers.solve_triangular",
     vjp=_triangular_vjp,
 )  # fmt: skip
 
@@ -372,7 +372,7 @@ def _cholesky_aval(x: Aval, *, check: str, upper: bool = False) -> Any:
 # (the lower triangular factor, info); ``upper`` reads the conjugates of the upper triangle, and
 # the gradient is torch's, that of the lower triangle
 cholesky_info = Op(
-    "linalg_cholesky_ex", _cholesky_aval, "linear_algebra.cholesky", vjp=_cholesky_vjp
+    "linalg_cholesky_ex", _cholesky_aval, "linear_solvers.cholesky", vjp=_cholesky_vjp
 )
 
 
@@ -399,7 +399,7 @@ def _cholesky_solve_vjp(g: Any, low: Any, out: Any, needs: Any, upper: bool) -> 
 
 # the X with L L^H X = y (U^H U X = y where ``upper``)
 cholesky_solve = Op(
-    "cholesky_solve", _cholesky_solve_aval, "linear_algebra.cholesky_solve",
+    "cholesky_solve", _cholesky_solve_aval, "linear_solvers.cholesky_solve",
     vjp=_cholesky_solve_vjp,
 )  # fmt: skip
 
@@ -439,7 +439,7 @@ def _pinv_vjp(g: Any, x: Any, out: Any) -> Any:
 
 
 # the Moore-Penrose inverse; singular values up to max(atol, rtol * the greatest) count as zero
-pinv = Op("linalg_pinv", _pinv_aval, "factorization.pinv", vjp=(_pinv_vjp, None, None))
+pinv = Op("linalg_pinv", _pinv_aval, "matrix_factorizations.pinv", vjp=(_pinv_vjp, None, None))
 
 
 def _lstsq_vjp(g: Any, x: Any, y: Any, needs: Any) -> Any:
@@ -452,4 +452,4 @@ def _lstsq_vjp(g: Any, x: Any, y: Any, needs: Any) -> Any:
 
 
 # (least squares solution of x X = y, rank, singular values)
-lstsq = Op("linalg_lstsq", _lstsq_aval, "linear_algebra.lstsq", vjp=_lstsq_vjp)
+lstsq = Op("linalg_lstsq", _lstsq_aval, "linear_solvers.lstsq", vjp=_lstsq_vjp)

@@ -6,9 +6,10 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..core import state
+from ..dispatch import state
 from ..tensor import constant
-from ..vmap import detach
+from ..transforms.vmap import detach
+from .base import Elementwise
 from .convolution import NetworkOp
 from .elementwise import (
     absolute,
@@ -21,7 +22,6 @@ from .elementwise import (
     subtract,
     where,
 )
-from .families import Elementwise
 from .movement import expand, reshape, unsqueeze
 from .reduction import scaled
 from .softmax import log_softmax, log_softmax_gradient
@@ -45,7 +45,7 @@ def _nll_aval(x: Aval, target: Aval, weight: Aval | None, *, ignore_index: int) 
 nll = NetworkOp(
     "nll_loss_forward",
     _nll_aval,
-    "loss.nll",
+    "nll_cross_entropy.nll",
     vjp=(
         lambda g, target, weight, avals, ignore_index: nll_gradient(
             g, target, weight, shape=avals[0].shape, ignore_index=ignore_index
@@ -66,7 +66,7 @@ def _gradient_aval(
 nll_gradient = NetworkOp(
     "nll_loss_backward",
     _gradient_aval,
-    "loss.nll_gradient",
+    "nll_cross_entropy.nll_gradient",
     vjp=(
         lambda g, target, weight, ignore_index: nll(
             g, target, weight, ignore_index=ignore_index
@@ -126,7 +126,7 @@ def _cross_entropy_vjp(
 cross_entropy = NetworkOp(
     "cross_entropy_loss",
     _cross_entropy_aval,
-    "loss.cross_entropy",
+    "nll_cross_entropy.cross_entropy",
     vjp=_cross_entropy_vjp,
     grad_name="NllLossBackward0",
 )
@@ -135,7 +135,7 @@ cross_entropy_gradient = NetworkOp(
     lambda y, x, shifts, logs, count, target, weight, *, ignore_index, reduction, smoothing: aval(
         x.shape, x.dtype, None, x.device
     ),
-    "loss.cross_entropy_gradient",
+    "nll_cross_entropy.cross_entropy_gradient",
 )
 
 

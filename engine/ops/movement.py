@@ -7,12 +7,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.kernels.typed_scalar import cast_type
+from mindtorch.kernels.codegen.typed_scalar import cast_type
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval, contiguous_strides
-from ..core import Op, state
-from ..layouts import (
+from ..dispatch import Op, state
+from ..result_strides import (
     follow_all_images,
     follow_images,
     follow_stacked,
@@ -21,7 +21,7 @@ from ..layouts import (
     view_strides,
 )
 from ..tensor import Tensor, constant, full_flat, make
-from .families import normalize_axis
+from .base import normalize_axis
 
 
 def _view_aval(x: Aval, shape: Shape, strides: Shape) -> Aval:
@@ -297,7 +297,7 @@ class _Move(Op):
     composed = True
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
-        from .. import cuda
+        from ..devices import cuda
 
         return cuda.copy(avals[0], in_avals[0])
 
@@ -375,7 +375,7 @@ unbind = _together(
 slice_gradient = Op(
     "slice_backward",
     _slice_gradient_aval,
-    "movement.slice_gradient",
+    "cat_flip_roll_pad.slice_gradient",
     vjp=lambda g, axis, start, length, step: slice_(
         g, axis=axis, start=start, length=length, step=step
     ),
@@ -401,7 +401,7 @@ def _as_strided_gradient_vjp(
 as_strided_gradient = Op(
     "as_strided_backward",
     _as_strided_gradient_aval,
-    "movement.as_strided_gradient",
+    "cat_flip_roll_pad.as_strided_gradient",
     vjp=_as_strided_gradient_vjp,
 )
 
@@ -437,7 +437,7 @@ class _ViewUpdate(Op):
         chain = params.get("chain", ())
 
         def run(out: Any, base: Any, value: Any) -> None:
-            from ..inplace import copy_data
+            from ..autograd.inplace import copy_data
 
             target = make(out, avals[0])
             copy_data(target, make(base, in_avals[0]))
@@ -504,7 +504,7 @@ def _cat_vjp(g: Any, needs: Any, avals: Any, axis: int) -> Any:
 cat = Op(
     "cat",
     _cat_aval,
-    "movement.cat",
+    "cat_flip_roll_pad.cat",
     vjp=_cat_vjp,
     layout=follow_all_images,
 )
@@ -512,7 +512,7 @@ cat = Op(
 stack = Op(
     "stack",
     _cat_aval,
-    "movement.cat",
+    "cat_flip_roll_pad.cat",
     vjp=_cat_vjp,
     layout=follow_stacked,
 )
@@ -525,7 +525,7 @@ def _flip_aval(x: Aval, *, axes: tuple[int, ...]) -> Aval:
 flip = Op(
     "flip",
     _flip_aval,
-    "movement.flip",
+    "cat_flip_roll_pad.flip",
     vjp=lambda g, axes: flip(g, axes=axes),
 )
 
@@ -537,7 +537,7 @@ def _roll_aval(x: Aval, *, shifts: tuple[int, ...], axes: tuple[int, ...]) -> Av
 roll = Op(
     "roll",
     _roll_aval,
-    "movement.roll",
+    "cat_flip_roll_pad.roll",
     layout=follow_images,
     vjp=lambda g, shifts, axes: roll(g, shifts=tuple(-s for s in shifts), axes=axes),
 )
@@ -560,7 +560,7 @@ def _pad_vjp(g: Any, padding: Any) -> Any:
 pad = Op(
     "constant_pad_nd",
     _pad_aval,
-    "movement.pad",
+    "cat_flip_roll_pad.pad",
     layout=follow_images,
     vjp=(_pad_vjp, None),
 )

@@ -6,8 +6,8 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..core import state
-from ..layouts import follow_images
+from ..dispatch import state
+from ..result_strides import follow_images
 from ..tensor import constant
 from . import elementwise as pointwise
 from .complex import conj

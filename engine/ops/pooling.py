@@ -6,7 +6,7 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..layouts import follow_images, follow_pictures, follow_pictures_and_points
+from ..result_strides import follow_images, follow_pictures, follow_pictures_and_points
 from .convolution import Ints, NetworkOp
 from .indexing import gather, scatter
 from .movement import in_format_of, reshape

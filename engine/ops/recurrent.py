@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..aval import Aval, aval
-from ..core import state
+from ..dispatch import state
 from ..dtypes import scalar_type_name
 from .convolution import NetworkOp
 from .elementwise import add, multiply, relu, sigmoid, subtract, tanh
@@ -102,7 +102,7 @@ def _again(
     Copies of the inputs keep apart what reaches them directly from what reaches them through each
     other.
     """
-    from ..autodiff import grad_mode, gradients
+    from ..autograd.api import grad_mode, gradients
 
     with grad_mode(True):
         given = [x, *states, weight, bias]
@@ -151,13 +151,13 @@ def _lstm_vjp(
 
 # i, f, g, o = x + h weight^T;  c' = sigmoid(f) c + sigmoid(i) tanh(g);  h' = sigmoid(o) tanh(c')
 # (h of all rows, last h, last c, activated gates, c of all rows)
-lstm = RecurrentOp("lstm", _lstm_aval, "recurrent.lstm", vjp=_lstm_vjp)
+lstm = RecurrentOp("lstm", _lstm_aval, "rnn.lstm", vjp=_lstm_vjp)
 lstm_gradient = RecurrentOp(
     "lstm_backward",
     lambda gy, gh, gc, y, gates, cells, h, c, weight, sizes, *, reverse: (
         _like(gates), _like(h), _like(c), _like(weight),
     ),
-    "recurrent.lstm_gradient",
+    "rnn.lstm_gradient",
 )  # fmt: skip
 
 # --- GRU ---------------------------------------------------------------------------------------
@@ -183,14 +183,14 @@ def _gru_vjp(
 
 # r, z = sigmoid(x + u), n = tanh(x + r u) with u = h weight^T + bias;  h' = (h - n) z + n
 # (h of all rows, last h, gates r, z, n and the part of u that belongs to n)
-gru = RecurrentOp("gru", _gru_aval, "recurrent.gru", vjp=_gru_vjp)
+gru = RecurrentOp("gru", _gru_aval, "rnn.gru", vjp=_gru_vjp)
 gru_gradient = RecurrentOp(
     "gru_backward",
     lambda gy, gh, y, gates, h, weight, sizes, *, reverse: (
         _like(gates, gates.shape[0], weight.shape[0]), _like(h), _like(weight),
         _like(weight, weight.shape[0]),
     ),
-    "recurrent.gru_gradient",
+    "rnn.gru_gradient",
 )  # fmt: skip
 
 # --- the simple network --------------------------------------------------------------------------
@@ -218,11 +218,11 @@ def _simple_vjp(
 
 
 # h' = tanh(x + h weight^T), or relu: (h of all rows, last h)
-simple_recurrent = RecurrentOp("rnn", _simple_aval, "recurrent.simple", vjp=_simple_vjp)
+simple_recurrent = RecurrentOp("rnn", _simple_aval, "rnn.simple", vjp=_simple_vjp)
 simple_recurrent_gradient = RecurrentOp(
     "rnn_backward",
     lambda gy, gh, y, h, weight, sizes, *, reverse, nonlinearity: (
         _like(y), _like(h), _like(weight),
     ),
-    "recurrent.simple_gradient",
+    "rnn.simple_gradient",
 )  # fmt: skip

@@ -9,8 +9,9 @@ import numpy as np
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval
-from ..core import Op, state
+from ..dispatch import Op, state
 from ..tensor import Tensor, constant, from_array
+from .base import Reduction, reduced_shape
 from .elementwise import (
     absolute,
     divide,
@@ -26,7 +27,6 @@ from .elementwise import (
     subtract,
     where,
 )
-from .families import Reduction, reduced_shape
 from .movement import expand, permute, reshape, unsqueeze, zeros_like_aval
 
 
@@ -129,8 +129,8 @@ def _index_aval(x: Any, *, axis: int | None, keepdims: bool) -> Any:
 
 
 # the first place of the extreme (nan counts as extreme); axis None: in the flattened input
-argmax = Op("argmax", _index_aval, "sorting.argmax")
-argmin = Op("argmin", _index_aval, "sorting.argmin")
+argmax = Op("argmax", _index_aval, "sort.argmax")
+argmin = Op("argmin", _index_aval, "sort.argmin")
 
 
 def _value_and_index(x: Any, *, axis: int, keepdims: bool) -> Any:
@@ -148,21 +148,21 @@ def chosen_vjp(g: Any, out1: Any, avals: Any, axis: int, keepdims: bool) -> Any:
 
 # (values, indices) of the first extreme along one axis
 max_with_index = Op(
-    "max_dim", _value_and_index, "sorting.max_with_index", vjp=chosen_vjp, grad_name="MaxBackward0"
+    "max_dim", _value_and_index, "sort.max_with_index", vjp=chosen_vjp, grad_name="MaxBackward0"
 )
 min_with_index = Op(
-    "min_dim", _value_and_index, "sorting.min_with_index", vjp=chosen_vjp, grad_name="MinBackward0"
+    "min_dim", _value_and_index, "sort.min_with_index", vjp=chosen_vjp, grad_name="MinBackward0"
 )
 median_with_index = Op(
-    "median_dim", _value_and_index, "sorting.median_with_index", vjp=chosen_vjp,
+    "median_dim", _value_and_index, "sort.median_with_index", vjp=chosen_vjp,
     grad_name="MedianBackward1",
 )  # fmt: skip
 nanmedian_with_index = Op(
-    "nanmedian_dim", _value_and_index, "sorting.nanmedian_with_index", vjp=chosen_vjp,
+    "nanmedian_dim", _value_and_index, "sort.nanmedian_with_index", vjp=chosen_vjp,
     grad_name="NanmedianBackward1",
 )  # fmt: skip
 mode_with_index = Op(
-    "mode", _value_and_index, "sorting.mode_with_index", vjp=chosen_vjp
+    "mode", _value_and_index, "sort.mode_with_index", vjp=chosen_vjp
 )
 
 
@@ -186,7 +186,7 @@ def _var_vjp(g: Any, x: Any, axis: Any, correction: float, keepdims: bool) -> An
     return multiply(multiply(g, constant(factor)), centred)
 
 
-var = Op("var", _spread_aval, "scan.var", vjp=(_var_vjp,))
+var = Op("var", _spread_aval, "cumulative.var", vjp=(_var_vjp,))
 
 
 def _std_vjp(g: Any, x: Any, out: Any, axis: Any, correction: float, keepdims: bool) -> Any:
@@ -195,7 +195,7 @@ def _std_vjp(g: Any, x: Any, out: Any, axis: Any, correction: float, keepdims: b
     return _var_vjp(slope, x, axis, correction, keepdims)
 
 
-std = Op("std", _spread_aval, "scan.std", vjp=(_std_vjp,))
+std = Op("std", _spread_aval, "cumulative.std", vjp=(_std_vjp,))
 
 
 def _norm_aval(x: Any, *, order: float, axis: Any, keepdims: bool) -> Any:
@@ -232,7 +232,7 @@ def _norm_vjp(g: Any, x: Any, out: Any, order: float, axis: Any, keepdims: bool)
 
 
 # (sum of abs(x) ** order) ** (1 / order)
-vector_norm = Op("linalg_vector_norm", _norm_aval, "scan.vector_norm", vjp=(_norm_vjp,))
+vector_norm = Op("linalg_vector_norm", _norm_aval, "cumulative.vector_norm", vjp=(_norm_vjp,))
 
 
 def _logsumexp_vjp(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
@@ -252,7 +252,7 @@ logsumexp = Op(
     lambda x, *, axis, keepdims: aval(
         reduced_shape(x.shape, axis, keepdims), x.dtype, None, x.device
     ),
-    "scan.logsumexp",
+    "cumulative.logsumexp",
     vjp=(_logsumexp_vjp,),
 )
 

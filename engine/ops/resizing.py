@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ..aval import Aval, Shape, aval
-from ..layouts import follow_images
+from ..result_strides import follow_images
 from .convolution import Ints, NetworkOp
 
 
@@ -23,7 +23,7 @@ def _gradient_aval(
 resize = NetworkOp(
     "resize",
     _resize_aval,
-    "resizing.resize",
+    "interpolate.resize",
     layout=follow_images,
     vjp=lambda g, avals, steps, mode, align: resize_gradient(
         g, shape=avals[0].shape, steps=steps, mode=mode, align=align
@@ -32,7 +32,7 @@ resize = NetworkOp(
 resize_gradient = NetworkOp(
     "resize_gradient",
     _gradient_aval,
-    "resizing.resize_gradient",
+    "interpolate.resize_gradient",
     layout=follow_images,
     vjp=lambda g, avals, steps, mode, align: resize(
         g, size=avals[0].shape[2:], steps=steps, mode=mode, align=align

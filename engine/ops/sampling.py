@@ -73,7 +73,7 @@ def _how(mode: str, padding_mode: str, align: bool, order: Ints) -> dict[str, An
 grid_sample = NetworkOp(
     "grid_sample",
     _sample_aval,
-    "sampling.grid_sample",
+    "grid_sample.grid_sample",
     vjp=(
         lambda g, grid, avals, mode, padding_mode, align, order: grid_spread(
             g, grid, shape=avals[0].shape, **_how(mode, padding_mode, align, order)
@@ -88,7 +88,7 @@ grid_sample = NetworkOp(
 grid_spread = NetworkOp(
     "grid_spread",
     _spread_aval,
-    "sampling.grid_spread",
+    "grid_sample.grid_spread",
     vjp=(
         lambda g, grid, mode, padding_mode, align, order: grid_sample(
             g, grid, **_how(mode, padding_mode, align, order)
@@ -103,7 +103,7 @@ grid_spread = NetworkOp(
 grid_slopes = NetworkOp(
     "grid_slopes",
     _slopes_aval,
-    "sampling.grid_slopes",
+    "grid_sample.grid_slopes",
     vjp=(
         lambda g, x, grid, mode, padding_mode, align, order: _slopes_by_g(
             g, x, grid, **_how(mode, padding_mode, align, order)

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import dtypes
 from ..aval import Aval, aval
-from ..core import Op, state
+from ..dispatch import Op, state
 from ..tensor import constant, from_array
 from .elementwise import add, divide, exp, greater, log, multiply, negative, subtract, where
 from .movement import flip, transpose, unsqueeze, zeros_like_aval
@@ -26,7 +26,7 @@ def _running_total(x: Aval, *, axis: int, reverse: bool) -> Aval:
 
 
 # each element and those before it, or, with reverse, those after it
-cumsum = Op("cumsum", _running_total, "scan.cumsum",
+cumsum = Op("cumsum", _running_total, "cumulative.cumsum",
             vjp=lambda g, axis, reverse: cumsum(g, axis=axis, reverse=not reverse))  # fmt: skip
 
 
@@ -54,12 +54,12 @@ def _cumprod_by_rows(g: Any, x: Any, axis: int) -> Any:
     return transpose(total, axis, -1)
 
 
-cumprod = Op("cumprod", _summed, "scan.cumprod", vjp=(_cumprod_vjp,))
+cumprod = Op("cumprod", _summed, "cumulative.cumprod", vjp=(_cumprod_vjp,))
 # for each i the sum over k >= i of x[k] * (product of y[0..k] without y[i])
 cumprod_gradient = Op(
     "cumprod_gradient",
     lambda x, y, *, axis: aval(y.shape, x.dtype, None, y.device),
-    "scan.cumprod_gradient",
+    "cumulative.cumprod_gradient",
 )
 
 
@@ -86,7 +86,7 @@ def _from_the_end(x: Any, axis: int) -> Any:
     return flip(logcumsumexp(flip(x, axes=(axis,)), axis=axis), axes=(axis,))
 
 
-logcumsumexp = Op("logcumsumexp", _summed, "scan.logcumsumexp", vjp=(_logcumsumexp_vjp,))
+logcumsumexp = Op("logcumsumexp", _summed, "cumulative.logcumsumexp", vjp=(_logcumsumexp_vjp,))
 
 
 def _extreme_aval(x: Aval, *, axis: int) -> Any:
@@ -100,5 +100,5 @@ def _extreme_vjp(g: Any, out1: Any, avals: Any, axis: int) -> Any:
 
 
 # (running extreme, the last place where it was met)
-cummax = Op("cummax", _extreme_aval, "scan.cummax", vjp=_extreme_vjp)
-cummin = Op("cummin", _extreme_aval, "scan.cummin", vjp=_extreme_vjp)
+cummax = Op("cummax", _extreme_aval, "cumulative.cummax", vjp=_extreme_vjp)
+cummin = Op("cummin", _extreme_aval, "cumulative.cummin", vjp=_extreme_vjp)

@@ -6,9 +6,9 @@ from typing import Any
 
 from .. import dtypes
 from ..aval import Aval, aval
-from ..core import Op
-from ..layouts import follow_first
-from .families import reduced_shape
+from ..dispatch import Op
+from ..result_strides import follow_first
+from .base import reduced_shape
 from .movement import zeros_like_aval
 
 
@@ -26,7 +26,7 @@ def _back(g: Any, out1: Any, avals: Any, axis: int) -> Any:
 sort = Op(
     "sort",
     _sorted_aval,
-    "sorting.sort",
+    "sort.sort",
     layout=follow_first,
     vjp=lambda g, out1, avals, axis, needs: (_back(g, out1, avals, axis),),
 )
@@ -42,7 +42,7 @@ def _topk_aval(x: Aval, *, k: int, axis: int, largest: bool) -> Any:
 topk = Op(
     "topk",
     _topk_aval,
-    "sorting.topk",
+    "sort.topk",
     vjp=lambda g, out1, avals, axis, needs: (_back(g, out1, avals, axis),),
 )
 
@@ -60,7 +60,7 @@ def _kth_vjp(g: Any, out1: Any, avals: Any, axis: int, keepdims: bool, needs: An
     return (chosen_vjp(g, out1, avals, axis, keepdims),)
 
 
-kthvalue = Op("kthvalue", _kth_aval, "sorting.kthvalue", vjp=_kth_vjp)
+kthvalue = Op("kthvalue", _kth_aval, "sort.kthvalue", vjp=_kth_vjp)
 
 
 def _search_aval(boundaries: Aval, values: Aval, *, right: bool) -> Aval:
@@ -75,4 +75,4 @@ def _search_aval(boundaries: Aval, values: Aval, *, right: bool) -> Aval:
 
 
 # where each value would be inserted into sorted boundaries
-searchsorted = Op("searchsorted", _search_aval, "sorting.searchsorted")
+searchsorted = Op("searchsorted", _search_aval, "sort.searchsorted")

@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.codegen.jit import kernel
 
-from . import blas
-from .bits import add_any_order
-from .blas import gemm
-from .half import flat, in_float32
-from .math import exp_falling
-from .math_double import exp64
-from .row_sums import row_sum
+from . import openblas
+from .blocked_sum import row_sum
+from .float32_math import exp_falling
+from .float64_math import exp64
+from .float_bits import add_any_order
+from .openblas import gemm
 from .softmax import _maximum
-from .threads import parallel_for
+from .thread_pool import parallel_for
+from .via_float32 import flat, in_float32
 
 _SERIAL = 8192  # scores that one thread makes sooner than two
 
@@ -201,7 +201,7 @@ def _over_sets(
     loop: Any, arrays: Any, heads: int, sizes: Any, scale: float, causal: bool
 ) -> None:
     """The loop over batches and heads, shared out to the threads."""
-    blas.library()
+    openblas.library()
     sets, *lengths = sizes
 
     def part(begin: int, end: int) -> None:

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import entry_point, kernel
+from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from .bits import fma
-from .formats import channels_behind, channels_lie_last, lies_last, writes_channels_last
-from .half import flat, in_float32, optional
-from .movement import dense
-from .threads import get_num_threads, parallel_for
-from .vectors import lane_sums_of, lanes
+from .cat_flip_roll_pad import dense
+from .channels_last import channels_behind, channels_lie_last, lies_last, writes_channels_last
+from .float_bits import fma
+from .simd import lane_sums_of, lanes
+from .thread_pool import get_num_threads, parallel_for
+from .via_float32 import flat, in_float32, optional
 
 _SERIAL = 65536  # elements that one thread reads sooner than two
 _LANES = lanes(np.float32)

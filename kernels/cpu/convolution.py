@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 
 from . import convolution_depthwise as depthwise
-from . import convolution_geometry as geometry
-from .convolution_loops import (
+from . import convolution_tables as geometry
+from .channels_last import channels_behind, channels_lie_last, lies_last, writes_channels_last
+from .convolution_tiles import (
     STRIP_ROWS,
     WEIGHT_PIXELS,
     loops,
@@ -29,10 +30,9 @@ from .convolution_loops import (
     sum_channels,
     sum_last,
 )
-from .copies import assign, ordered
-from .formats import channels_behind, channels_lie_last, lies_last, writes_channels_last
-from .threads import get_num_threads, parallel_for
-from .vectors import lanes
+from .simd import lanes
+from .strided_copy import assign, ordered
+from .thread_pool import get_num_threads, parallel_for
 
 _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 _SERIAL = 2_000_000  # multiplications that one thread does sooner than two

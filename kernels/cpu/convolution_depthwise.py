@@ -12,12 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import kernel
+from mindtorch.kernels.codegen.jit import kernel
 
-from . import convolution_geometry as geometry
-from .convolution_loops import pad_images
-from .threads import parallel_for
-from .vectors import lanes, tile_of, transpose_block, transpose_part
+from . import convolution_tables as geometry
+from .convolution_tiles import pad_images
+from .simd import lanes, tile_of, transpose_block, transpose_part
+from .thread_pool import parallel_for
 
 _ROWS = 9  # of a tile: pixels, or taps of the window
 _SERIAL = 500_000  # elements of images that one thread reads sooner than two

@@ -14,12 +14,12 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from mindtorch.kernels.chains import Step, Steps, load, statements
-from mindtorch.kernels.compile import entry_point, from_source, kernel
-from mindtorch.kernels.typed_scalar import TypedScalars, cast_type
+from mindtorch.kernels.codegen.fused_loop import Step, Steps, load, statements
+from mindtorch.kernels.codegen.jit import entry_point, from_source, kernel
+from mindtorch.kernels.codegen.typed_scalar import TypedScalars, cast_type
 
-from . import bits, copies
-from .math import mathematics
+from . import float_bits, strided_copy
+from .float32_math import mathematics
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
 _FLOAT16 = np.dtype(np.float16)
@@ -88,8 +88,8 @@ class Operand:
 
 
 LOADS = {
-    "load_half": bits.load_half, "store_half": bits.store_half,
-    "load_bfloat16": bits.load_bfloat16, "store_bfloat16": bits.store_bfloat16,
+    "load_half": float_bits.load_half, "store_half": float_bits.store_half,
+    "load_bfloat16": float_bits.load_bfloat16, "store_bfloat16": float_bits.store_bfloat16,
 }  # fmt: skip
 
 
@@ -108,7 +108,7 @@ def plan(
     """``run(out, *ins)`` on flat arrays: ``out[i] = name(*[in[i] for in in ins])``.
 
     Args:
-        name: a function of ``mindtorch.kernels.scalar``.
+        name: a function of ``mindtorch.kernels.scalar.real``.
         out_layouts: the result's layout, as a tuple of one.
         in_layouts: the inputs', broadcast against the result's shape.
         compute_dtype: the type of the arithmetic; a ``where``'s condition keeps its own.
@@ -224,17 +224,17 @@ def _in_chunks(run: Callable[..., None], size: int, modes: str) -> Callable[...,
     """Split a long contiguous loop over the threads."""
     if size < _PARALLEL_SIZE:
         return run
-    from . import threads
+    from . import thread_pool
 
     def run_parallel(*arrays: Any) -> None:
-        if threads.get_num_threads() == 1:
+        if thread_pool.get_num_threads() == 1:
             run(*arrays)
             return
 
         def part(start: int, stop: int) -> None:
             run(*[a[start:stop] if m == "c" else a for a, m in zip(arrays, modes, strict=True)])
 
-        threads.parallel_for(size, part)
+        thread_pool.parallel_for(size, part)
 
     return run_parallel
 
@@ -412,7 +412,7 @@ def _copy_plan(out_layouts: Layouts, in_layouts: Layouts, **params: Any) -> Call
 
         return run_whole
 
-    run = copies.plan(out.shape, operands[0], operands[1], out.dtype)
+    run = strided_copy.plan(out.shape, operands[0], operands[1], out.dtype)
     if run is not None:
         return run
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import entry_point, kernel
+from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from .half import flat, in_float32
-from .movement import dense
-from .threads import parallel_for
+from .cat_flip_roll_pad import dense
+from .thread_pool import parallel_for
+from .via_float32 import flat, in_float32
 
 
 @kernel

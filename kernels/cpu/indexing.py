@@ -7,13 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.chains import Step
-from mindtorch.kernels.compile import entry_point, kernel
+from mindtorch.kernels.codegen.fused_loop import Step
+from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from . import elementwise, slices
-from .copies import WORDS
-from .half import flat
-from .movement import dense, picture
+from . import elementwise, gather_scatter_axis
+from .cat_flip_roll_pad import dense, picture
+from .strided_copy import WORDS
+from .via_float32 import flat
 
 _SOME_OF_ALL = 4  # a strided array is copied where every so many elements of it are read
 
@@ -33,7 +33,7 @@ def _checked(index: Any, size: int, axis: int) -> Any:
 def _inside(index: Any, low: int, high: int) -> bool:
     if 0 in index.strides:  # expanded: the same numbers again
         index = index[tuple([0 if s == 0 else slice(None) for s in index.strides])]
-    return bool(slices.all_in_range(flat(index), low, high))
+    return bool(gather_scatter_axis.all_in_range(flat(index), low, high))
 
 
 def _places(x: Any, indices: Any) -> Any:
@@ -91,7 +91,7 @@ def index_put(out: Any, x: Any, value: Any, *indices: Any, accumulate: bool) -> 
     axis = _only(indices)
     if axis is not None and places[axis].ndim == 1:
         shape = (*out.shape[:axis], places[axis].size, *out.shape[axis + 1 :])
-        if slices.add_slices(out, places[axis], np.broadcast_to(value, shape), axis):
+        if gather_scatter_axis.add_slices(out, places[axis], np.broadcast_to(value, shape), axis):
             return
     np.add.at(out, places, value)
 
@@ -101,7 +101,7 @@ def _add_rows(out: Any, rows: Any, value: Any, shape: Any) -> None:
     if not rows.size or not out.size:
         return
     value = np.broadcast_to(value, shape).reshape(rows.size, -1)
-    if slices.add_slices(out, rows, value, 0):
+    if gather_scatter_axis.add_slices(out, rows, value, 0):
         return
     adding = np.logical_or if out.dtype.kind == "b" else np.add
     target = out.reshape(out.shape[0], -1)
@@ -150,18 +150,18 @@ def gather(out: Any, x: Any, index: Any, *, axis: int) -> None:
     out, x, index = _at_least_1d(out, x, index)
     _counted(index, x.shape[axis], axis)
     copied = not x.flags.c_contiguous and x.size > _SOME_OF_ALL * index.size
-    if copied or not slices.gather(out, x, index, axis):
+    if copied or not gather_scatter_axis.gather(out, x, index, axis):
         out[...] = x[_open(index, axis)]
 
 
 def _gather_plan(out_layouts: Any, in_layouts: Any, *, axis: int) -> Any:
     """For few elements that lie in order: the loop, without a look at shapes at each call."""
     shape = in_layouts[0].shape
-    loop = slices.small_gather(out_layouts[0], *in_layouts, axis) if shape else None
+    loop = gather_scatter_axis.small_gather(out_layouts[0], *in_layouts, axis) if shape else None
     if loop is None:
         return None
     size = shape[axis]
-    inside = entry_point(slices.all_in_range, "boolean(int64[::1], int64, int64)")
+    inside = entry_point(gather_scatter_axis.all_in_range, "boolean(int64[::1], int64, int64)")
 
     def run(out: Any, x: Any, index: Any) -> None:
         if not inside(index, 0, size):
@@ -204,10 +204,10 @@ def _scatter_plan(adding: bool) -> Any:
     def plan(outs: Any, ins: Any, *, axis: int) -> Any:
         """For few elements that lie in order, as for gather."""
         index, size = ins[1], outs[0].shape[axis] if outs[0].shape else 0
-        loop = slices.small_scatter(outs[0], *ins, axis, adding) if size else None
+        loop = gather_scatter_axis.small_scatter(outs[0], *ins, axis, adding) if size else None
         if loop is None or index.dtype != np.int64:
             return None
-        inside = entry_point(slices.all_in_range, "boolean(int64[::1], int64, int64)")
+        inside = entry_point(gather_scatter_axis.all_in_range, "boolean(int64[::1], int64, int64)")
 
         def run(out: Any, x: Any, index: Any, source: Any) -> None:
             if not inside(index, 0, size):
@@ -241,8 +241,8 @@ def scatter_reduce(
     _combine(target, index, value, axis, reduce)
     if reduce == "mean":
         shape = target.shape
-        if slices.repeated(index, axis):
-            index = slices.first_of(index, axis)
+        if gather_scatter_axis.repeated(index, axis):
+            index = gather_scatter_axis.first_of(index, axis)
             index = index.reshape(index.shape + (1,) * (target.ndim - index.ndim))
             shape = shape[: axis + 1] + (1,) * (target.ndim - axis - 1)
         count = np.full(shape, int(include_self), np.int64)
@@ -255,16 +255,16 @@ def scatter_reduce(
 
 
 def _write(target: Any, index: Any, value: Any, axis: int) -> None:
-    if not slices.scatter(target, index, value, axis, adding=False):
+    if not gather_scatter_axis.scatter(target, index, value, axis, adding=False):
         target[_open(index, axis)] = value
 
 
 def _combine(target: Any, index: Any, value: Any, axis: int, reduce: str) -> None:
     """Fold ``value`` into ``target`` at the places along ``axis`` that ``index`` names."""
     if reduce in ("sum", "mean"):
-        done = slices.scatter(target, index, value, axis, adding=True)
+        done = gather_scatter_axis.scatter(target, index, value, axis, adding=True)
     else:
-        done = slices.fold(target, index, value, axis, reduce)
+        done = gather_scatter_axis.fold(target, index, value, axis, reduce)
     if not done:
         _REDUCE[reduce].at(target, _open(index, axis), value)
 
@@ -326,7 +326,7 @@ def _select_plan(outs: Any, ins: Any, *, axis: int) -> Any:
     loop = entry_point(
         _select, f"void({name}[::1], {name}[::1], int64[::1], int64, int64, int64)"
     )
-    inside = entry_point(slices.all_in_range, "boolean(int64[::1], int64, int64)")
+    inside = entry_point(gather_scatter_axis.all_in_range, "boolean(int64[::1], int64, int64)")
     shapes = out.shape, x.shape
 
     def run(out: Any, x: Any, index: Any) -> None:
@@ -373,7 +373,7 @@ def _index_plan(outs: Any, ins: Any) -> Any:
         loop = entry_point(
             _select, f"void({name}[::1], {name}[::1], int64[::1], int64, int64, int64)"
         )
-        inside = entry_point(slices.all_in_range, "boolean(int64[::1], int64, int64)")
+        inside = entry_point(gather_scatter_axis.all_in_range, "boolean(int64[::1], int64, int64)")
         at = 2 + given.index(indices[0])
 
         def run(*arrays: Any) -> None:
@@ -412,7 +412,7 @@ def index_add(out: Any, x: Any, index: Any, source: Any, *, axis: int) -> None:
     value = source.astype(out.dtype, copy=False)
     if axis == 0:
         _add_rows(target, rows, value, (rows.size, *target.shape[1:]))
-    elif not slices.add_slices(target, rows, value, axis):
+    elif not gather_scatter_axis.add_slices(target, rows, value, axis):
         np.add.at(np.moveaxis(target, axis, 0), rows, np.moveaxis(value, axis, 0))
 
 

@@ -12,14 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.chains import Step
-from mindtorch.kernels.compile import bound, entry_point, kernel
+from mindtorch.kernels.codegen.fused_loop import Step
+from mindtorch.kernels.codegen.jit import bound, entry_point, kernel
 
-from . import blas
-from .blas import gemm, gemv
+from . import openblas
 from .elementwise import Layouts, Operand, broadcast_strides, fused_plan, strided
-from .half import narrow, widened
-from .threads import get_num_threads, parallel_for
+from .openblas import gemm, gemv
+from .thread_pool import get_num_threads, parallel_for
+from .via_float32 import narrow, widened
 
 _SERIAL = 1_500_000  # multiplications that one thread does sooner than two
 _BLOCK = 16  # rows or columns of a product that one thread computes
@@ -275,7 +275,7 @@ def _plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., None] | No
     if left is None or right is None:
         return None
     (ta, lda), (tb, ldb) = left, right
-    blas.library()
+    openblas.library()
     name = a.dtype.name
     if len(out.shape) == 2:
         if k == 1 and m * n >= _OUTER:  # products alone, without sums
@@ -418,7 +418,7 @@ def _linear_plan(out_layouts: Layouts, in_layouts: Layouts) -> Callable[..., Non
     if not rows_in_order or left is None or right is None or k == 0:
         return None
     (ta, lda), (tb, ldb) = left, right
-    blas.library()
+    openblas.library()
     if bias is None:
         return _bare(_whole(x.dtype.name, m, n, k, ta, lda, tb, ldb))
     if bias.strides != (1,):

@@ -14,16 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import entry_point, kernel
+from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 from .batch_norm import batch_norm_gradient as batch_norm_gradient
 from .batch_norm import batch_norm_inference as batch_norm_inference
 from .batch_norm import batch_norm_training as batch_norm_training
 from .batch_norm import move_average as move_average
-from .half import flat, in_float32, optional
-from .movement import dense
-from .row_sums import row_deviation, row_product, row_sum, row_triple, slope_sums
-from .threads import parallel_for
+from .blocked_sum import row_deviation, row_product, row_sum, row_triple, slope_sums
+from .cat_flip_roll_pad import dense
+from .thread_pool import parallel_for
+from .via_float32 import flat, in_float32, optional
 
 _SERIAL = 65536  # elements that one thread reads sooner than two
 

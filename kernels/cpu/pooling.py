@@ -12,15 +12,15 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import entry_point, kernel
+from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from .convolution_geometry import grid, three_axes
-from .formats import channels_behind, lies_last, writes_channels_last
-from .half import flat, in_float32
-from .movement import dense
-from .pooling_rows import adaptive_max, greatest_of_rows, max_of_rows
-from .threads import parallel_for
-from .vectors import BLOCK, keep_largest, largest_of_four
+from .cat_flip_roll_pad import dense
+from .channels_last import channels_behind, lies_last, writes_channels_last
+from .convolution_tables import grid, three_axes
+from .max_pool_rows import adaptive_max, greatest_of_rows, max_of_rows
+from .simd import BLOCK, keep_largest, largest_of_four
+from .thread_pool import parallel_for
+from .via_float32 import flat, in_float32
 
 _AHEAD = 8192  # elements
 _SERIAL = 100_000  # elements that one thread reads sooner than two

@@ -19,13 +19,13 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from mindtorch.kernels.chains import load, store
-from mindtorch.kernels.compile import bound, entry_point, from_source
-from mindtorch.kernels.typed_scalar import arithmetic_type
+from mindtorch.kernels.codegen.fused_loop import load, store
+from mindtorch.kernels.codegen.jit import bound, entry_point, from_source
+from mindtorch.kernels.codegen.typed_scalar import arithmetic_type
 
-from . import bits
-from .copies import ordered
+from . import float_bits
 from .elementwise import Layouts, carrier, strided
+from .strided_copy import ordered
 
 _LANES = 64
 BLOCK = 256  # terms that are added in their own type
@@ -163,9 +163,10 @@ def _generate(name: str, kind: str, dtype: Any, out_dtype: Any) -> Any:
     element = arithmetic_type(dtype)
     space: dict[str, Any] = {
         "np": np, "_A": accumulator.type, "_C": accumulator.type, "_F": np.float32,
-        "_E": element.type, "_I": np.int64, "_I4": np.int32, "load_half": bits.load_half,
-        "load_bfloat16": bits.load_bfloat16, "store_half": bits.store_half,
-        "store_bfloat16": bits.store_bfloat16, "greater": bits.greater, "lesser": bits.lesser,
+        "_E": element.type, "_I": np.int64, "_I4": np.int32, "load_half": float_bits.load_half,
+        "load_bfloat16": float_bits.load_bfloat16, "store_half": float_bits.store_half,
+        "store_bfloat16": float_bits.store_bfloat16, "greater": float_bits.greater,
+        "lesser": float_bits.lesser,
         "LANES": _LANES, "BLOCK": BLOCK,
     }  # fmt: skip
     raw = load(dtype, "{0}")

@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.compile import entry_point, kernel
+from mindtorch.kernels.codegen.jit import entry_point, kernel
 
-from .bits import add_any_order, choose, greater
-from .copies import ordered
-from .half import in_float32
-from .math import exp_falling, log32
-from .math_double import exp64, log64
-from .movement import dense, picture
-from .row_sums import row_sum
-from .threads import parallel_for
-from .vectors import largest_of_many, prefetch, vector_bytes
+from .blocked_sum import row_sum
+from .cat_flip_roll_pad import dense, picture
+from .float32_math import exp_falling, log32
+from .float64_math import exp64, log64
+from .float_bits import add_any_order, choose, greater
+from .simd import largest_of_many, prefetch, vector_bytes
+from .strided_copy import ordered
+from .thread_pool import parallel_for
+from .via_float32 import in_float32
 
 _SIDE = 64
 _VECTOR = vector_bytes()

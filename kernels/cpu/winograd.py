@@ -13,11 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from .cat_flip_roll_pad import dense
 from .convolution import workspace
-from .convolution_loops import loops as direct_loops
-from .movement import dense
-from .threads import get_num_threads, parallel_for
-from .winograd_loops import APART, PLACES, loops
+from .convolution_tiles import loops as direct_loops
+from .thread_pool import get_num_threads, parallel_for
+from .winograd_tiles import APART, PLACES, loops
 
 TILES = 128  # that are computed together, about
 _SMALLEST = 32  # channels, on either side

@@ -23,10 +23,10 @@ from numba import float64
 
 from . import arrays, launch
 from . import attention_products as products
-from .fold import largest, product, total
-from .half import flat, in_float32
+from .block_reduce import largest, product, total
+from .device_math import mathematics
 from .launch import cuda
-from .mathematics import mathematics
+from .via_float32 import flat, in_float32
 
 FOLDING = launch.FOLDING
 

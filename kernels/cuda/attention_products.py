@@ -17,12 +17,12 @@ from typing import Any
 import numpy as np
 from numba import float64
 
-from . import arrays, launch, vendor
+from . import arrays, launch, library_calls
 from .arrays import Array
-from .fold import largest, product, total
-from .half import flat
+from .block_reduce import largest, product, total
+from .device_math import mathematics
 from .launch import cuda
-from .mathematics import mathematics
+from .via_float32 import flat
 
 FOLDING = launch.FOLDING
 SCORES = 1 << 30
@@ -132,7 +132,7 @@ _TURNED = (0, 2, 1)
 def forward(outs: Any, q: Any, k: Any, v: Any, mask: Any, scale: float, causal: int) -> bool:
     """As :func:`attention.attention`; False where cuBLAS is not there. ``mask``: what its
     ``_mask_of`` gives for operands of the scores' type."""
-    if not vendor.multiplies(q.dtype):
+    if not library_calls.multiplies(q.dtype):
         return False
     case, (y, lse) = _Case(q, k, v), outs
     values, masked, steps, heads = mask
@@ -142,14 +142,14 @@ def forward(outs: Any, q: Any, k: Any, v: Any, mask: Any, scale: float, causal: 
         left = case.matrices(given[0], first, count, case.queries, case.width)
         right = case.matrices(given[1], first, count, case.keys, case.width).permute(_TURNED)
         scores = case.scores(count)
-        if not vendor.matmul(scores, left, right):
+        if not library_calls.matmul(scores, left, right):
             return False
         launch.rows(_kernels(case.wide)[0], count * case.queries, scores,
                     sums.flat[first * case.queries :], values, masked, *steps, heads, first,
                     case.queries, case.keys, scale, causal)  # fmt: skip
         own = case.matrices(given[2], first, count, case.keys, case.out)
         target = case.matrices(y.flat, first, count, case.queries, case.out)
-        vendor.matmul(target, arrays.cast(scores, q.dtype), own)
+        library_calls.matmul(target, arrays.cast(scores, q.dtype), own)
     if sums is not lse:
         arrays.assign(lse, sums)
     return True
@@ -160,7 +160,7 @@ def backward(
     causal: int,
 ) -> bool:  # fmt: skip
     """As :func:`attention.attention_gradient`; False where cuBLAS is not there."""
-    if not vendor.multiplies(q.dtype):
+    if not library_calls.multiplies(q.dtype):
         return False
     case = _Case(q, k, v)
     values, masked, steps, heads = mask
@@ -175,8 +175,8 @@ def backward(
         rows = (first, count, case.keys)
         b, d = (case.matrices(x, *rows, n) for x, n in ((key, case.width), (value, case.out)))
         scores, pulls = case.scores(count), case.scores(count)
-        made = vendor.matmul(scores, a, b.permute(_TURNED))
-        if not made or not vendor.matmul(pulls, c, d.permute(_TURNED)):
+        made = library_calls.matmul(scores, a, b.permute(_TURNED))
+        if not made or not library_calls.matmul(pulls, c, d.permute(_TURNED)):
             return False
         here = first * case.queries
         launch.each(_kernels(case.wide)[1], scores.size, scores, pulls, sums[here:],
@@ -188,7 +188,7 @@ def backward(
                 outs, (case.queries, case.keys, case.keys), (case.width, case.width, case.out),
                 strict=True)
         )  # fmt: skip
-        vendor.matmul(gq, pulled, b)
-        vendor.matmul(gk, pulled.permute(_TURNED), a)
-        vendor.matmul(gv, weights.permute(_TURNED), c)
+        library_calls.matmul(gq, pulled, b)
+        library_calls.matmul(gk, pulled.permute(_TURNED), a)
+        library_calls.matmul(gv, weights.permute(_TURNED), c)
     return True

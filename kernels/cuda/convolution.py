@@ -19,15 +19,15 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu.convolution_geometry import three_axes
+from mindtorch.kernels.cpu.convolution_tables import three_axes
 
-from . import arrays, cudnn, gemm, launch, reduction, vendor
+from . import arrays, cudnn, gemm, launch, library_calls, reduction
 from .arrays import Array
-from .division import divisors, over, three
 from .elementwise import plan
-from .half import flat, in_float32, optional
+from .fast_division import divisors, over, three
 from .indexing import _words
 from .launch import cuda
+from .via_float32 import flat, in_float32, optional
 
 # bytes of windows that are written down at once
 WINDOWS = 1 << 30
@@ -242,13 +242,13 @@ def _images(x: Any, first: int, count: int, shape: Any) -> Array:
 
 def _by_products(out: Any, x: Any, weight: Any, case: _Case) -> bool:
     """The forward pass but for the bias; False where cuBLAS is not there or refuses."""
-    if not vendor.multiplies(out.dtype):
+    if not library_calls.multiplies(out.dtype):
         return False
     factors = Array(flat(weight), (case.groups, case.o, case.c * case.taps))
     whole = flat(x)
     for first, count in _blocks(case, x.dtype.itemsize):
         shape = (count, case.groups, case.o, case.places)
-        if not vendor.matmul(
+        if not library_calls.matmul(
             _images(out.flat, first, count, shape), factors, case.columns(whole, first, count)
         ):
             return False
@@ -256,7 +256,7 @@ def _by_products(out: Any, x: Any, weight: Any, case: _Case) -> bool:
 
 
 def _input_by_products(out: Any, g: Any, weight: Any, case: _Case) -> bool:
-    if not vendor.multiplies(out.dtype):
+    if not library_calls.multiplies(out.dtype):
         return False
     factors = Array(flat(weight), (case.groups, case.o, case.c * case.taps)).permute((0, 2, 1))
     slopes, made = flat(g), out
@@ -267,7 +267,7 @@ def _input_by_products(out: Any, g: Any, weight: Any, case: _Case) -> bool:
         target = _images(made.flat, first, count, (count, case.groups, case.c, case.pixels))
         shape = (count, case.groups, case.c * case.taps, case.places)
         columns = target if case.plain else arrays.empty(shape, made.dtype)
-        if not vendor.matmul(columns, factors, given):
+        if not library_calls.matmul(columns, factors, given):
             return False
         if not case.plain:
             launch.each(_collect, target.size, target, columns, case.taps, case.pixels, case.places,
@@ -278,7 +278,7 @@ def _input_by_products(out: Any, g: Any, weight: Any, case: _Case) -> bool:
 
 
 def _weight_by_products(out: Any, g: Any, x: Any, case: _Case) -> bool:
-    if not vendor.multiplies(out.dtype):
+    if not library_calls.multiplies(out.dtype):
         return False
     slopes, whole, made = flat(g), flat(x), out
     blocks = _blocks(case, x.dtype.itemsize)
@@ -289,7 +289,7 @@ def _weight_by_products(out: Any, g: Any, x: Any, case: _Case) -> bool:
         left = _images(slopes, first, count, (count, case.groups, case.o, case.places))
         left = left.permute((1, 2, 0, 3)).reshape(case.groups, case.o, count * case.places)
         columns = case.columns(whole, first, count, together=True)
-        if not vendor.matmul(target, left, columns.permute((0, 2, 1)), int(first > 0)):
+        if not library_calls.matmul(target, left, columns.permute((0, 2, 1)), int(first > 0)):
             return False
     if made is not out:
         arrays.assign(out, made)

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mindtorch.kernels import precision
+from mindtorch.kernels.support import precision
 
 from . import arrays, memory
 from .arrays import Array

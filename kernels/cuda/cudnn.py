@@ -23,7 +23,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
-from mindtorch.kernels import precision
+from mindtorch.kernels.support import precision
 
 from . import graphs, memory, streams
 

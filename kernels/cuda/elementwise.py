@@ -21,15 +21,15 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels import scalar, scalar_bessel, scalar_complex, scalar_special
-from mindtorch.kernels.chains import Step, Steps, load, statements
+from mindtorch.kernels.codegen.fused_loop import Step, Steps, load, statements
+from mindtorch.kernels.codegen.typed_scalar import SHORT_FLOATS, TypedScalars, cast_type
 from mindtorch.kernels.cpu.elementwise import broadcast_strides, merge_axes
-from mindtorch.kernels.typed_scalar import SHORT_FLOATS, TypedScalars, cast_type
+from mindtorch.kernels.scalar import bessel, complex_numbers, real, special
 
-from . import launch, vectors
-from .bits import NAMESPACE
-from .division import divisor, over
-from .mathematics import kept, mathematics
+from . import launch, simd
+from .device_math import kept, mathematics
+from .fast_division import divisor, over
+from .float_bits import NAMESPACE
 
 Layouts = tuple[Any, ...]
 
@@ -42,8 +42,8 @@ def _build(text: str, name: str, space: dict[str, Any], loops: bool) -> Any:
 
 _SMALL = 1 << 31  # places below it fit in 32 bits, sums of two of them, too
 # functions that take so long that it does not matter how their operands are read
-_LONG = {*scalar_bessel.SUPPLIED, *vars(scalar_bessel), *vars(scalar_special)} - {
-    *scalar.MATHEMATICS
+_LONG = {*bessel.SUPPLIED, *vars(bessel), *vars(special)} - {
+    *real.MATHEMATICS
 }
 typed_scalar = TypedScalars(mathematics, _build)
 
@@ -58,7 +58,7 @@ def plan(
     out = out_layouts[0]
     compute = np.dtype(compute_dtype) if compute_dtype is not None else out.dtype
     types = (out.dtype, compute, *[x.dtype for x in in_layouts])
-    if any(t.kind == "c" for t in types) and name not in scalar_complex.NAMES:
+    if any(t.kind == "c" for t in types) and name not in complex_numbers.NAMES:
         return None
     step = Step(name, tuple(range(len(in_layouts))), compute, out.dtype)
     return fused_plan((step,), (0,), out_layouts, in_layouts)
@@ -117,7 +117,7 @@ def _width(types: Any, modes: str, lengths: list[int], strides: Any, outs: int) 
         or not all(s[-1] for s in strides[:outs])
     ):
         return 1
-    wide = vectors.width(sizes)
+    wide = simd.width(sizes)
     if not walked:
         return wide if lengths[0] >= wide else 1
     reach = [lengths[-1], *[n for s in walked if s[-1] == 1 for n in s[:-1]]]
@@ -217,7 +217,7 @@ def _together(
     space["element"] = _build(
         f"{text}    return ({', '.join(results)},)\n", "element", space, False
     )
-    space.update(vectors.functions(wide))
+    space.update(simd.functions(wide))
     lines, taken = [], []
     for g, name, mode, place in zip(given, names[outs:], modes[outs:], places[outs:], strict=True):
         several = mode in "cv"

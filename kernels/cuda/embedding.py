@@ -13,13 +13,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from . import arrays, faults, launch
+from . import arrays, errors, launch
 from .arrays import Array
-from .division import divisor, over
-from .half import flat, in_float32, optional
+from .fast_division import divisor, over
 from .indexing import _words
 from .launch import cuda
-from .order import sort_rows
+from .merge_sort import sort_rows
+from .via_float32 import flat, in_float32, optional
 
 
 @launch.kernel
@@ -43,7 +43,7 @@ def gather_rows(out: Any, weight: Any, indices: Any, **params: Any) -> None:
     rows = weight.shape[0]
     n = weight.size // max(rows, 1)
     launch.each(_gather, out.size, _words(out.flat), _words(flat(weight)), flat(indices), rows, n,
-                divisor(n, out.size), faults.cell())  # fmt: skip
+                divisor(n, out.size), errors.cell())  # fmt: skip
 
 
 @launch.kernel
@@ -79,7 +79,7 @@ def scatter_add_rows(
     keys, order = sort_rows(Array(flat(indices), (1, count)), False)
     skipped = -1 if padding_idx is None else padding_idx
     launch.each(_add_runs, count * n, out, flat(g), keys, order, count, rows, n, skipped,
-                faults.cell())  # fmt: skip
+                errors.cell())  # fmt: skip
 
 
 # --- bags: bag ``b`` is places ``starts[b]`` to ``starts[b + 1]`` ---------------------------------
@@ -116,7 +116,7 @@ def bag_sum(
     """``out[b]`` = the sum over places i of bag b of ``factors[i] * weight[indices[i]]``."""
     launch.each(_bag_sum, out.size, out, flat(weight), flat(indices), flat(starts),
                 optional(factors, out.dtype), int(factors is not None), weight.shape[0],
-                out.shape[1], _skipped(padding_idx), faults.cell())  # fmt: skip
+                out.shape[1], _skipped(padding_idx), errors.cell())  # fmt: skip
 
 
 @launch.kernel
@@ -183,7 +183,7 @@ def bag_products(
     """``out[i] = sum(g[b] * weight[indices[i]])`` for each place i of bag b; else 0."""
     launch.each(_products, out.size, out, flat(g), flat(weight), flat(indices), flat(starts),
                 g.shape[0], weight.shape[0], weight.shape[1], _skipped(padding_idx),
-                faults.cell())  # fmt: skip
+                errors.cell())  # fmt: skip
 
 
 @launch.kernel
@@ -212,4 +212,4 @@ def bag_largest(
 ) -> None:
     """``out[b, j]`` = the row of bag b with the largest element j; -1 for an empty bag."""
     launch.each(_largest, out.size, out, flat(weight), flat(indices), flat(starts),
-                weight.shape[0], out.shape[1], _skipped(padding_idx), faults.cell())  # fmt: skip
+                weight.shape[0], out.shape[1], _skipped(padding_idx), errors.cell())  # fmt: skip

@@ -9,7 +9,7 @@ from typing import Any
 
 from mindtorch.kernels.cpu import fft as on_cpu
 
-from .vendor import through_library
+from .library_calls import through_library
 
 _FORWARD, _BACKWARD = on_cpu._FORWARD, on_cpu._BACKWARD
 

@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from . import launch
-from .division import divisor, divisors, over, three
+from .fast_division import divisor, divisors, over, three
 from .reduction import _numba_type
 
 TILE = 2 if launch.SIMULATED else 16

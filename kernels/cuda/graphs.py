@@ -23,7 +23,7 @@ from typing import Any
 
 from numba import config
 
-from mindtorch.kernels.errors import AcceleratorError
+from mindtorch.kernels.support.errors import AcceleratorError
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 MODES = ("global", "thread_local", "relaxed")
@@ -181,10 +181,10 @@ class Recording:
         Raises:
             AcceleratorError: this thread makes a recording already, or the driver refuses.
         """
-        from . import faults, memory, streams
+        from . import errors, memory, streams
 
         refuse()
-        faults.cell()  # taken now, since it outlives the recording
+        errors.cell()  # taken now, since it outlives the recording
         self.stream = streams.handle(streams.current())
         with contextlib.ExitStack() as around:
             if self.driver is not None:
@@ -232,8 +232,8 @@ class Recording:
             for piece in self.pieces:
                 issue(piece)
             return
-        from . import faults
+        from . import errors
 
         for piece in self.pieces:
             piece()
-        faults.reported()
+        errors.reported()

@@ -20,12 +20,12 @@ import numpy as np
 
 from mindtorch.kernels.cpu.indexing import _begin
 
-from . import arrays, faults, launch
+from . import arrays, errors, launch
 from .arrays import Array
-from .bits import NAMESPACE
-from .division import along, divisors
+from .fast_division import along, divisors
+from .float_bits import NAMESPACE
 from .launch import cuda
-from .order import sort_rows
+from .merge_sort import sort_rows
 
 _COMBINE = {
     "sum": "a + x", "mean": "a + x", "prod": "a * x", "amax": "greater(x, a)",
@@ -83,7 +83,7 @@ def _by_index(places: Any, index: Any, shape: Any, size: int, step: int, axis: i
     inner = math.prod(shape[axis + index.ndim :])
     flat = arrays.dense(index).flat
     total, n = math.prod(shape), max(index.size, 1)
-    launch.each(_add_index, total, places, flat, n, inner, size, step, faults.cell(),
+    launch.each(_add_index, total, places, flat, n, inner, size, step, errors.cell(),
                 *divisors(total, inner, n))  # fmt: skip
 
 
@@ -361,7 +361,7 @@ def _counted(count: int, places: Any, mask: Any, ends: Any, limit: int) -> None:
 
 def _numbered(mask: Any, shape: Any, limit: int) -> tuple[Any, Any]:
     """(the number of each set element, else -1; running counts)."""
-    from .scan import cumsum
+    from .cumulative import cumsum
 
     whole = arrays.dense(mask.expand(shape))
     flat = Array(whole.flat, (whole.size,))

@@ -23,7 +23,7 @@ import numpy as np
 from numba import config
 from numba import cuda as numbas
 
-from . import faults, graphs, streams
+from . import errors, graphs, streams
 from .memory import DeviceArray
 
 
@@ -49,7 +49,7 @@ def kernel(function: Callable[..., Any]) -> Any:
     made = numbas.jit(function)
     if SIMULATED:
         return made
-    from .stored import Kernel
+    from .kernel_cache import Kernel
 
     return Kernel(function, made.targetoptions)
 
@@ -132,7 +132,7 @@ def _launch(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
 
 def _now(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
     with _alone:
-        faults.raised_as_torchs(lambda: function[grid, block, streams.current()](*given))
+        errors.raised_as_torchs(lambda: function[grid, block, streams.current()](*given))
 
 
 def each(function: Any, count: int, *arguments: Any) -> None:

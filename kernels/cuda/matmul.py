@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from . import gemm, memory, vendor
+from . import gemm, library_calls, memory
 from .arrays import Array
-from .half import in_float32, optional
+from .via_float32 import in_float32, optional
 
 _NAMES = "out, a, b, bias, at_a, at_b, a0, a1, b0, b1, biased"
 _SETUP = "base_a = at_a[z]\nbase_b = at_b[z]"
@@ -50,7 +50,7 @@ _product_of_half = in_float32(_product)
 
 def matmul(out: Any, a: Any, b: Any) -> None:
     """``out = a @ b`` on the last two axes, the others broadcast; both have at least two axes."""
-    if out.size and not vendor.matmul(out, a, b):
+    if out.size and not library_calls.matmul(out, a, b):
         _product_of_half(out, a, b)
 
 
@@ -60,7 +60,7 @@ def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:
         return
     rows = x if x.ndim == 2 else x.reshape(-1, x.shape[-1])
     target, turned = Array(out.flat, (rows.shape[0], weight.shape[0])), weight.permute((1, 0))
-    if vendor.matmul(target, rows, turned):
+    if library_calls.matmul(target, rows, turned):
         if bias is not None:
             from .elementwise import plan
 

@@ -22,9 +22,9 @@ import ml_dtypes
 import numpy as np
 from numba import config, cuda
 
-from mindtorch.kernels.errors import OutOfMemoryError
+from mindtorch.kernels.support.errors import OutOfMemoryError
 
-from . import faults, graphs, streams
+from . import errors, graphs, streams
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -195,7 +195,7 @@ def _allocated(whole: int) -> Memory:
         return Memory(cuda.device_array(whole, np.uint8), whole, whole)
     for again in (False, True):
         try:
-            return Memory(faults.raised_as_torchs(lambda: _take(whole)), whole, whole)
+            return Memory(errors.raised_as_torchs(lambda: _take(whole)), whole, whole)
         except Exception as error:
             if not _is_full(error):
                 raise
@@ -372,10 +372,10 @@ class DeviceArray:
             _warn_of_waiting()
         with streams.on(self.memory.device):
             stream = streams.current()
-            values = faults.raised_as_torchs(lambda: self.carrier.copy_to_host(stream=stream))
+            values = errors.raised_as_torchs(lambda: self.carrier.copy_to_host(stream=stream))
             if stream != 0:
                 streams.synchronize(stream)
-        faults.check()
+        errors.check()
         return values.view(self.dtype)
 
     def set(self, values: Any) -> None:

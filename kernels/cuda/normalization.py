@@ -21,11 +21,11 @@ import numpy as np
 from numba import float64
 
 from . import arrays, launch
-from .division import along, divisor, divisors, over
-from .fold import total
-from .half import flat, in_float32, optional
+from .block_reduce import total
+from .device_math import mathematics
+from .fast_division import along, divisor, divisors, over
 from .launch import cuda
-from .mathematics import mathematics
+from .via_float32 import flat, in_float32, optional
 
 FOLDING = launch.FOLDING
 _sqrt = mathematics(np.dtype(np.float64))["sqrt"]

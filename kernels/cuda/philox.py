@@ -7,7 +7,8 @@
     sync      none
     sizes     any; orders of 0 .. n - 1 are made by sorting random keys
 Numbers depend on seed, offset and place alone, so not on the card or the grid. They are not those
-of torch's CUDA generator, which depend on the grid; the words are (tests/cuda_libraries.py).
+of torch's CUDA generator, which depend on the grid; the words are
+(tests/programs/cuda_libraries.py).
 """
 
 from __future__ import annotations
@@ -19,9 +20,9 @@ import numpy as np
 
 from . import arrays, launch
 from .arrays import Array
+from .device_math import mathematics
 from .launch import cuda
-from .mathematics import mathematics
-from .order import sort_rows
+from .merge_sort import sort_rows
 
 _LOW, _HALF = np.uint64(0xFFFFFFFF), np.uint64(32)
 _FIRST, _SECOND = np.uint64(0xD2511F53), np.uint64(0xCD9E8D57)

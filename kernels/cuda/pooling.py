@@ -16,12 +16,12 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.kernels.cpu.convolution_geometry import three_axes
+from mindtorch.kernels.cpu.convolution_tables import three_axes
 
 from . import launch
-from .division import divisors, over, three
-from .half import flat, in_float32
+from .fast_division import divisors, over, three
 from .launch import cuda
+from .via_float32 import flat, in_float32
 
 FOLDING = launch.FOLDING
 

@@ -23,13 +23,13 @@ import ml_dtypes
 import numpy as np
 from numba import complex128, float32, float64, int64, uint8
 
-from mindtorch.kernels.chains import load, store
+from mindtorch.kernels.codegen.fused_loop import load, store
+from mindtorch.kernels.codegen.typed_scalar import arithmetic_type
 from mindtorch.kernels.cpu import reduction as on_cpu
-from mindtorch.kernels.typed_scalar import arithmetic_type
 
 from . import arrays, launch, memory
-from .bits import NAMESPACE, double_bits
-from .division import divisor, over
+from .fast_division import divisor, over
+from .float_bits import NAMESPACE, double_bits
 
 _SHORT = 64
 # elements that a part has at least, and parts and sets together that are enough: by a block, by a

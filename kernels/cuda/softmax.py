@@ -16,11 +16,11 @@ import numpy as np
 from numba import float64
 
 from . import launch
-from .fold import largest, total
-from .half import flat, in_float32
+from .block_reduce import largest, total
+from .device_math import mathematics
 from .launch import cuda
-from .mathematics import mathematics
 from .reduction import _KINDS
+from .via_float32 import flat, in_float32
 
 FOLDING = launch.FOLDING
 

@@ -143,7 +143,7 @@ def of_cupy(cupy: Any) -> Any:
 
 def synchronize(stream: Any = None) -> None:
     """Wait for what was issued on ``stream``; on all streams for None."""
-    from .faults import raised_as_torchs
+    from .errors import raised_as_torchs
 
     graphs.refuse()
     if stream in (None, 0) or not hasattr(stream, "synchronize"):

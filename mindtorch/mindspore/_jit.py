@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.graph.jit import jit as compiled
+from mindtorch.engine.compile.jit import jit as compiled
 from mindtorch.torch.nn import Module
 
 __all__ = ["jit", "jit_class"]
@@ -23,7 +23,7 @@ def jit(
     """A function, method or cell that computes what ``function`` computes.
 
     Its first call for each structure of arguments is captured, later ones run as kernels (see
-    :func:`mindtorch.engine.graph.jit.jit`). In a call that branches on values (``if is_finite:``)
+    :func:`mindtorch.engine.compile.jit.jit`). In a call that branches on values (``if is_finite:``)
     what lies between the branches is compiled. A cell is compiled in place. The arguments are
     checked and have no further effect: there is one way to compile.
 

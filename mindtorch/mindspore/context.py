@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from mindtorch.engine.graph import always
+from mindtorch.engine.compile.lazy import script_mode
 
 __all__ = [
     "GRAPH_MODE", "PYNATIVE_MODE", "ParallelMode", "get_auto_parallel_context", "get_context",
@@ -78,9 +78,9 @@ def set_context(**kwargs: Any) -> None:
                     f"context.GRAPH_MODE (0) or context.PYNATIVE_MODE (1), but got {value}."
                 )
             if value == GRAPH_MODE:
-                always.begin()
+                script_mode.begin()
             else:
-                always.end()
+                script_mode.end()
         elif name == "device_target":
             _check_target(value)
         elif name == "device_id":

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes as _dtypes
-from mindtorch.engine.device import Device as device  # noqa: F401
+from mindtorch.engine.compile.lazy import script_mode as _always
+from mindtorch.engine.devices.device import Device as device  # noqa: F401
 from mindtorch.engine.dtypes import DType as dtype
 from mindtorch.engine.dtypes import bfloat16 as bfloat16
 from mindtorch.engine.dtypes import bool_ as bool  # noqa: A004, F401
@@ -22,52 +23,51 @@ from mindtorch.engine.dtypes import uint8 as uint8
 from mindtorch.engine.dtypes import uint16 as uint16
 from mindtorch.engine.dtypes import uint32 as uint32
 from mindtorch.engine.dtypes import uint64 as uint64
-from mindtorch.engine.graph import always as _always
 
 from . import version as version
-from ._argument_texts import TEXTS as _TEXTS
-from ._autocast import NAMESPACE as _AUTOCAST_POLICIES
-from ._autocast import cast_whole as _cast_whole
+from ._api.autocast_policies import NAMESPACE as _AUTOCAST_POLICIES
+from ._api.autocast_policies import cast_whole as _cast_whole
+from ._api.cacheable import NAMES as _REMEMBERED
+from ._api.cacheable import remember as _remember
+from ._api.default_device import set_default_device as set_default_device
+from ._api.publish import FUNCTIONS, METHODS
+from ._api.shared_docs import TEXTS as _TEXTS
+from ._api.signatures import explained_where_known as _explained
+from ._compat.mindtorch_log import first_level as _first_level
+from ._compat.removed_functions import REMOVED as _REMOVED
 from ._constants import e as e
 from ._constants import inf as inf
 from ._constants import nan as nan
 from ._constants import newaxis as newaxis
 from ._constants import pi as pi
-from ._defaults import set_default_device as set_default_device
-from ._log import first_level as _first_level
-from ._random import Generator as Generator
-from ._random import default_generator as default_generator
-from ._random import fork_rng as fork_rng
-from ._random import get_rng_state as get_rng_state
-from ._random import initial_seed as initial_seed
-from ._random import manual_seed as manual_seed
-from ._random import seed as seed
-from ._random import set_rng_state as set_rng_state
-from ._registry import FUNCTIONS, METHODS
-from ._remembered import NAMES as _REMEMBERED
-from ._remembered import remember as _remember
-from ._removed import REMOVED as _REMOVED
-from ._signatures import explained_where_known as _explained
-from ._tensor import Tensor as Tensor
-from ._tensor import attach_methods as _attach_methods
+from ._tensor.generator import Generator as Generator
+from ._tensor.generator import default_generator as default_generator
+from ._tensor.generator import fork_rng as fork_rng
+from ._tensor.generator import get_rng_state as get_rng_state
+from ._tensor.generator import initial_seed as initial_seed
+from ._tensor.generator import manual_seed as manual_seed
+from ._tensor.generator import seed as seed
+from ._tensor.generator import set_rng_state as set_rng_state
+from ._tensor.size_and_formats import Size as Size
+from ._tensor.size_and_formats import _mkldnn as _mkldnn
+from ._tensor.size_and_formats import channels_last as channels_last
+from ._tensor.size_and_formats import channels_last_3d as channels_last_3d
+from ._tensor.size_and_formats import contiguous_format as contiguous_format
+from ._tensor.size_and_formats import finfo as finfo
+from ._tensor.size_and_formats import iinfo as iinfo
+from ._tensor.size_and_formats import jagged as jagged
+from ._tensor.size_and_formats import layout as layout
+from ._tensor.size_and_formats import memory_format as memory_format
+from ._tensor.size_and_formats import preserve_format as preserve_format
+from ._tensor.size_and_formats import sparse_bsc as sparse_bsc
+from ._tensor.size_and_formats import sparse_bsr as sparse_bsr
+from ._tensor.size_and_formats import sparse_coo as sparse_coo
+from ._tensor.size_and_formats import sparse_csc as sparse_csc
+from ._tensor.size_and_formats import sparse_csr as sparse_csr
+from ._tensor.size_and_formats import strided as strided
+from ._tensor.tensor import Tensor as Tensor
+from ._tensor.tensor import attach_methods as _attach_methods
 from ._tensor_str import set_printoptions as set_printoptions
-from ._types import Size as Size
-from ._types import _mkldnn as _mkldnn
-from ._types import channels_last as channels_last
-from ._types import channels_last_3d as channels_last_3d
-from ._types import contiguous_format as contiguous_format
-from ._types import finfo as finfo
-from ._types import iinfo as iinfo
-from ._types import jagged as jagged
-from ._types import layout as layout
-from ._types import memory_format as memory_format
-from ._types import preserve_format as preserve_format
-from ._types import sparse_bsc as sparse_bsc
-from ._types import sparse_bsr as sparse_bsr
-from ._types import sparse_coo as sparse_coo
-from ._types import sparse_csc as sparse_csc
-from ._types import sparse_csr as sparse_csr
-from ._types import strided as strided
 from .functions import load as _load_functions
 
 __version__ = version.__version__
@@ -95,13 +95,13 @@ for _part in Tensor.__mro__:
     _TEXTS.add_to(vars(_part).values())
 globals().update({name: entry for name, entry in FUNCTIONS.items() if name not in globals()})
 
-from . import _legacy_types  # noqa: E402
 from . import autograd as autograd  # noqa: E402
 from . import cuda as cuda  # noqa: E402
 from . import linalg as linalg  # noqa: E402
 from . import random as random  # noqa: E402
 from . import return_types as return_types  # noqa: E402
 from . import special as special  # noqa: E402
+from ._compat import legacy_tensor_types  # noqa: E402
 from .autograd.anomaly_mode import (  # noqa: E402
     is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled,
 )
@@ -115,7 +115,7 @@ from .autograd.grad_mode import no_grad as no_grad  # noqa: E402
 from .autograd.grad_mode import set_grad_enabled as set_grad_enabled  # noqa: E402
 from .settings import *  # noqa: E402, F403
 
-globals().update(_legacy_types.TYPES)
+globals().update(legacy_tensor_types.TYPES)
 
 
 def get_default_dtype() -> dtype:
@@ -161,10 +161,14 @@ _LAZY_NAMES |= dict.fromkeys((
     "_check_is_size", "_check_not_implemented", "_check_tensor_all", "_check_tensor_all_with",
     "_check_type", "_check_value", "_check_with", "sym_float", "sym_int", "sym_ite", "sym_max",
     "sym_min", "sym_not", "sym_sqrt", "sym_sum",
-), "_checks")  # fmt: skip
+), "_compat.runtime_checks")  # fmt: skip
 _LAZY_NAMES["TensorType"] = "_C"
-_LAZY_NAMES |= dict.fromkeys(("cast_to_adapter_tensor", "cast_to_ms_tensor"), "_adapter")
-_LAZY_NAMES |= dict.fromkeys(("critical", "debug", "error", "info", "warning"), "_log")
+_LAZY_NAMES |= dict.fromkeys(
+    ("cast_to_adapter_tensor", "cast_to_ms_tensor"), "_compat.mindspore_bridge"
+)
+_LAZY_NAMES |= dict.fromkeys(
+    ("critical", "debug", "error", "info", "warning"), "_compat.mindtorch_log"
+)
 _LAZY_NAMES |= dict.fromkeys((
     "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
     "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
@@ -187,22 +191,24 @@ _LAZY_NAMES |= dict.fromkeys((
     "margin_ranking_loss", "poisson_nll_loss", "rms_norm", "rrelu", "rrelu_",
     "ctc_loss", "gru_cell", "lstm_cell",
     "norm_except_dim", "rnn_relu_cell", "rnn_tanh_cell", "triplet_margin_loss",
-), "_neural")  # fmt: skip
+), "_compat.nn_function_aliases")  # fmt: skip
 _LAZY_NAMES |= dict.fromkeys((
     "_convolution", "binomial", "conv_tbc", "convolution", "dsmm", "embedding_bag",
     "embedding_renorm_",
     "frobenius_norm", "from_file", "gru", "hsmm", "hspmm", "init_num_threads",
     "is_vulkan_available", "lstm", "native_channel_shuffle", "nuclear_norm", "rnn_relu",
     "rnn_tanh", "saddmm", "smm", "spmm", "sspaddmm", "vander",
-), "_older_functions")  # fmt: skip
-_LAZY_NAMES |= dict.fromkeys(("eig", "lstsq", "matrix_rank", "solve", "symeig"), "_removed")
+), "_compat.deprecated_functions")  # fmt: skip
+_LAZY_NAMES |= dict.fromkeys(
+    ("eig", "lstsq", "matrix_rank", "solve", "symeig"), "_compat.removed_functions"
+)
 _LAZY_NAMES |= dict.fromkeys((
     "native_batch_norm", "native_dropout", "native_group_norm", "native_layer_norm",
-), "_native")  # fmt: skip
+), "_compat.native_norms")  # fmt: skip
 _LAZY_NAMES |= dict.fromkeys((
     "_chunk_cat", "_native_batch_norm_legit", "_softmax_backward_data", "_unsafe_masked_index",
     "_unsafe_masked_index_put_accumulate",
-), "_private_forms")  # fmt: skip
+), "_compat.aten_private")  # fmt: skip
 
 
 def __dir__() -> list[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine import cuda
-from mindtorch.engine.device import Device
+from mindtorch.engine.devices import cuda
+from mindtorch.engine.devices.device import Device
 
-from ._arguments import as_device
+from ._api.arguments import as_device
 
 
 def _supported(device: Any) -> Device:

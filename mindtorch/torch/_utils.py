@@ -13,17 +13,17 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import tape
 from mindtorch.engine import tensor as engine
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import aval
 from mindtorch.engine.dtypes import DType
 
-from ._library_helpers import _element_size as _element_size
-from ._library_helpers import _flatten_dense_tensors as _flatten_dense_tensors
-from ._library_helpers import _get_available_device_type as _get_available_device_type
-from ._library_helpers import _get_device_index as _get_device_index
-from ._library_helpers import _get_device_module as _get_device_module
-from ._library_helpers import _unflatten_dense_tensors as _unflatten_dense_tensors
+from ._compat.utils_helpers import _element_size as _element_size
+from ._compat.utils_helpers import _flatten_dense_tensors as _flatten_dense_tensors
+from ._compat.utils_helpers import _get_available_device_type as _get_available_device_type
+from ._compat.utils_helpers import _get_device_index as _get_device_index
+from ._compat.utils_helpers import _get_device_module as _get_device_module
+from ._compat.utils_helpers import _unflatten_dense_tensors as _unflatten_dense_tensors
 from .storage import UNTYPED_IN_FILES, TypedStorage, UntypedStorage
 
 _MAX_INT64 = 2**63 - 1

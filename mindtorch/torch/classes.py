@@ -6,7 +6,7 @@ import sys
 from types import ModuleType
 from typing import Any, NoReturn
 
-from ._absent import refuse
+from ._compat.unsupported_names import refuse
 
 
 class _Space(ModuleType):

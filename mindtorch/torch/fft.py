@@ -18,14 +18,14 @@ from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import fft as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import from_array, full_flat
-from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
-from ._arguments import as_device, as_dtype, normalize_axis, require_tensor
-from ._autocast import FFT as _AUTOCAST_POLICIES
-from ._autocast import cast_whole as _cast_whole
-from ._registry import with_out
-from ._remembered import FFT as _REMEMBERED
-from ._remembered import remember as _remember
+from ._api.arguments import as_device, as_dtype, normalize_axis, require_tensor
+from ._api.autocast_policies import FFT as _AUTOCAST_POLICIES
+from ._api.autocast_policies import cast_whole as _cast_whole
+from ._api.cacheable import FFT as _REMEMBERED
+from ._api.cacheable import remember as _remember
+from ._api.publish import with_out
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",

@@ -18,9 +18,9 @@ from typing import Any
 from urllib.parse import urlparse
 from urllib.request import Request, urlopen
 
-from mindtorch.kernels.files import replacing
+from mindtorch.kernels.support.atomic_file import replacing
 
-from ._absent import refuse
+from ._compat.unsupported_names import refuse
 
 __all__ = [
     "download_url_to_file",

@@ -2,6 +2,6 @@
 
 from __future__ import annotations
 
-from ._no_device import fill
+from ._compat.unavailable_device import fill
 
 fill(globals(), "Torch not compiled with MTIA enabled.")

@@ -8,7 +8,7 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
-from ._operators import OPERATORS, Operator, Schema
+from .library._custom_operators import OPERATORS, Operator, Schema
 
 __all__ = ["load_library", "loaded_libraries"]
 
@@ -26,7 +26,7 @@ def load_library(path: str | os.PathLike[str]) -> None:
     """
     name = pathlib.PurePath(os.fspath(path))
     if name.parent.name == "torchvision" and name.name.partition(".")[0] == "_C":
-        from ._vision_operators import declare
+        from .library._torchvision_ops import declare
 
         declare()
         loaded_libraries.add(os.path.realpath(path))
@@ -133,8 +133,8 @@ def _native(name: str) -> _Native | None:
     """The function behind `torch.ops.aten.name`, if there is one."""
     from mindtorch import torch
 
-    from . import _private_forms as forms
-    from ._registry import FUNCTIONS, METHODS
+    from ._api.publish import FUNCTIONS, METHODS
+    from ._compat import aten_private as forms
 
     if name in forms.__all__:
         found = getattr(forms, name)
@@ -175,7 +175,7 @@ def __getattr__(name: str) -> _Namespace:
     if name.startswith("__"):
         raise AttributeError(f"module 'torch.ops' has no attribute '{name}'")
     if name == "aten":
-        from ._aten import declare
+        from ._compat.aten_operators import declare
 
         declare()
     namespace = globals()[name] = _Namespace(name)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from ._api.torch_function import BaseTorchFunctionMode as BaseTorchFunctionMode
+from ._api.torch_function import TorchFunctionMode as TorchFunctionMode
+from ._api.torch_function import handler_of
 from ._C import DisableTorchFunctionSubclass
-from ._tensor import Tensor
-from ._torch_function import BaseTorchFunctionMode as BaseTorchFunctionMode
-from ._torch_function import TorchFunctionMode as TorchFunctionMode
-from ._torch_function import handler_of
+from ._tensor.tensor import Tensor
 
 __all__ = [
     "TorchFunctionMode", "handle_torch_function", "has_torch_function",

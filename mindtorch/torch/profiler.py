@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mindtorch.kernels.files import write_whole
+from mindtorch.kernels.support.atomic_file import write_whole
 
 from .autograd import profiler as _base
 from .autograd.profiler import record_function as record_function

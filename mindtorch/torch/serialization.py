@@ -15,13 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine.device import Device
+from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Storage
-from mindtorch.kernels.files import replacing
+from mindtorch.kernels.support.atomic_file import replacing
 
-from . import _legacy_format, _pickle, _restricted_unpickler
-from ._file_options import (
+from ._serialization import legacy_archive, pickle_names, safe_unpickler
+from ._serialization.map_location import default_restore_location, location_tag, register_package
+from ._serialization.options import (
     LoadEndianness,
     get_crc32_options,
     get_default_load_endianness,
@@ -32,10 +33,16 @@ from ._file_options import (
     set_default_mmap_options,
     skip_data,
 )
-from ._locations import default_restore_location, location_tag, register_package
-from ._saved_storages import Reading, StorageTable, bytes_of, dump, element_type, storage_id
-from ._untyped_storage import allocate
-from ._zip_format import ArchiveReader, ArchiveWriter, write_all
+from ._serialization.storage_refs import (
+    Reading,
+    StorageTable,
+    bytes_of,
+    dump,
+    element_type,
+    storage_id,
+)
+from ._serialization.zip_archive import ArchiveReader, ArchiveWriter, write_all
+from ._tensor.untyped_storage import allocate
 from .storage import TypedStorage, UntypedStorage
 
 # What torch.load takes as map_location, for the annotations of others.
@@ -49,7 +56,7 @@ __all__ = [
     "location_tag", "register_package", "safe_globals", "save", "set_crc32_options",
     "set_default_load_endianness", "set_default_mmap_options", "skip_data",
 ]  # fmt: skip
-_get_layout = _pickle.get_layout
+_get_layout = pickle_names.get_layout
 
 DEFAULT_PROTOCOL = 2
 STORAGE_ALIGNMENT = 64
@@ -78,17 +85,17 @@ def add_safe_globals(safe_globals: list[Any]) -> None:
     Args:
         safe_globals: functions and classes, or pairs of one and the full name files use for it.
     """
-    _restricted_unpickler.marked_safe.update(safe_globals)
+    safe_unpickler.marked_safe.update(safe_globals)
 
 
 def get_safe_globals() -> list[Any]:
     """What `add_safe_globals` was given."""
-    return list(_restricted_unpickler.marked_safe)
+    return list(safe_unpickler.marked_safe)
 
 
 def clear_safe_globals() -> None:
     """Forget what `add_safe_globals` was given."""
-    _restricted_unpickler.marked_safe.clear()
+    safe_unpickler.marked_safe.clear()
 
 
 class safe_globals:  # noqa: N801
@@ -101,7 +108,7 @@ class safe_globals:  # noqa: N801
         add_safe_globals(self.safe_globals)
 
     def __exit__(self, *_: object) -> None:
-        _restricted_unpickler.marked_safe.difference_update(self.safe_globals)
+        safe_unpickler.marked_safe.difference_update(self.safe_globals)
 
 
 def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
@@ -121,10 +128,10 @@ def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
     found = set()
     for opcode, argument, _position in pickletools.genops(data):
         if opcode.name == "GLOBAL":
-            found.add(".".join(_restricted_unpickler.python3_name(*str(argument).split(" ", 1))))
+            found.add(".".join(safe_unpickler.python3_name(*str(argument).split(" ", 1))))
         elif opcode.name in ("STACK_GLOBAL", "INST", "EXT1", "EXT2", "EXT4"):
             raise pickle.UnpicklingError(f"Unsupported operand {ord(opcode.code)}")
-    return sorted(name for name in found if not _restricted_unpickler.is_safe_name(name))
+    return sorted(name for name in found if not safe_unpickler.is_safe_name(name))
 
 
 # ----------------------------------------------------------------------------------------- files
@@ -211,7 +218,7 @@ def save(
             raise RuntimeError(
                 "Cannot use skip_data=True with _use_new_zipfile_serialization=False"
             )
-        chunks = _legacy_format.chunks(obj, pickle_module, pickle_protocol)
+        chunks = legacy_archive.chunks(obj, pickle_module, pickle_protocol)
         with _writable(f, replacing) as file:
             for chunk in chunks:
                 write_all(file, chunk)
@@ -299,7 +306,7 @@ def load(
                     f"`torch.save({shown}_use_new_zipfile_serialization=True), please torch.save "
                     "your checkpoint with this option in order to use mmap."
                 )
-            return _legacy_format.load(file, reading)
+            return legacy_archive.load(file, reading)
     except pickle.UnpicklingError as error:
         if not weights_only:
             raise

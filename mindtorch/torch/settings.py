@@ -5,10 +5,10 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from mindtorch.engine.graph.modes import settings as _settings
-from mindtorch.kernels import precision as switches
+from mindtorch.engine.compile.guards.global_state import settings as _settings
+from mindtorch.kernels.support import precision as switches
 
-from . import _warnings
+from ._api import warn_caller
 
 # what numpy and scipy bring: LAPACK and Fourier transforms, no MKL; kernels run on our own threads
 has_lapack = has_spectral = True
@@ -45,9 +45,9 @@ _settings.update(deterministic=False, warn_only=False, matmul="highest")
 
 def get_num_threads() -> int:
     """How many threads the kernels may use."""
-    from mindtorch.kernels.cpu import threads
+    from mindtorch.kernels.cpu import thread_pool
 
-    return threads.get_num_threads()
+    return thread_pool.get_num_threads()
 
 
 def set_num_threads(count: int) -> None:
@@ -56,9 +56,9 @@ def set_num_threads(count: int) -> None:
         raise RuntimeError(f"set_num_threads expects an int, but got {type(count).__name__}")
     if count <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    from mindtorch.kernels.cpu import threads
+    from mindtorch.kernels.cpu import thread_pool
 
-    threads.set_num_threads(count)
+    thread_pool.set_num_threads(count)
     _settings["threads"] = count
 
 
@@ -124,12 +124,12 @@ def set_warn_always(b: bool) -> None:
     Args:
         b: whether they are.
     """
-    _warnings.always[0] = bool(b)
+    warn_caller.always[0] = bool(b)
 
 
 def is_warn_always_enabled() -> bool:
     """What :func:`set_warn_always` was given."""
-    return _warnings.always[0]
+    return warn_caller.always[0]
 
 
 _DEBUG_MODES = ("default", "warn", "error")
@@ -180,16 +180,17 @@ def compiled_with_cxx11_abi() -> bool:
 
 def get_default_device() -> Any:
     """Where new tensors go."""
-    from ._defaults import default_device
+    from ._api.default_device import default_device
 
     return default_device()
 
 
 def set_default_tensor_type(t: Any) -> None:
     """Make the dtype of ``t``, a tensor type or its name, the type of new tensors (deprecated)."""
-    from mindtorch.engine import cuda, dtypes
+    from mindtorch.engine import dtypes
+    from mindtorch.engine.devices import cuda
 
-    from ._legacy_types import dtype_of_type_name
+    from ._compat.legacy_tensor_types import dtype_of_type_name
 
     warnings.warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
@@ -208,7 +209,7 @@ def typename(obj: Any, /) -> str:
     Args:
         obj: anything.
     """
-    from ._tensor import Tensor
+    from ._tensor.tensor import Tensor
 
     if isinstance(obj, Tensor):
         return obj.type()
@@ -226,7 +227,7 @@ def get_device_module(device: Any = None) -> Any:
     """The module of a kind of device: ``torch.cpu``, ``torch.cuda``, ..."""
     import importlib
 
-    from mindtorch.engine.device import Device
+    from mindtorch.engine.devices.device import Device
 
     kind = get_default_device().type if device is None else Device(device).type
     try:

@@ -9,9 +9,9 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import elementwise_special as ops
 from mindtorch.engine.tensor import Tensor, constant
-from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
-from ._registry import FUNCTIONS, check_numbers, operand, store_out
+from ._api.publish import FUNCTIONS, check_numbers, operand, store_out
 
 _NAMES = {
     "logit": "logit", "logsumexp": "logsumexp", "multigammaln": "mvlgamma",

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.device import Device, cpu
+from mindtorch.engine.devices.device import Device, cpu
 from mindtorch.engine.dtypes import DType
 
-from ._untyped_storage import UntypedStorage, allocate, settled
-from ._warnings import warn_caller_once
+from ._api.warn_caller import warn_caller_once
+from ._tensor.untyped_storage import UntypedStorage, allocate, settled
 
 __all__ = ["TypedStorage", "UntypedStorage"]
 

@@ -7,11 +7,11 @@ import os
 from collections.abc import Sequence
 from typing import TypeAlias
 
-from mindtorch.engine.device import Device as _Device
+from mindtorch.engine.devices.device import Device as _Device
 from mindtorch.engine.dtypes import DType as _dtype
 
-from ._tensor import Tensor
-from ._types import Size
+from ._tensor.size_and_formats import Size
+from ._tensor.tensor import Tensor
 
 __all__ = ["Device", "FileLike", "IntLikeType", "Number", "_device", "_dtype", "_size"]
 

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from mindtorch.tools.arguments import size
+from mindtorch.tools.cli_types import size
 
 __all__ = ["DESCRIPTION", "add_arguments", "main"]
 

@@ -13,7 +13,7 @@ from pathlib import Path
 import libcst as cst
 from libcst import matchers as m
 
-from mindtorch.kernels.files import write_whole
+from mindtorch.kernels.support.atomic_file import write_whole
 
 from .loops import LoopFixer
 

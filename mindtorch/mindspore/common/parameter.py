@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import autodiff, dtypes, inplace
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import api, inplace
 from mindtorch.engine.tensor import from_array
 from mindtorch.torch.nn.parameter import Parameter as TorchParameter
 from mindtorch.torch.optim._parameter_tuple import ParameterTuple, copy_of_parameter
@@ -114,12 +115,12 @@ class Parameter(Tensor, TorchParameter, metaclass=_AnyParameter):
 
     def assign_value(self, value: Any) -> Any:
         """Overwrite the elements."""
-        with autodiff.grad_mode(False):
+        with api.grad_mode(False):
             inplace.copy_(self, as_tensor(value))
         return self
 
     def __setitem__(self, item: Any, value: Any) -> None:
-        with autodiff.grad_mode(False):
+        with api.grad_mode(False):
             Tensor.__setitem__(self, item, value)
 
     def clone(self, init: Any = "same") -> Any:

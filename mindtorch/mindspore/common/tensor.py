@@ -16,7 +16,7 @@ from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
-from mindtorch.torch._tensor import TensorMeta
+from mindtorch.torch._tensor.tensor import TensorMeta
 
 from ._elements import numbers, turned
 from .dtype import as_dtype, text_of

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from mindtorch.kernels.files import name_beside, remove_leftovers
+from mindtorch.kernels.support.atomic_file import name_beside, remove_leftovers
 
 from .errors import MRMOpenError
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, update_rules
+from mindtorch.engine import dtypes
+from mindtorch.engine.optim import functional
 
 from ..common.parameter import Parameter
 from ..common.tensor import T, Tensor, adopt, t
@@ -49,7 +50,7 @@ def _sgd(
         return
     for i, (p, g) in enumerate(zip(parameters, gradients, strict=True)):
         held = (states[i],) if states else ()
-        new, held_after = update_rules.sgd_update(
+        new, held_after = functional.sgd_update(
             p, g, held, lr=rate, momentum=momentum, dampening=dampening, nesterov=nesterov
         )
         assign(p, new)
@@ -172,7 +173,7 @@ class Adam(Optimizer):
                 continue
             count = t.tensor(float(step - 1))
             held = [count, first[i], second[i], *([largest[i]] if largest else [])]
-            new, after = update_rules.adam_update(p, g, tuple(held), **settings)
+            new, after = functional.adam_update(p, g, tuple(held), **settings)
             for target, value in zip([p, *held[1:]], [new, *after[1:]], strict=True):
                 assign(target, value)
 

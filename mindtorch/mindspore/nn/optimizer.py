@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import autodiff, dtypes
-from mindtorch.engine.graph.capture import host_call
-from mindtorch.engine.optimizer import Fused
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import api
+from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.optim.multi_tensor import Fused
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ..common.parameter import DEFAULT_NAME, Parameter, ParameterTuple
@@ -202,7 +203,7 @@ class Optimizer(OwnConstruct, Cell):
     @host_call
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         made = int(self.global_step.array().item())
-        with autodiff.grad_mode(False):
+        with api.grad_mode(False):
             result = super().__call__(*args, **kwargs)
         if int(self.global_step.array().item()) == made:  # a user's construct may count itself
             self.global_step.flat[0] += 1

@@ -6,8 +6,8 @@ import functools
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.optimizer import all_finite as kernel_all_finite
-from mindtorch.engine.optimizer import fits
+from mindtorch.engine.optim.multi_tensor import all_finite as kernel_all_finite
+from mindtorch.engine.optim.multi_tensor import fits
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.functional import grad as gradient_of
 from mindtorch.functional import value_and_grad

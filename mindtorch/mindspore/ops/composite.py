@@ -6,8 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine import autodiff, inplace
-from mindtorch.engine.optimizer import fits, global_norm
+from mindtorch.engine.autograd import api, inplace
+from mindtorch.engine.optim.multi_tensor import fits, global_norm
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch.nn.utils.clip_grad import get_total_norm
 from mindtorch.torch.optim.optimizer import Rate
@@ -144,7 +144,7 @@ def assign(variable: Any, value: Any) -> Any:
     if isinstance(variable, Rate):
         return variable.assign(float(as_tensor(value).item()))
     _check_variable("assign", variable)
-    with autodiff.grad_mode(False):
+    with api.grad_mode(False):
         inplace.copy_(variable, as_tensor(value))
     return variable
 
@@ -154,7 +154,7 @@ def assign_add(variable: Any, value: Any) -> Any:
     if isinstance(variable, Rate):
         return variable.assign(variable + float(as_tensor(value).item()))
     _check_variable("assign_add", variable)
-    with autodiff.grad_mode(False):
+    with api.grad_mode(False):
         inplace.copy_(variable, t.add(variable.detach(), as_tensor(value)))
     return variable
 
@@ -164,7 +164,7 @@ def assign_sub(variable: Any, value: Any) -> Any:
     if isinstance(variable, Rate):
         return variable.assign(variable - float(as_tensor(value).item()))
     _check_variable("assign_sub", variable)
-    with autodiff.grad_mode(False):
+    with api.grad_mode(False):
         inplace.copy_(variable, t.sub(variable.detach(), as_tensor(value)))
     return variable
 

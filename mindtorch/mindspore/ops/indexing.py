@@ -8,7 +8,8 @@ from collections.abc import Callable
 from typing import Any
 
 from mindtorch import torch
-from mindtorch.engine import autodiff, dtypes, inplace
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import api, inplace
 
 from ..common.tensor import Tensor, adopting, as_tensor, t
 from ._words import named
@@ -217,7 +218,7 @@ def _scatter(prefix: str, kind: str, write: bool, find: Any) -> None:
     def call(input_x: Any, indices: Any, updates: Any, use_locking: bool = False) -> Any:
         if not write:
             return find(kind, input_x, indices, as_tensor(updates))
-        with autodiff.grad_mode(False):
+        with api.grad_mode(False):
             inplace.copy_(input_x, find(kind, input_x.detach(), indices, as_tensor(updates)))
         return input_x
 
@@ -262,7 +263,7 @@ def index_add(
     Args:
         check_index_bound: of no effect.
     """
-    with autodiff.grad_mode(False):
+    with api.grad_mode(False):
         inplace.copy_(x, t.index_add(x.detach(), axis, indices.long(), y))
     return x
 

@@ -21,7 +21,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.kernels.files import replacing
+from mindtorch.kernels.support.atomic_file import replacing
 
 from ..common.dtype import text_of
 

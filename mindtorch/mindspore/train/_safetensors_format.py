@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.kernels.files import replacing
+from mindtorch.kernels.support.atomic_file import replacing
 
 from ._checkpoint_format import CheckpointError, bytes_of
 

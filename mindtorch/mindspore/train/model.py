@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mindtorch.engine import autodiff
+from mindtorch.engine.autograd import api
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .. import nn
@@ -209,7 +209,7 @@ class Model:
         for inputs in _one_pass(valid_dataset):
             run.cur_step_num += 1
             callbacks_of.call_all(listed, "step_begin", context, "eval")
-            with autodiff.grad_mode(False):
+            with api.grad_mode(False):
                 run.net_outputs = self._eval_network(*inputs)
             self._update_metrics(run.net_outputs)
             callbacks_of.call_all(listed, "step_end", context, "eval")
@@ -240,7 +240,7 @@ class Model:
         was_training = getattr(self._network, "training", False)
         self._network.set_train(False)
         try:
-            with autodiff.grad_mode(False):
+            with api.grad_mode(False):
                 return self._network(*map(as_tensor, predict_data))
         finally:
             self._network.set_train(was_training)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mindtorch.engine.backward_pass import running
-from mindtorch.engine.saved import SavedTensor as SavedTensor
+from mindtorch.engine.autograd.backward import running
+from mindtorch.engine.autograd.saved_tensors import SavedTensor as SavedTensor
 from mindtorch.torch.autograd.graph import hooks_allowed as _saved_tensors_hooks_is_enabled
 
 __all__ = [

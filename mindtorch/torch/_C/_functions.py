@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine.tape import AccumulateGrad as AccumulateGrad
+from mindtorch.engine.autograd.tape import AccumulateGrad as AccumulateGrad
 from mindtorch.torch.autograd.function import DelayedError as _DelayedError
 from mindtorch.torch.autograd.function import Function
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine.vmap import is_mapped as is_batchedtensor
-from mindtorch.torch._absent import absent_function
+from mindtorch.engine.transforms.vmap import is_mapped as is_batchedtensor
+from mindtorch.torch._compat.unsupported_names import absent_function
 
 __all__ = [
     "_add_batch_dim", "_remove_batch_dim", "get_unwrapped", "is_batchedtensor",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from mindtorch.torch._tensor_conversion import parse_to as _parse_options
+from mindtorch.torch._tensor.conversion import parse_to as _parse_options
 
 _FUNCTIONS = {
     "avg_pool2d", "avg_pool3d", "elu_", "gelu", "hardtanh_", "leaky_relu_", "linear", "one_hot",

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.core import graph_under_way
-from mindtorch.engine.graph.explain import explain as explain
-from mindtorch.engine.graph.jit import every
+from mindtorch.engine.compile.explain import explain as explain
+from mindtorch.engine.compile.jit import every
+from mindtorch.engine.dispatch import graph_under_way
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import fields_of
 
-from .. import _absent
+from .._compat import unsupported_names
 from . import config as config
 from . import exc as exc
 from .eval_frame import OptimizedModule as OptimizedModule
@@ -29,7 +29,9 @@ def list_backends(exclude_tags: Any = ("debug", "experimental")) -> list[str]:
 def check_backend(backend: Any) -> None:
     """Raise for a backend that is not known, or is a function that wants a graph."""
     if callable(backend):
-        _absent.refuse("torch.compile(backend=<function>)", "no graphs of torch.fx are made")
+        unsupported_names.refuse(
+            "torch.compile(backend=<function>)", "no graphs of torch.fx are made"
+        )
     if backend not in (*_BACKENDS, *_DEBUGGING):
         raise exc.InvalidBackend(backend)
 
@@ -120,4 +122,6 @@ def optimize(backend: Any = "inductor", *, nopython: bool = False, **options: An
     return wrap
 
 
-export = _absent.absent_function("torch._dynamo", "export", "no graphs of torch.fx are made")
+export = unsupported_names.absent_function(
+    "torch._dynamo", "export", "no graphs of torch.fx are made"
+)

@@ -13,7 +13,7 @@ import types
 from collections.abc import Iterator
 from typing import Any
 
-from mindtorch.engine.graph.jit import policy
+from mindtorch.engine.compile.jit import policy
 
 from . import exc
 

@@ -8,9 +8,9 @@ import weakref
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.core import graph_under_way
-from mindtorch.engine.graph.guards import changes
-from mindtorch.engine.graph.jit import Jitted, jit
+from mindtorch.engine.compile.guards.guards import changes
+from mindtorch.engine.compile.jit import Jitted, jit
+from mindtorch.engine.dispatch import graph_under_way
 
 from ..nn.modules.module import Module
 from .exc import Unsupported

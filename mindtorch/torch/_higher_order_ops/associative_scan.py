@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.torch._registry import FUNCTIONS
+from mindtorch.torch._api.publish import FUNCTIONS
 from mindtorch.torch.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["associative_scan"]

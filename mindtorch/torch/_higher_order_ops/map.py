@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.torch._registry import FUNCTIONS
-from mindtorch.torch._tensor import Tensor
+from mindtorch.torch._api.publish import FUNCTIONS
+from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.utils._pytree import tree_flatten, tree_unflatten
 
 __all__ = ["map"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.torch._tensor import Tensor
+from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.utils._pytree import tree_flatten
 
 __all__ = ["while_loop"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindtorch.torch._absent import absent_class
+from mindtorch.torch._compat.unsupported_names import absent_class
 
 __all__ = ["FunctionalTensor", "FunctionalTensorMode"]
 

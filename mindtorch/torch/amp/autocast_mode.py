@@ -8,12 +8,12 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine import autocast as engine
 from mindtorch.engine import dtypes
-from mindtorch.engine.cuda import device_count
-from mindtorch.engine.device import Device
+from mindtorch.engine.devices.cuda import device_count
+from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.transforms import autocast as engine
 
 __all__ = [
     "autocast", "autocast_decrement_nesting", "autocast_increment_nesting",

@@ -8,8 +8,8 @@ import warnings
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.cuda import device_count
-from mindtorch.engine.graph.capture import host_call
+from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.devices.cuda import device_count
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 __all__ = ["GradScaler", "OptState"]

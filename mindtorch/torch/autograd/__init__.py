@@ -6,12 +6,12 @@ import warnings
 from collections.abc import Mapping
 from typing import Any
 
-from mindtorch.engine import autodiff
-from mindtorch.engine.saved import SavedTensor as SavedTensor
+from mindtorch.engine.autograd import api
+from mindtorch.engine.autograd.saved_tensors import SavedTensor as SavedTensor
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
-from mindtorch.engine.vmap import Vmap
-from mindtorch.torch._tensor_gradient import retain_grads
+from mindtorch.engine.transforms.vmap import Vmap
+from mindtorch.torch._tensor.autograd import retain_grads
 
 from . import forward_ad as forward_ad
 from . import functional as functional
@@ -89,7 +89,7 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     outputs, weights = _stored(outputs, _gradients_for(outputs, grad_tensors))
     retain_grads(chosen)
-    autodiff.backward(outputs, weights, retain_graph, create_graph, chosen)
+    api.backward(outputs, weights, retain_graph, create_graph, chosen)
 
 
 def _gradients_of(
@@ -121,7 +121,7 @@ def _gradients_of(
     if is_grads_batched:
         found = _mapped_gradients(listed, leaves, weights, retain_graph, create_graph, unused)
     else:
-        found = autodiff.gradients(listed, leaves, weights, retain_graph, create_graph, unused)
+        found = api.gradients(listed, leaves, weights, retain_graph, create_graph, unused)
     if materialize_grads:
         found = [
             _zeros_for(x, create_graph) if g is None else g
@@ -135,7 +135,7 @@ def _gradients_of(
 def _zeros_for(leaf: Any, create_graph: bool) -> Any:
     """The gradient of what takes no part: zeros, which a graph may follow."""
     zeros = full_flat(leaf.aval.shape, leaf.aval.dtype, 0)
-    return autodiff.track(zeros) if create_graph else zeros
+    return api.track(zeros) if create_graph else zeros
 
 
 def _stored(outputs: list[Any], weights: list[Any]) -> tuple[list[Any], list[Any]]:
@@ -180,7 +180,7 @@ def _mapped_gradients(
     level = Vmap(sizes.pop())
     with level.active():
         entered = [None if w is None else level.enter(w, 0) for w in weights]
-        found = autodiff.gradients(
+        found = api.gradients(
             outputs, inputs, entered, retain_graph, create_graph, unused
         )
     return [None if g is None else level.leave(g, 0) for g in found]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.vmap import Vmap
+from mindtorch.engine.transforms.vmap import Vmap
 from mindtorch.torch.utils._pytree import tree_structure
 
 _MORE = "For more details, please see https://pytorch.org/docs/main/notes/extending.func.html"

@@ -7,8 +7,8 @@ import traceback
 import warnings
 from typing import Any
 
-from mindtorch.engine import tape
-from mindtorch.engine.graph.purity import LIBRARY
+from mindtorch.engine.autograd import tape
+from mindtorch.engine.compile.guards.trace_rules import LIBRARY
 
 _plain_init = tape.Node.__init__
 

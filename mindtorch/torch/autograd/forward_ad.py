@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from mindtorch.engine import autodiff, tape
-from mindtorch.engine.core import state
-from mindtorch.engine.inplace import same_memory
+from mindtorch.engine.autograd import api, tape
+from mindtorch.engine.autograd.inplace import same_memory
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.ops.movement import alias_view
 from mindtorch.engine.tensor import Tensor, akin, alias, full_flat
-from mindtorch.torch._dual import ancestors, current, levels
+from mindtorch.torch.autograd._forward_levels import ancestors, current, levels
 
 from .grad_mode import _Mode
 
@@ -53,7 +53,7 @@ class Level:
 
     def make(self, primal: Tensor, tangent: Any) -> Tensor:
         follow = self.grad_enabled and tape.requires_grad(primal)
-        root = alias_view(primal) if follow else autodiff.track(alias(primal))
+        root = alias_view(primal) if follow else api.track(alias(primal))
         dual = root if follow else same_memory(root)
         if follow:
             root = alias(dual)
@@ -82,9 +82,9 @@ class Level:
                 )
         if not self.moves(tensor):
             return None
-        with autodiff.grad_mode(True):
-            probe = autodiff.track(full_flat(tensor.aval.shape, tensor.aval.dtype, 0))
-            pulled = autodiff.gradients(
+        with api.grad_mode(True):
+            probe = api.track(full_flat(tensor.aval.shape, tensor.aval.dtype, 0))
+            pulled = api.gradients(
                 [tensor], [root for root, *_ in rows], [probe], retain_graph=True,
                 create_graph=True, allow_unused=True,
             )  # fmt: skip
@@ -94,7 +94,7 @@ class Level:
         moving = [(p, t) for p, t in used if tape.requires_grad(p)]
         found = None
         if moving:
-            (found,) = autodiff.gradients(
+            (found,) = api.gradients(
                 [p for p, _ in moving], [probe], [t for _, t in moving], retain_graph=True,
                 create_graph=self.grad_enabled and self.followed(tensor), allow_unused=True,
             )  # fmt: skip

@@ -7,13 +7,14 @@ import inspect
 import weakref
 from typing import Any, NamedTuple
 
-from mindtorch.engine import autodiff, dtypes, inplace, tape
-from mindtorch.engine.core import state
-from mindtorch.engine.saved import DETACHED, PackedTensor, kept, saved_tensor_hooks
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import api, inplace, tape
+from mindtorch.engine.autograd.saved_tensors import DETACHED, PackedTensor, kept, saved_tensor_hooks
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import alias, full_flat, version_of
-from mindtorch.engine.vmap import innermost, lift
-from mindtorch.torch._dual import have_tangents
+from mindtorch.engine.transforms.vmap import innermost, lift
+from mindtorch.torch.autograd._forward_levels import have_tangents
 
 from ._mapped_function import check_function, outputs_of
 
@@ -165,10 +166,10 @@ class FunctionNode:
 
     def push(self, inputs: Any) -> None:
         """Call ``jvp`` on tangents that are tracked: its transpose is a backward."""
-        with autodiff.grad_mode(True):
+        with api.grad_mode(True):
             tangents = [
                 None if e is None
-                else autodiff.track(lift(full_flat(x.aval.shape, x.aval.dtype, 0, x.aval.device)))
+                else api.track(lift(full_flat(x.aval.shape, x.aval.dtype, 0, x.aval.device)))
                 for e, x in zip(self.edges, inputs, strict=True)
             ]  # fmt: skip
             given = [  # results, so that jvp may write to them
@@ -192,7 +193,7 @@ class FunctionNode:
         targets = [t for t in tangents if t is not None]
         found: list[Any] = [None] * len(targets)
         if rows:
-            found = autodiff.gradients(
+            found = api.gradients(
                 [r for r, _ in rows], targets, [g for _, g in rows], retain_graph=True,
                 create_graph=state.grad_enabled, allow_unused=True,
             )  # fmt: skip
@@ -342,7 +343,7 @@ class Function(metaclass=_FunctionMeta):
         nodes = [None if x is None else tape.node_of(x) for x in tensors]
         ctx.needs_input_grad = tuple(n is not None for n in nodes)
         outputs = None if level is None else outputs_of(cls, level, args, kwargs)
-        with autodiff.grad_mode(False):
+        with api.grad_mode(False):
             if level is None:
                 outputs = (
                     cls.forward(*args, **kwargs) if separate else cls.forward(ctx, *args, **kwargs)
@@ -428,16 +429,16 @@ def once_differentiable(backward: Any) -> Any:
 
     @functools.wraps(backward)
     def wrapped(ctx: Any, *gradients: Any) -> Any:
-        with autodiff.grad_mode(False):
+        with api.grad_mode(False):
             results = backward(ctx, *gradients)
         if not state.grad_enabled or not any(
             isinstance(g, EngineTensor) and tape.requires_grad(g) for g in gradients
         ):
             return results
         many = results if isinstance(results, tuple) else (results,)
-        with autodiff.grad_mode(True):
+        with api.grad_mode(True):
             tracked = [
-                autodiff.track(alias(x)) if isinstance(x, EngineTensor) else x for x in many
+                api.track(alias(x)) if isinstance(x, EngineTensor) else x for x in many
             ]
             found = DelayedError.apply(
                 "trying to differentiate twice a function that was marked with "

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mindtorch.engine import autodiff, tape
+from mindtorch.engine.autograd import api, tape
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
 
@@ -142,7 +142,7 @@ def _gradients(
             if o is not None and tape.requires_grad(o)]  # fmt: skip
     if not rows:
         return [None] * len(inputs)
-    return autodiff.gradients(
+    return api.gradients(
         [o for o, _ in rows], inputs, [w for _, w in rows], retain_graph=retain_graph,
         create_graph=create_graph, allow_unused=True,
     )  # fmt: skip
@@ -156,7 +156,7 @@ def vjp(
     strict: bool = False,
 ) -> Any:  # fmt: skip
     """(func(inputs), v J); ``v`` may be left out where the output is one number."""
-    with autodiff.grad_mode(True):
+    with api.grad_mode(True):
         several, given = _as_tuple(inputs, "inputs", "vjp")
         tracked = _tracked(given, create_graph)
         several_out, outputs = _as_tuple(
@@ -174,7 +174,7 @@ def jvp(
     strict: bool = False,
 ) -> Any:  # fmt: skip
     """(func(inputs), J v): the transpose of the transposed product."""
-    with autodiff.grad_mode(True):
+    with api.grad_mode(True):
         several, given = _as_tuple(inputs, "inputs", "jvp")
         tracked = _tracked(given, create_graph)
         what = "the input to the user-provided function is"
@@ -183,7 +183,7 @@ def jvp(
             func(*tracked), "outputs of the user-provided function", "jvp"
         )
         _require_tracked(outputs, "outputs", strict)
-        probes = tuple(autodiff.track(_zeros(y)) for y in outputs)
+        probes = tuple(api.track(_zeros(y)) for y in outputs)
         transposed = _gradients(outputs, tracked, probes, create_graph=True)
         _require_tracked(transposed, "grad_inputs", strict)
         found = _gradients(transposed, probes, tangents, create_graph)
@@ -209,7 +209,7 @@ def _number(func: Callable[..., Any], inputs: Tensors, strict: bool, function: s
 def _hessian_product(
     func: Callable[..., Any], inputs: Any, v: Any, create_graph: bool, strict: bool, function: str
 ) -> Any:
-    with autodiff.grad_mode(True):
+    with api.grad_mode(True):
         several, given = _as_tuple(inputs, "inputs", function)
         tracked = _tracked(given, create_graph)
         what = "the input to the user-provided function is"
@@ -221,7 +221,7 @@ def _hessian_product(
             found = _gradients(first, tracked, directions, create_graph)
             stage = "double_back"
         else:
-            probes = tuple(autodiff.track(_zeros(x)) for x in tracked)
+            probes = tuple(api.track(_zeros(x)) for x in tracked)
             second = _gradients(first, tracked, probes, create_graph=True)
             _require_tracked(second, "hessian", strict)
             found = _gradients(second, probes, directions, create_graph)
@@ -272,7 +272,7 @@ def jacobian(
             "torch.autograd.functional.jacobian: `strict=True` and `vectorized=True` are not "
             "supported together. Please either set `strict=False` or `vectorize=False`."
         )
-    with autodiff.grad_mode(True):
+    with api.grad_mode(True):
         several, given = _as_tuple(inputs, "inputs", "jacobian")
         tracked = _tracked(given, create_graph)
         several_out, outputs = _as_tuple(

@@ -8,8 +8,8 @@ import sys
 import warnings
 from typing import Any
 
-from mindtorch.engine.core import GRAD, INTERPRETED, MARKED, NO_GRAD, state
-from mindtorch.torch._dual import levels
+from mindtorch.engine.dispatch import GRAD, INTERPRETED, MARKED, NO_GRAD, state
+from mindtorch.torch.autograd._forward_levels import levels
 
 
 def _dual(module: str | None = None) -> bool:

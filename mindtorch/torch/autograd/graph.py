@@ -7,8 +7,8 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from mindtorch.engine import backward_pass, saved, tape
-from mindtorch.engine.tape import Node as Node
+from mindtorch.engine.autograd import backward, saved_tensors, tape
+from mindtorch.engine.autograd.tape import Node as Node
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import version_of
 
@@ -78,10 +78,10 @@ class saved_tensors_hooks:  # noqa: N801
     def __enter__(self) -> None:
         if _forbidden.texts:
             raise RuntimeError(_forbidden.texts[-1])
-        saved.set_hooks_of_thread((*saved.hooks_of_thread(), self.hooks))
+        saved_tensors.set_hooks_of_thread((*saved_tensors.hooks_of_thread(), self.hooks))
 
     def __exit__(self, *exception: object) -> None:
-        saved.set_hooks_of_thread(saved.hooks_of_thread()[:-1])
+        saved_tensors.set_hooks_of_thread(saved_tensors.hooks_of_thread()[:-1])
 
 
 def hooks_allowed() -> bool:
@@ -105,7 +105,7 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
     """RuntimeError with this text where a block asks for hooks on saved tensors."""
-    if saved.hooks_of_thread():
+    if saved_tensors.hooks_of_thread():
         raise RuntimeError(error_message)
     _forbidden.texts.append(error_message)
     try:
@@ -186,7 +186,7 @@ def register_multi_grad_hook(
     seen: dict[int, list[Any]] = {}
 
     def arrived(place: int, gradient: Any) -> None:
-        run = backward_pass.running()[-1]
+        run = backward.running()[-1]
         gradients = seen.get(id(run))
         first = gradients is None
         if gradients is None:

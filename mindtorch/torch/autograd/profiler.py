@@ -7,7 +7,7 @@ import time
 import warnings
 from typing import Any
 
-from mindtorch.engine.profiling import USER, Recorder, recorder_here
+from mindtorch.engine.transforms.profiler import USER, Recorder, recorder_here
 
 from .profiler_util import EventList as EventList
 from .profiler_util import FunctionEvent as FunctionEvent

@@ -7,8 +7,8 @@ import os
 from collections import OrderedDict
 from typing import Any
 
-from mindtorch.engine.profiling import USER, Record
-from mindtorch.kernels.files import write_whole
+from mindtorch.engine.transforms.profiler import USER, Record
+from mindtorch.kernels.support.atomic_file import write_whole
 
 __all__ = ["EventList", "FunctionEvent", "FunctionEventAvg", "Interval"]
 

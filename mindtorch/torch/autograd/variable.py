@@ -6,7 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.backward_pass import running
+from mindtorch.engine.autograd.backward import running
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 

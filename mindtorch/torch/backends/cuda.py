@@ -8,7 +8,7 @@ import warnings
 from collections.abc import Iterator
 from typing import Any
 
-from mindtorch.kernels import precision
+from mindtorch.kernels.support import precision
 
 from ._flags import PRECISIONS
 

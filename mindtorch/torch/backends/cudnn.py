@@ -9,8 +9,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-from mindtorch.engine import cuda, dtypes
-from mindtorch.kernels import precision
+from mindtorch.engine import dtypes
+from mindtorch.engine.devices import cuda
+from mindtorch.kernels.support import precision
 
 from ._flags import Precision, Restored, Switches
 

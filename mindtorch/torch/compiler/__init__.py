@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
-from mindtorch.engine.graph.jit import policy
+from mindtorch.engine.compile.jit import policy
 
 from ._compile import compile as compile
 from ._hints import keep_tensor_guards_unsafe as keep_tensor_guards_unsafe

@@ -31,7 +31,7 @@ def compile(  # noqa: A001
     and writes in place, random draws and optimizer steps. Later calls run what was captured while
     its guards hold: shapes and types of tensors, Python values that were read, training flags. A
     call that needs a tensor's data (``item()``, ``print``) runs op by op, as does a model with
-    hooks. Results are bit-equal to eager ones. See :func:`mindtorch.engine.graph.jit.jit`.
+    hooks. Results are bit-equal to eager ones. See :func:`mindtorch.engine.compile.jit.jit`.
 
     A length that changed once stands for all others from then on: the call is captured a second
     time, with numbers that remember how they follow from the arguments' sizes, and bound to memory

@@ -10,7 +10,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mindtorch.torch._tensor import Tensor
+from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.functions.from_data import from_numpy
 from mindtorch.torch.utils._pytree import tree_map
 

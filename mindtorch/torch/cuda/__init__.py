@@ -10,12 +10,12 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, NoReturn
 
-from mindtorch.engine import cuda as engine
-from mindtorch.engine import philox
-from mindtorch.engine.device import Device
-from mindtorch.engine.generator import default_generator
-from mindtorch.kernels.errors import AcceleratorError as AcceleratorError
-from mindtorch.kernels.errors import OutOfMemoryError as OutOfMemoryError
+from mindtorch.engine.devices import cuda as engine
+from mindtorch.engine.devices.device import Device
+from mindtorch.engine.random import philox
+from mindtorch.engine.random.generator import default_generator
+from mindtorch.kernels.support.errors import AcceleratorError as AcceleratorError
+from mindtorch.kernels.support.errors import OutOfMemoryError as OutOfMemoryError
 
 from .graphs import CUDAGraph as CUDAGraph
 from .graphs import graph as graph

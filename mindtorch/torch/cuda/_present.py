@@ -7,10 +7,10 @@ from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from mindtorch.engine import cuda as engine
-from mindtorch.engine import philox
-from mindtorch.engine.device import Device
-from mindtorch.engine.generator import default_generator
+from mindtorch.engine.devices import cuda as engine
+from mindtorch.engine.devices.device import Device
+from mindtorch.engine.random import philox
+from mindtorch.engine.random.generator import default_generator
 from mindtorch.engine.tensor import Tensor, from_array
 
 

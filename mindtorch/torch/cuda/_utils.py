@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine.device import Device
+from mindtorch.engine.devices.device import Device
 
 from . import current_device
 

@@ -8,7 +8,7 @@ import itertools
 from collections.abc import Callable
 from typing import Any, ClassVar
 
-from mindtorch.engine import cuda as engine
+from mindtorch.engine.devices import cuda as engine
 
 __all__ = [
     "CUDAGraph", "graph", "graph_pool_handle", "is_current_stream_capturing",

@@ -1,7 +1,7 @@
 """The state of the devices' random numbers, under the name that packages import it by."""
 
-from mindtorch.engine import philox
-from mindtorch.engine.generator import default_generator
+from mindtorch.engine.random import philox
+from mindtorch.engine.random.generator import default_generator
 
 from . import get_rng_state as get_rng_state
 from . import get_rng_state_all as get_rng_state_all

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import sys
 
-from mindtorch.torch._absent import absent_function, absent_module
+from mindtorch.torch._compat.unsupported_names import absent_function, absent_module
 
 from . import _default_hooks, _placements
 

@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import cuda, inplace
+from mindtorch.engine.autograd import inplace
+from mindtorch.engine.devices import cuda
 from mindtorch.engine.tensor import as_array, from_array
 
 from ._group import ProcessGroup

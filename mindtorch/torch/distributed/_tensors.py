@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import inplace
+from mindtorch.engine.autograd import inplace
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ._device import array_of, write

@@ -207,7 +207,7 @@ def is_torchelastic_launched() -> bool:
 
 def get_default_backend_for_device(device: Any) -> str:
     """The backend for tensors of a device."""
-    from mindtorch.engine.device import Device
+    from mindtorch.engine.devices.device import Device
 
     return {"cpu": "gloo", "cuda": "nccl"}[Device(device).type]
 

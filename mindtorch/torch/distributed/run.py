@@ -149,7 +149,7 @@ def _command(options: argparse.Namespace) -> list[str]:
     if options.no_python:
         return [options.training_script, *options.training_script_args]
     kind = ["--module"] if options.module else []
-    start = [sys.executable, "-u", "-m", "mindtorch.tools.worker", *kind]
+    start = [sys.executable, "-u", "-m", "mindtorch.tools.distributed_worker", *kind]
     return [*start, options.training_script, *options.training_script_args]
 
 

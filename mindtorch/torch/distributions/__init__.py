@@ -1,6 +1,6 @@
 """torch.distributions: probability distributions, transforms of them, and divergences."""
 
-from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from . import constraint_registry as constraint_registry
 from . import constraints as constraints

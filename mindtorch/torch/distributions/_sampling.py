@@ -8,7 +8,7 @@ import numpy as np
 from scipy import special
 
 import mindtorch.torch as torch
-from mindtorch.engine.generator import default_generator
+from mindtorch.engine.random.generator import default_generator
 from mindtorch.torch.autograd import Function
 from mindtorch.torch.autograd.function import once_differentiable
 from mindtorch.torch.functions.random import generator_of

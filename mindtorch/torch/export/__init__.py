@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 
-from mindtorch.torch._absent import absent_class, absent_function, absent_module
+from mindtorch.torch._compat.unsupported_names import absent_class, absent_function, absent_module
 
 __all__ = ["Dim", "ExportedProgram", "ShapesCollection", "draft_export", "export", "load",
            "register_dataclass", "save"]  # fmt: skip

@@ -10,11 +10,11 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine.core import state
-from mindtorch.engine.inplace import check_captured
+from mindtorch.engine.autograd.inplace import check_captured
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.torch._tensor import Tensor
-from mindtorch.torch._tensor_operators import NUMBERS
+from mindtorch.torch._tensor.operators import NUMBERS
+from mindtorch.torch._tensor.tensor import Tensor
 
 __all__ = ["refuse_writes"]
 

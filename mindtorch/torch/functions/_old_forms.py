@@ -6,8 +6,8 @@ from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._signatures import is_number
-from .._warnings import warn_caller_once
+from .._api.signatures import is_number
+from .._api.warn_caller import warn_caller_once
 
 __all__ = ["old_factor", "old_sum"]
 

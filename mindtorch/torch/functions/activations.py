@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine import dtypes, inplace
-from mindtorch.engine.kernel_types import refuse_kinds
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import inplace
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import activations as act
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
 
-from .._registry import FUNCTIONS, function
-from .._signatures import as_function
+from .._api.publish import FUNCTIONS, function
+from .._api.signatures import as_function
 
 
 @function(method=False)
@@ -79,7 +80,7 @@ def _in_place_activation(name: str) -> None:
     body = FUNCTIONS[name]
 
     def variant(input: Any, *args: Any) -> Any:  # noqa: A002
-        from .._registry import write_result
+        from .._api.publish import write_result
 
         inplace.check_writable(input)
         return write_result(input, body(input, *args))

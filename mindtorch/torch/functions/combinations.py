@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace
-from mindtorch.engine.kernel_types import refuse, refuse_kinds
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import inplace
+from mindtorch.engine.dtype_support import refuse, refuse_kinds
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
@@ -16,14 +17,14 @@ from mindtorch.engine.ops.reduction import sum_
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, of_numpy
 
-from .._arguments import as_int, check_value
-from .._registry import (
+from .._api.arguments import as_int, check_value
+from .._api.publish import (
     METHODS,
     check_numbers,
     function,
     operand,
 )
-from .._signatures import as_method
+from .._api.signatures import as_method
 from ._old_forms import old_factor
 
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.device import cpu
+from mindtorch.engine.call_cache.call_cache import remembered
+from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import reduction as reductions
-from mindtorch.engine.remembered import remembered
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, full_flat
 
-from .._arguments import require_tensor
-from .._registry import binary, elementwise, function, operand
-from .._signatures import as_method
+from .._api.arguments import require_tensor
+from .._api.publish import binary, elementwise, function, operand
+from .._api.signatures import as_method
 
 for _name, _op, _aliases, _formula in (
     ("eq", ops.equal, (), "x == y"),
@@ -166,7 +166,7 @@ def _tensor_where(self: Any, condition: Any, other: Any) -> Any:
 
 
 def _replace_method() -> None:
-    from .._registry import METHODS
+    from .._api.publish import METHODS
 
     METHODS["where"] = as_method(_tensor_where, "where")
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.kernel_types import refuse_kinds
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import movement
-from mindtorch.engine.vmap import is_mapped
+from mindtorch.engine.transforms.vmap import is_mapped
 
-from .._arguments import require_tensor
-from .._registry import function, store_out
+from .._api.arguments import require_tensor
+from .._api.publish import function, store_out
 
 
 @function()

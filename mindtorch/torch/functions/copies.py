@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine import inplace, tape
+from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.ops import movement as ops
-from mindtorch.engine.ops.families import normalize_axis
+from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.tensor import Twin, make
 
-from .._arguments import require_tensor
-from .._registry import FUNCTIONS, function, store_out
+from .._api.arguments import require_tensor
+from .._api.publish import FUNCTIONS, function, store_out
 from .parts import chunk, narrow, select, split, split_with_sizes
 from .shape import as_strided, diagonal
 

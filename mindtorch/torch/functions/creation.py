@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import autodiff, cuda, dtypes
+from mindtorch.engine import dtypes
+from mindtorch.engine.allocator import refusal
+from mindtorch.engine.autograd import api
 from mindtorch.engine.aval import Aval, aval, channels_last_strides
-from mindtorch.engine.device import cpu, empty_on
-from mindtorch.engine.layouts import preserved_strides
-from mindtorch.engine.memory import refusal
-from mindtorch.engine.sizes import made_anew, open_sizes
+from mindtorch.engine.devices import cuda
+from mindtorch.engine.devices.device import cpu, empty_on
+from mindtorch.engine.result_strides import preserved_strides
+from mindtorch.engine.symbolic_sizes import made_anew, open_sizes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
-from mindtorch.engine.vmap import for_each_example
+from mindtorch.engine.transforms.vmap import for_each_example
 
-from .._arguments import (
+from .._api.arguments import (
     as_device,
     as_dtype,
     as_int,
@@ -26,9 +28,15 @@ from .._arguments import (
     number_of,
     require_tensor,
 )  # fmt: skip
-from .._out import prepare_out
-from .._registry import function, store_out
-from .._types import channels_last, channels_last_3d, contiguous_format, preserve_format, strided
+from .._api.out_variants import prepare_out
+from .._api.publish import function, store_out
+from .._tensor.size_and_formats import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    preserve_format,
+    strided,
+)
 
 
 def finish(
@@ -46,7 +54,7 @@ def finish(
         tensor = tensor.pin_memory()
     if requires_grad and tensor.aval.dtype.category < dtypes.FLOAT:
         raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
-    return autodiff.track(tensor) if requires_grad else tensor
+    return api.track(tensor) if requires_grad else tensor
 
 
 def new_empty(described: Aval) -> Any:

@@ -10,7 +10,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.reduction import sum_
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._signatures import type_name
+from .._api.signatures import type_name
 
 _TOO_FEW = (
     "einsum(): must specify the equation string and at least one operand, or at least one operand "

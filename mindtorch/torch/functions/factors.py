@@ -11,9 +11,10 @@ from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant, full_flat
 
-from .. import _linalg_factors, linalg, return_types
-from .._registry import FUNCTIONS, METHODS, function, with_synonyms
-from .._signatures import as_function
+from .. import linalg, return_types
+from .._api.publish import FUNCTIONS, METHODS, function, with_synonyms
+from .._api.signatures import as_function
+from ..linalg import _factorizations
 
 
 @function()
@@ -168,7 +169,7 @@ def lu_unpack(
 @function(out=True)
 def geqrf(input: Any) -> Any:  # noqa: A002
     """``R`` with the reflectors that make ``Q`` below its diagonal, and their factors."""
-    return _linalg_factors.geqrf(input)
+    return _factorizations.geqrf(input)
 
 
 @function(out=True)
@@ -179,7 +180,7 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
         tau: the reflectors' factors, as geqrf returns them.
         left: multiply ``other`` from the left.
     """
-    return _linalg_factors.ormqr(input, tau, other, left, transpose)
+    return _factorizations.ormqr(input, tau, other, left, transpose)
 
 
 def _range_of(A: Any, q: int, niter: int, M: Any) -> Any:  # noqa: N803

@@ -7,8 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, tape
-from mindtorch.engine.autodiff import grad_mode
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
+from mindtorch.engine.autograd.api import grad_mode
 from mindtorch.engine.ops import activations as act
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import movement
@@ -16,8 +17,8 @@ from mindtorch.engine.ops.reduction import amax, amin
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 
-from .._arguments import normalize_axis
-from .._registry import function
+from .._api.arguments import normalize_axis
+from .._api.publish import function
 
 _FLOATS = (dtypes.float16, dtypes.bfloat16, dtypes.float32, dtypes.float64)
 

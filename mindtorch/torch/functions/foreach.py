@@ -12,7 +12,7 @@ from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._registry import FUNCTIONS, with_synonyms
+from .._api.publish import FUNCTIONS, with_synonyms
 
 _UNARY = (
     "abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1", "floor",

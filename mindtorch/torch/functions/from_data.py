@@ -9,16 +9,17 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import cuda, dtypes
+from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
-from mindtorch.engine.device import cpu
+from mindtorch.engine.devices import cuda
+from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array, make
 
-from .._arguments import as_device, as_dtype
-from .._registry import function
-from .._warnings import warn_caller, warn_caller_once
+from .._api.arguments import as_device, as_dtype
+from .._api.publish import function
+from .._api.warn_caller import warn_caller, warn_caller_once
 from .creation import finish
 
 

@@ -8,20 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace, vmap
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import inplace
 from mindtorch.engine.aval import broadcast_shapes
-from mindtorch.engine.device import meta
-from mindtorch.engine.kernel_types import refuse_kinds
+from mindtorch.engine.devices.device import meta
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import indexing as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.elementwise import equal
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, full_flat
+from mindtorch.engine.transforms import vmap
 
-from .._arguments import as_int, check_value, normalize_axis, require_tensor
-from .._registry import FUNCTIONS, function, operand
-from .._signatures import as_method
-from .._warnings import warn_caller
+from .._api.arguments import as_int, check_value, normalize_axis, require_tensor
+from .._api.publish import FUNCTIONS, function, operand
+from .._api.signatures import as_method
+from .._api.warn_caller import warn_caller
 from ..onnx import is_in_onnx_export
 from .indexing import require_same_type, warn_byte_mask
 
@@ -467,7 +469,7 @@ def _define_indices(name: str, find: Any) -> None:
         row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
         layout: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     ) -> Any:  # fmt: skip
-        from .._arguments import as_device, as_dtype
+        from .._api.arguments import as_device, as_dtype
         from .creation import finish
 
         kind = dtypes.int64 if dtype is None else as_dtype(dtype)
@@ -541,7 +543,7 @@ def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 
 
 def _publish() -> None:
-    from .._registry import METHODS
+    from .._api.publish import METHODS
 
     for body in (_masked_fill_, _fill_diagonal_):
         name = body.__name__[1:]

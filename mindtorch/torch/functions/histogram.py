@@ -7,12 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, vmap
+from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
+from mindtorch.engine.transforms import vmap
 
 from .. import return_types
-from .._registry import function, store_out
+from .._api.publish import function, store_out
 
 _C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
 
@@ -98,7 +99,7 @@ def _uniform(points: Any, counts: list[int], given: Any) -> list[Any]:
 
 def _counted(points: Any, weights: Any, edges: list[Any]) -> Any:
     """The total weight of the points within each bin; the last bin includes its upper edge."""
-    from mindtorch.kernels.cpu import searching
+    from mindtorch.kernels.cpu import searchsorted
 
     shape = tuple(e.size - 1 for e in edges)
     inside = np.ones(len(points), bool)
@@ -109,7 +110,7 @@ def _counted(points: Any, weights: Any, edges: list[Any]) -> Any:
     for axis, e in enumerate(edges):
         column = points[:, axis] if all_inside else points[inside, axis]
         found = np.empty(column.shape, np.int64)
-        searching.places(found, e, column, right=True)
+        searchsorted.places(found, e, column, right=True)
         np.minimum(found, shape[axis], out=found)  # the last bin has its upper end, too
         places = places * shape[axis] + found - 1 if len(edges) > 1 else found - 1
     chosen = None if weights is None else weights[inside].astype(np.float64)

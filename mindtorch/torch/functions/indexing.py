@@ -7,17 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace, tape, vmap
-from mindtorch.engine.core import state
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import inplace, tape
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.ops import indexing
 from mindtorch.engine.ops import movement as ops
-from mindtorch.engine.sizes import as_index, has_amounts, open_sizes
+from mindtorch.engine.symbolic_sizes import as_index, has_amounts, open_sizes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
+from mindtorch.engine.transforms import vmap
 
-from .._arguments import check_value
-from .._registry import METHODS
-from .._warnings import warn_caller
+from .._api.arguments import check_value
+from .._api.publish import METHODS
+from .._api.warn_caller import warn_caller
 
 
 def get_item(x: Any, item: Any) -> Any:

@@ -8,8 +8,12 @@ import operator
 from collections.abc import Callable
 from typing import Any
 
-from mindtorch.engine import autocast, kernel_types, tape
-from mindtorch.engine.core import casting
+from mindtorch.engine import dtype_support
+from mindtorch.engine.autograd import tape
+from mindtorch.engine.autograd.tape import named
+from mindtorch.engine.call_cache.call_cache import remembered
+from mindtorch.engine.dispatch import casting
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.dtypes import (
     BOOL,
     FLOAT,
@@ -24,20 +28,18 @@ from mindtorch.engine.dtypes import (
     scalar_type_name,
     uint8,
 )
-from mindtorch.engine.kernel_types import refuse_kinds
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.reduction import sum_
-from mindtorch.engine.remembered import remembered
-from mindtorch.engine.tape import named
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
+from mindtorch.engine.transforms import autocast
 
 from .. import linalg
-from .._arguments import check_value, normalize_axis, require_tensor
-from .._registry import FUNCTIONS, function
-from .._warnings import warn_caller
+from .._api.arguments import check_value, normalize_axis, require_tensor
+from .._api.publish import FUNCTIONS, function
+from .._api.warn_caller import warn_caller
 from ._old_forms import old_sum
 from .einsum import einsum as _einsum
 
@@ -209,7 +211,7 @@ def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
             f"elements, but got {input.aval.size} and {tensor.aval.size} elements respectively"
         )
     if input.aval.dtype is bool_:
-        kernel_types.refuse("dot", bool_)
+        dtype_support.refuse("dot", bool_)
     product = ops.matmul(_row(input), _column(tensor))
     return tape.named(movement.reshape(product, ()), "DotBackward0")
 

@@ -6,11 +6,12 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import inplace
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._registry import METHODS, operand, write_result
+from .._api.publish import METHODS, operand, write_result
 from .linear_algebra import matmul
 
 _OPERATORS = {

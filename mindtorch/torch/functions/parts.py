@@ -7,14 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, tape
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
-from .._arguments import as_int, normalize_axis, require_tensors
-from .._registry import function
-from .._warnings import warn_caller
+from .._api.arguments import as_int, normalize_axis, require_tensors
+from .._api.publish import function
+from .._api.warn_caller import warn_caller
 from .shape import ravel
 
 

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace, tape
-from mindtorch.engine.core import fast_binary
-from mindtorch.engine.kernel_types import refuse, require_numbers
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import inplace, tape
+from mindtorch.engine.dispatch import fast_binary
+from mindtorch.engine.dtype_support import refuse, require_numbers
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import movement
@@ -16,8 +17,8 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, of_numpy
 
 from .. import return_types
-from .._arguments import as_int, check_form, check_value, require_power, require_tensor
-from .._registry import (
+from .._api.arguments import as_int, check_form, check_value, require_power, require_tensor
+from .._api.publish import (
     FUNCTIONS,
     METHODS,
     binary,
@@ -29,8 +30,8 @@ from .._registry import (
     store_out,
     write_result,
 )
-from .._signatures import as_function, as_method, is_number
-from .._tensor_operators import power_of_number
+from .._api.signatures import as_function, as_method, is_number
+from .._tensor.operators import power_of_number
 from ._old_forms import old_factor
 
 _NUMBERS = (float, int, bool, complex)

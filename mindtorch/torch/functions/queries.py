@@ -8,22 +8,25 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import cuda, dtypes, inplace
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import inplace
+from mindtorch.engine.devices import cuda
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import softmax as softmax_ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array
 
-from .._arguments import (
+from .._api.arguments import (
     as_dtype,
     as_shape,
     normalize_axis,
     refuse_other_device,
     require_tensor,
 )  # fmt: skip
-from .._registry import FUNCTIONS, METHODS, function, store_out
-from .._types import (
+from .._api.publish import FUNCTIONS, METHODS, function, store_out
+from .._api.warn_caller import warn_caller
+from .._tensor.size_and_formats import (
     Size,
     contiguous_format,
     memory_format,
@@ -31,7 +34,6 @@ from .._types import (
     sparse_csc,
     sparse_csr,
 )  # fmt: skip
-from .._warnings import warn_caller
 
 
 def _define_namesakes() -> None:

@@ -8,21 +8,22 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, inplace, tape
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.aval import Aval, aval, broadcast_shapes, dense_like
-from mindtorch.engine.core import state
-from mindtorch.engine.generator import default_generator
-from mindtorch.engine.kernel_types import refuse_kinds
+from mindtorch.engine.dispatch import state
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import elementwise
+from mindtorch.engine.random.generator import default_generator
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
-from mindtorch.engine.vmap import draw, redraw
+from mindtorch.engine.transforms.vmap import draw, redraw
 
-from .._arguments import as_device, as_dtype, as_int, as_shape, check_value
-from .._out import prepare_out, store_out
-from .._registry import function
-from .._types import finfo
-from .._warnings import warn_caller
+from .._api.arguments import as_device, as_dtype, as_int, as_shape, check_value
+from .._api.out_variants import prepare_out, store_out
+from .._api.publish import function
+from .._api.warn_caller import warn_caller
+from .._tensor.size_and_formats import finfo
 from .creation import _like, _sizes, finish
 
 

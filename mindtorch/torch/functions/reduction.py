@@ -8,15 +8,16 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, tape
-from mindtorch.engine.core import state
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import movement, reduction
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
 
 from .. import return_types
-from .._arguments import (
+from .._api.arguments import (
     as_dtype,
     as_int,
     check_form,
@@ -24,9 +25,9 @@ from .._arguments import (
     normalize_axis,
     require_tensor,
 )
-from .._registry import function, store_out
-from .._signatures import is_number, type_name
-from .._warnings import warn_caller
+from .._api.publish import function, store_out
+from .._api.signatures import is_number, type_name
+from .._api.warn_caller import warn_caller
 
 
 def _axes(x: Any, dim: Any) -> tuple[int, ...]:

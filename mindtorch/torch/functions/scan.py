@@ -10,7 +10,7 @@ from mindtorch.engine.ops import movement, scan
 from mindtorch.engine.tensor import constant
 
 from .. import return_types
-from .._registry import function, operand
+from .._api.publish import function, operand
 from .reduction import _require_order, _single, _typed
 
 

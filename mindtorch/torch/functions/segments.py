@@ -7,13 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, vmap
+from mindtorch.engine import dtypes
 from mindtorch.engine.ops import indexing, movement
 from mindtorch.engine.ops.elementwise import divide
 from mindtorch.engine.tensor import from_array, full_flat
+from mindtorch.engine.transforms import vmap
 
-from .._arguments import normalize_axis, require_tensor
-from .._registry import FUNCTIONS, function
+from .._api.arguments import normalize_axis, require_tensor
+from .._api.publish import FUNCTIONS, function
 
 _KINDS = {"sum": "sum", "mean": "sum", "max": "amax", "min": "amin", "prod": "prod"}
 _EMPTY = {"sum": 0.0, "mean": 0.0, "max": -math.inf, "min": math.inf, "prod": 1.0}

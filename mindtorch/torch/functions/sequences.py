@@ -9,13 +9,13 @@ import numpy as np
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
-from mindtorch.engine.sizes import Count, as_whole, made_anew, open_sizes
+from mindtorch.engine.symbolic_sizes import Count, as_whole, made_anew, open_sizes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
-from .._arguments import as_device, as_dtype, as_int, check_form, number_of
-from .._registry import FUNCTIONS, function, store_out
-from .._warnings import warn_caller
+from .._api.arguments import as_device, as_dtype, as_int, check_form, number_of
+from .._api.publish import FUNCTIONS, function, store_out
+from .._api.warn_caller import warn_caller
 from .creation import finish, type_for
 
 
@@ -147,9 +147,9 @@ def _linear(start: Any, end: Any, steps: int, chosen: Any) -> Any:
         return first.reshape(1)
     step = ((last - first) / np.array(max(steps - 1, 1)).astype(work)).astype(work)
     if work in (np.float32, np.float64):
-        from mindtorch.kernels.cpu import sequences  # with numba, not before it is needed
+        from mindtorch.kernels.cpu import arange_linspace  # with numba, not before it is needed
 
-        return sequences.from_both_ends(first, last, step, steps)
+        return arange_linspace.from_both_ends(first, last, step, steps)
     ahead = np.arange(steps // 2).astype(work)
     behind = np.arange(steps - 1 - steps // 2, -1, -1).astype(work)
     return np.concatenate([first + step * ahead, last - step * behind])
@@ -170,9 +170,9 @@ def _arithmetic(start: float, step: float, count: int, chosen: Any) -> Any:
     """``start + i * step``; in groups of a vector's size from the group's rounded first value,
     up to the last multiple of two vectors, as torch's loop does."""
     if chosen.np in (np.float32, np.float64):
-        from mindtorch.kernels.cpu import sequences
+        from mindtorch.kernels.cpu import arange_linspace
 
-        return sequences.from_one_end(start, step, count, chosen.np)
+        return arange_linspace.from_one_end(start, step, count, chosen.np)
     index = np.arange(count)
     first, distance = np.float64(start), np.float64(step)
     lanes = 64 // chosen.itemsize // 2

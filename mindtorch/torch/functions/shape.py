@@ -5,15 +5,17 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from mindtorch.engine import dtypes, tape, vmap
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import broadcast_shapes, channels_last_strides, contiguous_strides
-from mindtorch.engine.core import graph_under_way, state
+from mindtorch.engine.dispatch import graph_under_way, state
 from mindtorch.engine.dtypes import scalar_type_name
 from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import check_made_here, note_looked_at, note_shared, room_in
+from mindtorch.engine.transforms import vmap
 
-from .._arguments import (
+from .._api.arguments import (
     as_int,
     as_shape,
     check_form,
@@ -22,8 +24,13 @@ from .._arguments import (
     normalize_axis,
     require_tensors,
 )
-from .._registry import METHODS, function
-from .._types import channels_last, channels_last_3d, contiguous_format, preserve_format
+from .._api.publish import METHODS, function
+from .._tensor.size_and_formats import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    preserve_format,
+)
 
 
 @function(namespace=False)

@@ -6,16 +6,17 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, vmap
-from mindtorch.engine.core import state
-from mindtorch.engine.kernel_types import refuse_kinds
+from mindtorch.engine import dtypes
+from mindtorch.engine.dispatch import state
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import movement, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
+from mindtorch.engine.transforms import vmap
 
 from .. import return_types
-from .._arguments import as_int, require_tensor
-from .._registry import function, store_out
+from .._api.arguments import as_int, require_tensor
+from .._api.publish import function, store_out
 from .reduction import _require_length, _require_order, _single
 
 

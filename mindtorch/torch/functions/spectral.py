@@ -10,11 +10,11 @@ from mindtorch.engine.ops import fft as ops
 from mindtorch.engine.ops import movement, reduction
 from mindtorch.engine.ops.complex import view_as_real
 from mindtorch.engine.tensor import constant, full_flat
-from mindtorch.engine.vmap import values_of_all
+from mindtorch.engine.transforms.vmap import values_of_all
 
 from .. import fft
-from .._registry import function
-from .._warnings import warn_caller
+from .._api.publish import function
+from .._api.warn_caller import warn_caller
 
 _NO_WINDOW = "A window was not provided. A rectangular window will be applied,{0}"
 _ONES = (

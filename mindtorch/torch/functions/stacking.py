@@ -7,8 +7,8 @@ from typing import Any
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._registry import function
-from .._signatures import wrong_call
+from .._api.publish import function
+from .._api.signatures import wrong_call
 from .parts import _at_least, cat, tensor_split
 
 

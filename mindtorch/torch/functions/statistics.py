@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.kernel_types import TWO_BOOLS
-from mindtorch.engine.ops.families import normalize_axis
+from mindtorch.engine.dtype_support import TWO_BOOLS
+from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._arguments import require_tensor
-from .._registry import FUNCTIONS, function
-from .._warnings import warn_caller
+from .._api.arguments import require_tensor
+from .._api.publish import FUNCTIONS, function
+from .._api.warn_caller import warn_caller
 
 
 def _weights(x: Any, given: Any, name: str) -> None:

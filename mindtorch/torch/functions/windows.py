@@ -13,8 +13,8 @@ from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.tensor import constant as c
 
-from .._arguments import as_dtype
-from .._registry import FUNCTIONS, function
+from .._api.arguments import as_dtype
+from .._api.publish import FUNCTIONS, function
 from .creation import finish
 
 _OPTIONS = (

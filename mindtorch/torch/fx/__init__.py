@@ -6,7 +6,7 @@ the graph's code for its `forward`. Matching and replacing of patterns is not av
 
 from __future__ import annotations
 
-from mindtorch.torch._absent import absent_function, absent_module
+from mindtorch.torch._compat.unsupported_names import absent_function, absent_module
 
 from ._symbolic_trace import Tracer as Tracer
 from ._symbolic_trace import symbolic_trace as symbolic_trace

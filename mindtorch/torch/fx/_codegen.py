@@ -9,7 +9,7 @@ import typing
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mindtorch.engine.device import Device
+from mindtorch.engine.devices.device import Device
 
 from ._names import NameSpace, is_builtin, qualified_name, torch_name
 from .node import Node, map_arg

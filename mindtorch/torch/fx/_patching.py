@@ -12,8 +12,8 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from mindtorch.torch._registry import METHODS
-from mindtorch.torch._tensor import PARTS, Tensor
+from mindtorch.torch._api.publish import METHODS
+from mindtorch.torch._tensor.tensor import PARTS, Tensor
 
 from .proxy import Proxy, proxies_in
 

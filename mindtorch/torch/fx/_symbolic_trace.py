@@ -10,8 +10,8 @@ import typing
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mindtorch.torch import _torch_function
-from mindtorch.torch._tensor import Tensor
+from mindtorch.torch._api import torch_function
+from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.nn.modules.container import Sequential
 from mindtorch.torch.nn.modules.module import Module
 from mindtorch.torch.nn.parameter import Parameter
@@ -186,7 +186,7 @@ class Tracer(TracerBase):
             text = f"{name} has been specialized to have value None but got another value"
             self.create_proxy("call_function", _assert_is_none, (proxy, text), {})
         elif isinstance(value, (bool, int, float, str)):
-            from mindtorch.torch._checks import _assert
+            from mindtorch.torch._compat.runtime_checks import _assert
 
             text = f"{name} has been specialized to have value {value} but got another value"
             self.create_proxy("call_function", _assert, (proxy == value, text), {})
@@ -208,7 +208,7 @@ class Tracer(TracerBase):
             NotImplementedError: a value no node can hold, or concrete tensors and containers.
         """
         # targets are then the functions that a Transformer's proxies are given to
-        _torch_function.answer_for(Proxy, Attribute)
+        torch_function.answer_for(Proxy, Attribute)
         is_module = isinstance(root, Module)
         self.root = root if is_module else Module()
         fn = root.forward if is_module else root

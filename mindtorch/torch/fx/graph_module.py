@@ -55,7 +55,7 @@ def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
     if last in getattr(source, "_buffers", {}):
         holder.register_buffer(last, value, last not in source._non_persistent_buffers_set)
     elif isinstance(value, Module) or not isinstance(value, Parameter):
-        from mindtorch.torch._tensor import Tensor
+        from mindtorch.torch._tensor.tensor import Tensor
 
         if isinstance(value, Tensor) and not isinstance(value, Parameter):
             holder.register_buffer(last, value)
@@ -67,7 +67,7 @@ def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
 
 def _assign_attr(value: Any, to_module: Module, target: str) -> None:
     """Set what stands at a dotted path; a tensor becomes a buffer."""
-    from mindtorch.torch._tensor import Tensor
+    from mindtorch.torch._tensor.tensor import Tensor
 
     holder, last = _walk(to_module, target, make=True)
     if isinstance(value, Tensor) and not isinstance(value, Parameter):

@@ -9,10 +9,11 @@ import sys
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mindtorch.engine.device import Device
+from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.torch import _torch_function, _types
+from mindtorch.torch._api import torch_function
+from mindtorch.torch._tensor import size_and_formats
 
 from .graph import Graph
 from .node import Argument, Node, Target
@@ -20,8 +21,8 @@ from .node import Argument, Node, Target
 __all__ = ["Attribute", "GraphAppendingTracer", "Proxy", "TraceError", "TracerBase"]
 
 base_types = (
-    str, int, float, bool, complex, DType, EngineTensor, Device, _types.memory_format,
-    _types.layout, type(None), type(Ellipsis), range, slice, enum.Enum,
+    str, int, float, bool, complex, DType, EngineTensor, Device, size_and_formats.memory_format,
+    size_and_formats.layout, type(None), type(Ellipsis), range, slice, enum.Enum,
 )  # fmt: skip
 
 
@@ -114,7 +115,7 @@ class GraphAppendingTracer(TracerBase):
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         # made by hand: no trace puts functions that record in the place of torch's
-        _torch_function.answer_for(Proxy, Attribute)
+        torch_function.answer_for(Proxy, Attribute)
 
 
 class Proxy:

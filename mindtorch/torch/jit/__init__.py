@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, Final, NamedTuple, TypeVar
 
-from mindtorch.engine.graph.jit import policy
-from mindtorch.torch._absent import absent_class, absent_function
+from mindtorch.engine.compile.jit import policy
+from mindtorch.torch._compat.unsupported_names import absent_class, absent_function
 from mindtorch.torch.nn import Module
 from mindtorch.torch.nn.modules.module import _typename
 from mindtorch.torch.nn.parameter import is_lazy

@@ -6,7 +6,7 @@ import sys
 import types
 from typing import Any
 
-from mindtorch.engine.graph.jit import Jitted
+from mindtorch.engine.compile.jit import Jitted
 from mindtorch.torch.nn import Module
 from mindtorch.torch.nn.modules.module import NO_SCRIPT
 
@@ -19,7 +19,8 @@ class ScriptFunction(Jitted):
     """A function whose calls are captured once and then run as kernels.
 
     Args:
-        function, whole, recorded, limit, dynamic: as of :class:`mindtorch.engine.graph.jit.Jitted`.
+        function, whole, recorded, limit, dynamic: as of
+            :class:`mindtorch.engine.compile.jit.Jitted`.
     """
 
     def save(self, f: Any, _extra_files: dict[str, Any] | None = None) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Storage, capturing, make, typed_buffer
-from mindtorch.torch._tensor import Tensor
+from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.nn.parameter import Parameter
 
 _descriptors: weakref.WeakKeyDictionary[Storage, int] = weakref.WeakKeyDictionary()

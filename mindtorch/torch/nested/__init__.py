@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any, NoReturn
 
-from .._absent import refuse
+from .._compat.unsupported_names import refuse
 from ._tensor import NestedTensor, install, made_of
 
 __all__ = [

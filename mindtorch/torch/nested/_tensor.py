@@ -12,14 +12,14 @@ from typing import Any, NoReturn
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
-from mindtorch.engine.device import cpu
+from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._arguments import as_dtype
-from .._registry import FUNCTIONS, answered_by, first_given, put_over
-from .._tensor import Tensor
+from .._api.arguments import as_dtype
+from .._api.publish import FUNCTIONS, answered_by, first_given, put_over
+from .._tensor.size_and_formats import strided
+from .._tensor.tensor import Tensor
 from .._tensor_str import with_suffixes
-from .._types import strided
 
 _SIZES = "Internal error: NestedTensorImpl doesn't support {}. Please file an issue."
 

@@ -12,21 +12,22 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import dtypes, kernel_types, tape
-from mindtorch.engine import inplace as writing
+from mindtorch.engine import dtype_support, dtypes
+from mindtorch.engine.autograd import inplace as writing
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import dense_like
-from mindtorch.engine.generator import default_generator
 from mindtorch.engine.ops import activations, movement
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import softmax as softmax_ops
-from mindtorch.engine.ops.families import normalize_axis
+from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.ops.movement import contiguous
+from mindtorch.engine.random.generator import default_generator
 from mindtorch.engine.tensor import constant as c
-from mindtorch.engine.vmap import draw
+from mindtorch.engine.transforms.vmap import draw
 
-from .._arguments import as_dtype, require_tensor
-from .._out import add_out, with_out
-from .._warnings import warn_caller
+from .._api.arguments import as_dtype, require_tensor
+from .._api.out_variants import add_out, with_out
+from .._api.warn_caller import warn_caller
 from ..functions.activations import of_kind, prelu
 
 __all__ = [
@@ -267,14 +268,14 @@ def softshrink(input: Any, lambd: float = 0.5) -> Any:  # noqa: A002
 def tanhshrink(input: Any) -> Any:  # noqa: A002
     """x - tanh(x)."""
     if input.aval.dtype is dtypes.bool_:
-        raise RuntimeError(kernel_types.ONE_BOOL)
+        raise RuntimeError(dtype_support.ONE_BOOL)
     return pointwise.subtract(input, pointwise.tanh(input))
 
 
 def softsign(input: Any) -> Any:  # noqa: A002
     """x / (1 + abs(x))."""
     if input.aval.dtype is dtypes.bool_:
-        kernel_types.refuse("abs_cpu", dtypes.bool_)
+        dtype_support.refuse("abs_cpu", dtypes.bool_)
     return pointwise.divide(input, pointwise.add(pointwise.absolute(input), c(1)))
 
 
@@ -311,7 +312,7 @@ def rrelu(
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
 
-    kernel_types.refuse_kinds(
+    dtype_support.refuse_kinds(
         "rrelu_with_noise_out_cpu", input.aval, "bool whole half complex"
     )
 
@@ -345,7 +346,7 @@ def glu(input: Any, dim: int = -1) -> Any:  # noqa: A002
     if n % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {axis} is size {n}")
     _require_floats(input, "glu")
-    kernel_types.refuse_kinds("glu_cpu", input.aval, "complex")
+    dtype_support.refuse_kinds("glu_cpu", input.aval, "complex")
     a = movement.slice_(input, axis=axis, start=0, length=n // 2, step=1)
     b = movement.slice_(input, axis=axis, start=n // 2, length=n // 2, step=1)
     return tape.named(pointwise.multiply(a, pointwise.sigmoid(b)), "GluBackward0")

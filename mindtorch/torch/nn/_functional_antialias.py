@@ -14,7 +14,7 @@ from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.indexing import index_select
 from mindtorch.engine.ops.linear_algebra import matmul
 from mindtorch.engine.tensor import constant, from_array
-from mindtorch.kernels.resizing import cubic
+from mindtorch.kernels.codegen.interpolation_weights import cubic
 
 from ._resampling import resample
 

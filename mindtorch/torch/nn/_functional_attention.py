@@ -8,7 +8,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import attention as ops
 
-from .._warnings import warn_caller
+from .._api.warn_caller import warn_caller
 from ..backends.cuda import _attention as kernels
 from ._functional_activation import softmax
 from ._functional_dropout import dropout

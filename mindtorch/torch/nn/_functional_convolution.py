@@ -5,14 +5,14 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from mindtorch.engine import dtypes, kernel_types
-from mindtorch.engine.kernel_types import require_floats
+from mindtorch.engine import dtype_support, dtypes
+from mindtorch.engine.dtype_support import require_floats
 from mindtorch.engine.ops import convolution as ops
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
 
-from .._arguments import as_int, require_tensor
+from .._api.arguments import as_int, require_tensor
 
 __all__ = [
     "conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
@@ -227,7 +227,7 @@ def _convolve_transposed(
     )  # fmt: skip
     _check_output_padding(output_padding, stride, dilation)
     if x.aval.dtype.category < dtypes.FLOAT and x.aval.dtype is not dtypes.int64:
-        kernel_types.refuse(f"slow_conv_transpose{max(spatial, 2)}d_out_cpu", x.aval.dtype)
+        dtype_support.refuse(f"slow_conv_transpose{max(spatial, 2)}d_out_cpu", x.aval.dtype)
     lengths = tuple(
         ops.transposed_length(*each)
         for each in zip(

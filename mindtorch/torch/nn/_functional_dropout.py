@@ -6,18 +6,18 @@ import math
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine import inplace as writing
+from mindtorch.engine.autograd import inplace as writing
 from mindtorch.engine.aval import Aval, aval
-from mindtorch.engine.generator import default_generator
-from mindtorch.engine.kernel_types import refuse_kinds
-from mindtorch.engine.layouts import preserved_strides
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.random.generator import default_generator
+from mindtorch.engine.result_strides import preserved_strides
 from mindtorch.engine.tensor import constant as c
-from mindtorch.engine.vmap import draw
+from mindtorch.engine.transforms.vmap import draw
 
-from .._arguments import require_tensor
-from .._warnings import warn_caller
-from ._kernel_calls import called_wrongly
+from .._api.arguments import require_tensor
+from .._api.kernel_signatures import called_wrongly
+from .._api.warn_caller import warn_caller
 
 __all__ = [
     "alpha_dropout", "dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout",

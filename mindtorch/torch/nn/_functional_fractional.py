@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine.kernel_types import refuse_kinds
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.tensor import from_array
 
 __all__ = [

@@ -14,14 +14,14 @@ from mindtorch.engine.ops import linear_algebra, movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant as c
 from mindtorch.engine.tensor import from_array
-from mindtorch.engine.vmap import values_of_all
+from mindtorch.engine.transforms.vmap import values_of_all
 
-from .._out import store_out
-from .._warnings import warn_caller
+from .._api.kernel_signatures import called_wrongly
+from .._api.out_variants import store_out
+from .._api.warn_caller import warn_caller
 from ..autograd.grad_mode import no_grad
 from ..functions.gathering import one_hot
 from ._half import in_float32
-from ._kernel_calls import called_wrongly
 
 __all__ = [
     "bilinear", "cosine_similarity", "embedding", "embedding_bag", "linear", "normalize",

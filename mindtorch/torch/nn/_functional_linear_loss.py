@@ -7,7 +7,7 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 
-from .._warnings import warn_caller
+from .._api.warn_caller import warn_caller
 from ._functional_linear import linear
 from ._functional_loss import cross_entropy
 

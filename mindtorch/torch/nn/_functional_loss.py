@@ -11,19 +11,21 @@ import functools
 import math
 from typing import Any
 
-from mindtorch.engine import dtypes, tape, vmap
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import broadcast_shapes
-from mindtorch.engine.core import state
-from mindtorch.engine.kernel_types import refuse_kinds, require_floats
+from mindtorch.engine.call_cache.call_cache import remembered
+from mindtorch.engine.dispatch import state
+from mindtorch.engine.dtype_support import refuse_kinds, require_floats
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import elementwise_special as special
 from mindtorch.engine.ops import loss as ops
 from mindtorch.engine.ops import movement
-from mindtorch.engine.remembered import remembered
 from mindtorch.engine.tensor import constant
+from mindtorch.engine.transforms import vmap
 
-from .._arguments import require_tensor
-from .._warnings import warn_caller
+from .._api.arguments import require_tensor
+from .._api.warn_caller import warn_caller
 from ._functional_activation import log_softmax, logsigmoid
 from ._half import in_float32
 from ._reduction import chosen_reduction, reduced

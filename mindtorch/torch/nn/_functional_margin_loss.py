@@ -9,9 +9,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine import dtypes, vmap
-from mindtorch.engine.kernel_types import refuse_kinds
+from mindtorch.engine import dtypes
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.transforms import vmap
 
 from ._functional_linear import pairwise_distance
 from ._reduction import chosen_reduction, reduced

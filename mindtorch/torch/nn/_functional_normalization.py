@@ -6,17 +6,17 @@ import math
 import operator
 from typing import Any
 
-from mindtorch.engine import dtypes, kernel_types
-from mindtorch.engine.inplace import apply_in_place
+from mindtorch.engine import dtype_support, dtypes
+from mindtorch.engine.autograd.inplace import apply_in_place
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import normalization as ops
 from mindtorch.engine.tensor import constant as c
 
+from .._api.kernel_signatures import called_wrongly
 from ..autograd.grad_mode import no_grad
 from . import _functional_pooling as pooling
 from ._half import in_float32
-from ._kernel_calls import called_wrongly
 
 __all__ = [
     "batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm", "rms_norm",
@@ -58,7 +58,7 @@ def batch_norm(
     statistics = [running_mean, running_var]
     if running_mean is not None or running_var is not None:
         known = [None if x is None else x.aval for x in (weight, bias, *statistics)]
-        kernel_types.check("batch_norm_inference", (input.aval, *known))
+        dtype_support.check("batch_norm_inference", (input.aval, *known))
     result, mean, _, spread = ops.batch_norm_training(input, weight, bias, eps=float(eps))
     move_statistics(running_mean, running_var, mean, spread, momentum, count)
     return result
@@ -195,9 +195,9 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
     shape = tuple(normalized_shape)
     _check_normalized(input, shape, (("weight", weight),), "")
     if input.aval.dtype.category < dtypes.FLOAT:
-        kernel_types.refuse("rms_norm", input.aval.dtype)
+        dtype_support.refuse("rms_norm", input.aval.dtype)
     if eps is None:
-        from .._types import finfo
+        from .._tensor.size_and_formats import finfo
 
         eps = finfo(input.aval.dtype).eps
     return ops.rms_norm(input, weight, eps=float(eps), normalized_ndim=len(shape))[0]

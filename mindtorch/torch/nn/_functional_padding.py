@@ -11,10 +11,10 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops.indexing import index_select
 from mindtorch.engine.ops.movement import in_format_of
-from mindtorch.engine.sizes import as_index
+from mindtorch.engine.symbolic_sizes import as_index
 from mindtorch.engine.tensor import constant, from_array
 
-from .._arguments import check_value, require_tensor
+from .._api.arguments import check_value, require_tensor
 
 __all__ = ["pad"]
 

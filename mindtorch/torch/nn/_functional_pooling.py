@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.engine.kernel_types import refuse_kinds
+from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import pooling as ops
-from mindtorch.engine.sizes import as_index
+from mindtorch.engine.symbolic_sizes import as_index
 from mindtorch.engine.tensor import constant as c
 
-from .._arguments import require_tensor
-from .._out import with_out
-from .._signatures import wrong_call
+from .._api.arguments import require_tensor
+from .._api.out_variants import with_out
+from .._api.signatures import wrong_call
 
 __all__ = [
     "adaptive_avg_pool1d", "adaptive_avg_pool2d", "adaptive_avg_pool3d", "adaptive_max_pool1d",

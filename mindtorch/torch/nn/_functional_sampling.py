@@ -8,11 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.device import cpu
-from mindtorch.engine.kernel_types import require_floats
+from mindtorch.engine.devices.device import cpu
+from mindtorch.engine.dtype_support import require_floats
 from mindtorch.engine.ops import sampling
 
-from .._warnings import warn_caller
+from .._api.warn_caller import warn_caller
 
 __all__ = ["affine_grid", "grid_sample"]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from mindtorch.engine import dtypes, kernel_types, tape
+from mindtorch.engine import dtype_support, dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import movement, resizing
-from mindtorch.engine.sizes import as_float, as_whole
+from mindtorch.engine.symbolic_sizes import as_float, as_whole
 
-from .._warnings import warn_caller
+from .._api.warn_caller import warn_caller
 from ._functional_antialias import resize_smoothly
 from ._resampling import resample
 
@@ -248,7 +249,7 @@ def _resize(x: Any, old: Any, new: Any, scales: Any, mode: str, align: bool) -> 
     dtype = x.aval.dtype
     _check_lengths(x, old, new)
     kernel, *others = _KERNELS[mode, len(old)]
-    kernel_types.require_floats(x.aval, kernel, *others)
+    dtype_support.require_floats(x.aval, kernel, *others)
     if dtype in (dtypes.float16, dtypes.bfloat16):  # rounded once, at the end
         x = movement.cast(x, dtype=dtypes.float32)
     steps = tuple(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._warnings import warn_caller
+from .._api.warn_caller import warn_caller
 
 
 def legacy_get_string(size_average: Any, reduce: Any, emit_warning: bool = True) -> str:

@@ -5,13 +5,15 @@ from __future__ import annotations
 from importlib import import_module as _import_module
 from typing import Any as _Any
 
-from .._argument_texts import TEXTS as _TEXTS
-from .._autocast import FUNCTIONAL as _AUTOCAST_POLICIES
-from .._autocast import cast_pad as _cast_pad
-from .._autocast import cast_whole as _cast_whole
-from .._remembered import FUNCTIONAL as _REMEMBERED
-from .._remembered import remember as _remember
-from .._signatures import as_function as _as_function
+from .._api.autocast_policies import FUNCTIONAL as _AUTOCAST_POLICIES
+from .._api.autocast_policies import cast_pad as _cast_pad
+from .._api.autocast_policies import cast_whole as _cast_whole
+from .._api.cacheable import FUNCTIONAL as _REMEMBERED
+from .._api.cacheable import remember as _remember
+from .._api.kernel_signatures import explain_kernel_calls as _explain_kernel_calls
+from .._api.kernel_signatures import kernel_check as _kernel_check
+from .._api.shared_docs import TEXTS as _TEXTS
+from .._api.signatures import as_function as _as_function
 from ._functional_activation import *  # noqa: F403
 from ._functional_attention import *  # noqa: F403
 from ._functional_attention import _canonical_mask, _none_or_dtype  # noqa: F401
@@ -28,8 +30,6 @@ from ._functional_padding import *  # noqa: F403
 from ._functional_pooling import *  # noqa: F403
 from ._functional_sampling import *  # noqa: F403
 from ._functional_vision import *  # noqa: F403
-from ._kernel_calls import explain_kernel_calls as _explain_kernel_calls
-from ._kernel_calls import kernel_check as _kernel_check
 
 # those that torch writes in C++, but for the ones so short that a frame more would be felt
 for _name in (
@@ -52,5 +52,5 @@ def __getattr__(name: str) -> _Any:
     if name == "grad":
         return _import_module("mindtorch.torch.nn.grad")
     if name == "conv_tbc":
-        return _import_module("mindtorch.torch._older_functions").conv_tbc
+        return _import_module("mindtorch.torch._compat.deprecated_functions").conv_tbc
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._private_forms import convolution_backward
+from .._compat.aten_private import convolution_backward
 
 __all__ = [
     "conv1d_input", "conv1d_weight", "conv2d_input", "conv2d_weight", "conv3d_input",

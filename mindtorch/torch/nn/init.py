@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.tensor import from_array
-from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from ..autograd.grad_mode import no_grad
 

@@ -7,9 +7,9 @@ from typing import Any
 from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._arguments import as_device, as_dtype
-from .._function_switch import _disabled_torch_function_impl
-from .._tensor import Tensor
+from .._api.arguments import as_device, as_dtype
+from .._api.torch_function_mode import _disabled_torch_function_impl
+from .._tensor.tensor import Tensor
 from ..functions.creation import new_empty
 
 __all__ = ["Buffer", "Parameter", "UninitializedBuffer", "UninitializedParameter"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import mindtorch.torch as torch
-from mindtorch.torch._absent import absent_class
+from mindtorch.torch._compat.unsupported_names import absent_class
 
 from .modules.linear import Identity
 from .modules.module import Module

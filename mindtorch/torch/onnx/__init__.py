@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
-from mindtorch.torch._absent import absent_class
+from mindtorch.torch._compat.unsupported_names import absent_class
 
 from . import errors
 from .errors import OnnxExporterError

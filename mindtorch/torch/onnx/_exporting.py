@@ -12,12 +12,12 @@ from typing import Any, NamedTuple
 import onnx
 from onnx import helper
 
-from mindtorch.engine.graph.ir import DRAW, Graph
-from mindtorch.engine.graph.jit import Jitted
-from mindtorch.engine.graph.many_sizes import trace_for_sizes
-from mindtorch.engine.graph.passes import dead_code, identities
-from mindtorch.engine.graph.trace import TracingError
-from mindtorch.engine.sizes import Count, has_amounts
+from mindtorch.engine.compile.capture.symbolic_tracer import trace_for_sizes
+from mindtorch.engine.compile.capture.tracer import TracingError
+from mindtorch.engine.compile.ir.ir import DRAW, Graph
+from mindtorch.engine.compile.jit import Jitted
+from mindtorch.engine.compile.passes.cleanup import dead_code, identities
+from mindtorch.engine.symbolic_sizes import Count, has_amounts
 from mindtorch.engine.tensor import Tensor, make
 from mindtorch.torch import no_grad
 from mindtorch.torch.nn import Module

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.sizes import Count, has_amounts
+from mindtorch.engine.symbolic_sizes import Count, has_amounts
 
 from ._shapes import reduced
 from ._writer import Writer, writes

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.sizes import Count, has_amounts, plain
+from mindtorch.engine.symbolic_sizes import Count, has_amounts, plain
 
 from ._writer import Writer, element_type, writes
 from .errors import UnsupportedOperatorError

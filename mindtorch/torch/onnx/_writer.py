@@ -11,7 +11,7 @@ import onnx
 from onnx import TensorProto, helper
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.sizes import Count, Sizes, plain
+from mindtorch.engine.symbolic_sizes import Count, Sizes, plain
 
 from .errors import UnsupportedOperatorError
 

@@ -13,7 +13,7 @@ from onnx import version_converter
 from onnx.reference import ReferenceEvaluator
 
 from mindtorch.engine.tensor import Tensor
-from mindtorch.kernels.files import replacing
+from mindtorch.kernels.support.atomic_file import replacing
 from mindtorch.torch import from_numpy, no_grad
 
 from ._exporting import OLDEST, Given, tensors_in

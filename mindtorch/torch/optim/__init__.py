@@ -1,7 +1,7 @@
 """Optimizers and schedules of their learning rates."""
 
-from mindtorch.torch._aliases import alias_module
-from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
+from mindtorch.torch._compat.module_aliases import alias_module
 
 from . import lr_scheduler as lr_scheduler
 from . import swa_utils as swa_utils

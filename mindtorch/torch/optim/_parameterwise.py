@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.core import state as engine_state
+from mindtorch.engine.dispatch import state as engine_state
 from mindtorch.engine.ops.movement import clone
-from mindtorch.engine.optimizer import zeros_like as zeros_in_layout
+from mindtorch.engine.optim.multi_tensor import zeros_like as zeros_in_layout
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
 from mindtorch.torch.autograd.grad_mode import enable_grad, no_grad

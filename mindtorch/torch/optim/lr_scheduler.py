@@ -1,6 +1,6 @@
 """Schedules of learning rates."""
 
-from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from ._schedule_base import EPOCH_DEPRECATION_WARNING as EPOCH_DEPRECATION_WARNING
 from ._schedule_base import LRScheduler as LRScheduler

@@ -11,13 +11,13 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any
 
-from mindtorch.engine import tape
-from mindtorch.engine.graph.capture import host_call
-from mindtorch.engine.optimizer import Fused, expect
-from mindtorch.engine.profiling import Recorder
+from mindtorch.engine.autograd import tape
+from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.optim.multi_tensor import Fused, expect
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import captures
-from mindtorch.torch._pickle import TorchPickler
+from mindtorch.engine.transforms.profiler import Recorder
+from mindtorch.torch._serialization.pickle_names import TorchPickler
 from mindtorch.torch.autograd.grad_mode import enable_grad
 
 from ._parameter_tuple import ParameterTuple

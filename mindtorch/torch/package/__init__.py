@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindtorch.torch._absent import absent_class, absent_function
+from mindtorch.torch._compat.unsupported_names import absent_class, absent_function
 
 _WHY = "code is not packed with models; torch.save keeps a state_dict, a wheel keeps code"
 

@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from typing import Any
 
 from mindtorch.engine import dtypes
-from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
-from .._arguments import as_dtype
-from .._registry import FUNCTIONS as torch
-from .._types import strided
+from .._api.arguments import as_dtype
+from .._api.publish import FUNCTIONS as torch
+from .._tensor.size_and_formats import strided
 
 
 def _options(name: str, places: int, options: dict[str, Any]) -> dict[str, Any]:

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.tensor import from_array
-from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
-from .._arguments import normalize_axis
+from .._api.arguments import normalize_axis
 from . import _legacy, _products
 from ._dispatch import install as _install
 from ._products import sampled_addmm

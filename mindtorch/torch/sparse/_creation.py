@@ -9,8 +9,8 @@ import numpy as np
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
-from .._arguments import as_device, as_dtype, as_shape
-from .._types import sparse_coo, sparse_csc, sparse_csr
+from .._api.arguments import as_device, as_dtype, as_shape
+from .._tensor.size_and_formats import sparse_coo, sparse_csc, sparse_csr
 from ._tensor import SparseTensor, compress, missing
 
 

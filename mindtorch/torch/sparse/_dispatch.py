@@ -15,10 +15,10 @@ import numpy as np
 from mindtorch.engine.ops.embedding import sparse_makers
 from mindtorch.engine.tensor import from_array
 
-from .._arguments import normalize_axis
-from .._registry import FUNCTIONS, answered_by, first_given, put_over
-from .._tensor import Tensor
-from .._types import sparse_coo, strided
+from .._api.arguments import normalize_axis
+from .._api.publish import FUNCTIONS, answered_by, first_given, put_over
+from .._tensor.size_and_formats import sparse_coo, strided
+from .._tensor.tensor import Tensor
 from . import _inplace
 from ._products import matmul, title_of
 from ._tensor import UNARY, SparseTensor, compress, missing

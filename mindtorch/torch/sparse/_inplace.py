@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine import dtypes
-from mindtorch.engine.core import state
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
-from .._tensor import Tensor
+from .._tensor.tensor import Tensor
 from ._tensor import IN_PLACE_TOO, SparseTensor, keys_of, missing
 
 
@@ -45,7 +45,7 @@ def total(a: SparseTensor, b: SparseTensor, alpha: Any = 1) -> SparseTensor:
 
 
 def _merged(a: SparseTensor, b: SparseTensor, mine: Any, others: Any) -> SparseTensor:
-    from mindtorch.kernels.cpu.sparse import merge
+    from mindtorch.kernels.cpu.sparse_indices import merge
 
     room = a._nnz() + b._nnz()
     from_a, from_b = np.empty(room, np.int64), np.empty(room, np.int64)

@@ -7,7 +7,7 @@ from typing import Any
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
-from .._legacy_types import DTYPES
+from .._compat.legacy_tensor_types import DTYPES
 from ._creation import sparse_coo_tensor
 from ._tensor import SparseTensor
 

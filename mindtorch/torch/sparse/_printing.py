@@ -6,8 +6,8 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 
+from .._tensor.size_and_formats import sparse_coo, sparse_csr
 from .._tensor_str import format_array, with_suffixes
-from .._types import sparse_coo, sparse_csr
 
 _USUAL = (dtypes.int64, dtypes.bool_)
 _PREFIX = "tensor("

@@ -10,7 +10,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
-from .._types import sparse_csr
+from .._tensor.size_and_formats import sparse_csr
 from ..autograd.function import Function
 from ._tensor import SparseTensor, missing
 

@@ -15,10 +15,10 @@ from mindtorch.engine.dtypes import int64
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
-from .._arguments import as_dtype, normalize_axis
-from .._held import HeldTensor
-from .._tensor import Tensor
-from .._types import layout, sparse_coo, sparse_csc, sparse_csr
+from .._api.arguments import as_dtype, normalize_axis
+from .._tensor.size_and_formats import layout, sparse_coo, sparse_csc, sparse_csr
+from .._tensor.tensor import Tensor
+from .._tensor.wrapper import HeldTensor
 
 
 def keys_of(x: SparseTensor) -> Any:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from mindtorch.torch._absent import absent_module
+from mindtorch.torch._compat.unsupported_names import absent_module
 
 _NO_CODE = "C++ is not compiled; kernels are written in Python, for numba"
 _NO_SCRIPT = "there is no TorchScript"

@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 import mindtorch.torch as torch
-from mindtorch.torch._tensor import Tensor
+from mindtorch.torch._tensor.tensor import Tensor
 
 __all__ = [
     "_device_has_foreach_support", "_get_foreach_kernels_supported_devices",

@@ -6,8 +6,8 @@ import copyreg
 import weakref
 from typing import Any
 
-from mindtorch.engine.graph.guards import changes
-from mindtorch.engine.tape import AccumulateGrad, LeafReference
+from mindtorch.engine.autograd.tape import AccumulateGrad, LeafReference
+from mindtorch.engine.compile.guards.guards import changes
 from mindtorch.engine.tensor import capturing, fields_of
 
 _POISONED = (

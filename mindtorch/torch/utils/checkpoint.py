@@ -8,11 +8,11 @@ import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mindtorch.engine import autocast as engine_autocast
-from mindtorch.engine import backward_pass
+from mindtorch.engine.autograd import backward as backward_pass
+from mindtorch.engine.transforms import autocast as engine_autocast
 from mindtorch.torch import autograd, cuda
-from mindtorch.torch._random import fork_rng, restore, states
-from mindtorch.torch._tensor import Tensor
+from mindtorch.torch._tensor.generator import fork_rng, restore, states
+from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.amp.autocast_mode import autocast
 from mindtorch.torch.autograd.function import Function
 from mindtorch.torch.autograd.grad_mode import enable_grad, is_grad_enabled, no_grad

@@ -6,10 +6,10 @@ import math
 from collections import defaultdict
 from typing import Any
 
-from mindtorch.engine import backward_pass, inplace
-from mindtorch.engine.core import state
-from mindtorch.engine.graph.always import pause
-from mindtorch.torch._absent import absent_function, refuse
+from mindtorch.engine.autograd import backward, inplace
+from mindtorch.engine.compile.lazy.script_mode import pause
+from mindtorch.engine.dispatch import state
+from mindtorch.torch._compat.unsupported_names import absent_function, refuse
 
 from .module_tracker import ModuleTracker
 
@@ -34,7 +34,7 @@ def _count(op: Any, inputs: Any, params: Any, shape: Any) -> tuple[str, int] | N
         return kind, 2 * math.prod(shape) * inner
     if not name.startswith("convolution"):
         return None
-    kind = "convolution_backward" if backward_pass.running() else "convolution"
+    kind = "convolution_backward" if backward.running() else "convolution"
     if name == "convolution":
         wide, kernel = shape, shapes[1]
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import weakref
 from typing import Any
 
-from mindtorch.engine import backward_pass
+from mindtorch.engine.autograd import backward
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch.nn.modules.module import (
     register_module_forward_hook,
@@ -40,7 +40,7 @@ class ModuleTracker:
     @property
     def is_bw(self) -> bool:
         """Whether a backward pass is running."""
-        return bool(backward_pass.running())
+        return bool(backward.running())
 
     def __enter__(self) -> ModuleTracker:
         self._handles = [
@@ -82,7 +82,7 @@ class ModuleTracker:
         def arrived(gradient: Any) -> None:
             if name not in self.parents:
                 self.parents.add(name)
-                backward_pass.running()[-1].callbacks.append(lambda: self.parents.discard(name))
+                backward.running()[-1].callbacks.append(lambda: self.parents.discard(name))
 
         for x in _tracked(results):
             x.register_hook(arrived)

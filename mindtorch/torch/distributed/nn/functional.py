@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.torch._tensor import Tensor
+from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.autograd import Function
 
 from .. import distributed_c10d as c10d

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindtorch.torch._absent import absent_class
+from mindtorch.torch._compat.unsupported_names import absent_class
 
 from .zero_redundancy_optimizer import ZeroRedundancyOptimizer as ZeroRedundancyOptimizer
 

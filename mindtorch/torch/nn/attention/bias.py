@@ -7,7 +7,7 @@ import warnings
 from typing import Any, Self
 
 from mindtorch.engine import dtypes
-from mindtorch.torch._tensor import Tensor
+from mindtorch.torch._tensor.tensor import Tensor
 
 __all__ = ["CausalBias", "CausalVariant", "causal_lower_right", "causal_upper_left"]
 

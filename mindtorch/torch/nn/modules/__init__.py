@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mindtorch.torch._aliases import alias_module
-from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
+from mindtorch.torch._compat.module_aliases import alias_module
 
 from . import activation, instancenorm, pooling
 from ._own_names import name_apart as _name_apart

@@ -6,7 +6,7 @@ import functools
 import warnings
 from typing import Any
 
-from mindtorch.engine.core import state
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ...autograd.function import Function

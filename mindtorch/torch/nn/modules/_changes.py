@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
-from mindtorch.engine import dtypes, tape
-from mindtorch.engine.device import meta
-from mindtorch.engine.graph.guards import changes
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
+from mindtorch.engine.compile.guards.guards import changes
+from mindtorch.engine.devices.device import meta
 
 from ... import __future__
-from ..._arguments import as_device
-from ..._tensor_conversion import parse_to
+from ..._api.arguments import as_device
+from ..._tensor.conversion import parse_to
 from ...autograd.grad_mode import no_grad
 from ...utils._swap import swap_tensors
 from ..parameter import Parameter, is_lazy

@@ -7,7 +7,7 @@ import weakref
 from collections import OrderedDict
 from typing import Any
 
-from mindtorch.engine.graph.guards import changes
+from mindtorch.engine.compile.guards.guards import changes
 
 _identifiers = itertools.count()
 

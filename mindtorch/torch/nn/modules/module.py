@@ -9,8 +9,8 @@ import warnings
 from collections import OrderedDict
 from typing import Any, TypeVar
 
-from mindtorch.engine import tape
-from mindtorch.engine.graph.guards import changes
+from mindtorch.engine.autograd import tape
+from mindtorch.engine.compile.guards.guards import changes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import scripts
 

@@ -6,10 +6,11 @@ import math
 import warnings
 from typing import Any
 
-from mindtorch.engine import dtypes, tape
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import recurrent
 
-from ..._autocast import full_precision
+from ..._api.autocast_policies import full_precision
 from .. import functional as F  # noqa: N812
 from .. import init
 from ..parameter import Parameter

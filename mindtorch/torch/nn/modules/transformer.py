@@ -7,7 +7,7 @@ import inspect
 import warnings
 from typing import Any
 
-from mindtorch.engine.core import state
+from mindtorch.engine.dispatch import state
 
 from .. import functional as F  # noqa: N812
 from .. import init

@@ -42,7 +42,7 @@ def empty_parameter(shape: Any, device: Any = None, dtype: Any = None) -> Any:
     from mindtorch.engine import dtypes
     from mindtorch.engine.aval import aval
 
-    from ..._arguments import as_device, as_dtype, as_shape
+    from ..._api.arguments import as_device, as_dtype, as_shape
     from ...functions.creation import new_empty
     from ..parameter import Parameter
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindtorch.torch._absent import absent_function
+from mindtorch.torch._compat.unsupported_names import absent_function
 
 from .data_parallel import DataParallel as DataParallel
 from .data_parallel import data_parallel as data_parallel

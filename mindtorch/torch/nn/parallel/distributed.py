@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.engine import tape
-from mindtorch.engine.core import graph_under_way, state
-from mindtorch.engine.graph.capture import host_call
+from mindtorch.engine.autograd import tape
+from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.dispatch import graph_under_way, state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ... import distributed as dist

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.torch._absent import absent_function
+from mindtorch.torch._compat.unsupported_names import absent_function
 
 __all__ = ["gather", "is_namedtuple", "scatter", "scatter_kwargs"]
 

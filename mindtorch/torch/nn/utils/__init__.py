@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mindtorch.torch._argument_texts import TEXTS as _TEXTS
+from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from . import parametrizations as parametrizations
 from . import parametrize as parametrize

@@ -5,8 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from mindtorch.engine.graph.capture import host_call
-from mindtorch.engine.optimizer import fits, global_norm, scale_all
+from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.optim.multi_tensor import fits, global_norm, scale_all
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ...autograd.grad_mode import no_grad

@@ -16,7 +16,7 @@ def parameters_to_vector(parameters: Any) -> Any:
 
 def vector_to_parameters(vec: Any, parameters: Any) -> None:
     """Make the parameters views of ``vec``'s parts."""
-    from ..._tensor import Tensor
+    from ..._tensor.tensor import Tensor
 
     if not isinstance(vec, Tensor):
         raise TypeError(f"expected torch.Tensor, but got: {type(vec).__name__}")

@@ -1,6 +1,6 @@
 """Data sets, samplers and loaders."""
 
-from mindtorch.torch._absent import absent_class, absent_function
+from mindtorch.torch._compat.unsupported_names import absent_class, absent_function
 
 from . import _utils as _utils
 from ._worker import get_worker_info as get_worker_info

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mindtorch.torch._random import manual_seed
+from mindtorch.torch._tensor.generator import manual_seed
 from mindtorch.torch.functions.from_data import from_numpy
 
 from .collate import default_collate

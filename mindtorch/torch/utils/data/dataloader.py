@@ -11,9 +11,9 @@ import weakref
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Generic, TypeVar
 
-from mindtorch.engine.cuda import device_count
+from mindtorch.engine.devices.cuda import device_count
 from mindtorch.engine.tensor import Tensor
-from mindtorch.kernels.cpu.threads import available_cores
+from mindtorch.kernels.cpu.thread_pool import available_cores
 
 from ._team import Team
 from ._worker import Ended, ExceptionWrapper, Resume, StreamFetcher, fetch

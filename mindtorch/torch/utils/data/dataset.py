@@ -9,7 +9,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Generic, TypeVar
 
-from mindtorch.torch._random import default_generator
+from mindtorch.torch._tensor.generator import default_generator
 from mindtorch.torch.functions.random import randperm
 
 T_co = TypeVar("T_co", covariant=True)

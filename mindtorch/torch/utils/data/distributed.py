@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import Any
 
-from mindtorch.torch._random import Generator
+from mindtorch.torch._tensor.generator import Generator
 from mindtorch.torch.functions.random import randperm
 
 from .sampler import Sampler

@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 import numpy as np
 
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.torch._random import Generator, default_generator
+from mindtorch.torch._tensor.generator import Generator, default_generator
 from mindtorch.torch.functions.from_data import as_tensor
 from mindtorch.torch.functions.random import multinomial, randint, randperm
 

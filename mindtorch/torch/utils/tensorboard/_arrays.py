@@ -10,7 +10,7 @@ import numpy as np
 
 from mindtorch.engine.dtypes import bfloat16, float16
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 
 
 def make_np(x: Any) -> Any:

@@ -11,9 +11,9 @@ from tensorboard.compat.proto.node_def_pb2 import NodeDef
 from tensorboard.compat.proto.tensor_shape_pb2 import TensorShapeProto
 from tensorboard.compat.proto.versions_pb2 import VersionDef
 
-from mindtorch.engine.core import state
-from mindtorch.engine.graph import trace
-from mindtorch.engine.graph.ir import Graph, Value
+from mindtorch.engine.compile.capture.tracer import trace
+from mindtorch.engine.compile.ir.ir import Graph, Value
+from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import Tensor
 
 __all__ = ["graph_of"]

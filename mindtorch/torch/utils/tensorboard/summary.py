@@ -17,7 +17,7 @@ from tensorboard.plugins.hparams import api_pb2, metadata, plugin_data_pb2
 from tensorboard.plugins.pr_curve.plugin_data_pb2 import PrCurvePluginData
 from tensorboard.plugins.text.plugin_data_pb2 import TextPluginData
 
-from ..._tensor import Tensor
+from ..._tensor.tensor import Tensor
 from ._arrays import as_bytes, convert_to_HWC, draw_boxes, encode_png, make_np, video_frames
 
 __all__ = [

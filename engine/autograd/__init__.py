@@ -1,0 +1,1 @@
+"""Reverse-mode differentiation: the tape, views, saved tensors, the backward pass."""

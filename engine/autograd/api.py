@@ -1,0 +1,171 @@
+"""backward, grad, and the functional transformations that read the same rules."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from .. import dtypes
+from ..dispatch import GRAD, INTERPRETED, MARKED, NO_GRAD, state
+from ..tensor import Tensor, full_flat
+from ..transforms import vmap
+from . import backward as backward_pass
+from . import tape
+
+
+class grad_mode:  # noqa: N801
+    """Set whether ops are recorded, for a block; recording leaves inference mode."""
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self._previous: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> None:
+        self._previous.append((state.grad_enabled, state.inference))
+        state.update(grad=self.enabled, inference=state.inference and not self.enabled)
+
+    def __exit__(self, *exception: object) -> None:
+        grad, inference = self._previous[-1]
+        del self._previous[-1]
+        state.update(grad=grad, inference=inference)
+
+
+def _run(passing: backward_pass.Pass, roots: Any, create_graph: bool) -> None:
+    """Run a pass, its ops recorded or not; a signal's exception, too, finds the mode put back."""
+    grad, inference = state.grad_enabled, state.inference
+    try:
+        state.update(grad=create_graph, inference=inference and not create_graph)
+        passing.run(roots)
+    finally:
+        # nothing is called before it is done: only calls and loops let signals in
+        state.grad_enabled = grad
+        if state.interpreters:
+            state.mode = INTERPRETED
+        else:
+            state.mode = MARKED if state.inference or state.level else GRAD if grad else NO_GRAD
+        if inference and create_graph:
+            state.update(inference=True)
+
+
+def _root_gradient(output: Tensor, gradient: Tensor | None, position: int) -> Tensor:
+    if gradient is None:
+        if output.aval.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        if output.aval.dtype.is_complex:
+            raise RuntimeError(
+                "grad can be implicitly created only for real scalar outputs but got "
+                f"{output.aval.dtype!r}"
+            )
+        return full_flat(output.aval.shape, output.aval.dtype, 1, output.aval.device)
+    if gradient.aval.shape != output.aval.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[{position}] has a shape of "
+            f"torch.Size({list(gradient.aval.shape)}) and output[{position}] has a shape of "
+            f"torch.Size({list(output.aval.shape)})."
+        )
+    if gradient.aval.dtype.is_complex != output.aval.dtype.is_complex:
+        raise RuntimeError(
+            "For complex Tensors, both grad_output and output are required to have the same dtype. "
+            f"Mismatch in dtype: grad_output[{position}] has a dtype of {gradient.aval.dtype!r} "
+            "and "
+            f"output[{position}] has a dtype of {output.aval.dtype!r}."
+        )
+    if gradient.aval.dtype is not output.aval.dtype:
+        from ..ops.movement import cast
+
+        gradient = cast(gradient, dtype=output.aval.dtype)
+    return gradient
+
+
+def _roots(
+    outputs: Sequence[Tensor], gradients: Sequence[Tensor | None]
+) -> list[tuple[Any, int, Tensor]]:
+    roots = []
+    for position, (output, gradient) in enumerate(zip(outputs, gradients, strict=True)):
+        node = tape.node_of(output)
+        if node is None:
+            raise RuntimeError(
+                f"element {position} of tensors does not require grad and does not have a grad_fn"
+            )
+        roots.append(
+            (node, output._output_index, _root_gradient(output, gradient, position))
+        )
+    return roots
+
+
+def backward(
+    outputs: Sequence[Tensor],
+    gradients: Sequence[Tensor | None],
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    inputs: Sequence[Tensor] | None = None,
+) -> None:
+    """Add to ``grad`` of each leaf, or of ``inputs``, the gradient of the ``outputs``' sum."""
+    if state.level or vmap.innermost() is not None:
+        raise RuntimeError(
+            "backward() called inside a functorch transform. This is not supported, please use "
+            "functorch.grad or functorch.vjp instead or call backward() outside of functorch "
+            "transforms."
+        )
+    roots = _roots(outputs, gradients)
+    targets = None
+    if inputs is not None:
+        if not inputs:
+            raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+        targets = _targets(inputs)
+    keep = create_graph if retain_graph is None else retain_graph
+    run = backward_pass.Pass(create_graph, keep, targets, accumulate=True)
+    _run(run, roots, create_graph)
+
+
+def _targets(inputs: Sequence[Tensor]) -> list[tuple[Any, int]]:
+    targets = []
+    for x in inputs:
+        node = tape.node_of(x)
+        if node is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        targets.append((node, x._output_index))
+    return targets
+
+
+_UNUSED = (
+    "The differentiated Tensor at index {} appears to not have been used in the graph. Set "
+    "allow_unused=True if this is the desired behavior."
+)
+
+
+def gradients(
+    outputs: Sequence[Tensor],
+    inputs: Sequence[Tensor],
+    grad_outputs: Sequence[Tensor | None],
+    retain_graph: bool | None = None,
+    create_graph: bool = False,
+    allow_unused: bool = False,
+    materialize: bool = False,
+) -> list[Tensor | None]:
+    """The gradient of the ``outputs``' (weighted) sum for each input, ``grad`` left alone."""
+    roots = _roots(outputs, grad_outputs)
+    targets = _targets(inputs)
+    keep = create_graph if retain_graph is None else retain_graph
+    run = backward_pass.Pass(create_graph, keep, targets, accumulate=False)
+    _run(run, roots, create_graph)
+    results: list[Tensor | None] = []
+    for (node, index), x in zip(targets, inputs, strict=True):
+        found = run.captured.get((id(node), index))
+        if found is None:
+            if materialize:
+                found = full_flat(x.aval.shape, x.aval.dtype, 0, x.aval.device)
+            elif not allow_unused:
+                raise RuntimeError(_UNUSED.format(len(results)))
+        results.append(found)
+    return results
+
+
+def track(tensor: Tensor) -> Tensor:
+    """Make ``tensor`` a leaf that collects gradients."""
+    if tensor.aval.dtype.category < dtypes.FLOAT:
+        raise RuntimeError("Only Tensors of floating point and complex dtype can require gradients")
+    if tensor._node is None or type(tensor._node) is tape.ViewHistory:
+        tensor._node = tape.AccumulateGrad(tensor)
+        tensor._output_index = 0
+    return tensor

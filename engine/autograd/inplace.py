@@ -1,0 +1,497 @@
+"""Writing into tensors: versions, views and their bases, and the kernels that write in place."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .. import dtypes
+from ..aval import aval
+from ..bounded_cache import Bounded
+from ..dispatch import (
+    GRAD,
+    INTERPRETED,
+    MARKED,
+    WATCHED,
+    Op,
+    Plan,
+    graph_under_way,
+    state,
+    tables_of_plans,
+)
+from ..ops.elementwise import add
+from ..ops.movement import cast, clone, expand, overwrite, view_update
+from ..symbolic_sizes import open_sizes
+from ..tensor import (
+    Storage,
+    Tensor,
+    Twin,
+    alias,
+    capturing,
+    check_made_here,
+    constant,
+    fields_of,
+    make,
+    note_shared,
+    version_of,
+)
+from . import tape
+from .saved_tensors import saved_tensor_hooks
+
+
+def copy_data(target: Tensor, source: Tensor) -> None:
+    """Write ``source``'s elements (broadcast, cast) over ``target``'s, with no other effect."""
+    where, what = target.aval, source.aval
+    if where.size == 0:
+        return
+    capture = capturing()
+    if capture is not None:
+        capture.settle(target)
+    key = (where, what)
+    run = _copies.get(key)
+    if run is None:
+        if what.shape != where.shape:
+            what = expand.aval(what, shape=where.shape)
+        if where.device.type == "meta":
+            return  # there are no elements
+        if what.device.type == "meta":
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        run = _copies.keep(key, cast.bound((where,), (what,), {"dtype": where.dtype}))
+    if _share_memory(target, source):
+        if target.aval is source.aval and target._offset == source._offset:
+            return
+        source = clone.evaluate(0, (source,), {})
+        copy_data(target, source)
+        return
+    run(target.flat, source.flat)
+
+
+_copies = Bounded(2048)
+
+
+def copy_flat(target: Any, source: Any, described: Any) -> None:
+    """Copy all of ``source`` to the beginning of ``target``: flat memory of one device and type."""
+    size = source.size
+    if size:
+        row = aval((size,), described.dtype, None, described.device)
+        copy_data(make(target[:size], row), make(source, row))
+
+
+_NO_GRAD_VIEW = (
+    "A view was created in no_grad mode and is being modified inplace with grad mode enabled. "
+    "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify your "
+    "code by moving both the view and the inplace either both inside the no_grad block (if you "
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be "
+    "tracked)."
+)
+_VIEW_OF_A_LEAF = (
+    "a view of a leaf Variable that requires grad is being used in an in-place operation."
+)
+
+
+def check_captured(target: Tensor, operator: str) -> None:
+    """torch's error for a function that is differentiated and writes to what it closes over.
+
+    ``operator``: torch's name of what writes.
+    """
+    if state.level and state.captured(target):
+        raise RuntimeError(
+            "During a grad (vjp, jvp, grad, etc) transform, the function provided attempted to "
+            f"call in-place operation (aten::{operator}) that would mutate a captured Tensor. This "
+            "is not supported; please rewrite the function being transformed to explicitly accept "
+            "the mutated Tensor(s) as inputs."
+        )
+
+
+def check_writable(target: Tensor) -> None:
+    """torch's errors for writing to a leaf, or to a tensor that was expanded."""
+    history = target._node
+    check_made_here(target)
+    if not state.grad_enabled or history is None:
+        return
+    if type(history) is tape.ViewHistory and not history.in_grad_mode:
+        if history.one_of is None and tape.requires_grad(history.parent):
+            raise RuntimeError(_NO_GRAD_VIEW)
+    if tape.requires_grad(target):
+        if type(history) is tape.ViewHistory and history.one_of is not None:
+            raise tape.multiple_views(history, "is being")
+        if tape.is_leaf(target):
+            raise RuntimeError(
+                "a leaf Variable that requires grad is being used in an in-place operation."
+            )
+        if type(history) is tape.ViewHistory and tape.is_leaf(history.base):
+            raise RuntimeError(_VIEW_OF_A_LEAF)
+        if type(history) is tape.ViewHistory and history.node is not None and history.node.hooks:
+            history.stamp = -1  # the write derives from the base: hooks of the view are not on it
+    elif (
+        type(history) is tape.ViewHistory
+        and type(history.base._node) is tape.AccumulateGrad  # since the view was made
+        and history.in_grad_mode
+        and target.aval.dtype.category >= dtypes.FLOAT
+    ):
+        raise RuntimeError(_VIEW_OF_A_LEAF)
+
+
+_SHARED_MEMORY = (
+    "unsupported operation: some elements of the input tensor and the written-to tensor refer to a "
+    "single memory location. Please clone() the tensor before performing the operation."
+)
+
+
+def check_overlap(target: Tensor) -> None:
+    if target.aval.contiguous:
+        return
+    for n, s in zip(target.aval.shape, target.aval.strides, strict=True):
+        if s == 0 and n > 1 and target.aval.size:
+            raise RuntimeError(
+                "unsupported operation: more than one element of the written-to tensor refers to "
+                "a single memory location. Please clone() the tensor before performing the "
+                "operation."
+            )
+
+
+def _share_memory(a: Tensor, b: Tensor) -> bool:
+    """Whether two tensors look at one memory."""
+    one, other = a._storage, b._storage
+    if one is None or other is None:
+        return False
+    return one is other or one.memory is other.memory
+
+
+def _shared(target: Tensor, source: Tensor) -> str:
+    """How much of their memory two tensors share: "none", "part" or "all", as far as is plain."""
+    if source is target:
+        return "all"
+    if not _share_memory(target, source):
+        return "none"
+    a, b = target.aval, source.aval
+    if not (a.dense and b.dense and a.size and b.size) or a.dtype is not b.dtype:
+        return "none"
+    first, second = target._offset, source._offset
+    if first == second and a.size == b.size:
+        return "all" if a.strides == b.strides else "part"
+    return "none" if first >= second + b.size or second >= first + a.size else "part"
+
+
+def check_partial_overlap(target: Tensor, source: Tensor) -> None:
+    """torch's error for reading, in another layout, the memory that is written to."""
+    if _shared(target, source) == "part":
+        raise RuntimeError(_SHARED_MEMORY)
+
+
+def check_apart(target: Tensor, source: Tensor) -> None:
+    """torch's error for reading memory that is written to, in whatever layout."""
+    if _shared(target, source) != "none":
+        raise RuntimeError(_SHARED_MEMORY)
+
+
+def outside(target: Tensor, number: Tensor) -> Tensor:
+    """A number that is read before ``target``, of which it may be an element, is written to."""
+    return clone(number) if _share_memory(target, number) else number
+
+
+def check_target(target: Tensor, inputs: Any) -> None:
+    """The checks of an op in place that torch makes before those of shapes and types."""
+    check_writable(target)
+    check_overlap(target)
+    for x in inputs:
+        if x is not None:
+            check_partial_overlap(target, x)
+
+
+def check_result(target: Tensor, shape: Any, dtype: dtypes.DType) -> None:
+    """The result of an op fits into ``target``: torch's errors otherwise."""
+    if not dtypes.can_cast(dtype, target.aval.dtype):
+        raise RuntimeError(
+            f"result type {dtypes.scalar_type_name(dtype)} can't be cast to the desired output "
+            f"type {dtypes.scalar_type_name(target.aval.dtype)}"
+        )
+    if shape != target.aval.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.aval.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )
+
+
+def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tensor:
+    """``target[...] = op(*inputs)``, as torch's ``op_`` methods do; ``target`` may be an input."""
+    mode = state.mode
+    if mode == MARKED:
+        mode = state.recording()
+    elif mode == INTERPRETED:
+        return state.interpreters[-1].apply_in_place(op, target, inputs, params)
+    elif mode == WATCHED:
+        mode = state.stop_watching()
+    try:
+        plan = op.plan_for(inputs, params)
+    except Exception:
+        check_target(target, inputs)
+        raise
+    tracked = mode == GRAD and target._node is not None
+    if mode == GRAD and not tracked:
+        for x in inputs:
+            if x is not None and x._node is not None:
+                tracked = True
+                break
+    if not tracked and op.in_place_safe and plan.aval is target.aval and (
+        target._storage is None or _aligned(target, inputs)
+    ):
+        (target._storage or target._shared).version += 1
+        plan.run(target.flat, *[x.flat for x in inputs])
+        return target
+    result_aval = plan.aval
+    check_target(target, () if op.updates else inputs)
+    check_result(target, result_aval.shape, result_aval.dtype)
+    if tracked:
+        inputs = _keep_old_value(op, target, inputs)
+    run = _run_on(op, plan, target, inputs, params)
+    if run is not None and not (tracked and saved_tensor_hooks):  # which see a finished result
+        return _direct(op, run, target, inputs, params, tracked)
+    result = op.evaluate(mode, inputs, params)
+    copy_data(target, result)
+    target._shared.version += 1
+    if tracked and result._node is None and type(target._node) is not tape.ViewHistory:
+        replace(target, result)  # a comparison: what was there before has a gradient of 0
+    elif tracked:
+        rebase(target, result)
+    return target
+
+
+def _keep_old_value(op: Op, target: Tensor, inputs: Any) -> Any:
+    """Inputs in which the target is a copy where a rule will need its value before the write."""
+    places = [i for i, x in enumerate(inputs) if x is target]
+    if not places or op.rules is None:
+        return inputs
+    mask = tuple([x is not None and tape.requires_grad(x) for x in inputs])
+    if not any(mask):
+        return inputs
+    kept = tape._what_to_keep(op, mask, 1)
+    if not any(("in", i) in kept for i in places):
+        return inputs
+    old = clone.evaluate(0, (target,), {})
+    old._node = tape.node_of(target)
+    old._output_index = target._output_index
+    return tuple([old if x is target else x for x in inputs])
+
+
+def _aligned(target: Tensor, inputs: Any) -> bool:
+    """No input shares memory with the target in another layout."""
+    if target._storage is None:
+        return True
+    for x in inputs:
+        if x is None or x is target:
+            continue
+        if _share_memory(target, x) and not (
+            x.aval is target.aval and x._offset == target._offset
+        ):
+            return False
+    return True
+
+
+def _run_on(op: Op, plan: Plan, target: Tensor, inputs: Any, params: Any) -> Any:
+    """The kernel that may have the target's own memory as its result; None: there is none."""
+    if op.in_place_safe:
+        return plan.run if plan.aval is target.aval and _aligned(target, inputs) else None
+    memory = target._shared.memory
+    others = [x for x in inputs[1:] if x is not None]
+    if not op.updates or target.aval.device.type != "cpu" or not target.aval.size or any(
+        x is target or (x._storage is not None and x._storage.memory is memory) for x in others
+    ):
+        return None
+    if plan.aval is target.aval:
+        return plan.run
+    if not others or _SOME_OF_ALL * max(x.aval.size for x in others) > target.aval.size:
+        return None  # a copy in C order is quicker than many steps through another one
+    key = (op, target.aval, *plan.in_avals, *params.items())
+    return _strided_updates.get(key) or _strided_updates.keep(
+        key, op.bound((target.aval,), plan.in_avals, params)
+    )
+
+
+_SOME_OF_ALL = 8
+_strided_updates = Bounded(512)
+tables_of_plans.append(_strided_updates)
+
+
+def _direct(
+    op: Op, run: Any, target: Tensor, inputs: Any, params: Any, tracked: bool
+) -> Tensor:
+    """Run the kernel with the target's own memory as its result."""
+    node = None
+    if tracked:
+        stand_in = tape._detached(target)
+        node = tape.record(op, op.plan_for(inputs, params), inputs, params, (stand_in,))
+    run(target.flat, *[None if x is None else x.flat for x in inputs])
+    storage = target._storage
+    if storage is None:
+        storage = target._storage = Storage(target.flat, target.aval.device)
+    storage.version += 1
+    if tracked and node is not None:
+        _expect_new_version(node, storage)
+        rebase(target, stand_in)
+    return target
+
+
+def _expect_new_version(node: Any, storage: Storage) -> None:
+    """A result saved by its own in-place op is saved as it stands after the write."""
+    if node.saved:
+        node.versions = tuple(
+            storage.version if kind == "out" else version
+            for (kind, _), version in zip(node.kept, node.versions, strict=True)
+        )
+
+
+def rebase(target: Tensor, value: Tensor) -> None:
+    """Make ``target`` (just overwritten with ``value``'s elements) derive from ``value``.
+
+    A view's base derives from its old self with the view's part replaced; the view and all other
+    views of the base derive from the base anew.
+    """
+    history = target._node
+    node = tape.node_of(value)
+    if type(history) is not tape.ViewHistory:
+        if value.aval.dtype is not target.aval.dtype or value.aval.shape != target.aval.shape:
+            if value.aval.shape != target.aval.shape:
+                value = expand(value, shape=target.aval.shape)
+            if value.aval.dtype is not target.aval.dtype:
+                value = cast(value, dtype=target.aval.dtype)
+            node = tape.node_of(value)
+        target._node = node
+        if node is not None or target._output_index:
+            target._output_index = value._output_index
+        if target._storage is not None:
+            target._storage.history += 1
+        fields = fields_of(target)
+        if node is not None and fields.get("_retains_grad"):
+            handle, keep = fields["_retains_grad"]
+            handle.remove()  # the gradient is of what the tensor is now
+            fields["_retains_grad"] = tape.add_hook(node, target._output_index, keep), keep
+        return
+    base = history.base
+    if node is None and not tape.requires_grad(base):
+        return
+    if history.one_of is not None:
+        raise tape.multiple_views(history, "is being")
+    if not history.in_grad_mode:
+        raise RuntimeError(_NO_GRAD_VIEW)
+    chain = view_chain(target)
+    if any(op.rules is None for op, _ in chain):
+        return  # seen as another type, which is not differentiable
+    params = {"chain": chain}
+    if open_sizes:  # a plan with a kernel is for one size
+        made = view_update.aval(base.aval, value.aval, **params)
+        plan = Plan((made,), (base.aval, value.aval))
+    else:
+        plan = view_update.plan_for((base, value), params)
+    stand_in = tape._detached(base)
+    tape.record(view_update, plan, (base, value), params, (stand_in,))
+    base._node = stand_in._node
+    base._output_index = 0
+    base._shared.history += 1
+
+
+def view_chain(view: Tensor) -> Any:
+    """The view ops, with params as sorted pairs, that lead from the base to ``view``."""
+    links = []
+    history = view._node
+    while type(history) is tape.ViewHistory:
+        links.append((history.op, tuple(sorted(history.params.items()))))
+        history = history.parent._node
+    return tuple(reversed(links))
+
+
+def copy_(target: Tensor, source: Tensor, filling: bool = False) -> Tensor:
+    """``target[...] = source`` with broadcasting and cast; differentiable in both.
+
+    Args:
+        filling: every element is given one value, so that places may overlap; or it is known
+            that they do not.
+    """
+    if state.interpreters and not graph_under_way():
+        return state.interpreters[-1].copy_into(target, source)
+    if state.mode == WATCHED:
+        state.stop_watching()
+    if source.aval.shape and source.aval.shape != target.aval.shape:
+        expand.aval(source.aval, shape=target.aval.shape)
+    if not filling:
+        check_overlap(target)
+        check_partial_overlap(target, source)
+    if state.interpreters:
+        return state.interpreters[-1].copy_into(target, source)
+    check_writable(target)
+    copy_data(target, source)
+    target._shared.version += 1
+    if state.recording() and (target._node is not None or source._node is not None):
+        if tape.requires_grad(source) or tape.requires_grad(target) or (
+            type(target._node) is tape.ViewHistory and tape.requires_grad(target._node.base)
+        ):
+            if type(target._node) is tape.ViewHistory:
+                rebase(target, source)
+            else:
+                replace(target, source)
+    return target
+
+
+def forget_history(target: Tensor) -> None:
+    """After other elements were put there: what ``target`` was before has a gradient of 0."""
+    put = tape._detached(target)
+    if type(target._node) is tape.ViewHistory:
+        rebase(target, put)
+    elif tape.requires_grad(target):
+        replace(target, put)
+
+
+def replace(target: Tensor, value: Tensor) -> None:
+    """Make ``target`` derive from ``value``, and from what it was before with a gradient of 0."""
+    if value.aval.shape != target.aval.shape:
+        value = expand(value, shape=target.aval.shape)
+    if value.aval.dtype is not target.aval.dtype:
+        value = cast(value, dtype=target.aval.dtype)
+    stand_in = tape._detached(target)
+    plan = overwrite.plan_for((target, value), {})
+    tape.record(overwrite, plan, (target, value), {}, (stand_in,))
+    rebase(target, stand_in)
+
+
+def same_memory(leaf: Tensor) -> Tensor:
+    """A result with a leaf's memory: what is written to it leaves the leaf's history alone."""
+    same = alias(leaf)
+    tape.record(clone, clone.plan_for((leaf,), {}), (leaf,), {}, (same,))
+    return same
+
+
+def fill_(target: Tensor, value: Any) -> Tensor:
+    """``target[...] = value`` for a number or a 0-d tensor."""
+    return copy_(target, value if isinstance(value, Tensor) else constant(value), True)
+
+
+def add_into(target: Tensor, value: Tensor) -> None:
+    """``target += value`` outside of autodiff, as gradients are accumulated."""
+    if state.interpreters:
+        copy_(target, add(target, value))
+        return
+    if target.aval is value.aval:
+        plan = add.plan_for((target, value), {})
+        if plan.aval is target.aval:
+            plan.run(target.flat, target.flat, value.flat)
+            if target._storage is not None:
+                target._storage.version += 1
+            return
+    copy_data(target, add.evaluate(0, (target, value), {}))
+    if target._storage is not None:
+        target._storage.version += 1
+
+
+def set_data(target: Tensor, source: Tensor) -> None:
+    """``target.data = source``: other memory and layout, the same place in the graph."""
+    capture = capturing()
+    if capture is not None:
+        capture.settle(target)
+    target.flat = source.flat
+    target.aval = source.aval if not source.aval.weak else aval(
+        source.aval.shape, source.aval.dtype, source.aval.strides, source.aval.device
+    )
+    twin = Twin(source._shared)
+    twin.version, twin.history = version_of(target), target._shared.history
+    target._storage = twin
+    target._offset = source._offset
+    note_shared(target)

@@ -1,0 +1,151 @@
+"""What nodes keep of the tensors that scripts' hooks pack, and those hooks, by thread."""
+
+from __future__ import annotations
+
+import threading
+from typing import Any
+
+from ..tensor import Tensor, alias, version_of
+
+# (pack, unpack) of each thread that has any, by its number, the innermost last
+saved_tensor_hooks: dict[int, tuple[Any, ...]] = {}
+
+DETACHED = (
+    "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_()."
+    "This is not supported, please use out-of-place `.detach()` instead"
+)
+_MODIFYING = (
+    "A saved tensor pack hook is modifying its input in place. Tensors provided as input to pack "
+    "hook cannot be modified by in-place operations as this can lead to unexpected side-effects. "
+    "Please open an issue if you need to perform in-place operations on the input to a pack hook."
+)
+
+
+def hooks_of_thread() -> tuple[Any, ...]:
+    """The hooks on saved tensors of this thread, the innermost last."""
+    return saved_tensor_hooks.get(threading.get_ident(), ())
+
+
+def set_hooks_of_thread(hooks: tuple[Any, ...]) -> None:
+    """Make ``hooks`` those on what this thread saves."""
+    if hooks:
+        saved_tensor_hooks[threading.get_ident()] = hooks
+    else:
+        saved_tensor_hooks.pop(threading.get_ident(), None)
+
+
+class PackedTensor:
+    """A saved tensor that a script's hooks have packed, and its place in the graph.
+
+    Args:
+        tensor: what is saved; the pack hook runs without gradients, and must not write to it.
+        node, index: what ``tensor`` is a result of, or None.
+        hooks: (pack, unpack).
+    """
+
+    __slots__ = ("index", "node", "packed", "unpack_hook")
+
+    def __init__(self, tensor: Tensor, node: Any, index: int, hooks: Any) -> None:
+        from .api import grad_mode
+
+        self.node, self.index = node, index
+        version = version_of(tensor)
+        with grad_mode(False):
+            self.packed = hooks[0](tensor)
+        if version_of(tensor) != version:
+            raise RuntimeError(_MODIFYING)
+        self.unpack_hook = hooks[1]
+
+    def unpack(self) -> Tensor:
+        """What the hook gives back, in the place of the tensor that was saved."""
+        value = self.unpack_hook(self.packed)
+        if not isinstance(value, Tensor):
+            raise TypeError(
+                "Output of saved tensor unpack_hook expected to be a Tensor but got result of "
+                f"type {type(value).__name__}"
+            )
+        if value._node is not self.node or value._output_index != self.index:
+            value = alias(value)
+            value._node = self.node
+            value._output_index = self.index
+        return value
+
+
+def kept(tensors: Any, places: Any) -> list[Any]:
+    """``tensors`` as a node saves them, packed where this thread has hooks.
+
+    Args:
+        places: for each of them (node, index) of what it is a result of.
+    """
+    hooks = hooks_of_thread()
+    if not hooks:
+        return list(tensors)
+    return [
+        x if x is None or x.aval.weak else PackedTensor(x, node, index, hooks[-1])
+        for x, (node, index) in zip(tensors, places, strict=True)
+    ]
+
+
+class SavedTensor:
+    """What a node saved, as it is kept: ``grad_fn._raw_saved_self``."""
+
+    def __init__(self, node: Any = None, place: int = 0) -> None:
+        if node is None:
+            raise RuntimeError(
+                "Trying to create a SavedTensor object from Python is forbidden."
+            )
+        self._node, self._place = node, place
+
+    def register_hooks(self, pack_hook: Any, unpack_hook: Any) -> None:
+        """Keep ``pack_hook(tensor)``; ``unpack_hook`` makes the tensor of it when it is needed.
+
+        Raises:
+            RuntimeError: nothing is saved any more, or there are hooks.
+        """
+        node, place = self._node, self._place
+        if not node.saved or not isinstance(node.saved, (list, tuple)):
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor after it has been freed. Saved "
+                "intermediate values of the graph are freed when you call .backward() or "
+                "autograd.grad(). Specify retain_graph=True if you need to backward through the "
+                "graph a second time or if you need to access saved variables after calling "
+                "backward."
+            )
+        tensor = node.saved[place]
+        if isinstance(tensor, PackedTensor):
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor whose hooks have already been set. "
+                "Hint: only one pair of hooks is allowed at a time."
+            )
+        if tensor is None:
+            raise RuntimeError(
+                "Calling register_hooks on a saved tensor with value None is forbidden"
+            )
+        own, index = node.place_of_saved(place)
+        packed = PackedTensor(tensor, own, index, (pack_hook, unpack_hook))
+        node.saved = [*node.saved[:place], packed, *node.saved[place + 1 :]]
+        node.versions = (*node.versions[:place], -1, *node.versions[place + 1 :])
+
+
+_SAVED_INPUTS = {"_saved_self": 0, "_saved_input": 0, "_saved_other": 1, "_saved_exponent": 1}
+
+
+def saved_value(node: Any, name: str) -> Any:
+    """What a script reads of what a node saved: ``grad_fn._saved_self``, ``_saved_result``; and
+    ``metadata``, which it may write to."""
+    if name == "metadata":
+        node.metadata = {}
+        return node.metadata
+    raw, name = name.startswith("_raw"), name.removeprefix("_raw")
+    place = ("out", 0) if name == "_saved_result" else ("in", _SAVED_INPUTS.get(name, -1))
+    if name == "_saved_exponent" and not raw and node.name() == "PowBackward0":
+        inputs = node._unpack()[0]
+        exponent = inputs[1].item() if 1 in inputs else 2
+        return int(exponent) if exponent == int(exponent) else exponent
+    if place not in node.kept:
+        name = "_raw" * raw + name
+        raise AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
+    if raw:
+        return SavedTensor(node, node.kept.index(place))
+    inputs, outs = node._unpack()
+    return outs[0] if place[0] == "out" else inputs[place[1]]

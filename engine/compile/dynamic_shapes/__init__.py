@@ -1,0 +1,1 @@
+"""Graphs for many sizes: shape families and their specializations."""

@@ -1,0 +1,202 @@
+"""What was traced with :mod:`..sizes`, in its form for given ones."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+from ...autograd import tape
+from ...aval import Aval, aval
+from ...symbolic_sizes import FORMAL, KINDS, Sizes, open_sizes
+from ..ir.ir import Graph, Node, Value
+from ..runtime.executable import Pool
+from ..runtime.partition import HostCall, Place, Prepared, Segment, Source, prepared
+
+
+class At:
+    """What stands for things of a capture when its numbers have these values; ``None``: those of
+    the call that was captured."""
+
+    def __init__(self, sizes: Sizes, values: Any = None) -> None:
+        self.sizes = sizes
+        self.values = sizes.values if values is None else values
+        self._avals: dict[int, Aval] = {}
+        self._values: dict[int, Value] = {}
+        self._sources: dict[int, Source] = {}
+        self._places: dict[int, Place] = {}
+
+    def thing(self, x: Any) -> Any:
+        """``x`` with plain numbers in it, itself where it has no others."""
+        kind = type(x)
+        if kind in KINDS:
+            return self.values[x.place]
+        if kind is Aval:
+            return self.aval(x)
+        if kind is list or isinstance(x, tuple):
+            things = [self.thing(each) for each in x]
+            if all(a is b for a, b in zip(things, x, strict=True)):
+                return x
+            return kind(*things) if hasattr(kind, "_fields") else kind(things)
+        if kind is dict:
+            made = {name: self.thing(each) for name, each in x.items()}
+            return x if all(made[name] is each for name, each in x.items()) else made
+        if kind is Place:
+            return self.place(x)
+        return x
+
+    def aval(self, x: Aval) -> Aval:
+        found = self._avals.get(id(x))
+        if found is None:
+            found = x
+            if id(x) in self.sizes.described:
+                numbers: list[Any] = [*x.shape, *x.strides]
+                numbers = [self.values[n.place] if type(n) in KINDS else n for n in numbers]
+                shape, strides = tuple(numbers[: x.ndim]), tuple(numbers[x.ndim :])
+                found = aval(shape, x.dtype, strides, x.device, x.weak)
+            self._avals[id(x)] = found
+        return found
+
+    def value(self, x: Value) -> Value:
+        found = self._values.get(id(x))
+        if found is None:
+            described = self.aval(x.aval)
+            found = x if described is x.aval else Value(x.number, described)
+            self._values[id(x)] = found
+        return found
+
+    def source(self, x: Source) -> Source:
+        found = self._sources.get(id(x))
+        if found is None:
+            described = None if x.described is None else self.aval(x.described)
+            found = x
+            if described is not x.described:
+                found = Source(x.kind, x.key, x.whole, described)
+            self._sources[id(x)] = found
+        return found
+
+    def place(self, x: Place) -> Place:
+        found = self._places.get(id(x))
+        if found is None:
+            found = self._places[id(x)] = copy.copy(x)
+            found.memory = self.source(x.memory)
+            found.described = self.aval(x.described)
+            found.offset = self.thing(x.offset)
+            found.base = None if x.base is None else self.place(x.base)
+        return found
+
+    def node(self, x: Node) -> Node:
+        value = self.value
+        inputs = tuple([None if v is None else value(v) for v in x.inputs])
+        outputs = tuple([value(v) for v in x.outputs])
+        params = x.params
+        for name, each in x.params.items():
+            now = self.thing(each)
+            if now is not each:
+                params = params if params is not x.params else dict(params)
+                params[name] = now
+        return Node(x.op, inputs, params, outputs, x.line)
+
+    def graph(self, x: Graph) -> Graph:
+        made = Graph()
+        made._count = x._count
+        made.nodes = [self.node(node) for node in x.nodes]
+        made.outputs = [self.value(v) for v in x.outputs]
+        made.captured = x.captured
+        return made
+
+    def prepared(self, x: Prepared, pool: Pool) -> Segment:
+        graph, used, outputs, writes, gradients, refused = x.given
+        given = (
+            self.graph(graph), [(self.value(v), self.source(s)) for v, s in used],
+            [(n, self.value(v)) for n, v in outputs],
+            [(self.source(s), self.value(v)) for s, v in writes],
+            [(s, None if p is None else self.place(p)) for s, p in gradients], refused,
+        )  # fmt: skip
+        return Prepared(given, x.exact).bound(pool)
+
+    # --- a capture that goes on with plain numbers ------------------------------------------------
+
+    def settle_graph(self, graph: Graph, sources: Any, records: Any) -> None:
+        """Put plain numbers in place of sizes in what was traced."""
+        for value, source in sources:
+            value.aval = self.aval(value.aval)
+            source.described = self.thing(source.described)
+        for node in graph.nodes:
+            node.params = self.thing(node.params)
+            for v in (*node.inputs, *node.outputs):
+                if v is not None:
+                    v.aval = self.aval(v.aval)
+        for record in records:
+            record.base_aval = self.aval(record.base_aval)
+            record.base_offset = self.thing(record.base_offset)
+
+    def settle_tensor(self, tensor: Any, started: int) -> None:
+        """The same for a tensor and its history since the capture began."""
+        if tensor is None:
+            return
+        tensor.aval = self.aval(tensor.aval)
+        if type(tensor._offset) in KINDS:
+            tensor._offset = self.thing(tensor._offset)
+        waiting, seen = [tensor._node], set()
+        while waiting:
+            node = waiting.pop()
+            if node is None or id(node) in seen:
+                continue
+            seen.add(id(node))
+            if type(node) is tape.ViewHistory:
+                self._settle_plan(node)
+                waiting += [node.node, node.parent._node]
+            elif type(node) is tape.Node and node.sequence >= started:
+                self._settle_plan(node)
+                waiting += [edge[0] for edge in node.edges if edge is not None]
+
+    def _settle_plan(self, node: Any) -> None:
+        node.params = self.thing(node.params)
+        plan = node.plan
+        plan.avals, plan.in_avals = self.thing(plan.avals), self.thing(plan.in_avals)
+        plan.aval, plan.size = plan.avals[0], self.thing(plan.size)
+
+    def step(self, x: Any) -> Any:
+        """A host call with the numbers of these sizes."""
+        made = HostCall(x.function, self.thing(x.given), x.grad)
+        made.key = x.key
+        return made
+
+
+class Formal:
+    """A block in which the numbers of a capture are equal only to themselves, for passes that shall
+    hold for all sizes."""
+
+    def __init__(self, sizes: Sizes) -> None:
+        self.sizes = sizes
+
+    def __enter__(self) -> None:
+        self._before = self.sizes.mode
+        self.sizes.mode = FORMAL
+        open_sizes.append(self.sizes)
+
+    def __exit__(self, *error: Any) -> None:
+        open_sizes.pop()
+        self.sizes.mode = self._before
+
+
+class Blueprint:
+    """A segment of a capture for many sizes."""
+
+    def __init__(self, sizes: Sizes, *given: Any) -> None:
+        self._sizes = sizes
+        self._given = given
+        self._prepared: Prepared | None = None
+        self.versions: Any = []
+        self._pool = Pool()
+        self._latest: Segment | None = None
+
+    def at(self, at: At) -> Segment:
+        if self._prepared is None:
+            with Formal(self._sizes):
+                self._prepared = prepared(*self._given)
+            self._given = ()
+        made = at.prepared(self._prepared, self._pool)
+        made.versions = self.versions
+        made.read_as, self._latest = self._latest, made
+        return made

@@ -1,0 +1,139 @@
+"""What a compiled call does, in words: segments, guards, kernels, and why it was traced again."""
+
+from __future__ import annotations
+
+import dataclasses
+import time
+from collections.abc import Callable
+from typing import Any
+
+from .ir.ir import Graph, Node
+from .jit import Jitted, jit
+from .passes.fusion_report import apart
+from .runtime.executable import timing
+from .runtime.partition import HostCall, Segment
+
+
+@dataclasses.dataclass
+class Explanation:
+    """The compiled form of one call.
+
+    Attributes:
+        graphs: those of the segments, in order, and that of the backward pass, after all passes.
+        traced: these graphs as text as they were traced, before all passes; empty for one that
+            was compiled before it was to be explained.
+        apart: for each graph, which kernels feed one another and are not one loop, and why.
+        ops: names of the kernels of each graph.
+        moved: bytes that each of these kernels reads and writes.
+        seconds: how long each of them took in this call; empty for a graph that was not run in it
+            (the backward pass of what was returned) or not kernel by kernel.
+        arena: bytes of each graph's memory for what is not returned.
+        host_calls: calls between segments, such as optimizer steps.
+        guards: what is checked before each run.
+        reasons: why the function runs op by op, or was traced again.
+        traces: how often it was traced.
+    """
+
+    graphs: list[Graph]
+    traced: list[str]
+    apart: list[list[str]]
+    ops: list[list[str]]
+    moved: list[list[int]]
+    seconds: list[list[float]]
+    arena: list[int]
+    host_calls: int
+    guards: list[str]
+    reasons: list[str]
+    traces: int
+    trace_seconds: float
+
+    @property
+    def graph_count(self) -> int:
+        return len(self.graphs)
+
+    @property
+    def graph_break_count(self) -> int:
+        return len(self.reasons)
+
+    @property
+    def break_reasons(self) -> list[str]:
+        return self.reasons
+
+    @property
+    def op_count(self) -> int:
+        return sum(map(len, self.ops))
+
+    def __str__(self) -> str:
+        lines = [
+            f"graphs: {self.graph_count}, kernels: {self.op_count}, host calls between them: "
+            f"{self.host_calls}, traced {self.traces} times in {self.trace_seconds:.2f} s"
+        ]
+        lines += [f"is replayed or was traced again: {reason}" for reason in self.reasons]
+        if self.guards:
+            lines.append("guards: " + ", ".join(self.guards))
+        for i, (graph, size) in enumerate(zip(self.graphs, self.arena, strict=True)):
+            if self.traced[i]:
+                lines += ["as traced:", self.traced[i], "after all passes:"]
+            lines += [f"memory between kernels: {size} bytes", str(graph), *self._kernels(i)]
+            if self.apart[i]:
+                lines += ["    kernels that are not one loop, and why"]
+                lines += [f"    {reason}" for reason in self.apart[i]]
+        return "\n".join(lines)
+
+    def _kernels(self, i: int) -> list[str]:
+        """A line for each kernel of a graph: bytes, microseconds, and gigabytes in a second."""
+        lines = [f"    {'kernel':<40} {'bytes':>12} {'us':>10} {'GB/s':>8}"]
+        taken: list[Any] = [*self.seconds[i]] or [None] * len(self.ops[i])
+        for name, size, seconds in zip(self.ops[i], self.moved[i], taken, strict=True):
+            time_and_rate = f"{'':>10} {'':>8}" if seconds is None else (
+                f"{seconds * 1e6:>10.1f} {size / max(seconds, 1e-9) / 1e9:>8.2f}"
+            )
+            lines.append(f"    {name:<40} {size:>12} {time_and_rate}".rstrip())
+        return lines
+
+
+def _bytes(node: Node) -> int:
+    values = [v for v in (*node.inputs, *node.outputs) if v is not None]
+    return sum(v.aval.extent * v.aval.dtype.itemsize for v in values)
+
+
+def explain(function: Callable[..., Any]) -> Callable[..., Explanation]:
+    """``explain(function)(*args)`` calls the function, compiled, and says what was made of it."""
+    jitted = function if isinstance(function, Jitted) else jit(function)
+
+    def call(*args: Any, **kwargs: Any) -> Explanation:
+        began = time.perf_counter()
+        timing.on = True
+        try:
+            jitted(*args, **kwargs)
+        finally:
+            timing.on = False
+        return explanation(jitted, time.perf_counter() - began)
+
+    return call
+
+
+def explanation(jitted: Jitted, seconds: float) -> Explanation:
+    """What is known of a function that was called."""
+    captures = [c for found in jitted.compiled.values() for c in found]
+    segments: list[Segment] = []
+    hosts = 0
+    guards: list[str] = []
+    for compiled in captures:
+        segments += [s for s in compiled.steps if isinstance(s, Segment)]
+        hosts += sum(isinstance(s, HostCall) for s in compiled.steps)
+        if compiled.backward is not None and compiled.backward.whole is not None:
+            segments.append(compiled.backward.whole.segment)
+        guards += [g.name for g in compiled.watch.guards.values()]
+        guards += [type(m).__name__ for m, _ in compiled.watch.modules.values()]
+    segments += jitted.tree.segments()
+    reasons = [jitted.eager] if jitted.eager else []
+    return Explanation(
+        [s.graph for s in segments], [s.graph.traced for s in segments],
+        [apart(s.graph) for s in segments], [s.program.names for s in segments],
+        [[_bytes(n) for n in s.program.nodes] for s in segments],
+        [s.program.seconds for s in segments],
+        [s.program.arena_bytes for s in segments], hosts, guards,
+        reasons + jitted.misses + jitted.families.notes(),
+        jitted.traces, seconds,
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Guards: what must still hold for a captured graph to be run again."""

@@ -1,0 +1,1 @@
+"""The intermediate representation: typed nodes, their verifier, a reference interpreter."""

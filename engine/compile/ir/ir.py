@@ -1,0 +1,254 @@
+"""The intermediate representation: values with avals, nodes in order, each value made once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from ...aval import Aval
+from ...devices.device import empty_on
+from ...dispatch import KERNEL, SEVERAL
+from ...tensor import Tensor, as_array, capturing, make
+
+
+class Value:
+    """A tensor of the graph: a number and an aval. It stands where a tensor's data would."""
+
+    __slots__ = ("aval", "number")
+
+    def __init__(self, number: int, aval: Aval) -> None:
+        self.number = number
+        self.aval = aval
+
+    def __repr__(self) -> str:
+        return f"%{self.number}"
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:2] == "__":
+            raise AttributeError(name)
+        return getattr(self._data(name), name)
+
+    def __getitem__(self, place: Any) -> Any:
+        return self._data("elements")[place]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        return np.array(self._data("an array"), dtype)
+
+    def _data(self, name: str) -> Any:
+        from ..capture.tracer import refuse_data
+
+        reveal = getattr(capturing(), "reveal", None)
+        return refuse_data(name) if reveal is None else reveal(self)
+
+
+class Lost(Value):
+    """Stands for the data of a tensor whose op, or one before it, has failed."""
+
+    __slots__ = ()
+
+    def _data(self, name: str) -> Any:
+        raise RuntimeError("a tensor has no data, since an op that was to compute it has failed")
+
+
+def waits(tensor: Tensor) -> bool:
+    """Whether a tensor's data is still to come; sparse ones have theirs."""
+    return not tensor._sparse and type(tensor.flat) is Value
+
+
+class GraphPlan:
+    """How a :class:`GraphOp` runs: ``run(*flat outs, *flat ins)``."""
+
+    def __init__(self, avals: tuple[Aval, ...], run: Callable[..., None]) -> None:
+        self.avals = avals
+        self.run = run
+        self.kind = KERNEL if len(avals) == 1 else SEVERAL
+
+
+class GraphOp:
+    """What stands for an op in nodes that eager execution does not have."""
+
+    name = ""
+    view = None
+    defaults: ClassVar[dict[str, Any]] = {}
+
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
+        """The plan for these inputs, values or tensors."""
+        raise NotImplementedError
+
+    def scalar_step(self, aval: Aval, in_avals: Any) -> Any:
+        return None
+
+    def evaluate(self, mode: int, inputs: Any, params: dict[str, Any]) -> tuple[Tensor, ...]:
+        """The results on real tensors, in memory of their own."""
+        plan = self.plan_for(inputs, params)
+        made = tuple(make(empty_on(a.device)(a.extent, a.dtype.np), a) for a in plan.avals)
+        plan.run(*[x.flat for x in made], *[None if x is None else x.flat for x in inputs])
+        return made
+
+
+class Draw(GraphOp):
+    """Draws random numbers: ``fill(out, *inputs)``.
+
+    Such nodes keep their order and are never dropped: each one moves the generator on.
+    """
+
+    name = "draw"
+
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
+        fill, made = params["fill"], params["described"]
+        given = [v.aval for v in inputs if v is not None]
+        if made.device.type == "cuda":
+            from ...devices.cuda import drawing
+
+            return GraphPlan((made,), drawing(made, fill, given))
+
+        def run(out: Any, *flats: Any) -> None:
+            arrays = [as_array(x, a) for x, a in zip(flats, given, strict=True)]
+            fill(as_array(out, made), *arrays)
+
+        return GraphPlan((made,), run)
+
+    def aval(self, *inputs: Aval, described: Aval, fill: Any) -> Aval:
+        return described
+
+    def __call__(self, *inputs: Tensor, described: Aval, fill: Any) -> Tensor:
+        from ...transforms.vmap import draw
+
+        return draw(described, fill, *inputs)
+
+
+DRAW = Draw()
+
+
+class Make(GraphOp):
+    """Fills memory with the array that ``function(*arguments)`` gives: numbers, filled tensors and
+    sequences that hang on sizes."""
+
+    name = "make"
+
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> GraphPlan:
+        made, function, arguments = params["described"], params["function"], params["arguments"]
+
+        def run(out: Any) -> None:
+            as_array(out, made)[...] = function(*arguments)
+
+        return GraphPlan((made,), run)
+
+    def aval(self, *, described: Aval, function: Any, arguments: Any) -> Aval:
+        return described
+
+
+MAKE = Make()
+
+
+class Node:
+    """One application of an op: ``outputs = op(*inputs, **params)``, asked for by ``line``."""
+
+    __slots__ = ("inputs", "line", "op", "outputs", "params")
+
+    def __init__(
+        self, op: Any, inputs: tuple[Value | None, ...], params: dict[str, Any],
+        outputs: tuple[Value, ...], line: str = "",
+    ) -> None:  # fmt: skip
+        self.line = line
+        self.op = op
+        self.inputs = inputs
+        self.params = params
+        self.outputs = outputs
+
+    def plan(self) -> Any:
+        """How the op runs on these inputs: what eager execution uses."""
+        return self.op.plan_for(self.inputs, self.params)
+
+    def __repr__(self) -> str:
+        made = ", ".join(f"{v}: {v.aval!r}" for v in self.outputs)
+        given = [("none" if v is None else repr(v)) for v in self.inputs]
+        given += [f"{name}={_text(value)}" for name, value in sorted(self.params.items())]
+        return f"{made} = {self.op.name}({', '.join(given)})"
+
+
+def run_nodes(
+    nodes: list[Node], held: dict[int, Any], apply: Callable[[Node, list[Any]], Any],
+    dying: Sequence[Sequence[int]] = (),
+) -> None:  # fmt: skip
+    """Put the results of ``apply(node, operands)`` into ``held``, by the values' numbers.
+
+    ``dying``: for each node the numbers that are dropped after it, see :func:`last_uses`.
+    """
+    for place, node in enumerate(nodes):
+        made = apply(node, [None if v is None else held[v.number] for v in node.inputs])
+        results = made if isinstance(made, tuple) else (made,)
+        for value, result in zip(node.outputs, results, strict=True):
+            held[value.number] = result
+        if dying:
+            del made, results, result
+            for number in dying[place]:
+                del held[number]
+
+
+def last_uses(nodes: list[Node], kept: set[int]) -> list[list[int]]:
+    """For each node the values that nothing after it needs, but for those that are kept."""
+    seen = set(kept)
+    found = []
+    for node in reversed(nodes):
+        numbers = {v.number for v in (*node.inputs, *node.outputs) if v is not None} - seen
+        seen |= numbers
+        found.append(sorted(numbers))
+    return found[::-1]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, tuple):
+        inner = ", ".join(_text(v) for v in value)
+        return f"({inner},)" if len(value) == 1 else f"({inner})"
+    return getattr(value, "__qualname__", "") or repr(value)
+
+
+class Graph:
+    """A traced function.
+
+    Attributes:
+        inputs: the values of the tensors it is called with.
+        captured: (value, tensor) of the tensors it finds by itself; they are read at each run.
+        nodes: in an order in which each input is made before it is used.
+        outputs: the values it returns.
+        writes: (tensor, value): captured tensors and what they hold after a run.
+        gradients: (tensor, value): what ``grad`` of these leaves is after a run.
+        traced: the graph as text before the passes, where it is to be explained.
+    """
+
+    def __init__(self) -> None:
+        self.inputs: list[Value] = []
+        self.captured: list[tuple[Value, Tensor]] = []
+        self.nodes: list[Node] = []
+        self.outputs: list[Value] = []
+        self.writes: list[tuple[Tensor, Value]] = []
+        self.gradients: list[tuple[Tensor, Value]] = []
+        self.traced = ""
+        self._count = 0
+
+    def value(self, aval: Aval) -> Value:
+        """A new value."""
+        self._count += 1
+        return Value(self._count - 1, aval)
+
+    def results(self) -> list[Value]:
+        """Everything that a run must compute."""
+        return [
+            *self.outputs, *[v for _, v in self.writes], *[v for _, v in self.gradients],
+        ]  # fmt: skip
+
+    def __str__(self) -> str:
+        given = ", ".join(f"{v}: {v.aval!r}" for v in self.inputs)
+        lines = [f"graph({given}):"]
+        lines += [f"    {v}: {v.aval!r} = captured" for v, _ in self.captured]
+        lines += [f"    {node!r}" for node in self.nodes]
+        places = {id(t): v for v, t in self.captured}
+        for tensor, value in self.writes:
+            lines.append(f"    write {places.get(id(tensor), 'captured')} <- {value}")
+        for tensor, value in self.gradients:
+            lines.append(f"    grad {places.get(id(tensor), 'captured')} <- {value}")
+        returned = ", ".join(repr(v) for v in self.outputs)
+        return "\n".join([*lines, f"    return {returned}"])

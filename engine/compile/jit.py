@@ -1,0 +1,516 @@
+"""``jit``: capture a call for each kind of arguments, and run what was captured."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import functools
+import logging
+import math
+import sys
+import time
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ..autograd import backward, tape
+from ..autograd.saved_tensors import saved_tensor_hooks
+from ..dispatch import state
+from ..tensor import Tensor, captures, own_attributes
+from ..transforms import autocast
+from .capture.capture import Capture
+from .capture.dtype_views import is_retyped
+from .capture.live_objects import alive
+from .capture.pytree import NOTHING, Flattened, rebuild
+from .capture.side_effects import effects, entangled, impure
+from .capture.symbolic_tracer import by_library
+from .capture.tracer import TracingError
+from .dynamic_shapes.leaked_sizes import hand_back
+from .dynamic_shapes.shape_families import Families, Template, with_numbers
+from .dynamic_shapes.specialize import At
+from .guards import global_state
+from .guards.guards import Watch
+from .guards.trace_rules import of_library
+from .lazy.lazy_tracer import replayed
+from .lazy.trace_tree import Tree
+from .runtime import cuda_graph
+from .runtime.compiled_call import Backward, Compiled, close, repeatable
+
+logger = logging.getLogger("mindtorch.graph")
+_TOO_OFTEN = "it was traced too often because of "
+
+
+class Policy:
+    """What all compiled functions do.
+
+    Attributes:
+        stance: of ``torch.compiler.set_stance``; "default" compiles.
+        disabled: whether functions run eagerly.
+        limit: how often a function may be traced for one structure of arguments.
+        recompiled: raised where a function would be traced a second time; None lets it.
+    """
+
+    stance = "default"
+    disabled = False
+    limit = 8
+    recompiled: type[Exception] | None = None
+
+
+policy = Policy()
+
+
+every: weakref.WeakSet[Jitted] = weakref.WeakSet()
+
+
+class Jitted:
+    """A function that is captured at its first call and runs as kernels from then on.
+
+    Attributes:
+        compiled: the captures, by the structure of their arguments.
+        eager: why the function runs op by op, "" when it does not.
+        traces: how often the function's body was traced.
+        whole: raised where a part of the function would run op by op.
+        recorded: whether what runs on CUDA is recorded as CUDA graphs.
+        limit: how often it may be traced for one structure of arguments; None leaves it to
+            :data:`policy`.
+        families: what it knows of sizes; ``dynamic`` is of :class:`.template.Families`.
+    """
+
+    def __init__(
+        self, function: Callable[..., Any], whole: type[Exception] | None = None,
+        recorded: bool = False, limit: int | None = None, dynamic: bool | None = None,
+    ) -> None:  # fmt: skip
+        functools.update_wrapper(self, function, updated=())
+        self.function = function
+        self.whole = whole
+        self.recorded = recorded
+        self.limit = limit
+        self.families = Families(dynamic)
+        every.add(self)
+        self.compiled: dict[Any, list[Compiled]] = {}
+        self.eager = ""
+        self.tree = Tree()
+        self.traces = 0
+        self.misses: list[str] = []
+        self._running = False
+        self._called = False
+        self._price = math.inf  # seconds of the quickest capture
+        self._spent: dict[Any, float] = {}  # seconds op by op, by structure of arguments
+        self._raising: set[Any] = set()  # arguments with which the last capture raised
+        # whether a call has changed its state once, as a first call does that makes buffers
+        self._spared = False
+
+    def forget(self) -> None:
+        """Drop what was captured."""
+        self.compiled.clear()
+        self.families.clear()
+        self._spent.clear()
+        self._raising.clear()
+        self.eager = ""
+        self.tree = Tree()
+        self.misses.clear()
+
+    def __deepcopy__(self, memo: Any) -> Jitted:
+        function = copy.deepcopy(self.function, memo)
+        return type(self)(function, self.whole, self.recorded, self.limit, self.families.dynamic)
+
+    def __reduce__(self) -> Any:
+        return type(self), (
+            self.function, self.whole, self.recorded, self.limit, self.families.dynamic
+        )
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else types.MethodType(self, instance)
+
+    def __getattr__(self, name: str) -> Any:
+        """What else the function carries: its code, defaults and the user's attributes."""
+        function = self.__dict__.get("function")
+        if isinstance(function, types.FunctionType):
+            return getattr(function, name)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'", name=name)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if (
+            state.interpreters or backward.running() or saved_tensor_hooks
+            or global_state.intercepting or tape.anomaly.enabled  # somebody watches op by op
+        ):
+            return self.function(*args, **kwargs)
+        if policy.disabled or policy.stance == "force_eager":
+            return self.function(*args, **kwargs)
+        if self.eager:
+            return self._replay(args, kwargs)
+        try:
+            flattened, given = NOTHING
+            if args or kwargs:
+                flattened = Flattened()
+                given = flattened.describe((args, kwargs))
+            key = (given, global_state.current())
+            found = self.compiled.get(key, [])
+        except (TypeError, RecursionError) as error:
+            return self._give_up(f"an argument cannot be compared: {error}", args, kwargs)
+        for place, compiled in enumerate(found):
+            reason = compiled.broken(flattened.leaves)
+            if not reason:
+                if place:
+                    found.insert(0, found.pop(place))
+                return self._run(compiled, flattened, args, kwargs)
+            self._note(reason)
+        fitting = self.families.fitting(key, flattened.leaves)
+        if fitting is not None:
+            self.families.keep(key, fitting, self.compiled)
+            if fitting.backward is not None and repeatable(fitting.steps):
+                fitting.backward.again = self._again(fitting, key)
+            return self._run(fitting, flattened, args, kwargs)
+        if self._running:  # recursion, or another thread that traces
+            return self.function(*args, **kwargs)
+        if policy.stance != "default" and self._stands_back():
+            return self.function(*args, **kwargs)
+        if policy.recompiled is not None and self.traces:
+            raise policy.recompiled(f"{self._place()} was compiled for {self.misses or 'other'}")
+        limit = policy.limit if self.limit is None else self.limit
+        met = sum(map(len, self.compiled.values())) + len(self._spent.keys() - {key})
+        met -= len(self.families.bound)
+        if len(found) >= limit or met > 4 * limit:
+            causes = [each for each in self.misses if not each.startswith(_TOO_OFTEN)]
+            self._complain(_TOO_OFTEN + (causes[-1] if causes else "its arguments"))
+            return self._replay(args, kwargs)  # what is compiled stays
+        if entangled(flattened.leaves) or sys.getprofile() is not None:
+            return self.function(*args, **kwargs)
+        began = time.perf_counter()
+        if self._waits(key, flattened.leaves):
+            result = self.function(*args, **kwargs)
+            self._spent[key] = self._spent.get(key, 0.0) + time.perf_counter() - began
+            return result
+        self._spent.pop(key, None)
+        if key in self._raising:  # traced again once it goes through
+            result = self.function(*args, **kwargs)
+            self._raising.discard(key)
+            return result
+        self._running = True
+        try:
+            with cuda_graph.wanting(self.recorded):
+                return self._capture(key, flattened, found, args, kwargs)
+        except Exception:
+            if len(self._raising) > 64:
+                self._raising.clear()
+            self._raising.add(key)
+            raise
+        finally:
+            self._running = False
+            self._price = min(self._price, time.perf_counter() - began)
+
+    def _run(self, compiled: Compiled, flattened: Flattened, args: Any, kwargs: Any) -> Any:
+        try:
+            return compiled.run(flattened.leaves)
+        except Exception:
+            if not compiled.untouched():
+                raise
+        return self.function(*args, **kwargs)  # raises where eager code does
+
+    def _waits(self, key: Any, leaves: list[Tensor]) -> bool:
+        """Whether arguments of further sizes run op by op until that took as long as a capture.
+
+        With many sizes, each rarely met, captures would take more time than they save.
+        """
+        if leaves and self.families.hopeful(key, leaves):
+            return False
+        others = sum(1 for _, each in self.compiled if each == key[1])
+        return others >= 2 and key not in self.compiled and (
+            self._spent.get(key, 0.0) < self._price
+        )
+
+    def _stands_back(self) -> bool:
+        """Whether a call that nothing compiled fits runs eagerly, as the stance has it."""
+        if policy.stance == "fail_on_recompile":
+            raise RuntimeError(
+                "Detected recompile when torch.compile stance is 'fail_on_recompile'. "
+                + self._place()
+            )
+        first, self._called = not self._called, True
+        return policy.stance == "eager_on_recompile" or first
+
+    def _place(self) -> str:
+        code = getattr(self.function, "__code__", None)
+        name = getattr(self, "__name__", type(self.function).__name__)
+        if code is None:
+            return f"function name: '{name}'"
+        return (
+            f"filename: '{code.co_filename}', function name: '{name}', "
+            f"line number: {code.co_firstlineno}"
+        )
+
+    def _again(self, compiled: Compiled, key: Any) -> Callable[[Any], list[Tensor] | None]:
+        """How to compute the results once more with their whole history on the tape."""
+        given, before = key
+
+        def again(leaves: Any) -> list[Tensor] | None:
+            if global_state.current() != before or compiled.watch.broken():
+                return None
+            args, kwargs = rebuild(given, iter(leaves), [])
+            outputs = Flattened()
+            outputs.describe(self.function(*args, **kwargs))
+            return [outputs.leaves[i] for i in compiled.backward.order]  # type: ignore[union-attr]
+
+        return again
+
+    def _replay(self, args: Any, kwargs: Any) -> Any:
+        """Run the function's Python code; what its ops do runs compiled."""
+        if self.tree.hopeless or not self.tree.lock.acquire(blocking=False):
+            return self.function(*args, **kwargs)
+        try:
+            if not self.recorded:
+                return replayed(self.tree, self.function, args, kwargs)
+            with cuda_graph.wanting():
+                return replayed(self.tree, self.function, args, kwargs)
+        finally:
+            if self.tree.lock.locked():  # a forked child that goes on here found it open
+                self.tree.lock.release()
+
+    def _refuse(self, reason: str) -> None:
+        self.eager = reason
+        if self.whole is not None:
+            raise self.whole(f"{reason}; fullgraph=True wants one graph")
+
+    def _give_up(self, reason: str, args: Any, kwargs: Any) -> Any:
+        self._complain(reason)
+        return self._replay(args, kwargs)
+
+    def _note(self, reason: str) -> bool:
+        new = reason not in self.misses and len(self.misses) < 64
+        if new:
+            self.misses.append(reason)
+        return new
+
+    def _complain(self, reason: str) -> None:
+        if self._note(reason):
+            logger.warning("%s is replayed: %s", getattr(self, "__name__", self.function), reason)
+        if self.whole is not None:
+            self._refuse(reason)
+
+    def _capture(
+        self, key: Any, flattened: Flattened, found: list[Compiled], args: Any, kwargs: Any,
+        sized: bool = True,
+    ) -> Any:  # fmt: skip
+        """Trace the call, run it, and keep how; ``sized``: for more sizes, where they change."""
+        self.traces += 1
+        before = global_state.current()
+        plan = self.families.begin(key, flattened.leaves) if sized else None
+        capture, watch = _prepared()
+        for each in flattened.leaves:
+            capture.take(each)
+        if plan is not None:
+            capture.take_sizes(plan[0], plan[2])
+        given = (args, kwargs) if plan is None else with_numbers(args, kwargs, plan[3])
+        for each in (self.function, *flattened.objects):
+            watch.argument(each)
+        again = eager = False
+        casts = autocast.state.cache
+
+        def changed() -> str:
+            return _changed(key, flattened, args, kwargs)
+
+        def leave() -> None:
+            autocast.state.cache = casts
+            capture.open_fences()
+            if capture in captures:
+                captures.remove(capture)
+            capture.exit()
+
+        try:
+            captures.append(capture)
+            capture.enter()
+            autocast.state.cache = {}  # casts belong to this capture
+            result = self.function(*given[0], **given[1])
+            sys.setprofile(None)
+            capture.open_fences()
+            with capture.as_they_are():
+                refused = capture.left or changed()
+            ending = _Ending(refused or impure(capture, watch, before))
+            if not ending.refused:
+                ending = _ended(capture, watch, flattened, plan, result)
+            if ending.refused and not capture.left:
+                capture.finish_failed()
+                capture.forgo()
+                capture.materialise()
+        except BaseException as error:
+            sys.setprofile(None)
+            pure = isinstance(error, Exception) and not effects(capture, watch, before, changed)
+            again = pure and plan is not None and by_library(error) and capture.discard()
+            eager = (
+                pure and capture.unfinished is not None and not capture.left and not capture.steps
+            )
+            if not again:
+                try:
+                    if not eager:
+                        capture.end()
+                finally:
+                    if plan is not None:
+                        hand_back(plan[0])
+                if not eager:
+                    raise
+        finally:
+            try:
+                leave()
+            except BaseException:  # of a signal
+                leave()
+                raise
+        if again:  # something of ours cannot work with sizes that stand for many
+            return self._capture(key, flattened, found, args, kwargs, sized=False)
+        if eager:  # a kernel has failed: raise where eager code does, with what it leaves
+            return self.function(*args, **kwargs)
+        if ending.refused:
+            if plan is not None:
+                result = At(plan[0]).thing(result)
+                del given
+                hand_back(plan[0])
+            self._not_kept(ending.refused, bool(capture.left) or ending.refused == watch.impure)
+            return result
+        del result  # and with it the call's own tape: what is returned is the compiled call's
+        return self._keep(key, flattened, found, capture, watch, ending)
+
+    def _keep(
+        self, key: Any, flattened: Flattened, found: list[Compiled], capture: Capture,
+        watch: Watch, ending: _Ending,
+    ) -> Any:  # fmt: skip
+        """Remember how the call that was traced is run; its result."""
+        returned, template = ending.returned, ending.template
+        compiled = Compiled(
+            capture, watch, ending.results, lambda leaves: rebuild(returned, leaves, []),
+            ending.backward,
+        )  # fmt: skip
+        if ending.backward is not None and repeatable(compiled.steps):
+            ending.backward.again = self._again(compiled, key)
+        made = compiled.finished(capture.made, flattened.leaves)
+        refused = watch.impure or watch.broken()
+        if not refused and capture.outlived():
+            refused = "a tensor that it made is kept somewhere"
+        if refused:
+            self._not_kept(refused, refused == watch.impure)
+            return made
+        found.append(compiled)
+        self.compiled[key] = found
+        if template is not None:
+            template.first = compiled
+            self.families.note(key, flattened.leaves, template)
+        return made
+
+    def _not_kept(self, reason: str, always: bool) -> None:
+        """Run eagerly from now on; but a first call may change its state unless that is so
+        ``always``."""
+        if always or self._spared:
+            self._refuse(reason)
+        self._spared = True
+
+
+@dataclasses.dataclass
+class _Ending:
+    """What a trace came to.
+
+    Attributes:
+        refused: why the call cannot be run again, "" if it can.
+        returned: what it returned, as :meth:`Flattened.describe` has it.
+        results: where a later run finds the tensors in it.
+        template: of a trace for many sizes.
+    """
+
+    refused: str = ""
+    returned: Any = None
+    results: Any = ()
+    backward: Backward | None = None
+    template: Template | None = None
+
+
+def _ended(
+    capture: Capture, watch: Watch, flattened: Flattened, plan: Any, result: Any
+) -> _Ending:
+    """Run what was traced, and find out how a later run makes the result."""
+    outputs = Flattened()
+    try:
+        returned = outputs.describe(result)
+        refused = _known_result(outputs, flattened, watch, capture)
+        if refused:
+            return _Ending(refused)
+        results, backward = close(capture, outputs.leaves)
+        template = None
+        if plan is not None and capture.sizes is not None:
+            template = Template(capture, plan[1], results, backward)
+            results, backward = template.own()
+    except (TypeError, RecursionError, TracingError) as error:
+        return _Ending(str(error))
+    return _Ending("", returned, results, backward, template)
+
+
+def _prepared() -> tuple[Capture, Watch]:
+    """A capture that is about to begin, and what looks at the functions that it calls."""
+    tensors, functions = alive(Tensor, types.FunctionType)
+    watch = Watch(functions)
+    return Capture(tensors, watch.profile), watch
+
+
+def _changed(key: Any, before: Flattened, args: Any, kwargs: Any) -> str:
+    """Whether the call has put something else into its arguments."""
+    now = Flattened()
+    try:
+        same = now.describe((args, kwargs)) == key[0]
+    except TypeError:
+        same = False
+    if same and all(a is b for a, b in zip(now.leaves, before.leaves, strict=True)):
+        return ""
+    return "it changes what is in an argument"
+
+
+def _known_result(
+    outputs: Flattened, arguments: Flattened, watch: Watch, capture: Capture
+) -> str:
+    """Why what is returned cannot be made anew at each call; "" if it can."""
+    given = {id(x) for x in arguments.containers}
+    ids = [id(x) for x in outputs.containers]
+    if len(set(ids)) < len(ids) or any(
+        id(x) in given or watch.finds(x) for x in outputs.containers
+    ):
+        return "it returns a container that others hold"
+    known = {id(x) for x in arguments.objects}
+    for x in outputs.objects:
+        if id(x) not in known and not watch.finds(x) and not _is_constant(x):
+            return f"it returns a {type(x).__name__}"
+    made = [x for x in outputs.leaves if id(x) not in capture.existing]
+    if any(own_attributes(x) for x in made):
+        return "it returns a tensor with attributes"
+    if any(own_attributes(x) for x in arguments.leaves):
+        return "an argument is a tensor with attributes"
+    if any(x._storage is not None and x._storage.inference != state.inference for x in made):
+        return "it returns a tensor of another mode than it is called in"
+    if any(is_retyped(x) for x in made):
+        return "it returns a tensor over memory of another type"
+    if any(capture.is_view(x) and capture.base_tracked(x) for x in made) or _share_memory(made):
+        return "it returns a view of a tensor that others hold"
+    return ""
+
+
+def _share_memory(tensors: list[Tensor]) -> bool:
+    """Whether two tensors that require gradients share memory."""
+    held = [x._storage for x in tensors if tape.requires_grad(x)]
+    memory = [id(storage.memory) for storage in held if storage is not None]
+    return len(set(memory)) < len(memory)
+
+
+def _is_constant(value: Any) -> bool:
+    """Whether an object is a class, or one of ours that stands for a choice."""
+    return isinstance(value, type) or (
+        of_library(type(value).__module__) and type(value).__name__ in ("layout", "memory_format")
+    )
+
+
+def jit(
+    function: Callable[..., Any], whole: type[Exception] | None = None, recorded: bool = False,
+    limit: int | None = None, dynamic: bool | None = None,
+) -> Jitted:  # fmt: skip
+    """``function``, captured once for each structure of arguments and then run as kernels.
+
+    What it does to tensors is captured: forward, ``backward()``, writes in place, random numbers
+    and optimizers' steps. Python values that it reads are guards; where one has changed, the call
+    is captured again. A function that asks for data (``item()``, ``print``) or changes Python
+    objects is replayed; ``jitted.eager`` says why. The arguments are :class:`Jitted`'s attributes.
+    """
+    return Jitted(function, whole, recorded, limit, dynamic)

@@ -1,0 +1,1 @@
+"""Lazy mode: Python runs at each call, ops wait and run compiled where their trace is known."""

@@ -1,0 +1,262 @@
+"""What waits in a replay: the ops noted since data was last needed, and their run as a segment."""
+
+from __future__ import annotations
+
+import sys
+import threading
+import weakref
+from typing import Any
+
+from ...autograd import backward, tape
+from ...dispatch import state
+from ...tensor import Tensor, captures, fields_of, typed_buffer
+from ..capture.thread_start_hook import watch_starts
+from ..capture.tracer import Trace, Written, ours
+from ..ir.ir import DRAW, Lost, Value, waits
+from .autotune import Pace
+from .trace_tree import MOST_ENTRIES, MOST_SEGMENTS, Entry, Tree, segment_of
+
+# so many rounds of a loop that looks at nothing wait
+ROUNDS = 8
+
+
+class Waiting(Trace):
+    """Ops whose kernels have not run yet: a path from the root of a tree."""
+
+    def __init__(self, tree: Tree, whole_script: bool = False) -> None:
+        super().__init__()
+        self.tree = tree
+        self.whole_script = whole_script
+        self.pace = Pace(tree)
+        self.resting = False
+        self.beside: list[threading.Thread] = []
+        self.within_call = False
+        self.rounds: dict[Any, int] = {}  # since data was last asked for
+        self.thread = threading.get_ident()
+        self.outer = state.interpreters
+        self.alive: list[weakref.ref[Tensor]] = []
+        self.first_grads: dict[int, tuple[Tensor, Tensor | None]] = {}
+        self.started = next(tape._sequence)
+        watch_starts()
+        self._begin()
+
+    def _begin(self) -> None:
+        self.began = next(tape._sequence)
+        self.at = self.tree.root
+        self.count = 0
+        self.given: list[Tensor] = []
+        self.fills: list[Any] = []
+        self.firsts: dict[int, tuple[Entry, int]] = {}
+        self.copied: dict[int, Tensor] = {}  # what was copied last of memory that others see
+        # parts of memory besides the one that `storages` knows, by offset and layout
+        self.parts: dict[int, dict[Any, Written]] = {}
+
+    def enter(self) -> None:
+        if self.resting:
+            return
+        state.update(interpreters=(*self.outer, self))
+
+    def exit(self) -> None:
+        state.update(interpreters=self.outer)
+
+    def change(self, resting: bool) -> None:
+        """Let ops run one by one from now on, or wait; while they do not, this is no capture."""
+        if resting is self.resting:
+            return
+        if self in captures:
+            captures.remove(self)
+        if not resting:
+            captures.insert(0, self)
+        try:
+            self.resting = resting
+            self.exit()
+            self.enter()
+        except BaseException:  # of a signal
+            self.exit()
+            self.enter()
+            raise
+
+    def end(self) -> None:
+        """Ops run one by one from now on; to do it twice changes nothing."""
+        if self in captures:
+            captures.remove(self)
+        self.exit()
+
+    def rest(self) -> None:
+        """Let ops run one by one: nothing repeats here."""
+        self.change(True)
+        self.tree.clear()
+        self.pace.unrepeated()
+
+    def flush(self, *, within: bool = False) -> None:
+        """Run what waits, and give the tensors that are alive their data.
+
+        ``within``: an op that will wait asks for it.
+        """
+        waiting = [x for x in [reference() for reference in self.alive]
+                   if x is not None and type(x.flat) is Value]  # fmt: skip
+        numbers: list[int] = []
+        values: list[Value] = []
+        places: dict[Any, int] = {}
+        for x in waiting:
+            storage = x._storage
+            if storage is None:
+                values.append(x.flat)
+                continue
+            storage = storage.memory
+            if type(storage.buffer) is Value and id(storage) not in places:
+                record = self.storages.get(id(storage))
+                places[id(storage)] = len(values)
+                values.append(storage.buffer if record is None else record.value)
+        numbers = [v.number for v in values]
+        writes = [(r.owner, r.value) for r in self.written]
+        made: dict[Any, Any] = {}
+        run: Any = None
+        if self.at.parent is not None and (values or writes or self.fills):
+            try:
+                self.exit()
+                run = self._run(numbers, values, writes, made)
+            except Exception:
+                self._give_up(waiting)
+                raise
+            finally:  # after a signal all waits as before
+                try:
+                    self.enter()
+                except BaseException:
+                    self.enter()
+                    raise
+        try:
+            self._finish(run, waiting, places, made, within)
+        except BaseException:  # half of it would be lost
+            self._finish(run, waiting, places, made, within)
+            raise
+
+    def _finish(
+        self, run: Any, waiting: list[Tensor], places: dict[int, int], made: Any, within: bool
+    ) -> None:
+        """Write what was computed to where it belongs; to do it twice changes nothing."""
+        if run is not None:
+            segment, results, given = run
+            segment.write(made, given, results)
+        self._hand_out(waiting, places, made)
+        self._forget(within)
+
+    def _hand_out(self, waiting: list[Tensor], places: dict[Any, int], made: Any) -> None:
+        order: Any = iter(range(len(made)))
+        if places:
+            order = iter(sorted(set(order) - set(places.values())))
+        for x in waiting:
+            storage = x._storage
+            if storage is None:
+                x.flat = made[next(order)]
+                continue
+            storage = storage.memory
+            if type(storage.buffer) is Value:
+                storage.buffer = made[places[id(storage)]]
+            flat = typed_buffer(storage, x.aval.dtype)
+            x.flat = flat[x._offset : x._offset + x.aval.extent]
+            fields_of(x).pop("_trace_stamp", None)
+
+    def _forget(self, within: bool = False) -> None:
+        self.alive.clear()
+        self.storages.clear()
+        self.written.clear()
+        self.kept.clear()
+        self.first_grads.clear()
+        tree = self.tree
+        if tree.entries > MOST_ENTRIES or tree.compiled > MOST_SEGMENTS:
+            tree.clear()
+        if self.whole_script and tree.hopeless and not within:
+            self.rest()
+        self._begin()
+
+    def _give_up(self, waiting: list[Tensor]) -> None:
+        """After an error the leaves have the gradients they had, and other tensors no data."""
+        for leaf, before in self.first_grads.values():
+            if leaf._grad is not None and waits(leaf._grad):
+                leaf._grad = before
+        for x in waiting:
+            lost = Lost(x.flat.number, x.flat.aval)
+            if x._storage is not None and type(x._storage.memory.buffer) is Value:
+                x._storage.memory.buffer = lost
+            x.flat = lost
+        self._forget()
+
+    def _run(self, numbers: Any, values: Any, writes: Any, made: dict[Any, Any]) -> Any:
+        """Compute what waits; (segment, its results, what it was given)."""
+        at, tree = self.at, self.tree
+        key = (tuple(numbers), tuple([(place, v.number) for place, v in writes]))
+        segment = at.segments.get(key)
+        path: list[Entry] = []
+        if segment is None:
+            path = at.path()
+            segment = segment_of(path, self.count, self.given, values, writes, at.met > 0)
+            at.met += 1
+            if at.met > 1:
+                at.segments[key] = segment
+                tree.compiled += 1
+            tree.fresh += 1
+            tree.lost += at.depth
+        else:
+            tree.fresh = tree.lost = 0
+            tree.runs += 1
+        if self.fills:
+            draws = [e.params["fill"] for e in path or at.path() if e.op is DRAW]
+            for fill, now in zip(draws, self.fills, strict=True):
+                fill.now = now
+        return segment, segment.compute(made, self.given, traced=True), self.given
+
+    # --- places that the script comes by ----------------------------------------------------------
+
+    def is_mine(self) -> bool:
+        """Whether this thread runs the script."""
+        return self.thread == threading.get_ident()
+
+    def is_outermost(self) -> bool:
+        """Whether it is the script itself that runs, and no part of a call that watches ops."""
+        within = self.outer if self.resting else (*self.outer, self)
+        return self.is_mine() and state.interpreters == within and not (
+            self.hosting or backward.running()
+        )
+
+    def came_by(self, place: Any) -> None:
+        """The script is at a place where it may have been before: whether ops wait from now on."""
+        if not self.is_outermost():
+            return
+        if self.beside:
+            self.beside = [each for each in self.beside if each.is_alive()]
+            if self.beside:
+                return
+        self.rounds.clear()
+        waiting = self.pace.waits(place, not self.resting)
+        if not waiting and not self.resting:
+            self.flush()
+        self.change(not waiting)
+
+    def looked(self) -> None:
+        """Python code has asked for data."""
+        frame: Any = sys._getframe(2)
+        while frame is not None and ours(frame):
+            frame = frame.f_back
+        if frame is not None:
+            self.came_by((frame.f_code, frame.f_lasti))
+
+    def came_round(self, place: Any) -> None:
+        """A model's call without gradients, or a backward pass, has ended. A loop that does it
+        and looks at nothing runs so many rounds at a time."""
+        met = self.rounds[place] = self.rounds.get(place, 0) + 1
+        if met >= ROUNDS and self.is_outermost():
+            if not self.resting:
+                self.flush()
+            self.came_by(place)
+
+    def call_outermost(self, module: Any, args: Any, kwargs: Any) -> Any:
+        """Call a module that no module calls."""
+        self.within_call = True
+        try:
+            result = module(*args, **kwargs)
+        finally:
+            self.within_call = False
+        if not state.grad_enabled:
+            self.came_round(id(module))
+        return result

@@ -1,0 +1,81 @@
+"""A whole script as one replay: what repeats in it runs compiled, without a decorator.
+
+``begin()`` puts one :class:`.replay.Replay` under all ops of this thread. Forward and backward
+passes wait until somebody looks: an optimizer's step, ``item()``, ``print``, ``numpy()``. What
+differs from what was seen runs as it is; results are those of eager execution.
+"""
+
+from __future__ import annotations
+
+import atexit
+import functools
+import os
+from collections.abc import Callable
+
+from ...dispatch import state
+from ...tensor import captures, scripts
+from .lazy_tracer import Replay
+from .trace_tree import Tree
+
+_active: list[Replay] = []
+_registered: list[bool] = []
+
+
+def begin(seen: Tree | None = None) -> None:
+    """Let the ops of this thread wait and run compiled from now on; `seen`: before a pause."""
+    if _active or state.interpreters:
+        return
+    run = Replay(seen or Tree(), whole_script=True)
+    _active.append(run)
+    scripts[:] = [run]
+    captures.insert(0, run)
+    run.enter()
+    if not _registered:
+        _registered.append(True)
+        atexit.register(end)
+        os.register_at_fork(after_in_child=_forget)
+
+
+def end() -> None:
+    """Run what waits, and ops one by one again."""
+    while _active:
+        run = _active.pop()
+        scripts.clear()
+        try:
+            run.flush()
+        finally:
+            run.end()
+
+
+def tree() -> Tree | None:
+    """What was seen of the script; None while ops run one by one."""
+    return _active[-1].tree if _active else None
+
+
+def pause() -> Callable[[], None]:
+    """Run ops one by one until the function that is returned is called: whoever looks at each op
+    as it is made needs its numbers then."""
+    if not _active or not (_active[-1].resting or _active[-1] in state.interpreters):
+        return _nothing
+    seen = _active[-1].tree
+    end()
+    return functools.partial(begin, seen)
+
+
+def _nothing() -> None:
+    """Ops ran one by one before."""
+
+
+def _forget() -> None:
+    """A forked child works op by op: what waits is the parent's."""
+    while _active:
+        run = _active.pop()
+        run.exit()
+        scripts.clear()
+        captures.clear()
+
+
+def begin_if_asked() -> None:
+    """Begin where the environment has MINDTORCH_GRAPH=1."""
+    if os.environ.get("MINDTORCH_GRAPH", "") not in ("", "0"):
+        begin()

@@ -1,0 +1,1 @@
+"""Passes over graphs: cleanup, fusion, substitution of kernels."""

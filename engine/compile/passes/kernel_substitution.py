@@ -1,0 +1,64 @@
+"""Exchange: ops run by the kernels that they name for compiled functions.
+
+Before: ``%2 = convolution(%0, %1)``. After: ``%2 = convolution by winograd(%0, %1)``. Sums are of
+another order, so this is left out where a replay promises the bits of eager execution.
+"""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+from ...devices.device import cpu
+from ...dispatch import Op, find_kernel, layouts
+from ..ir.ir import Graph, GraphOp, GraphPlan
+
+
+class Exchanged(GraphOp):
+    """An op by another kernel than its own, which may leave single results to that.
+
+    The kernel is a function that makes plans, ``make(outs, ins, **params)``, of layouts: None where
+    the kernel does not suit, else a function of flat arrays that says whether it did its work.
+    """
+
+    def __init__(self, op: Op, kernel: str) -> None:
+        self.op = op
+        self.kernel = kernel
+        self.name = f"{op.name} by {kernel.partition('.')[0]}"
+        self.defaults = op.defaults  # type: ignore[misc]
+        self.aval = op.aval
+
+    def plan_for(self, inputs: Any, params: dict[str, Any]) -> Any:
+        own = self.op.plan_for(inputs, params)
+        make = find_kernel(self, cpu.type)  # type: ignore[arg-type]
+        quick = make(layouts(own.avals), layouts(own.in_avals), **params)
+        if quick is None:
+            return own
+
+        def run(*flats: Any) -> None:
+            if not quick(*flats):
+                own.run(*flats)
+
+        return GraphPlan(own.avals, run)
+
+    def __call__(self, *inputs: Any, **params: Any) -> Any:
+        return self.op(*inputs, **params)
+
+
+@functools.cache
+def _exchanged(op: Op, kernel: str) -> Exchanged:
+    return Exchanged(op, kernel)
+
+
+def exchange(graph: Graph) -> int:
+    """Let nodes of the CPU run the kernels that their ops name for it; how many do."""
+    count = 0
+    for node in graph.nodes:
+        kernel = getattr(node.op, "compiled", None)
+        if kernel is None or any(v.aval.device is not cpu for v in node.outputs):
+            continue
+        other = _exchanged(node.op, kernel)
+        if isinstance(other.plan_for(node.inputs, node.params), GraphPlan):
+            node.op = other
+            count += 1
+    return count

@@ -1,0 +1,1 @@
+"""Running graphs: partitions, memory plans, executables, compiled backward passes."""

@@ -1,0 +1,77 @@
+"""Gradients that a compiled call computes in the memory of those of the call before.
+
+``p.grad`` is another tensor after each backward pass. Where nobody but the leaf holds the last
+one, no view of it and no array over its memory, nobody can tell whether the next one is new.
+"""
+
+from __future__ import annotations
+
+from sys import getrefcount
+from typing import Any
+
+from ...tensor import Storage, fields_of, make
+
+
+def _held_once() -> int:
+    thing = object()
+    return getrefcount(thing)
+
+
+HELD_ONCE = _held_once()  # what getrefcount says of an object that only one variable holds
+
+
+class Again:
+    """One output of a segment that is nothing but a leaf's gradient.
+
+    Attributes:
+        leaf: where the leaf is found; ``fixed`` is itself, where it is the same at each call.
+        stays: whether the leaf's gradient, over memory that was found free, is as a new one.
+    """
+
+    __slots__ = ("described", "fixed", "kind", "leaf", "stays")
+
+    def __init__(self, leaf: Any, described: Any, kind: type) -> None:
+        self.leaf = leaf
+        self.fixed: Any = leaf.tensor(()) if leaf.kind == "captured" else None
+        self.described = described
+        self.kind = kind
+        self.stays = False
+
+    def free(self, flat: Any, held: int, arguments: Any) -> bool:
+        """Whether nobody holds ``flat`` but who does so ``held`` times, and the leaf's gradient,
+        which only the leaf holds."""
+        leaf = self.fixed
+        if leaf is None:
+            leaf = self.leaf.tensor(arguments)
+        gradient = leaf._grad
+        if gradient is None or gradient.flat is not flat or (
+            getrefcount(gradient) > HELD_ONCE + 1
+        ):
+            return False
+        held += 2  # the caller's variable, and the gradient
+        storage = gradient._storage
+        if storage is not None:
+            if type(storage) is not Storage or getrefcount(storage) > HELD_ONCE + 1:
+                return False
+            held += 1
+        if getrefcount(flat) > HELD_ONCE + held:
+            return False
+        self.stays = (
+            gradient._node is None and not fields_of(gradient)
+            and gradient.aval is self.described and type(gradient) is self.kind
+        )  # fmt: skip
+        return True
+
+    def give(self, flat: Any, arguments: Any) -> None:
+        """Make ``flat``, which the program has just filled, the leaf's gradient."""
+        leaf = self.fixed
+        if leaf is None:
+            leaf = self.leaf.tensor(arguments)
+        if self.stays:
+            self.stays = False
+            held = leaf._grad
+            if held is not None and held.flat is flat:
+                return
+        leaf._grad = tensor = make(flat, self.described)
+        if type(tensor) is not self.kind:
+            tensor.__class__ = self.kind

@@ -1,0 +1,399 @@
+"""Segments: compiled parts of a call, and the calls between them.
+
+Where each reads its memory (:class:`Source`), and how a tensor is made of it (:class:`Place`), is
+written down once, and looked up at each run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from ...dispatch import state
+from ...random.rollback import Journal
+from ...tensor import Tensor, as_array, make, new_storage
+from ..capture.index_checks import draws_in_vain
+from ..capture.tracer import strong
+from ..ir.ir import DRAW, Graph, Node, Value
+from ..passes.cleanup import dead_code, identities
+from ..passes.fusion import fuse
+from ..passes.kernel_substitution import exchange
+from .error_provenance import name_line
+from .executable import Pool, Program, Unsupported, timing
+from .fallback_executor import OpByOp
+from .grad_buffer_reuse import Again
+from .parallel_compile import Helpers
+
+ARGUMENT, CAPTURED, MADE, CONSTANT = "argument", "captured", "made", "constant"
+
+
+class Source:
+    """Where memory comes from at each run.
+
+    Attributes:
+        kind: an argument, a tensor found by the function, memory made by an earlier segment, or a
+            constant that was made while tracing.
+        key: the argument's place, the tensor, the number of the memory, or the array.
+        whole: whether the storage's whole buffer is meant instead of the tensor's elements.
+    """
+
+    __slots__ = ("described", "key", "kind", "whole")
+
+    def __init__(self, kind: str, key: Any, whole: bool, described: Any) -> None:
+        self.kind = kind
+        self.key = key
+        self.whole = whole
+        self.described = described
+
+    def tensor(self, arguments: Any) -> Tensor | None:
+        """The tensor whose memory it is, where there is one."""
+        if self.kind == CAPTURED:
+            return self.key
+        return arguments[self.key] if self.kind == ARGUMENT else None
+
+    def flat(self, made: dict[Any, Any], arguments: Any) -> Any:
+        tensor = self.tensor(arguments)
+        if tensor is None:
+            return made[self.key] if self.kind == MADE else self.key
+        return tensor._shared.buffer if self.whole else tensor.flat
+
+
+class Segment:
+    """A compiled part of a call."""
+
+    def __init__(
+        self, graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
+        writes: list[tuple[Source, Value]], gradients: list[tuple[Source, Any]], refused: str = "",
+        pool: Pool | None = None,
+    ) -> None:  # fmt: skip
+        self.graph = graph
+        self.pool = pool
+        moving = [(v, s) for v, s in sources if s.kind != CONSTANT]
+        constants = [(v, s.key) for v, s in sources if s.kind == CONSTANT]
+        self.sources = [s for _, s in moving]
+        self.numbers = [number for number, _ in outputs]
+        self.writes = writes
+        self.gradients = gradients
+        results = [v for _, v in outputs] + [v for _, v in writes]
+        self.avals = [v.aval for v in results]
+        inputs = [v for v, _ in moving]
+        self.program: Program | OpByOp
+        self._helpers = Helpers(graph)
+        try:
+            if refused:
+                raise Unsupported(refused)
+            self.program = Program(graph, inputs, results, constants, pool)
+        except Unsupported as error:
+            self.program = OpByOp(graph, inputs, results, constants, str(error))
+        except BaseException:
+            self._helpers.leave()
+            raise
+
+        # whether random numbers are taken back where a kernel fails
+        self._undoes = draws_in_vain(graph.nodes)
+        self._draws = any(node.op is DRAW for node in graph.nodes)
+        # tensors, and how often they are written to
+        self.versions: list[tuple[Source, int]] = []
+        self._again: list[Again | None] = []
+        self._places: list[tuple[Source, Place | None]] = gradients
+        self._read: Callable[..., list[Any]] | None = None
+        self.read_as: Segment | None = None  # the same for other sizes, which reads the same
+
+    def _settle(self) -> None:
+        """Before the second run: find the gradients that have an output to themselves."""
+        known = None if self.read_as is None else self.read_as._read
+        self._read = known or reader(self.sources)
+        self.read_as = None
+        if isinstance(self.program, OpByOp):
+            return
+        keys = [p.memory.key for _, p in self.gradients if p is not None and p.is_whole()]
+        found: dict[Any, Again] = {}
+        self._places = []
+        for source, place in self.gradients:
+            if place is not None and place.is_all_of(self) and keys.count(place.memory.key) == 1:
+                found[place.memory.key] = Again(source, place.described, place.kind)
+            else:
+                self._places.append((source, place))
+        if found:
+            outputs = self.program.outputs
+            self._again = [found.get(n) for n in self.numbers]
+            self._again += [None] * (len(outputs) - len(self.numbers))
+
+    def run(self, made: dict[Any, Any], arguments: Any, *, traced: bool = False) -> None:
+        """Run the kernels, then write to captured tensors and set gradients.
+
+        ``traced``: directly after the trace, which has counted the writes and set the gradients.
+        """
+        results = self.compute(made, arguments, traced=traced)
+        if self.writes:
+            self.write(made, arguments, results)
+        if traced:  # the trace has set the gradients, and later segments know them by that memory
+            return
+        for source, times in self.versions if self.writes else ():
+            written: Any = source.tensor(arguments)
+            written._shared.version += times
+        for again, flat in zip(self._again, results, strict=False):
+            if again is not None:
+                again.give(flat, arguments)
+        for source, place in self._places:
+            leaf: Any = source.tensor(arguments)
+            leaf._grad = None if place is None else place.tensor(made, arguments, {})
+
+    def compute(self, made: dict[Any, Any], arguments: Any, *, traced: bool = False) -> list[Any]:
+        """Run the kernels: the arrays of the outputs, then those to be written."""
+        if traced:
+            flats = [s.flat(made, arguments) for s in self.sources]
+        else:
+            if self._read is None:
+                self._settle()
+            flats = self._read(made, arguments)  # type: ignore[misc]
+        journal = Journal() if self._undoes or (traced and self._draws) else None
+        try:
+            with self.program.lock:
+                if self.pool is not None and self.pool.turn is not self:
+                    self.pool.give_turn(self)
+                results = self.program.run(flats, self._again, arguments)
+        except BaseException as error:
+            name_line(error, self.program)
+            if journal is not None:
+                journal.undo()
+            raise
+        finally:
+            if journal is not None:
+                journal.close()
+            if traced:
+                self._helpers.leave()
+        made.update(zip(self.numbers, results, strict=False))
+        return results
+
+    def let_go(self) -> None:
+        """Hold no memory but what programs for other sizes share."""
+        if isinstance(self.program, Program):
+            self.program.let_go()
+
+    def write(self, made: Any, arguments: Any, results: list[Any]) -> None:
+        """Write to captured tensors."""
+        count = len(self.numbers)
+        for (source, value), flat in zip(self.writes, results[count:], strict=True):
+            target = source.flat(made, arguments)
+            if value.aval.dense and value.aval.strides == source.described.strides:
+                target[...] = flat
+            else:
+                lay(target, source.described, flat, value.aval)
+
+
+def reader(sources: list[Source]) -> Callable[..., list[Any]]:
+    """``f(made, arguments)``: the flat arrays of all sources, as one generated expression."""
+    names: dict[str, Any] = {}
+    parts = []
+    for i, source in enumerate(sources):
+        names[f"k{i}"] = source.key
+        text = f"k{i}"
+        if source.kind == MADE:
+            text = f"made[k{i}]"
+        elif source.kind != CONSTANT:
+            held = f"arguments[k{i}]" if source.kind == ARGUMENT else f"k{i}"
+            text = f"({held}._storage or {held}._shared).buffer" if source.whole else f"{held}.flat"
+        parts.append(text)
+    exec(f"def read(made, arguments):\n    return [{', '.join(parts)}]", names)
+    read: Callable[..., list[Any]] = names.pop("read")  # else it would hold itself, and tensors
+    return read
+
+
+class Place:
+    """A tensor that a run hands out: memory, layout, and what it requires.
+
+    Attributes:
+        base: of what it is a view, where the run hands that out, too; it is made once.
+        version: how often its memory was written to.
+    """
+
+    __slots__ = ("base", "described", "kind", "memory", "offset", "root", "version", "view")
+
+    def __init__(
+        self, memory: Source, described: Any, offset: int, root: int | None, kind: type,
+        view: bool = False,
+    ) -> None:  # fmt: skip
+        self.memory = memory
+        self.kind = kind
+        self.described = described
+        self.offset = offset
+        self.root = root
+        self.view = view
+        self.base: Place | None = None
+        self.version = 0
+
+    def is_whole(self) -> bool:
+        """Whether the tensor begins where memory does that a run makes."""
+        return self.memory.kind == MADE and not self.offset
+
+    def is_all_of(self, segment: Segment) -> bool:
+        """Whether the tensor is one of a segment's outputs, and no part of it."""
+        if not self.is_whole() or self.memory.key not in segment.numbers:
+            return False
+        return self.described.extent == segment.avals[segment.numbers.index(self.memory.key)].extent
+
+    def tensor(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
+        """The tensor; ``storages`` makes those over the same memory share it."""
+        result = storages.get(id(self))
+        if result is None:
+            result = storages[id(self)] = self._made(made, arguments, storages)
+            if type(result) is not self.kind:
+                result.__class__ = self.kind
+        return result
+
+    def _made(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
+        from ...ops.movement import as_strided
+
+        source = self.memory
+        owner = source.tensor(arguments)
+        extent = self.described.extent
+        if owner is not None:
+            storage = owner._shared
+            start = self.offset + (0 if source.whole else owner._offset)
+            if self.view and start >= owner._offset:
+                place = {"shape": self.described.shape, "strides": self.described.strides}
+                return as_strided(owner, **place, offset=start - owner._offset)
+            flat = storage.buffer[start : start + extent]
+            return make(flat, self.described, storage, start)
+        if self.base is not None:
+            base = self.base.tensor(made, arguments, storages)
+            place = {"shape": self.described.shape, "strides": self.described.strides}
+            return as_strided(base, **place, offset=self.offset - base._offset)
+        flat = made[source.key] if source.kind == MADE else source.key.copy()
+        key = id(made) if source.kind == CONSTANT else source.key
+        storage = storages.setdefault(key, new_storage(flat, self.described.device))
+        if self.version and not storage.inference:
+            storage.version = self.version
+        part = flat if not self.offset and extent == flat.size else (
+            flat[self.offset : self.offset + extent]
+        )
+        return make(part, self.described, storage, self.offset)
+
+
+def _filled(value: Any, memory: Any) -> Any:
+    """``value`` with tensors over this run's memory where places stand."""
+    if type(value) is Place:
+        return value.tensor(*memory)
+    if type(value) in (tuple, list):
+        return type(value)([_filled(v, memory) for v in value])
+    return value
+
+
+class HostCall:
+    """A call between two segments.
+
+    Attributes:
+        given: its arguments, places where tensors stood that the call makes anew.
+        grad: whether gradients are recorded meanwhile.
+        key: under which the memory of a tensor that it returns is kept.
+    """
+
+    def __init__(self, function: Callable[..., Any], given: Any, grad: bool) -> None:
+        self.function = function
+        self.given = given
+        self.grad = grad
+        self.key: int | None = None
+        args, kwargs = given
+        self.same = all(type(v) not in (Place, tuple, list) for v in (*args, *kwargs.values()))
+
+    def run(self, made: dict[Any, Any], arguments: Any) -> None:
+        args, kwargs = self.given
+        if not self.same:
+            memory: Any = (made, arguments, {})
+            args = _filled(args, memory)
+            kwargs = {k: _filled(v, memory) for k, v in kwargs.items()}
+        before = state.grad_enabled
+        if before is not self.grad:
+            state.update(grad=self.grad)
+        try:
+            result = self.function(*args, **kwargs)
+        finally:
+            if state.grad_enabled is not before:
+                state.update(grad=before)
+        if self.key is not None:
+            made[self.key] = result._shared.memory.buffer
+
+
+def lay(target: Any, described: Any, flat: Any, given: Any) -> None:
+    """Copy elements into memory of another layout."""
+    if described.device.type == "cuda":
+        from ...devices.cuda import copy
+
+        copy(described, given)(target, flat)
+    else:
+        as_array(target, described)[...] = as_array(flat, given)
+
+
+class Prepared:
+    """A graph after the passes, before it is bound to memory.
+
+    Attributes:
+        given: what :class:`Segment` takes.
+        exact: to the bits that the same ops give one by one.
+    """
+
+    def __init__(self, given: Any, exact: bool) -> None:
+        self.given = given
+        self.exact = exact
+
+    def bound(self, pool: Pool | None = None) -> Segment:
+        """The segment; ``pool``: shared with those for other sizes."""
+        if not self.given[-1] and not self.exact:
+            exchange(self.given[0])
+        return Segment(*self.given, pool)  # type: ignore[call-arg]
+
+
+def compiled(
+    graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
+    writes: list[tuple[Source, Value]], gradients: list[Any], refused: str = "",
+    exact: bool = False,
+) -> Segment:  # fmt: skip
+    """Run the passes, give each result memory of its own, and bind the graph."""
+    return prepared(graph, sources, outputs, writes, gradients, refused, exact).bound()
+
+
+def prepared(
+    graph: Graph, sources: list[tuple[Value, Source]], outputs: list[tuple[Any, Value]],
+    writes: list[tuple[Source, Value]], gradients: list[Any], refused: str = "",
+    exact: bool = False,
+) -> Prepared:  # fmt: skip
+    """Run the passes, and give each result memory of its own.
+
+    ``exact``: to the bits that the same ops give one by one."""
+    from ...ops.movement import clone
+
+    if timing.on:
+        graph.traced = str(graph)
+    same = identities(graph)
+
+    def resolved(value: Value) -> Value:
+        while value.number in same:
+            value = same[value.number]
+        return value
+
+    results = [resolved(v) for _, v in outputs] + [resolved(v) for _, v in writes]
+    own = {v.number for n in graph.nodes if n.op.view is None for v in n.outputs}
+    for place, value in enumerate(results):
+        if value.number in own:
+            own.discard(value.number)
+            continue
+        copied = graph.value(clone.aval(value.aval))
+        kept = place < len(outputs) and not isinstance(outputs[place][0], tuple)
+        if kept and copied.aval is not strong(value.aval):
+            refused = f"{value.aval!r} is held in memory whose elements overlap"
+            continue
+        graph.nodes.append(Node(clone, (value,), {}, (copied,)))
+        results[place] = copied
+    graph.outputs = results
+    dead_code(graph)
+    if not refused:
+        fuse(graph)
+    needed = {v.number for n in graph.nodes for v in n.inputs if v is not None}
+    used = [(v, s) for v, s in sources if v.number in needed]
+    count = len(outputs)
+    given = (
+        graph, used, [(n, v) for (n, _), v in zip(outputs, results, strict=False)],
+        [(s, v) for (s, _), v in zip(writes, results[count:], strict=True)], gradients, refused,
+    )  # fmt: skip
+    return Prepared(given, exact)

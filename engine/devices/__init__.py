@@ -1,0 +1,1 @@
+"""Devices: a registry of backends, and the backends that register themselves there."""

@@ -1,0 +1,1 @@
+"""Optimizer updates: pure steps, and fused steps over many tensors."""

@@ -1,0 +1,447 @@
+"""What optimizers do to all parameters at once, through kernels that take addresses.
+
+A :class:`Bundle` holds the addresses of a list of tensors and gathers them again only when a
+tensor's memory has changed. Tensors that a kernel cannot take (other types, gaps, other layouts)
+are for the caller to treat one by one.
+"""
+
+from __future__ import annotations
+
+import operator
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from mindtorch.kernels.codegen.compile_lock import Compiling
+
+from .. import dtypes
+from ..autograd.inplace import copy_data
+from ..devices.device import cpu
+from ..dispatch import graph_under_way
+from ..tensor import Tensor, constant
+
+_TYPES = (dtypes.float32, dtypes.float64)
+
+
+def fits(tensors: Sequence[Tensor]) -> bool:
+    """Whether a kernel can take them together: one type, on the CPU, without gaps; and now, not
+    when a graph that is being captured or replayed comes to it."""
+    if not tensors or graph_under_way() is not None:
+        return False
+    dtype = tensors[0].aval.dtype
+    if dtype not in _TYPES:
+        return False
+    return all(
+        t.aval.dtype is dtype and t.aval.dense and t.aval.device is cpu for t in tensors
+    )
+
+
+def fits_on_device(tensors: Sequence[Tensor]) -> bool:
+    """Whether CUDA's kernel can take them together: one type, on one device, without gaps."""
+    if not tensors or tensors[0].aval.device.type != "cuda":
+        return False
+    dtype, device = tensors[0].aval.dtype, tensors[0].aval.device
+    return dtype in _TYPES and all(
+        t.aval.dtype is dtype and t.aval.dense and t.aval.device is device for t in tensors
+    )
+
+
+def _same_on_device(parameters: Sequence[Tensor], *others: Sequence[Tensor]) -> bool:
+    """Whether CUDA's kernel can take them all; the others are laid out as the parameters."""
+    if parameters[0].aval.device is cpu or not fits_on_device(parameters):
+        return False
+    avals = [p.aval for p in parameters]
+    return all([t.aval for t in many] == avals for many in others)
+
+
+class Bundle:
+    """The addresses of lists of tensors, as many in each.
+
+    Args:
+        passing: the memory may be freed between two calls, as that of gradients is: it is not held.
+
+    Attributes:
+        rows: the addresses, a row for each list.
+        sizes: elements of the first list's tensors, ``total`` together.
+    """
+
+    def __init__(self, passing: bool = False) -> None:
+        self._held: list[Any] = []
+        self._storages: list[Any] = []
+        self._passing = passing
+        self.rows: Any = np.empty((1, 0), np.int64)
+        self.sizes = np.empty(0, np.int64)
+        self.total = 0
+
+    def of(self, tensors: Sequence[Tensor], count: int) -> Any:
+        """:attr:`rows` for lists of ``count`` tensors, one after another; made anew when a
+        tensor's memory is another than last time."""
+        flats = [t.flat for t in tensors]
+        held: Any = self._held
+        if len(flats) == len(held):
+            if self._passing:
+                held = [reference() for reference in held]
+            if all(map(operator.is_, flats, held)):
+                return self.rows
+        kernels = _kernels()
+        addresses = [kernels.address(flat.dtype)(flat) for flat in flats]
+        self.rows = np.array(addresses, np.int64).reshape(-1, count)
+        self.sizes = np.array([flat.size for flat in flats[:count]], np.int64)
+        self.total = int(self.sizes.sum())
+        self._held = [weakref.ref(flat) for flat in flats] if self._passing else flats
+        self._storages = [] if self._passing else [t._shared for t in tensors]
+        return self.rows
+
+    def count_writes(self) -> None:
+        """Count a write to each tensor."""
+        for storage in self._storages:
+            storage.version += 1
+
+
+def _written(tensors: Sequence[Tensor]) -> None:
+    for tensor in tensors:
+        tensor._shared.version += 1
+
+
+def _kernels() -> Any:
+    """The kernels' module, imported when a first step is made."""
+    global _module
+    if _module is None:
+        from mindtorch.kernels.cpu import multi_tensor_update
+
+        _module = multi_tensor_update
+    return _module
+
+
+_module: Any = None
+
+
+def _on_device(name: str, tensor: Tensor, *lists: Any, **settings: Any) -> None:
+    """An update by CUDA's kernel, on the device of a tensor."""
+    from ..devices import cuda
+
+    with cuda.on(tensor.aval.device):
+        getattr(cuda.kernels("optimizer"), name)(*lists, **settings)
+
+
+def _kernel(name: str, dtype: Any) -> Any:
+    return _kernels().update(name, dtype.np)
+
+
+def expect(name: str, tensors: Sequence[Tensor]) -> None:
+    """Say that ``tensors`` will have updates of this name: where kernels are compiled for them, the
+    update's is compiled meanwhile."""
+    for dtype in {t.aval.dtype for t in tensors if t.aval.device is cpu} & set(_TYPES):
+        Compiling.expected[name, dtype] = partial(_group_update, name, dtype.np)
+
+
+def _group_update(name: str, dtype: Any) -> Any:
+    return _kernels().group_update(name, dtype)
+
+
+_MOST_WATCHED = 64  # parameters that one generated expression compares
+_REPEATED = 2  # updates with the same memory, after which it is generated
+
+
+def _unmoved(
+    state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]
+) -> Callable[[dict[Any, Any], Sequence[Tensor]], bool]:
+    """``f(state, parameters)``: whether these are the same, and they, their gradients, and the
+    tensors that the state holds of them under ``names`` in the same memory as now. One generated
+    expression, since looking at the tensors of a small network takes longer than its update."""
+    keys, values = list(state), list(state.values())
+    known: dict[str, Any] = {
+        "state": state, "keys": keys, "values": values, "own": list(parameters), "is_": operator.is_
+    }
+    tests = [
+        "now is state", f"len(now) == {len(keys)}", f"len(given) == {len(parameters)}",
+        "all(map(is_, now, keys))", "all(map(is_, now.values(), values))",
+        "all(map(is_, given, own))",
+    ]  # fmt: skip
+
+    def same(expression: str, tensor: Tensor, number: str) -> None:
+        known[f"a{number}"], known[f"f{number}"] = tensor.aval, tensor.flat
+        tests.append(f"{expression}.flat is f{number} and t.aval is a{number}")
+
+    for i, p in enumerate(parameters):
+        known[f"p{i}"], known[f"s{i}"] = p, state.get(p)
+        same(f"(t := p{i})", p, f"p{i}")
+        gradient: Any = p._grad
+        known[f"ag{i}"], known[f"fg{i}"] = gradient.aval, weakref.ref(gradient.flat)
+        tests.append(f"(t := p{i}._grad).flat is fg{i}() and t.aval is ag{i}")
+        for j, name in enumerate(names):
+            known[f"t{i}_{j}"] = held = state[p][name]
+            tests.append(f"(t := s{i}[{name!r}]) is t{i}_{j}")
+            same("t", held, f"{i}_{j}")
+    exec(f"def unmoved(now, given):\n    return {' and '.join(tests)}", known)
+    found: Callable[..., bool] = known.pop("unmoved")  # else it would hold itself, and tensors
+    return found
+
+
+class Fused:
+    """Fused updates of one parameter group; keeps the addresses between steps."""
+
+    def __init__(self) -> None:
+        self._own, self._gradients = Bundle(), Bundle(passing=True)
+        self._avals: list[Any] = []
+        self._alike: list[Any] = []
+        self._fits = self._counts_itself = False
+        self._update: Any = None
+        self._amsgrad = False
+        self._none_fresh: Any = None
+        self._repeated = 0  # updates since a tensor's memory has changed
+        self._unmoved: Callable[[dict[Any, Any], Sequence[Tensor]], bool] | None = None
+        self._names: Sequence[str] = ()
+
+    def stands(
+        self, state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]
+    ) -> bool:
+        """Whether all that the last update was made of is where it was, so that its ``.._again``
+        may follow; the arguments are those of :meth:`watch`."""
+        if self._unmoved is None or names is not self._names or graph_under_way() is not None:
+            return False
+        try:
+            return self._unmoved(state, parameters)
+        except (AttributeError, KeyError, NotImplementedError):  # no gradient, or a sparse one
+            return False
+
+    def watch(
+        self, state: dict[Any, Any], parameters: Sequence[Tensor], names: Sequence[str]
+    ) -> None:
+        """After an update of ``parameters`` with their gradients and with what ``state`` holds of
+        each under ``names``."""
+        few = max(len(state), len(parameters)) <= _MOST_WATCHED
+        if self._repeated == _REPEATED and self._counts_itself and few:
+            self._unmoved, self._names = _unmoved(state, parameters, names), names
+            self._none_fresh = np.zeros(len(parameters), np.int64)
+
+    def _rows(
+        self, name: str, gradients: Sequence[Tensor], own: Sequence[Tensor], counters: int = 0
+    ) -> bool:
+        """Whether the kernel ``name`` can take them all; then both bundles have their addresses.
+
+        ``own`` are lists laid out as the gradients, and step counters for the last ``counters``.
+        """
+        count = len(gradients)
+        avals = [t.aval for t in own]
+        if avals != self._avals:
+            self._avals = avals
+            alike, counts = avals[: len(avals) - counters], avals[len(avals) - counters :]
+            self._alike = avals[:count]
+            self._fits = fits(own[:count]) and alike == avals[:count] * (len(alike) // count)
+            self._counts_itself = name == "sgd" or (
+                bool(counters) and all(map(_is_counter, counts))
+            )
+            if self._fits:
+                self._update = _group_update(name, avals[0].dtype.np)
+        if not self._fits or [g.aval for g in gradients] != self._alike:
+            return False
+        before = self._gradients.rows, self._own.rows
+        after = self._gradients.of(gradients, count), self._own.of(own, count)
+        if all(map(operator.is_, before, after)):
+            self._repeated += 1
+        else:
+            self._repeated, self._unmoved = 0, None
+        return True
+
+    def _run(self, more: Any, *numbers: Any) -> None:
+        own = self._own
+        self._update(own.total, own.rows, self._gradients.rows[0], more, own.sizes, *numbers)
+        own.count_writes()
+
+    def sgd(
+        self, parameters: Sequence[Tensor], gradients: Sequence[Tensor],
+        buffers: Sequence[Tensor | None], *, lr: float, momentum: float, dampening: float,
+        weight_decay: float, nesterov: bool, maximize: bool,
+    ) -> list[Tensor] | None:  # fmt: skip
+        """One step of stochastic gradient descent; the momentum buffers, made where None. None
+        where no kernel can take the tensors: then nothing was done."""
+        from ..ops.movement import clone
+
+        if graph_under_way() is not None:
+            return None
+        missing = any(b is None for b in buffers)
+        held: list[Any] = list(buffers)
+        if missing:  # their gradients are laid out as they will be
+            held = [g if b is None else b for b, g in zip(buffers, gradients, strict=True)]
+        on_device = _same_on_device(parameters, gradients, held or parameters)
+        if not on_device and not self._rows("sgd", gradients, [*parameters, *held]):
+            return None
+        fresh = np.zeros(len(parameters), np.int64)
+        if missing:
+            fresh[:] = [b is None for b in buffers]
+            held = [
+                clone.evaluate(0, (g,), {}) if b is None else b
+                for b, g in zip(buffers, gradients, strict=True)
+            ]
+        if on_device:
+            lists = [[t.flat for t in many] for many in (parameters, gradients, held or parameters)]
+            _on_device(
+                "sgd", parameters[0], *lists, fresh, lr=lr, momentum=momentum, dampening=dampening,
+                weight_decay=weight_decay, nesterov=nesterov, maximize=maximize,
+            )  # fmt: skip
+            _written([*parameters, *held])
+        else:
+            if missing:
+                self._rows("sgd", gradients, [*parameters, *held])
+            self._run_sgd(fresh, lr, momentum, dampening, weight_decay, nesterov, maximize)
+        return held
+
+    def sgd_again(
+        self, *, lr: float, momentum: float, dampening: float, weight_decay: float, nesterov: bool,
+        maximize: bool,
+    ) -> None:  # fmt: skip
+        """One more step of gradient descent with the same tensors."""
+        fresh = self._none_fresh
+        self._run_sgd(fresh, lr, momentum, dampening, weight_decay, nesterov, maximize)
+
+    def _run_sgd(
+        self, fresh: Any, lr: float, momentum: float, dampening: float, weight_decay: float,
+        nesterov: bool, maximize: bool,
+    ) -> None:  # fmt: skip
+        self._run(
+            fresh, float(lr), float(momentum), float(dampening), float(weight_decay),
+            int(nesterov), int(maximize),
+        )  # fmt: skip
+
+    def adam(
+        self, parameters: Sequence[Tensor], gradients: Sequence[Tensor], first: Sequence[Tensor],
+        second: Sequence[Tensor], largest: Sequence[Tensor], steps: Any, *, lr: float,
+        beta1: float, beta2: float, eps: float, weight_decay: float, decoupled: bool,
+        maximize: bool,
+    ) -> bool:  # fmt: skip
+        """One step of Adam (decoupled weight decay: AdamW). ``steps`` are the counters, to which
+        one is added, or numbers that count from 1. False where no kernel can take the tensors:
+        then nothing was done."""
+        if graph_under_way() is not None:
+            return False
+        counters = steps if isinstance(steps[0], Tensor) else []
+        own = [*parameters, *first, *second, *largest, *counters]
+        if parameters[0].aval.device is not cpu:
+            if not _same_on_device(
+                gradients, parameters, first, second, *([largest] if largest else [])
+            ):
+                return False
+            lists = [[t.flat for t in m] for m in (parameters, gradients, first, second, largest)]
+            _on_device(
+                "adam", parameters[0], *lists, _counted(steps), lr=lr, beta1=beta1, beta2=beta2,
+                eps=eps, weight_decay=weight_decay, decoupled=decoupled, maximize=maximize,
+            )  # fmt: skip
+            _written(own)
+        else:
+            if not self._rows("adam", gradients, own, len(counters)):
+                return False
+            self._amsgrad = bool(largest)
+            counts = _NO_COUNTS if self._counts_itself else _counted(steps)
+            self._run_adam(counts, lr, beta1, beta2, eps, weight_decay, decoupled, maximize)
+        return True
+
+    def adam_again(
+        self, *, lr: float, beta1: float, beta2: float, eps: float, weight_decay: float,
+        decoupled: bool, maximize: bool,
+    ) -> None:  # fmt: skip
+        """One more step of Adam with the same tensors."""
+        self._run_adam(_NO_COUNTS, lr, beta1, beta2, eps, weight_decay, decoupled, maximize)
+
+    def _run_adam(
+        self, counts: Any, lr: float, beta1: float, beta2: float, eps: float, weight_decay: float,
+        decoupled: bool, maximize: bool,
+    ) -> None:  # fmt: skip
+        self._run(
+            counts, float(lr), float(beta1), float(beta2), float(eps), float(weight_decay),
+            int(decoupled), int(self._amsgrad), int(maximize),
+        )
+
+
+_NO_COUNTS = np.empty(0, np.float64)
+
+
+def _is_counter(described: Any) -> bool:
+    """Whether Adam's kernel counts up a step counter of this type itself."""
+    return described.dtype is dtypes.float32 and described.device is cpu
+
+
+def _counted(steps: Any) -> Any:
+    """Add one to each step counter, a tensor; what they are now, as float64. Numbers are what they
+    are to be already."""
+    if not isinstance(steps[0], Tensor):
+        return np.asarray(steps, np.float64)
+    counts = np.array([float(s.flat[0]) + 1 for s in steps])
+    for step, now in zip(steps, counts, strict=True):
+        if _is_counter(step.aval):
+            step.flat[0] = now
+        else:
+            copy_data(step, constant(float(now)))
+    return counts
+
+
+def norms(tensors: Sequence[Tensor]) -> Any:
+    """The Euclidean norm of each tensor, float64."""
+    bundle = Bundle()
+    result = np.empty(len(tensors), np.float64)
+    addresses = bundle.of(tensors, len(tensors))[0]
+    _kernel("squares", tensors[0].aval.dtype)(addresses, bundle.sizes, result)
+    return result
+
+
+def scale_all(tensors: Sequence[Tensor], factor: float) -> None:
+    """Multiply all by ``factor``, in place."""
+    bundle = Bundle()
+    addresses = bundle.of(tensors, len(tensors))[0]
+    _kernel("scale", tensors[0].aval.dtype)(addresses, bundle.sizes, float(factor))
+    _written(tensors)
+
+
+def all_finite(tensors: Sequence[Tensor]) -> bool:
+    """Whether no element is infinite or NaN."""
+    bundle = Bundle()
+    kernel = _kernel("all_finite", tensors[0].aval.dtype)
+    return bool(kernel(bundle.of(tensors, len(tensors))[0], bundle.sizes))
+
+
+def zeros_like(tensor: Tensor) -> Tensor:
+    """Zeros in the layout of ``tensor``."""
+    from ..tensor import full_flat, make
+
+    described = tensor.aval
+    if described.device is cpu and described.dense:
+        return make(np.zeros(described.size, described.dtype.np), described)
+    if not described.dense:
+        return full_flat(described.shape, described.dtype, 0, described.device)
+    row = full_flat((described.size,), described.dtype, 0, described.device)
+    return make(row.flat, described)
+
+
+def split(
+    parameters: Sequence[Tensor], *others: Sequence[Tensor]
+) -> tuple[list[int], list[int]]:
+    """Places of the parameters that one kernel call can take, and of the rest."""
+    together: list[int] = []
+    rest: list[int] = []
+    first = None
+    for i, p in enumerate(parameters):
+        described = p.aval
+        first = first or described.dtype
+        fit = (
+            described.dense
+            and described.dtype in _TYPES
+            and described.dtype is first
+            and described.device is cpu
+            and all(many[i].aval is described for many in others)
+        )
+        (together if fit else rest).append(i)
+    return together, rest
+
+
+def global_norm(tensors: Sequence[Tensor]) -> float:
+    """The Euclidean norm of all elements of all tensors; each tensor's is summed in float64."""
+    total = 0.0
+    together, rest = split(tensors)
+    if together:
+        total = float(np.square(norms([tensors[i] for i in together])).sum())
+    for i in rest:
+        total += float(np.square(tensors[i].array().astype(np.float64)).sum())
+    return float(np.sqrt(total))

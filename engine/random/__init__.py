@@ -1,0 +1,1 @@
+"""Random numbers: generators, their rollback, and Philox for CUDA."""

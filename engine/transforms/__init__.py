@@ -1,0 +1,1 @@
+"""What changes how ops are called: vmap and its batching rules, autocast, the profiler."""

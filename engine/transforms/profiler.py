@@ -1,0 +1,179 @@
+"""Timing of ops: while a :class:`Recorder` is active, the door leads through it.
+
+The recorder is an interpreter (see :mod:`.core`): it takes the time, leaves, and calls the op as
+it would have been called without it. Nodes of the tape are timed by standing in for their
+``apply``. Nothing of this costs anything while no recorder is active.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from typing import Any, ClassVar
+
+from ..autograd import inplace, tape
+from ..compile.guards.trace_rules import LIBRARY
+from ..compile.lazy.script_mode import pause
+from ..dispatch import Op, state
+from ..tensor import Tensor
+
+OP, NODE, USER = "cpu_op", "cpu_op", "user_annotation"
+
+
+class Record:
+    """Something that took time.
+
+    Attributes:
+        start, end: ``time.perf_counter_ns()``.
+        parent: the record around it.
+        shapes, types: of the inputs, where shapes are recorded.
+        memory: bytes that results of ops hold.
+    """
+
+    __slots__ = (
+        "end", "kind", "memory", "name", "parent", "shapes", "stack", "start", "thread", "types",
+    )  # fmt: skip
+
+    def __init__(self, name: str, kind: str, parent: Record | None) -> None:
+        self.name = name
+        self.kind = kind
+        self.parent = parent
+        self.thread = threading.get_native_id()
+        self.shapes: Any = []
+        self.types: Any = []
+        self.stack: list[str] = []
+        self.memory = 0
+        self.start = self.end = 0
+
+
+class Recorder:
+    """Takes the time of every op, node and named block of its thread.
+
+    Args:
+        shapes: keep the shapes of inputs, too.
+        stack: keep the lines of Python that led to each op.
+    """
+
+    active: ClassVar[list[Recorder]] = []
+
+    def __init__(self, shapes: bool = False, stack: bool = False) -> None:
+        self.records: list[Record] = []
+        self.keep_shapes = shapes
+        self.keep_stack = stack
+        self.open: list[Record] = []
+        self.outer: Any = ()
+        self.thread = threading.get_ident()
+
+    def start(self) -> None:
+        """Stand at the door of this thread."""
+        self.resume = pause()
+        self.outer = state.interpreters
+        state.update(interpreters=(*self.outer, self))
+        if not Recorder.active:
+            _stand_in_for_nodes()
+        Recorder.active.append(self)
+
+    def stop(self) -> None:
+        """Leave the door."""
+        state.update(interpreters=tuple(x for x in state.interpreters if x is not self))
+        Recorder.active.remove(self)
+        if not Recorder.active:
+            _restore_nodes()
+        self.resume()
+
+    def enter(self, name: str, kind: str) -> Record:
+        record = Record(name, kind, self.open[-1] if self.open else None)
+        self.records.append(record)
+        self.open.append(record)
+        record.start = time.perf_counter_ns()
+        return record
+
+    def leave(self, record: Record) -> None:
+        record.end = time.perf_counter_ns()
+        if record in self.open:
+            del self.open[self.open.index(record) :]
+
+    def timed(
+        self, name: str, function: Callable[..., Any], args: Any, params: Any, fresh: bool = False
+    ) -> Any:
+        """``function(*args, **params)`` without this recorder at the door; ``fresh`` results are
+        tensors with memory of their own."""
+        before = state.interpreters
+        state.update(interpreters=self.outer)
+        record = self.enter(name, OP)
+        try:
+            result = function(*args, **params)
+        finally:
+            self.leave(record)
+            state.update(interpreters=before)
+        if self.keep_shapes:
+            record.shapes, record.types = _described(args)
+        if self.keep_stack:
+            record.stack = _callers()
+        if fresh:
+            results = result if isinstance(result, tuple) else (result,)
+            record.memory = sum(x.aval.size * x.aval.dtype.itemsize for x in results)
+        return result
+
+    # what an interpreter does; see core.Op and inplace
+
+    def apply(self, op: Op, inputs: Any, params: Any) -> Any:
+        return self.timed(op.name, op, inputs, params, fresh=op.view is None)
+
+    def apply_in_place(self, op: Op, target: Any, inputs: Any, params: Any) -> Any:
+        return self.timed(
+            op.name + "_", inplace.apply_in_place, (op, target, *inputs), params
+        )
+
+    def copy_into(self, target: Any, source: Any) -> Any:
+        return self.timed("copy_", inplace.copy_, (target, source), {})
+
+    def item(self, tensor: Any) -> Any:
+        return self.timed("item", type(tensor).item, (tensor,), {})
+
+
+def _described(args: Any) -> tuple[list[Any], list[str]]:
+    tensors = [x for x in args if isinstance(x, Tensor)]
+    return [list(x.aval.shape) for x in tensors], [x.aval.dtype.name for x in tensors]
+
+
+def _callers() -> list[str]:
+    frames = reversed(traceback.extract_stack())
+    outside = [f for f in frames if not f.filename.startswith(LIBRARY + os.sep)]
+    return [f"{f.filename}({f.lineno}): {f.name}" for f in outside]
+
+
+_node_classes: dict[Any, Any] = {}
+
+
+def _stand_in_for_nodes() -> None:
+    """Let the tape's nodes report to the recorders of their thread."""
+    apply = tape.Node.apply
+
+    def timed(self: Any, gradients: Any, needed: Any) -> Any:
+        running = recorder_here()
+        if running is None:
+            return apply(self, gradients, needed)
+        record = running.enter(self.name(), NODE)
+        try:
+            return apply(self, gradients, needed)
+        finally:
+            running.leave(record)
+
+    _node_classes[tape.Node] = apply
+    tape.Node.apply = timed  # type: ignore[method-assign]
+
+
+def _restore_nodes() -> None:
+    for node_class, apply in _node_classes.items():
+        node_class.apply = apply
+    _node_classes.clear()
+
+
+def recorder_here() -> Recorder | None:
+    """The innermost recorder of this thread."""
+    own = threading.get_ident()
+    return next((r for r in reversed(Recorder.active) if r.thread == own), None)

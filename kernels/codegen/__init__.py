@@ -1,0 +1,1 @@
+"""How kernels are made: numba's pipeline, the cache on disk, generated loops."""

@@ -1,0 +1,427 @@
+"""Compile kernels with numba, once for each machine.
+
+Every compiled function of the project goes through :func:`kernel`. It is numba's ``njit`` with a
+cache of our own: one directory (``MINDTORCH_CACHE_DIR``), one file for each function and
+signature, named by a digest of the function's byte code and of everything it refers to. A file is
+written under a temporary name and renamed, so several processes may share the directory; where it
+cannot be written, kernels are compiled in memory.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import hashlib
+import itertools
+import logging
+import os
+import pickle
+import platform
+import sys
+import types
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import llvmlite
+import llvmlite.binding
+import numba
+import numpy as np
+from numba.core import bytecode, caching, compiler_lock, errors, registry, serialize
+from numba.core.runtime import rtsys
+
+from ..support.atomic_file import write_whole
+from ..support.fork_safe_lock import known, lock, reentrant_lock
+from .cache_loader import rebuild
+from .compile_lock import PATIENCE, Busy, Claim, Compiling
+from .linkable import Linked
+from .numba_pipeline import Compiler, undisturbed
+from .signal_guard import held
+
+logger = logging.getLogger("mindtorch.kernels")
+
+
+def _name_apart() -> None:
+    """Let numba number functions from a place of this process's own.
+
+    Numbers are part of symbols. Where two processes had given one to two functions, of whose code
+    both reached the cache, a third process that loaded both called one for the other.
+    """
+    bytecode.FunctionIdentity._unique_ids = itertools.count(int.from_bytes(os.urandom(6), "big"))
+
+
+_name_apart()
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_name_apart)
+
+
+class Statistics:
+    """How many functions this process compiled, and how many it loaded from the cache."""
+
+    def __init__(self) -> None:
+        self.compiled = 0
+        self.loaded = 0
+
+    def __repr__(self) -> str:
+        return f"Statistics(compiled={self.compiled}, loaded={self.loaded})"
+
+
+statistics = Statistics()
+_FORMAT = 3  # of the files; 1 had symbols that were not unique, 2 slower calls
+
+
+def cache_root() -> Path:
+    """The directory of all compiled kernels."""
+    root = os.environ.get("MINDTORCH_CACHE_DIR")
+    if not root:
+        base = os.environ.get("XDG_CACHE_HOME") or os.path.join(os.path.expanduser("~"), ".cache")
+        root = os.path.join(base, "mindtorch")
+    return Path(root)
+
+
+def cache_directory() -> Path:
+    """The directory of compiled kernels for this version of Python, numba and this processor."""
+    processor = hashlib.sha256(
+        (llvmlite.binding.get_host_cpu_name() + _processor_features()).encode()
+    ).hexdigest()[:8]
+    version = f"py{sys.version_info[0]}{sys.version_info[1]}-numba{numba.__version__}"
+    return cache_root() / (
+        f"{version}-llvmlite{llvmlite.__version__}-{platform.machine()}-{processor}-{_FORMAT}"
+    )
+
+
+def _processor_features() -> str:
+    try:
+        return str(llvmlite.binding.get_host_cpu_features().flatten())
+    except RuntimeError:
+        return ""
+
+
+_directory: Path | None = None
+_directory_lock = lock()
+
+
+def _writable_directory() -> Path:
+    """The cache directory, made if need be."""
+    global _directory
+    if _directory is None:
+        with _directory_lock:
+            if _directory is None:
+                _directory = made_directory(cache_directory())
+    return _directory
+
+
+def made_directory(directory: Path) -> Path:
+    """``directory``, which is made where it can be."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        if not os.access(directory, os.W_OK):
+            raise PermissionError(directory)
+    except OSError as error:
+        logger.info("kernel cache %s is not writable: %s", directory, error)
+    return directory
+
+
+def digest(function: Callable[..., Any], extra: str = "") -> str:
+    """A name for what ``function`` computes: its byte code and, in turn, all that it refers to."""
+    state = hashlib.sha256(extra.encode())
+    _digest_into(state, function, set())
+    return state.hexdigest()[:40]
+
+
+def _digest_into(state: Any, value: Any, seen: set[int]) -> None:
+    if isinstance(value, Kernel) and value._options:
+        state.update(_settled(value._options).encode())
+    value = getattr(value, "py_func", value)
+    value = getattr(value, "_defn", value)
+    if id(value) in seen:
+        return
+    if isinstance(value, types.FunctionType):
+        seen.add(id(value))
+        if value.__module__ and value.__module__.startswith("numba.cuda"):
+            state.update(value.__qualname__.encode())  # libdevice's have no code of their own
+        _digest_code(state, value.__code__)
+        state.update(repr((value.__defaults__, value.__kwdefaults__)).encode())
+        for name, item in _references(value):
+            state.update(name.encode())
+            _digest_into(state, item, seen)
+    elif isinstance(value, type) and value.__module__.startswith("mindtorch."):
+        seen.add(id(value))
+        for name, item in sorted(vars(value).items()):
+            if isinstance(item, types.FunctionType):
+                state.update(name.encode())
+                _digest_into(state, item, seen)
+    elif isinstance(value, np.ndarray):
+        state.update(str((value.dtype, value.shape)).encode() + value.tobytes())
+    elif isinstance(value, types.ModuleType):
+        state.update(value.__name__.encode())
+    elif isinstance(value, numba.types.Type):
+        state.update(str(value).encode())
+    elif isinstance(value, (tuple, list)):
+        for item in value:
+            _digest_into(state, item, seen)
+    elif isinstance(value, (int, float, complex, str, bytes, bool, type(None), np.generic)):
+        state.update(repr(value).encode())
+    else:
+        state.update(getattr(value, "__qualname__", type(value).__qualname__).encode())
+
+
+def _digest_code(state: Any, code: types.CodeType) -> None:
+    state.update(code.co_code)
+    state.update(repr((code.co_names, code.co_varnames, code.co_freevars)).encode())
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            _digest_code(state, constant)
+        else:
+            state.update(_settled(constant).encode())
+
+
+def _settled(value: Any) -> str:
+    """``repr`` with sets and dictionaries in order: that of strings in a set changes by process."""
+    if isinstance(value, dict):
+        items = [f"{key!r}: {_settled(item)}" for key, item in value.items()]
+        return f"{{{', '.join(sorted(items))}}}"
+    if isinstance(value, (set, frozenset)):
+        return f"{{{', '.join(sorted(map(_settled, value)))}}}"
+    return repr(value)
+
+
+def _references(function: types.FunctionType) -> Iterator[tuple[str, Any]]:
+    """The globals and closure cells that the code of ``function`` names."""
+    names = set(_names(function.__code__))
+    for name in sorted(names & function.__globals__.keys()):
+        value = function.__globals__[name]
+        yield name, value
+        if isinstance(value, types.ModuleType) and value.__name__.startswith("mindtorch."):
+            for attribute in sorted(names & vars(value).keys()):
+                if callable(vars(value)[attribute]):  # not state, such as addresses
+                    yield f"{name}.{attribute}", vars(value)[attribute]
+    for name, cell in zip(function.__code__.co_freevars, function.__closure__ or (), strict=True):
+        yield name, cell.cell_contents
+
+
+def _names(code: types.CodeType) -> Iterator[str]:
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names(constant)
+
+
+def _say(text: str) -> None:
+    """Show what a first run waits for on the last line of a terminal, or take it away again."""
+    if sys.stderr is not None and sys.stderr.isatty():
+        sys.stderr.write(f"\r\x1b[K{text and f'mindtorch: {text} '}")
+        sys.stderr.flush()
+
+
+class DiskCache(caching._Cache):
+    """numba's cache interface over one file for each function and signature."""
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        self._function = function
+        self._linked = bool(options.get("linked"))
+        self._claims: list[Claim] = []
+        self._extra = _settled(options) + function.__name__
+        self._digest: str | None = None
+
+    @property
+    def cache_path(self) -> str:
+        return str(self.folder())
+
+    def folder(self) -> Path:
+        """Where the files lie."""
+        return _writable_directory()
+
+    def pack(self, compiled: Any) -> bytes:
+        """What a file holds of a compiled function."""
+        return cast("bytes", serialize.dumps(compiled._reduce()))
+
+    def unpack(self, payload: bytes, target_context: Any) -> Any:
+        """The compiled function of a file."""
+        # not target_context.refresh(), which loads what only compiling needs: 0.6 s
+        rtsys.initialize(target_context)
+        return rebuild(target_context, *pickle.loads(payload))
+
+    def enable(self) -> None:
+        """The cache is always on."""
+
+    def disable(self) -> None:
+        """The cache is always on."""
+
+    def flush(self) -> None:
+        """Files are named by content; none is ever stale."""
+
+    def _path(self, signature: Any) -> Path:
+        if self._digest is None:
+            self._digest = digest(self._function, self._extra)
+        name = hashlib.sha256((self._digest + str(signature)).encode()).hexdigest()[:32]
+        return self.folder() / f"{self._function.__name__[:48]}-{name}.nbc"
+
+    def load_overload(self, sig: Any, target_context: Any) -> Any:
+        result = self._loaded(sig, target_context)
+        if result is not None:
+            return result
+        if Compiling.begins is not None and not self._linked:
+            Compiling.begins()
+        claim = Claim(
+            self._path(sig), PATIENCE if self._linked else Compiling.patience, not self._linked
+        )
+        if claim.refused and Compiling.patience < PATIENCE:
+            claim.release()
+            raise Busy
+        result = self._loaded(sig, target_context)  # another process may have been at it
+        if result is not None:
+            claim.release()
+            return result
+        self._claims.append(claim)
+        _say(f"compiling {self._function.__name__}, once for this machine")
+        return None
+
+    def release(self) -> None:
+        """Let processes go on that wait for what was compiled here, or could not be."""
+        while self._claims:
+            self._claims.pop().release()
+
+    def _loaded(self, sig: Any, target_context: Any) -> Any:
+        path = self._path(sig)
+        try:
+            data = path.read_bytes()
+        except OSError:
+            return None
+        checksum, payload = data[:32], data[32:]
+        if hashlib.sha256(payload).digest() != checksum:
+            return None
+        try:
+            result = self.unpack(payload, target_context)
+        except Exception as error:  # whole, but written by something else: as if it were not there
+            logger.info("%s is compiled anew, %s cannot be used: %r", path.stem, path, error)
+            return None
+        statistics.loaded += 1
+        return result
+
+    def save_overload(self, sig: Any, data: Any) -> None:
+        statistics.compiled += 1
+        _say("")
+        if os.environ.get("MINDTORCH_DEBUG", "0") >= "4":
+            logger.warning("compiled %s%s", self._function.__qualname__, sig)
+        try:
+            payload = self.pack(data)
+        except (TypeError, pickle.PicklingError) as error:
+            logger.warning("%s cannot be cached: %s", self._function.__qualname__, error)
+            return
+        with contextlib.suppress(OSError):
+            write_whole(self._path(sig), hashlib.sha256(payload).digest() + payload)
+
+
+class Kernel(registry.CPUDispatcher):
+    """A compiled function: for Python, machine code; for kernels that call it, code to link.
+
+    Args:
+        function: the Python function.
+        options: those of ``numba.njit``, and ``noalias``: no array is written that another one
+            shares memory with, but for loops that read an element before they write it.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        # a wrapper for C callers, which there are none of, is a tenth of the time of compiling
+        settings = {**_SETTINGS, **_known(options)}
+        super().__init__(function, targetoptions=settings, pipeline_class=Compiler)
+        _set_flags(self, options)
+        self._cache = DiskCache(function, options)
+        self._options = options
+
+    @functools.cached_property
+    def linked(self) -> Linked:
+        """This function as kernels see it."""
+        made = Linked(self.py_func, {**_SETTINGS, **_known(self._options)})
+        _set_flags(made, self._options)
+        made._cache = DiskCache(self.py_func, {**self._options, "linked": True})
+        return made
+
+    def compile(self, sig: Any) -> Any:
+        """The machine code for a signature: from the cache, or compiled now."""
+        try:
+            with held(), undisturbed():
+                return super().compile(sig)
+        finally:
+            self._cache.release()
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        return self.linked.get_call_template(args, kws)
+
+    def get_overload(self, signature: Any) -> Any:
+        return self.linked.get_overload(signature)
+
+
+def _known(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that numba has."""
+    return {name: value for name, value in options.items() if name != "noalias"}
+
+
+def _set_flags(dispatcher: Any, options: dict[str, Any]) -> None:
+    if "noalias" in options:
+        dispatcher._compiler._customize_flags = _without_aliases
+
+
+def _without_aliases(flags: Any) -> Any:
+    flags.noalias = True
+    return flags
+
+
+_SETTINGS = {"nopython": True, "boundscheck": None, "no_cfunc_wrapper": True}
+
+
+def kernel(function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
+    """``numba.njit`` without the global interpreter lock, cached on disk.
+
+    Args:
+        function: the Python function. Use as ``@kernel`` or ``@kernel(fastmath={"contract"})``.
+        **options: passed to ``numba.njit``. ``error_model`` is "numpy" unless given.
+
+    Returns:
+        A numba dispatcher. It compiles at its first call, or in :func:`entry_point`.
+    """
+    if function is None:
+        return lambda later: kernel(later, **options)
+    return Kernel(function, {"nogil": True, "error_model": "numpy", **options})
+
+
+_compile_lock = reentrant_lock()
+known(compiler_lock.global_compiler_lock._lock)
+
+
+def entry_point(dispatcher: Any, signature: Any) -> Callable[..., Any]:
+    """The compiled C function of ``dispatcher`` for ``signature``, called without type checks.
+
+    It costs 0.13 us for three arrays. The caller guarantees positional arguments of exactly these
+    types: a wrong number of dimensions is undefined behaviour.
+    """
+    known: dict[Any, Callable[..., Any]] = vars(dispatcher).setdefault("_entry_points", {})
+    if signature not in known:
+        known[signature] = _compiled(dispatcher, signature)
+    return known[signature]
+
+
+def _compiled(dispatcher: Any, signature: Any) -> Callable[..., Any]:
+    with _compile_lock:
+        try:
+            dispatcher.compile(signature)
+        except errors.NumbaError:
+            logger.error("kernel %s%s does not compile", dispatcher.py_func.__name__, signature)
+            raise
+        types_, _ = numba.core.sigutils.normalize_signature(signature)
+        return dispatcher.overloads[types_].entry_point
+
+
+def bound(call: Callable[..., Any], compiled: Callable[..., Any], *constants: Any) -> Any:
+    """``call``, which does nothing but ``compiled(*arrays, *constants)``: a list of calls that is
+    run again and again (a compiled program) leaves it out."""
+    call.direct = (compiled, constants)
+    return call
+
+
+def from_source(source: str, name: str, namespace: dict[str, Any], **options: Any) -> Any:
+    """The dispatcher of function ``name`` defined by generated ``source``."""
+    scope = {**namespace, "__name__": __name__}
+    exec(compile(source, f"<mindtorch kernel {name}>", "exec"), scope)
+    return kernel(scope[name], **options)

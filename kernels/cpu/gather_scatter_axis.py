@@ -1,0 +1,293 @@
+"""Loops over places along one axis of dense arrays, each seen as (outer, axis, inner).
+
+Places must lie in range. Sources that meet in a place are added in the order of the axis.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from mindtorch.kernels.codegen.jit import entry_point, kernel
+
+from .cat_flip_roll_pad import dense, picture
+from .thread_pool import parallel_for
+from .via_float32 import flat
+
+_WORDS = {1: np.uint8, 2: np.uint16, 4: np.uint32, 8: np.uint64}
+_SMALLEST = 16384  # elements that are worth a thread
+
+
+@kernel
+def all_in_range(index: Any, low: int, high: int) -> bool:
+    """Whether ``low <= i < high`` for each i of a row."""
+    wrong = 0
+    for i in range(index.size):
+        wrong += (index[i] < low) | (index[i] >= high)
+    return wrong == 0
+
+
+@kernel
+def _gather(
+    out: Any, x: Any, index: Any, wide: bool, n: int, m: int, inner: int, begin: int, end: int
+) -> None:
+    """``wide``: the index has a number for each element, not one for each slice."""
+    for a in range(begin, end):
+        if inner == 1:
+            row, places, target = x[a * n :], index[a * m :], out[a * m :]
+            for j in range(m):
+                target[j] = row[places[j]]
+            continue
+        table = x[a * n * inner :]
+        for j in range(a * m, (a + 1) * m):
+            if not wide:
+                source = table[index[j] * inner : (index[j] + 1) * inner]
+                target = out[j * inner : (j + 1) * inner]
+                for b in range(inner):
+                    target[b] = source[b]
+                continue
+            places, target = index[j * inner : (j + 1) * inner], out[j * inner : (j + 1) * inner]
+            for b in range(inner):
+                target[b] = table[places[b] * inner + b]
+
+
+def _scattering(adding: bool) -> Any:
+    """The loop that writes, or adds, each source at the place that it has in its row."""
+
+    @kernel
+    def scattered(
+        out: Any, source: Any, step: int, index: Any, n: int, m: int, inner: int, begin: int,
+        end: int,
+    ) -> None:  # fmt: skip
+        for a in range(begin, end):
+            table = out[a * n * inner :]
+            if inner == 1:
+                places, values = index[a * m :], source[a * m * step :]
+                for j in range(m):
+                    if adding:
+                        table[places[j]] += values[j * step]
+                    else:
+                        table[places[j]] = values[j * step]
+                continue
+            for j in range(a * m, (a + 1) * m):
+                places, values = index[j * inner : (j + 1) * inner], source[j * inner * step :]
+                for b in range(inner):
+                    if adding:
+                        table[places[b] * inner + b] += values[b * step]
+                    else:
+                        table[places[b] * inner + b] = values[b * step]
+
+    return scattered
+
+
+_scatter, _scatter_add = _scattering(False), _scattering(True)
+
+
+@kernel
+def _add_slices(
+    out: Any, source: Any, index: Any, n: int, inner: int, begin: int, end: int
+) -> None:
+    m = index.size
+    for a in range(begin, end):
+        if inner == 1:
+            target, values = out[a * n :], source[a * m :]
+            for j in range(m):
+                target[index[j]] += values[j]
+            continue
+        for j in range(m):
+            place = (a * n + index[j]) * inner
+            target = out[place : place + inner]
+            values = source[(a * m + j) * inner : (a * m + j + 1) * inner]
+            for b in range(inner):
+                target[b] += values[b]
+
+
+def _folding(combine: Any) -> Any:
+    """The loop that combines each source with what is at its place; ``wide``: the index has a
+    number for each element, not one for each slice."""
+
+    @kernel
+    def folded(
+        out: Any, source: Any, index: Any, wide: bool, n: int, m: int, inner: int, begin: int,
+        end: int,
+    ) -> None:  # fmt: skip
+        for a in range(begin, end):
+            table = out[a * n * inner : (a + 1) * n * inner]
+            if inner == 1:
+                places, values = index[a * m : (a + 1) * m], source[a * m : (a + 1) * m]
+                for j in range(m):
+                    place = np.uint64(places[j])
+                    table[place] = combine(table[place], values[j])
+                continue
+            for j in range(a * m, (a + 1) * m):
+                values = source[j * inner : (j + 1) * inner]
+                if wide:
+                    places = index[j * inner : (j + 1) * inner]
+                    for b in range(inner):
+                        place = places[b] * inner + b
+                        table[place] = combine(table[place], values[b])
+                    continue
+                place = index[j] * inner
+                target = table[place : place + inner]
+                for b in range(inner):
+                    target[b] = combine(target[b], values[b])
+
+    return folded
+
+
+@kernel
+def _product(a: Any, b: Any) -> Any:
+    return a * b
+
+
+@kernel
+def _larger(a: Any, b: Any) -> Any:
+    return a if (a > b) | (a != a) else b
+
+
+@kernel
+def _smaller(a: Any, b: Any) -> Any:
+    return a if (a < b) | (a != a) else b
+
+
+_FOLDS = {
+    "prod": _folding(_product), "amax": _folding(_larger), "amin": _folding(_smaller),
+}  # fmt: skip
+
+
+def repeated(index: Any, axis: int) -> bool:
+    """Whether the index was expanded along all axes after ``axis``."""
+    after = zip(index.shape[axis + 1 :], index.strides[axis + 1 :], strict=True)
+    return index.ndim > axis + 1 and all(n == 1 or s == 0 for n, s in after)
+
+
+def first_of(index: Any, axis: int) -> Any:
+    """The first place along all axes after ``axis``."""
+    return index[(slice(None),) * (axis + 1) + (0,) * (index.ndim - axis - 1)]
+
+
+def fold(out: Any, index: Any, source: Any, axis: int, name: str) -> bool:
+    """Combine ``source``, in ``index``'s shape, with ``out`` by "prod", "amax" or "amin"; False:
+    no loop for it."""
+    if out.dtype.kind not in "fiu" or out.dtype.itemsize < 4 or not out.flags.c_contiguous:
+        return False
+    if not _corresponds(out, index, axis) or np.may_share_memory(out, source):
+        return False
+    if source.shape != index.shape:
+        return False
+    wide = not repeated(index, axis)
+    if not wide:
+        index = first_of(index, axis)
+    (outer, n, inner), m = picture(out.shape, axis), source.shape[axis]
+    _FOLDS[name](out.reshape(-1), flat(source), flat(index), wide, n, m, inner, 0, outer)
+    return True
+
+
+def _corresponds(x: Any, index: Any, axis: int) -> bool:
+    """Whether the shapes differ along ``axis`` alone."""
+    return (
+        x.shape[:axis] == index.shape[:axis] and x.shape[axis + 1 :] == index.shape[axis + 1 :]
+    )
+
+
+def gather(out: Any, x: Any, index: Any, axis: int) -> bool:
+    """:func:`.indexing.gather`, where this module has a loop for it; else False."""
+    word = _WORDS.get(out.dtype.itemsize)
+    if word is None or not out.flags.c_contiguous or not _corresponds(x, index, axis):
+        return False
+    (outer, n, inner), m = picture(x.shape, axis), index.shape[axis]
+    wide = not repeated(index, axis)
+    numbers = flat(index if wide else first_of(index, axis))
+    arrays = (out.reshape(-1).view(word), flat(x).view(word), numbers)
+
+    def part(begin: int, end: int) -> None:
+        _gather(*arrays, wide, n, m, inner, begin, end)
+
+    parallel_for(outer, part, smallest=1 + _SMALLEST // (m * inner + 1))
+    return True
+
+
+def small_gather(out: Any, x: Any, index: Any, axis: int) -> Any:
+    """``run(out, x, index)`` on flat arrays of these layouts; None for strided or large ones."""
+    word = _WORDS.get(out.dtype.itemsize)
+    shape = index.shape
+    if word is None or not shape or index.dtype != np.int64 or not _corresponds(x, index, axis):
+        return None
+    if math.prod(shape) > _SMALLEST or not all(map(dense, (out, x, index))):
+        return None
+    (outer, n, inner), m = picture(x.shape, axis), shape[axis]
+    row = f"{np.dtype(word).name}[::1]"
+    loop = entry_point(_gather, f"void({row}, {row}, int64[::1], boolean{', int64' * 5})")
+
+    def run(target: Any, source: Any, places: Any) -> None:
+        loop(target, source, places, True, n, m, inner, 0, outer)
+
+    return run
+
+
+def small_scatter(out: Any, x: Any, index: Any, source: Any, axis: int, adding: bool) -> Any:
+    """``run(out, x, index, source)`` on flat arrays of these layouts; None for strided or large
+    ones."""
+    word, shape = _added_type(out) if adding else _WORDS.get(out.dtype.itemsize), index.shape
+    if word is None or not shape or not math.prod(shape) or not _corresponds(out, index, axis):
+        return None
+    if math.prod(shape) > _SMALLEST or not all(map(dense, (out, x, index, source))):
+        return None
+    if source.dtype != out.dtype or (source.shape and source.shape != shape):
+        return None
+    (outer, n, inner), m = picture(out.shape, axis), shape[axis]
+    row, step = f"{np.dtype(word).name}[::1]", min(len(source.shape), 1)
+    kinds = f"void({row}, {row}, int64, int64[::1]{', int64' * 5})"
+    loop = entry_point(_scatter_add if adding else _scatter, kinds)
+
+    def run(target: Any, given: Any, places: Any, values: Any) -> None:
+        if target is not given:
+            target[:] = given
+        loop(target, values, step, places, n, m, inner, 0, outer)
+
+    return run
+
+
+def scatter(out: Any, index: Any, source: Any, axis: int, adding: bool) -> bool:
+    """Write (add) ``source``, of one element or in ``index``'s shape; False: no loop for it."""
+    if adding and axis == 0 and source.shape == index.shape and repeated(index, 0):
+        if _corresponds(out, index, 0):
+            return add_slices(out, first_of(index, 0), source, 0)
+    word = _added_type(out) if adding else _WORDS.get(out.dtype.itemsize)
+    if word is None or not out.flags.c_contiguous or not _corresponds(out, index, axis):
+        return False
+    if np.may_share_memory(out, source):
+        return False
+    (outer, n, inner), m = picture(out.shape, axis), index.shape[axis]
+    arrays = (out.reshape(-1).view(word), flat(source).view(word), min(source.ndim, 1), flat(index))
+    loop = _scatter_add if adding else _scatter
+
+    def part(begin: int, end: int) -> None:
+        loop(*arrays, n, m, inner, begin, end)
+
+    parallel_for(outer, part, smallest=1 + _SMALLEST // (m * inner + 1))
+    return True
+
+
+def add_slices(out: Any, index: Any, source: Any, axis: int) -> bool:
+    """Add the slices of ``source`` along ``axis`` to ``out``'s at ``index``; False: no loop."""
+    word = _added_type(out)
+    if word is None or not out.flags.c_contiguous or np.may_share_memory(out, source):
+        return False
+    outer, n, inner = picture(out.shape, axis)
+    arrays = (out.reshape(-1).view(word), flat(source).view(word), flat(index))
+
+    def part(begin: int, end: int) -> None:
+        _add_slices(*arrays, n, inner, begin, end)
+
+    parallel_for(outer, part, smallest=1 + _SMALLEST // (index.size * inner + 1))
+    return True
+
+
+def _added_type(out: Any) -> Any:
+    """The type in which the loops add; unsigned for whole numbers, which wrap alike."""
+    if out.dtype.kind == "f" and out.dtype.itemsize > 2:
+        return out.dtype
+    return _WORDS[out.dtype.itemsize] if out.dtype.kind in "iu" else None

@@ -1,0 +1,1 @@
+"""Scalar functions from which elementwise kernels of every device are generated."""

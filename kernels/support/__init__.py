@@ -1,0 +1,1 @@
+"""What kernels need beside loops: atomic files, locks that survive fork, errors."""

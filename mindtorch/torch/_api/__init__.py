@@ -1,0 +1,1 @@
+"""How a function becomes public: signatures, out=, methods, autocast, call caching."""

@@ -1,0 +1,524 @@
+"""torch's TypeErrors for calls whose arguments fit none of a function's signatures.
+
+Nothing is looked at before a call: where one failed, :func:`wrong_call` reads the function's
+signatures (`_signatures.txt`, as torch prints them) and says what torch would have said first.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import math
+import re
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.allocator import refusal
+from mindtorch.engine.devices.device import Device
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from .._tensor.size_and_formats import Size
+
+__all__ = [
+    "as_function", "as_method", "checked_first", "each_kind_once", "explained_where_known",
+    "is_number", "kind_check", "type_name", "wrong_call",
+]  # fmt: skip
+
+_FILE = Path(__file__).with_name("signatures.txt")
+_PARAMETER = re.compile(r"(?P<kind>.+?)(?P<size>\[\d*\])?(?P<none>\?)? (?P<name>\w+)(?: = (.+))?$")
+NUMPY_NAMES = {
+    "dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"), "other": ("x2",),
+}  # fmt: skip
+# functions that take a number where their signature has a tensor
+_NUMBERS_TOO = {
+    f"{name}{mark}" for mark in ("", "_")
+    for name in ("add", "div", "divide", "floor_divide", "mul", "multiply", "sub", "subtract",
+                 "true_divide")
+}  # fmt: skip
+
+
+# functions that would take what torch refuses: their arguments are checked before the call
+_CHECKED_FIRST = {
+    "binomial", "empty_strided", "fake_quantize_per_tensor_affine", "from_file", "histogram",
+    "isin", "normal", "random_", "range", "softplus", "uniform_",
+}  # fmt: skip
+# methods without an argument, or with an axis, which is not None
+_NOT_NONE = {
+    "bernoulli", "logsumexp", "max", "median", "min", "nanmedian", "prod", "squeeze", "squeeze_",
+    "to_sparse",
+}  # fmt: skip
+
+
+_MOST_KINDS = 256
+_SUMS = {"addbmm", "addcdiv", "addcmul", "addmm", "addmv", "addr", "baddbmm"}
+
+
+class _WrongError(Exception):
+    """A call does not fit a signature; the text is torch's, without the function's name."""
+
+
+class Parameter(NamedTuple):
+    kind: str
+    name: str
+    keyword_only: bool
+    optional: bool
+    none: bool  # None may be given
+    sized: bool  # a list for which one number may stand
+    text: str  # as torch prints it
+
+
+@dataclass(frozen=True)
+class Form:
+    """One signature: parameters, and its text."""
+
+    parameters: tuple[Parameter, ...]
+    numbers_too: bool
+
+    @property
+    def text(self) -> str:
+        """As torch lists it."""
+        return f"({', '.join(self.parts)})"
+
+    @functools.cached_property
+    def parts(self) -> list[str]:
+        """The parameters' texts, with the star before those that have to be named."""
+        parts = []
+        for each in self.parameters:
+            if each.keyword_only and "*" not in parts:
+                parts.append("*")
+            parts.append(each.text)
+        return parts
+
+    @functools.cached_property
+    def positional(self) -> int:
+        return sum(not each.keyword_only for each in self.parameters)
+
+    @functools.cached_property
+    def least(self) -> int:
+        return sum(not each.optional for each in self.parameters)
+
+    def check(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        """Raise _WrongError where the call does not fit."""
+        spread = self.positional == 1 and self.parameters[0].kind == "tuple of ints"
+        if len(args) > self.positional and not spread:
+            raise self._too_many(len(args))
+        at, left = 0, len(kwargs)
+        for place, parameter in enumerate(self.parameters):
+            named = at >= len(args)
+            if not named and parameter.keyword_only:
+                raise self._too_many(len(args))
+            found, value = (True, args[at]) if not named else _by_name(parameter, kwargs)
+            if not found:
+                if not parameter.optional:
+                    raise self._missing(place)
+                continue
+            if spread and not at and not named and _is_int(value):
+                at = len(args)
+                continue
+            if not (value is None and parameter.none):
+                self._check_value(parameter, value, None if named else at, place)
+            at, left = (at, left - 1) if named else (at + 1, left)
+        if left:
+            raise self._unknown(kwargs, len(args))
+
+    def _check_value(self, parameter: Parameter, value: Any, at: int | None, place: int) -> None:
+        if parameter.kind == "tuple of Tensors" and isinstance(value, (list, tuple)):
+            skipping = parameter.name == "indices"  # whole axes: None is among them
+            for n, each in enumerate(value):
+                if not isinstance(each, EngineTensor) and not (each is None and skipping):
+                    raise _WrongError(
+                        f"!expected Tensor as element {n} in argument {place}, but got "
+                        f"{type_name(each)}"
+                    )
+        if accepts(parameter, value, self.numbers_too):
+            return
+        where = "" if at is None else f" (position {at + 1})"
+        start = f"(): argument '{parameter.name}'{where} must be {parameter.kind}, "
+        if at is not None and start.endswith("ints, ") and isinstance(value, (list, tuple)):
+            raise _WrongError(f"{start}but found element of type {type_name(value[0])} at pos 0")
+        raise _WrongError(f"{start}not {type_name(value)}")
+
+    def _too_many(self, given: int) -> _WrongError:
+        if self.least != self.positional:
+            takes = f"from {self.least} to {self.positional} positional arguments"
+            return _WrongError(f"() takes {takes} but {given} were given")
+        takes = f"{self.positional} positional argument{'s' * (self.positional != 1)}"
+        return _WrongError(f"() takes {takes} but {given} {'was' if given == 1 else 'were'} given")
+
+    def _missing(self, place: int) -> _WrongError:
+        names = [f'"{each.name}"' for each in self.parameters[place:] if not each.optional]
+        plural = "s" * (len(names) == 1)  # the wrong way round, as torch has it
+        return _WrongError(
+            f"() missing {len(names)} required positional argument{plural}: {', '.join(names)}"
+        )
+
+    def _unknown(self, kwargs: dict[str, Any], given: int) -> _WrongError:
+        names = [each.name for each in self.parameters]
+        for key in kwargs:
+            if key not in names:
+                return _WrongError(f"() got an unexpected keyword argument '{key}'")
+            if names.index(key) < given:
+                return _WrongError(f"() got multiple values for argument '{key}'")
+        return _WrongError("() got invalid keyword arguments")
+
+
+def _by_name(parameter: Parameter, kwargs: dict[str, Any]) -> tuple[bool, Any]:
+    for name in (parameter.name, *NUMPY_NAMES.get(parameter.name, ())):
+        if name in kwargs:
+            return True, kwargs[name]
+    return False, None
+
+
+def _is_int(value: Any) -> bool:
+    if isinstance(value, EngineTensor):
+        return value.aval.size == 1 and value.aval.dtype.category < dtypes.FLOAT
+    if isinstance(value, (bool, np.bool_)):
+        return False
+    return isinstance(value, int) or (hasattr(value, "__index__") and not np.ndim(value))
+
+
+def is_number(value: Any) -> bool:
+    if isinstance(value, EngineTensor):
+        return not value.aval.shape and not value.requires_grad
+    return isinstance(value, (int, float, complex, np.number, np.bool_))
+
+
+def _is_real(value: Any) -> bool:
+    if isinstance(value, (complex, np.complexfloating)):
+        return False
+    return is_number(value)
+
+
+def _is_type(value: Any) -> bool:
+    return isinstance(value, dtypes.DType) or value in (float, int, bool, complex)
+
+
+_KINDS: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda value: isinstance(value, EngineTensor),
+    "Number": is_number,
+    "float": _is_real,
+    "int": _is_int,
+    "bool": lambda value: isinstance(value, bool),
+    "torch.device": lambda value: isinstance(value, (str, int, Device)),
+    "str": lambda value: isinstance(value, str),
+    "torch.dtype": _is_type,
+    "tuple of Tensors": lambda value: isinstance(value, (list, tuple)),
+}
+
+
+def accepts(parameter: Parameter, value: Any, numbers_too: bool) -> bool:
+    """Whether a value may stand for a parameter; anything where the kind is an object's."""
+    if parameter.kind == "tuple of ints":
+        if parameter.sized and _is_int(value):
+            return True
+        if isinstance(value, EngineTensor) or not isinstance(value, (list, tuple)):
+            return False
+        return not value or _is_int(value[0])
+    if parameter.kind == "Tensor" and numbers_too and is_number(value):
+        return True
+    known = _KINDS.get(parameter.kind)
+    return known is None or known(value)
+
+
+def type_name(value: Any) -> str:
+    """An object's type, as C code calls it."""
+    if isinstance(value, dtypes.DType):
+        return "torch.dtype"
+    kind = type(value)
+    if kind is Size:
+        return "torch.Size"
+    heap = kind.__flags__ & (1 << 9)
+    if heap or kind.__module__ == "builtins":
+        return kind.__name__
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+# --- the table ------------------------------------------------------------------------------------
+
+
+@functools.cache
+def _table() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Marks and signatures by name; a method's has a dot before it."""
+    found = {}
+    for line in _FILE.read_text().splitlines():
+        start, bracket, rest = line.partition("(")
+        found[start[:-1]] = start[-1], tuple(f"{bracket}{rest}".split(";"))
+    return found
+
+
+@functools.cache
+def forms_of(name: str, method: bool) -> tuple[tuple[Form, ...], bool]:
+    """A function's signatures, and whether torch looks for more than it lists."""
+    table, own = _table(), name
+    if method:
+        own = next((n for n in (f".{name}", f".{name.removesuffix('_')}") if n in table), name)
+    if own not in table:
+        own = name.removesuffix("_")
+    if own not in table:
+        return (), False
+    mark, texts = table[own]
+    forms = []
+    for text in texts:
+        parameters = _parameters(text)
+        plain = method and not own.startswith(".")
+        if plain:
+            parameters = parameters[1:]
+        if plain or name.endswith("_") > own.endswith("_"):
+            parameters = tuple(p for p in parameters if p.name != "out")
+        forms.append(Form(parameters, name in _NUMBERS_TOO))
+    return tuple(forms), mark != " "
+
+
+def _parameters(text: str) -> tuple[Parameter, ...]:
+    found, keyword_only = [], False
+    for part in text[1:-1].split(", ") if text != "()" else ():
+        if part == "*":
+            keyword_only = True
+            continue
+        match = _PARAMETER.match(part)
+        assert match is not None, part
+        kind, size, none, name, default = match.groups()
+        shown = f"{kind} {name}" + ("" if default is None else f" = {default}")
+        optional = default is not None
+        found.append(
+            Parameter(
+                kind, name, keyword_only, optional, bool(none) or default == "None",
+                size not in (None, "[]"), shown,
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+# --- what torch says ------------------------------------------------------------------------------
+
+
+def _kinds(args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    text = "".join(f"{type_name(x)}, " for x in args)
+    given = reversed(kwargs.items())  # torch asks a hash table, which lists the last one first
+    text += "".join(f"{name}={type_name(x)}, " for name, x in given)
+    return f"({text[:-2] if args else text})"
+
+
+def _kind(value: Any) -> str:
+    """A type's name, with those of a list's elements."""
+    if not isinstance(value, (list, tuple)):
+        return type_name(value)
+    inside = ", ".join(map(type_name, value))
+    if isinstance(value, list):
+        return f"list of [{inside}]"
+    return f"tuple of ({inside}{',' * (len(value) == 1)})"
+
+
+def _why_not(form: Form, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    """What torch adds to a signature with as many parts as there are arguments."""
+    parts, names = form.parts, [each.name for each in form.parameters]
+    if len(args) + len(kwargs) != max(len(parts), 1) or ("out" in names and "out" not in kwargs):
+        return None
+    strange = [name for name in kwargs if name not in names]
+    if strange:
+        return f"some of the keywords were incorrect: {', '.join(strange)}"
+    by_text = {each.text: each for each in form.parameters}
+    shown = []
+    for place, text in enumerate(parts or [""]):
+        parameter = by_text.get(text)
+        named = place >= len(args)
+        if named and (parameter is None or parameter.name not in kwargs):
+            return None
+        value = kwargs[parameter.name] if named and parameter else args[place]
+        known = parameter is not None and parameter.kind != "Number"
+        fits = known and parameter is not None and accepts(parameter, value, False)
+        label = f"{parameter.name}=" if named and parameter else ""
+        shown.append(f"{label}{_kind(value)}" if fits else f"!{label}{_kind(value)}!")
+    return f"some of the arguments have invalid types: ({', '.join(shown)})"
+
+
+def wrong_call(
+    name: str, args: tuple[Any, ...], kwargs: dict[str, Any], method: bool = False
+) -> TypeError | RuntimeError | None:
+    """torch's error where the arguments fit no signature of the function; None where they do.
+
+    Where numpy had no memory, it is torch's error for that.
+
+    Args:
+        args: without the tensor whose method it is.
+    """
+    error = sys.exception()
+    if isinstance(error, MemoryError) and hasattr(error, "shape"):
+        return refusal(math.prod(error.shape), error.dtype)  # type: ignore[attr-defined]
+    forms, more = forms_of(name, method)
+    errors = []
+    for form in forms:
+        try:
+            form.check(args, kwargs)
+        except _WrongError as error:
+            errors.append(str(error))
+        else:
+            return None
+    if not forms:
+        return None
+    count = len(args) + len(kwargs)
+    plausible = [
+        error for form, error in zip(forms, errors, strict=True)
+        if form.least <= count <= len(form.parameters)
+    ]  # fmt: skip
+    if not more or len(plausible) == 1:
+        text = (plausible or errors)[0]
+        return TypeError(text[1:] if text.startswith("!") else f"{name}{text}")
+    return TypeError(_listed(name, forms, args, kwargs))
+
+
+def _listed(
+    name: str, forms: tuple[Form, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> str:
+    start = f"{name}() received an invalid combination of arguments - got "
+    if len(forms) == 1:
+        reason = _why_not(forms[0], args, kwargs) or ""
+        kinds = reason.partition("types: ")[2] or _kinds(args, kwargs)
+        return f"{start}{kinds}, but expected {forms[0].text}"
+    lines = [f"{start}{_kinds(args, kwargs)}, but expected one of:\n"]
+    for each in forms:
+        lines.append(f" * {each.text}\n")
+        why = _why_not(each, args, kwargs)
+        if why is not None:
+            lines.append(f"      didn't match because {why}\n")
+    return "".join(lines)
+
+
+def as_function(
+    body: Callable[..., Any], name: str, module: str = "mindtorch.torch"
+) -> Callable[..., Any]:
+    """``body`` as the namespace's function ``name``, which explains a wrong call as torch does.
+
+    ``module``: where it is found by that name, for pickles.
+    """
+
+    body = checked_first(body, name)
+
+    @functools.wraps(body)
+    def explained(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return body(*args, **kwargs)
+        except Exception:
+            wrong = wrong_call(name, args, kwargs)
+            if wrong is not None:
+                raise wrong from None
+            named = _by_torchs_names(body, kwargs)
+            if named is None:
+                raise
+        return body(*args, **named)
+
+    explained.__module__, explained.__name__, explained.__qualname__ = module, name, name
+    explained._explained = True  # type: ignore[attr-defined]
+    return explained
+
+
+def _by_torchs_names(body: Any, kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """The arguments, of which some have numpy's names, by those of ``body``; None without such."""
+    code = getattr(inspect.unwrap(body), "__code__", None)
+    known = () if code is None else code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    names = {
+        other: name for name, others in NUMPY_NAMES.items() if name in known for other in others
+        if other in kwargs and other not in known
+    }  # fmt: skip
+    return {names.get(name, name): value for name, value in kwargs.items()} if names else None
+
+
+def checked_first(body: Callable[..., Any], name: str, method: bool = False) -> Any:
+    """``body``; if it is one that takes what torch refuses, with a check in front of it."""
+    if name not in _CHECKED_FIRST:
+        return body
+
+    check = each_kind_once(
+        lambda args, kwargs: wrong_call(name, args[1:] if method else args, kwargs, method)
+    )
+
+    @functools.wraps(body)
+    def checked(*args: Any, **kwargs: Any) -> Any:
+        check(args, kwargs)
+        return body(*args, **kwargs)
+
+    return checked
+
+
+def kind_check(name: str, body: Any, method: bool) -> Callable[[Any, Any], None] | None:
+    """A check of the calls of ``body``, the function or method ``name``, by the kinds of their
+    arguments; None where the table has no such function."""
+    if name not in _table() and f".{name}" not in _table():
+        return None
+
+    def error_of(args: Any, kwargs: Any) -> Exception | None:
+        if name in _SUMS and len(args) > 3:  # a form that is deprecated, with numbers in front
+            return None
+        return wrong_call(name, args[1:] if method else args, kwargs, method)
+
+    return each_kind_once(error_of)
+
+
+def each_kind_once(error_of: Callable[[Any, Any], Exception | None]) -> Callable[[Any, Any], None]:
+    """Raise ``error_of(args, kwargs)``; asked once for all calls with arguments of such kinds."""
+    fine: set[Any] = set()
+
+    def check(args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        kinds = (*map(_kind_of, args), *kwargs, *map(_kind_of, kwargs.values()))
+        if kinds in fine:
+            return
+        wrong = error_of(args, kwargs)
+        if wrong is not None:
+            raise wrong
+        if len(fine) < _MOST_KINDS:
+            fine.add(kinds)
+
+    return check
+
+
+def _kind_of(value: Any) -> Any:
+    """What a signature asks of a value."""
+    kind = value.__class__
+    if kind is list or kind is tuple:
+        return (kind, len(value), *map(type, value))
+    if isinstance(value, EngineTensor):
+        return (kind, is_number(value), _is_int(value))
+    return kind
+
+
+def explained_where_known(name: str, value: Any) -> Any:
+    """A function of the namespace with torch's errors, where the table has it; else ``value``."""
+    known = hasattr(value, "_explained") or not callable(value)
+    known = known or (name not in _table() and name.removesuffix("_") not in _table())
+    return value if known else as_function(value, name)
+
+
+def as_method(
+    body: Callable[..., Any], name: str, synonyms: dict[str, str] | None = None
+) -> Callable[..., Any]:
+    """``body`` as the tensor's method ``name``, which explains a wrong call as torch does.
+
+    ``synonyms``: other names of arguments, by which these may be given.
+    """
+
+    body = checked_first(body, name, method=True)
+    not_none = name in _NOT_NONE
+
+    @functools.wraps(body)
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if not_none and ((args and args[0] is None) or (kwargs and None in kwargs.values())):
+            wrong = wrong_call(name, args, kwargs, method=True)
+            if wrong is not None:
+                raise wrong
+        if synonyms and kwargs:
+            kwargs = {synonyms.get(given, given): value for given, value in kwargs.items()}
+        try:
+            return body(self, *args, **kwargs)
+        except Exception:
+            wrong = wrong_call(name, args, kwargs, method=True)
+            if wrong is None:
+                raise
+            raise wrong from None
+
+    return method

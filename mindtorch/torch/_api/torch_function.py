@@ -1,0 +1,230 @@
+"""``__torch_function__`` of our own functions: classes of tensors that answer for them.
+
+Functions are called directly until a program defines a class of tensors that is not ours, or a
+:class:`TorchFunctionMode`. Then they are wrapped, once: each call looks for such arguments.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import os
+from collections.abc import Callable
+from typing import Any
+
+from mindtorch.engine.compile.guards.global_state import intercepting
+
+from .._tensor.conversion import Conversions
+from .._tensor.inplace import Writing
+from .._tensor.operators import Operators
+from .._tensor.tensor import Tensor
+from .publish import put_over
+from .torch_function_mode import DisableTorchFunctionSubclass as Disabled
+from .torch_function_mode import _disabled_torch_function_impl
+
+__all__ = ["TorchFunctionMode", "handler_of", "install"]
+
+# compiled calls run op by op where there is one
+modes: list[TorchFunctionMode] = intercepting
+_installed = False
+_handlers: dict[type, Any] = {}
+_ASKED_FOR = (list, tuple)
+# methods that are no functions of tensors, or that calls themselves need
+_LEFT_ALONE = {
+    "_make_subclass", "as_subclass", "is_storage", "is_tensor", "share_memory_", "storage",
+}  # fmt: skip
+_SPECIAL = {
+    "__getitem__", "__setitem__", "__repr__", "__format__", "__deepcopy__", "__array__",
+    "__len__", "__contains__",
+}  # fmt: skip
+# the methods that torch says are called, where they are not those of the operator's name
+_OPERATORS = {
+    "__add__": "add", "__radd__": "add", "__iadd__": "add_", "__sub__": "sub", "__isub__": "sub_",
+    "__mul__": "mul", "__rmul__": "mul", "__imul__": "mul_", "__truediv__": "div",
+    "__itruediv__": "div_", "__neg__": "neg", "__abs__": "abs", "__matmul__": "matmul",
+    "__mod__": "remainder", "__lt__": "lt", "__le__": "le", "__gt__": "gt", "__ge__": "ge",
+    "__ne__": "ne", "__pow__": "pow", "__invert__": "bitwise_not",
+}  # fmt: skip
+_DIVISION = {"__rtruediv__": "__rdiv__"}
+_DESCRIBING = {
+    "data_ptr", "dim", "is_complex", "is_contiguous", "is_floating_point", "numel",
+    "requires_grad_", "size", "stride",
+}  # fmt: skip
+_PROPERTIES = ("data", "T", "H", "mT", "mH", "real", "imag")
+
+
+def handler_of(kind: type) -> Any:
+    """The class's ``__torch_function__``; None where it is one of ours, or has none."""
+    if kind not in _handlers:
+        found = getattr(kind, "__torch_function__", None)
+        known = kind is Tensor or kind.__module__.startswith("mindtorch.") or _of_real_torch(found)
+        if found is _disabled_torch_function_impl or known:
+            found = None
+        _handlers[kind] = found
+    return _handlers[kind]
+
+
+def _of_real_torch(found: Any) -> bool:
+    """Whether a handler is that of real PyTorch's own tensors, which knows their functions only."""
+    function = getattr(found, "__func__", None)
+    code = getattr(function, "__code__", None)
+    own = function is vars(Tensor)["__torch_function__"].__func__
+    return code is not None and not own and code.co_filename.endswith(f"torch{os.sep}_tensor.py")
+
+
+def _relevant(args: Any, kwargs: Any) -> list[Any]:
+    """Arguments whose classes answer, one of each class, subclasses before their bases."""
+    found: list[Any] = []
+    for value in (*args, *kwargs.values()):
+        for each in value if type(value) in _ASKED_FOR else (value,):
+            if handler_of(type(each)) is None or any(type(each) is type(x) for x in found):
+                continue
+            places = (n for n, x in enumerate(found) if issubclass(type(each), type(x)))
+            found.insert(next(places, len(found)), each)
+    return found
+
+
+def _answer(public: Any, function: Any, args: Any, kwargs: Any) -> Any:
+    """What the mode or the arguments' classes say; the function itself if nobody is to say."""
+    found = _relevant(args, kwargs)
+    types = tuple(type(x) for x in found)
+    if modes:
+        mode = modes.pop()
+        try:
+            result = mode.__torch_function__(public, types, args, kwargs)
+        finally:
+            modes.append(mode)
+        if result is not NotImplemented:
+            return result
+    if not found:
+        return function(*args, **kwargs)
+    for each in found:
+        handler = type(each).__torch_function__
+        known = public
+        if str(handler.__module__).startswith("torchvision."):  # which was loaded before install
+            known = public.__wrapped__
+        result = handler(known, types, args, kwargs)
+        if result is not NotImplemented:
+            return result
+    lines = "".join(f"\n\n  - tensor subclass {kind}" for kind in types)
+    raise TypeError(
+        f"Multiple dispatch failed for 'torch.{public.__name__}'; all __torch_function__ handlers "
+        f"returned NotImplemented:{lines}\n\nFor more information, try re-running with "
+        "TORCH_LOGS=not_implemented"
+    )
+
+
+def _asking(function: Any, name: str, public: Any = None) -> Callable[..., Any]:
+    """``function``, which asks first: handlers are given ``public``, or the result itself."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if Disabled.depth or (not modes and not _relevant(args, kwargs)):
+            return function(*args, **kwargs)
+        return _answer(public or call, function, args, kwargs)
+
+    call.__name__ = name
+    return call
+
+
+def _wrap_namespaces() -> None:
+    torch: Any = importlib.import_module("mindtorch.torch")
+    places = ("nn.functional", "linalg", "special", "fft")
+    modules = [torch, *(importlib.import_module(f"mindtorch.torch.{place}") for place in places)]
+    wrapped: dict[Any, Any] = {}
+
+    def ask_first(module: Any, name: str, function: Any) -> None:
+        made = wrapped.get(function)
+        if made is None:
+            made = wrapped[function] = _asking(function, name)
+            if module in modules[:2]:
+                put_over(vars(module), name, made)
+        setattr(module, name, made)
+
+    names = [*torch.FUNCTIONS, *torch._LAZY_NAMES]
+    every = {name: getattr(torch, name) for name in names}  # imports what wraps functions itself
+    for name in every:
+        found = getattr(torch, name)
+        if callable(found) and not isinstance(found, type) and name not in _LEFT_ALONE:
+            ask_first(torch, name, found)
+    for module in modules[1:]:
+        for name, found in list(vars(module).items()):
+            if callable(found) and not isinstance(found, type) and not name.startswith("_"):
+                ask_first(module, name, found)
+
+
+def _wrap_methods() -> None:
+    torch: Any = importlib.import_module("mindtorch.torch")
+    names = {*torch.METHODS, "detach"}
+    for part in (Conversions, Writing, Operators):
+        names |= {n for n, f in vars(part).items() if callable(f)}
+    every = names - _LEFT_ALONE | _SPECIAL | _DESCRIBING
+    for name in sorted(every, key=_OPERATORS.__contains__):
+        found = getattr(Tensor, name, None)
+        private = name.startswith("_") and not name.startswith("__")
+        if found is not None and not private and not isinstance(found, type):
+            if name in _OPERATORS:
+                setattr(Tensor, name, _asking(found, name, getattr(Tensor, _OPERATORS[name])))
+            else:
+                setattr(Tensor, name, _asking(found, _DIVISION.get(name, name)))
+    for name in _PROPERTIES:
+        found = getattr(Tensor, name)
+        getter = _asking(found.fget, "__get__")
+        setattr(Tensor, name, property(getter, found.fset, found.fdel, found.__doc__))
+
+
+def needed_by(kind: type) -> None:
+    """Note that there are objects of ``kind``, a class of tensors."""
+    if not _installed and handler_of(kind) is not None:
+        install()
+
+
+def install() -> None:
+    """Let functions and methods ask their arguments' classes from now on."""
+    global _installed
+    if not _installed:
+        _installed = True
+        _wrap_namespaces()
+        _wrap_methods()
+
+
+def answer_for(*kinds: Any) -> None:
+    """Ask these classes of ours as well, from now on."""
+    for kind in kinds:
+        _handlers[kind] = kind.__torch_function__
+    install()
+
+
+class TorchFunctionMode:
+    """In a ``with`` block every call of a function of torch goes to ``__torch_function__``.
+
+    ``__torch_function__(self, func, types, args=(), kwargs=None)`` is to give the result; calls
+    that it makes itself go to the mode around it.
+    """
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if not cls.__module__.startswith("mindtorch."):
+            install()
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        raise NotImplementedError
+
+    def __enter__(self) -> TorchFunctionMode:
+        modes.append(self)
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        modes.pop()
+
+
+class BaseTorchFunctionMode(TorchFunctionMode):
+    """A mode that changes nothing."""
+
+    def __torch_function__(
+        self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        return func(*args, **(kwargs or {}))
+

@@ -1,0 +1,67 @@
+"""``torch.FloatTensor`` and its like: constructors, and classes for ``isinstance``."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.aval import aval
+from mindtorch.engine.dtypes import DType
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array
+
+from .._api.arguments import as_shape, refuse_other_device
+
+
+class _LegacyType(type):
+    dtype: DType
+
+    def __instancecheck__(cls, other: Any) -> bool:
+        return isinstance(other, EngineTensor) and other.aval.dtype is cls.dtype
+
+    def __call__(cls, *data: Any, device: Any = None) -> Any:
+        from ..functions.creation import new_empty
+        from ..functions.from_data import (
+            FIRST_ARGUMENT,
+            infer_array,
+            is_storage,
+            lengths_or_data,
+            of_storage,
+        )
+
+        refuse_other_device(device)
+        data = lengths_or_data(data)
+        if len(data) == 1 and isinstance(data[0], EngineTensor):
+            return data[0].to(cls.dtype)
+        if len(data) == 1 and is_storage(data[0]):
+            return of_storage(data[0], cls.dtype, FIRST_ARGUMENT)
+        if len(data) == 1 and not isinstance(data[0], int):
+            return from_array(np.asarray(infer_array(data[0], cls.dtype), order="C"))
+        return new_empty(aval(as_shape(data) if data else (0,), cls.dtype))
+
+
+DTYPES = {
+    "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
+    "BFloat16Tensor": dtypes.bfloat16, "ByteTensor": dtypes.uint8, "CharTensor": dtypes.int8,
+    "ShortTensor": dtypes.int16, "IntTensor": dtypes.int32, "LongTensor": dtypes.int64,
+    "BoolTensor": dtypes.bool_,
+}  # fmt: skip
+TYPES = {
+    name: _LegacyType(name, (), {"dtype": dtype, "__doc__": f"Tensors of {dtype}."})
+    for name, dtype in DTYPES.items()
+}
+globals().update(TYPES)
+
+
+def dtype_of_type_name(name: str) -> DType:
+    """The type that "torch.FloatTensor" names."""
+    short = name.removeprefix("torch.")
+    if short.startswith("cuda."):
+        from ..cuda import require_cuda
+
+        require_cuda()
+    if short not in DTYPES:
+        raise ValueError(f"invalid type: '{name}'")
+    return DTYPES[short]

@@ -1,0 +1,82 @@
+"""Helpers of ``torch._utils`` that packages call: lists of tensors as one, devices by number."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from mindtorch.engine.devices.device import Device
+from mindtorch.engine.dtypes import DType
+
+__all__ = [
+    "_element_size", "_flatten_dense_tensors", "_get_available_device_type", "_get_device_index",
+    "_get_device_module", "_unflatten_dense_tensors",
+]  # fmt: skip
+
+
+def _flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
+    """All elements of all tensors, one after the other, in one axis."""
+    from .._api.publish import FUNCTIONS
+
+    return FUNCTIONS["cat"]([each.reshape(-1) for each in tensors])
+
+
+def _unflatten_dense_tensors(flat: Any, tensors: Sequence[Any]) -> tuple[Any, ...]:
+    """Views of ``flat`` with the shapes of ``tensors``, whose elements it holds in turn."""
+    parts = flat.split([each.numel() for each in tensors])
+    return tuple(part.view_as(each) for part, each in zip(parts, tensors, strict=True))
+
+
+def _element_size(dtype: DType) -> int:
+    """Bytes of one element."""
+    return dtype.itemsize
+
+
+def _get_available_device_type() -> str | None:
+    """The type of the fastest device beside the CPU; None when there is none."""
+    from mindtorch import torch
+
+    return "cuda" if torch.cuda.is_available() else None
+
+
+def _get_device_module(device_type: str) -> Any:
+    """The module ``torch.<device_type>``.
+
+    Raises:
+        RuntimeError: there is none of this name.
+    """
+    from mindtorch import torch
+
+    module = getattr(torch, device_type, None)
+    if module is None:
+        raise RuntimeError(
+            f"Device '{device_type}' does not have a corresponding module registered as "
+            f"'torch.{device_type}'."
+        )
+    return module
+
+
+def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = False) -> int:
+    """The number of a device: a number is its own, the CPU's is -1.
+
+    Args:
+        optional: a device without a number stands for the current one.
+        allow_cpu: the CPU is taken.
+
+    Raises:
+        ValueError: the CPU, or a device without a number, where these are not taken.
+    """
+    from mindtorch import torch
+
+    index: int | None = device if isinstance(device, int) else None
+    if isinstance(device, str):
+        device = Device(device)
+    if isinstance(device, Device):
+        if device.type == "cpu" and not allow_cpu:
+            raise ValueError(f"Expected a non cpu device, but got: {device}")
+        index = -1 if device.type == "cpu" else device.index
+    if index is None and not optional:
+        raise ValueError(
+            f"Expected a torch.device with a specified index or an integer, but got:{device}"
+        )
+    return int(torch.cuda.current_device()) if index is None else index

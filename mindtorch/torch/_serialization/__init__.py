@@ -1,0 +1,1 @@
+"""Reading and writing torch's files: archives, safe unpickling, storages, locations."""

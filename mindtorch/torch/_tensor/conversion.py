@@ -1,0 +1,303 @@
+"""A tensor as another type, on another device, as numbers, arrays and storages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import api, inplace, tape
+from mindtorch.engine.aval import Aval, aval
+from mindtorch.engine.devices import cuda
+from mindtorch.engine.devices.device import Device, cpu, meta
+from mindtorch.engine.dispatch import INTERPRETED, state
+from mindtorch.engine.dtypes import DType
+from mindtorch.engine.numpy_aliases import opened
+from mindtorch.engine.ops import movement
+from mindtorch.engine.result_strides import suggests_channels_last
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import from_array, make, scripts
+
+from .._api.arguments import as_device, as_dtype, require_tensor
+from .._api.signatures import type_name, wrong_call
+from .size_and_formats import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    preserve_format,
+    strided,
+)
+from .size_and_formats import memory_format as MemoryFormat  # noqa: N812
+
+
+def python_number(value: Any) -> Any:
+    number = value.item()
+    return float(number) if isinstance(number, np.generic) else number
+
+
+def parse_to(args: Any, kwargs: dict[str, Any]) -> tuple[Any, Any, bool, Any]:
+    """(dtype, device, copy, memory format) of the arguments of ``Tensor.to``."""
+    options = dict(kwargs)
+    dtype = options.pop("dtype", None)
+    device = options.pop("device", None)
+    copy_ = options.pop("copy", False)
+    memory_format = options.pop("memory_format", None)
+    options.pop("non_blocking", None)
+    other = options.pop("other", None)
+    if options:
+        raise TypeError(f"to() got an unexpected keyword argument '{next(iter(options))}'")
+    rest = list(args)
+    if rest and isinstance(rest[0], EngineTensor):
+        other = rest.pop(0)
+    elif rest and isinstance(rest[0], DType):
+        dtype = rest.pop(0)
+    elif rest and (rest[0] is None or isinstance(rest[0], (str, int, Device))):
+        device = rest.pop(0)
+        if rest:
+            dtype = rest.pop(0)
+            if not (isinstance(dtype, (DType, type)) or dtype is None):
+                raise wrong_call("to", args, kwargs, method=True) or TypeError("to(): no dtype")
+    elif rest and rest[0] in (float, int, bool, complex):
+        dtype = as_dtype(rest.pop(0))
+    elif rest:
+        raise wrong_call("to", args, kwargs, method=True) or TypeError("to() misses a tensor")
+    if rest:
+        rest.pop(0)
+    if rest:
+        copy_ = rest.pop(0)
+    if other is not None:
+        dtype, device = other.aval.dtype, other.aval.device
+    if dtype is not None:
+        dtype = as_dtype(dtype)
+    return dtype, (None if device is None else as_device(device)), copy_, memory_format
+
+
+def _move(tensor: Any, device: Device) -> Any:
+    if device.type == "meta":
+        return make(np.broadcast_to(np.zeros((), tensor.aval.dtype.np), (tensor.aval.size,)), aval(
+            tensor.aval.shape, tensor.aval.dtype, None, device
+        ))
+    if tensor.aval.device.type == "meta":
+        raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+    return movement.to_device(tensor, device=device)
+
+
+def _suggested_format(x: Aval) -> Any:
+    """The memory format that torch takes a tensor for."""
+    if suggests_channels_last(x):
+        return channels_last if x.ndim == 4 else channels_last_3d
+    return contiguous_format
+
+
+class Conversions(EngineTensor):
+    """to, type, item, numpy, DLPack and storages."""
+
+    __slots__ = ()
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        """This tensor with another dtype, device or memory format; itself if nothing changes."""
+        dtype, device, copy_, memory_format = parse_to(args, kwargs)
+        result: Any = self
+        if device is not None and device is not self.aval.device:
+            result = _move(result, device)
+        if dtype is not None and dtype is not result.aval.dtype:
+            result = movement.cast(result, dtype=dtype)
+        if memory_format not in (None, preserve_format) and (
+            result is not self or memory_format is not _suggested_format(self.aval)
+        ):
+            from ..functions.shape import strides_for
+
+            strides = strides_for(result, memory_format)
+            if result is self or result.aval.strides != strides:
+                result = movement.clone(result, strides=strides)
+        if copy_ and result is self:
+            result = movement.clone(self)
+        return result
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The type's name ("torch.FloatTensor"), or the tensor cast to ``dtype``."""
+        if dtype is None:
+            return tape.tensor_type_name(self)
+        if isinstance(dtype, str):
+            from .._compat.legacy_tensor_types import dtype_of_type_name
+
+            if dtype.startswith("torch.cuda.") and not cuda.device_count():
+                raise cuda.unlinked("initialize CUDA")
+            dtype = dtype_of_type_name(dtype)
+        elif not isinstance(dtype, DType) and hasattr(dtype, "dtype"):
+            dtype = dtype.dtype if isinstance(dtype.dtype, DType) else dtypes.default
+        return self.to(as_dtype(dtype))
+
+    def type_as(self, other: Any) -> Any:
+        """The tensor in the type of ``other``."""
+        require_tensor(other, "type_as", "other", 1)
+        return self.to(other.aval.dtype)
+
+    def cpu(self, *, memory_format: Any = preserve_format) -> Any:
+        """The tensor on the CPU; itself if it is there."""
+        return self.to(cpu, memory_format=memory_format)
+
+    def cuda(
+        self,
+        device: Any = None,
+        non_blocking: bool = False,
+        *,
+        memory_format: Any = preserve_format,
+    ) -> Any:
+        """The tensor on a CUDA device: the one given, or the current one."""
+        found = Device("cuda", device) if device is None or isinstance(device, int) else device
+        place = as_device(device if isinstance(device, int) else found)
+        if place.type != "cuda":
+            raise RuntimeError("Invalid device, must be cuda device")
+        return self.to(place, non_blocking=non_blocking, memory_format=memory_format)
+
+    def item(self) -> Any:
+        """The only element, as a Python number."""
+        if self.aval.size != 1:
+            raise RuntimeError(
+                f"a Tensor with {self.aval.size} elements cannot be converted to Scalar"
+            )
+        if self.aval.device is meta:
+            raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+        if state.mode >= INTERPRETED:
+            if state.interpreters:
+                number = state.interpreters[-1].item(self)
+                if scripts:
+                    scripts[0].looked()
+                return number
+            state.stop_watching()
+        number = self.flat[0].item()
+        if scripts:
+            scripts[0].looked()
+        return float(number) if isinstance(number, np.generic) else number
+
+    def tolist(self) -> Any:
+        """The elements as nested lists of Python numbers."""
+        array = self.array()
+        if self.aval.dtype is dtypes.bfloat16:
+            array = array.astype(np.float32)
+        if scripts:
+            scripts[0].looked()
+        return array.tolist()
+
+    def numpy(self, *, force: bool = False) -> Any:
+        """An array that shares the tensor's memory; under ``no_grad`` also of one with a gradient.
+
+        Args:
+            force: first detach it and move it to the CPU.
+        """
+        if force:
+            return opened(self.detach().cpu())
+        if state.grad_enabled and tape.requires_grad(self):
+            raise RuntimeError(
+                "Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() "
+                "instead."
+            )
+        if self.aval.dtype is dtypes.bfloat16:
+            raise TypeError("Got unsupported ScalarType BFloat16")
+        if self.aval.device.type != "cpu":
+            raise TypeError(
+                f"can't convert {self.aval.device} device type tensor to numpy. Use Tensor.cpu() "
+                "to copy the tensor to host memory first."
+            )
+        array = opened(self)
+        if scripts:
+            scripts[0].looked()
+        return array
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        array = self.numpy()
+        if dtype is not None and array.dtype != np.dtype(dtype):
+            return array.astype(dtype)
+        return array.copy() if copy else array
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        if array.dtype == bool:
+            array = array.astype(np.uint8)  # as torch has it
+        return from_array(np.asarray(array, order="C"))
+
+    def __dlpack__(self, *, stream: Any = None, **options: Any) -> Any:
+        """A capsule over this memory, for other libraries."""
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        if self.layout is not strided:
+            raise BufferError("Can't export tensors with layout other than torch.strided")
+        if self.aval.device.type == "cuda":
+            return cuda.export(self).__dlpack__(stream=stream, **options)
+        if stream is not None and type(stream) is not int:
+            raise TypeError("stream must be ``int`` or ``none``")
+        if stream is not None:
+            raise AssertionError("stream should be None on cpu.")
+        return self.numpy().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> Any:
+        from ..utils.dlpack import DLDeviceType
+
+        if self.aval.device.type == "cuda":
+            return (DLDeviceType.kDLCUDA, self.aval.device.index or 0)
+        return (DLDeviceType.kDLCPU, 0)
+
+    def asnumpy(self) -> Any:
+        """The elements as a numpy array of their own (MindSpore's name)."""
+        return self.detach().array().copy()
+
+    def astype(self, dtype: Any) -> Any:
+        """The tensor cast to ``dtype`` (MindSpore's name)."""
+        return self.to(dtype if isinstance(dtype, DType) else as_dtype(dtype))
+
+    def assign_value(self, value: Any) -> Any:
+        """Overwrite the elements with those of ``value`` (MindSpore's name)."""
+        with api.grad_mode(False):
+            inplace.copy_(self, value)
+        return self
+
+    def untyped_storage(self) -> Any:
+        """The memory that the tensor is a view of, in bytes."""
+        from ..storage import UntypedStorage
+
+        return UntypedStorage._wrap(self._shared)
+
+    def storage(self) -> Any:
+        """The memory that the tensor is a view of, with its type."""
+        from ..storage import typed_storage_of
+
+        return typed_storage_of(self)
+
+    def storage_type(self) -> Any:
+        """The class of :meth:`storage`."""
+        return type(self.storage())
+
+    def _typed_storage(self) -> Any:
+        return self.storage()
+
+
+def _define_casts() -> None:
+    names = {
+        "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16,
+        "bfloat16": dtypes.bfloat16, "int": dtypes.int32, "long": dtypes.int64,
+        "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8, "bool": dtypes.bool_,
+        "cfloat": dtypes.complex64, "cdouble": dtypes.complex128,
+    }  # fmt: skip
+    for name, dtype in names.items():
+
+        def method(
+            self: Any, *, memory_format: Any = None, _dtype: DType = dtype, _name: str = name
+        ) -> Any:
+            if memory_format is not None:
+                if not isinstance(memory_format, MemoryFormat):
+                    raise TypeError(
+                        f"{_name}(): argument 'memory_format' must be torch.memory_format, not "
+                        f"{type_name(memory_format)}"
+                    )
+                return self.to(_dtype, memory_format=memory_format)
+            if self.aval.dtype is _dtype:
+                return self
+            return movement.cast(self, dtype=_dtype)
+
+        method.__name__ = method.__qualname__ = name  # Python's errors have it
+        method.__doc__ = f"The tensor as {dtype}, laid out in ``memory_format``."
+        setattr(Conversions, name, method)
+
+
+_define_casts()

@@ -1,0 +1,272 @@
+"""What a tensor says of itself: shape, type, place, layout, and its plain views."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any
+
+from mindtorch.engine.allocator import address_of
+from mindtorch.engine.autograd import tape
+from mindtorch.engine.aval import is_channels_last
+from mindtorch.engine.devices import cuda
+from mindtorch.engine.devices.device import Device
+from mindtorch.engine.dtypes import DType
+from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import Attributes, note_looked_at
+from mindtorch.engine.tensor import Tensor as EngineTensor
+
+from .._api.arguments import normalize_axis
+from .size_and_formats import (
+    Size,
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    size_of,
+    strided,
+)
+
+
+class Description(EngineTensor):
+    """Properties and views that copy nothing."""
+
+    __slots__ = ()
+
+    @property
+    def shape(self) -> Size:
+        return size_of(self.aval.shape)
+
+    def size(self, dim: int | None = None) -> Any:
+        """The shape, or the length of axis ``dim``."""
+        if dim is None:
+            return size_of(self.aval.shape)
+        shape = self.aval.shape
+        if not shape:
+            normalize_axis(dim, 0)
+            raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+        return shape[normalize_axis(dim, len(shape))]
+
+    @property
+    def dtype(self) -> DType:
+        return self.aval.dtype
+
+    @property
+    def device(self) -> Device:
+        return self.aval.device
+
+    @property
+    def layout(self) -> Any:
+        return strided
+
+    @property
+    def ndim(self) -> int:
+        return self.aval.ndim
+
+    def dim(self) -> int:
+        """The number of axes."""
+        return self.aval.ndim
+
+    ndimension = dim
+
+    def numel(self) -> int:
+        """The number of elements."""
+        return self.aval.size
+
+    nelement = numel
+
+    @property
+    def itemsize(self) -> int:
+        return self.aval.dtype.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self.aval.size * self.aval.dtype.itemsize
+
+    def element_size(self) -> int:
+        """Bytes of an element."""
+        return self.aval.dtype.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        """Strides in elements, or that of axis ``dim``."""
+        if dim is None:
+            return self.aval.strides
+        return self.aval.strides[normalize_axis(dim, self.aval.ndim)]
+
+    def storage_offset(self) -> int:
+        """Where in the storage the first element is, in elements."""
+        note_looked_at(self, "storage_offset()")
+        return self._offset
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        note_looked_at(self, "data_ptr()")
+        if self.aval.device.type == "cuda":
+            return int(cuda.kernels("memory").pointer(self.flat)) if self.aval.size else 0
+        return address_of(self.flat) if self.aval.size else 0
+
+    def is_contiguous(self, *, memory_format: Any = contiguous_format) -> bool:
+        """Whether the elements lie in that order without gaps."""
+        if memory_format in (channels_last, channels_last_3d):
+            ndim = 4 if memory_format is channels_last else 5
+            return self.aval.ndim == ndim and is_channels_last(self.aval.shape, self.aval.strides)
+        return self.aval.contiguous
+
+    def is_floating_point(self) -> bool:
+        """Whether the type is a real floating-point one."""
+        return self.aval.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        """Whether the type is complex."""
+        return self.aval.dtype.is_complex
+
+    def is_signed(self) -> bool:
+        """Whether the type has negative numbers."""
+        return self.aval.dtype.is_signed
+
+    def is_conj(self) -> bool:
+        """False: conjugates are computed at once."""
+        return False
+
+    def is_neg(self) -> bool:
+        """False: negatives are computed at once."""
+        return False
+
+    if not TYPE_CHECKING:  # which takes it for the class's
+
+        @property
+        def __dict__(self) -> Any:
+            """What users have set on the tensor."""
+            return Attributes(self)
+
+        @__dict__.setter
+        def __dict__(self, value: dict[str, Any]) -> None:
+            attributes, new = Attributes(self), dict(value)
+            attributes.clear()
+            attributes.update(new)
+
+    def is_inference(self) -> bool:
+        """Whether the memory was made in inference mode."""
+        note_looked_at(self, "is_inference()")
+        return self._storage is not None and self._storage.inference
+
+    def is_shared(self) -> bool:
+        """Whether the memory is shared with other processes."""
+        from ..multiprocessing import is_shared
+
+        return is_shared(self)
+
+    def share_memory_(self) -> Any:
+        """Move the storage into memory that other processes can map."""
+        from ..multiprocessing import share_memory
+
+        return share_memory(self)
+
+    def is_pinned(self, device: Any = None) -> bool:
+        """Whether a device can copy the memory by itself."""
+        if device is not None:
+            Device(device)
+        return self._storage is not None and self._storage.memory in cuda.pinned
+
+    def pin_memory(self, device: Any = None) -> Any:
+        """A copy in memory that a device can copy by itself; the tensor if it is there already."""
+        if not cuda.device_count():
+            raise RuntimeError("Cannot access accelerator device when none is available.")
+        if self.aval.device.type != "cpu":
+            raise RuntimeError(
+                f"cannot pin '{tape.tensor_type_name(self)}' only dense CPU tensors can be pinned"
+            )
+        return self if self.is_pinned() else cuda.pin(self)
+
+    @property
+    def __cuda_array_interface__(self) -> dict[str, Any]:
+        """The memory on CUDA, for other libraries."""
+        if self.aval.device.type != "cuda":
+            raise AttributeError(
+                f"Can't get __cuda_array_interface__ on non-CUDA tensor type: "
+                f"{tape.tensor_type_name(self)} If CUDA data is required use tensor.cuda() to copy "
+                "tensor to device memory."
+            )
+        if tape.requires_grad(self):
+            raise RuntimeError(
+                "Can't get __cuda_array_interface__ on Variable that requires grad. If gradients "
+                "aren't required, use var.detach() to get Variable that doesn't require grad."
+            )
+        own = dict(self.flat.__cuda_array_interface__)
+        own["shape"] = tuple(self.aval.shape)
+        own["strides"] = None if self.aval.contiguous else self.aval.byte_strides
+        return own
+
+    is_sparse = is_quantized = is_mkldnn = is_nested = is_mps = is_xpu = is_sparse_csr = False
+    is_vulkan = is_ipu = is_xla = is_maia = is_mtia = False
+    names: tuple[Any, ...] = ()
+    name: str | None = None
+
+    @property
+    def volatile(self) -> bool:
+
+        warnings.warn(
+            "volatile was removed (Variable.volatile is always False)", UserWarning, stacklevel=2
+        )
+        return False
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.aval.device.type == "cuda"
+
+    @property
+    def is_cpu(self) -> bool:
+        return self.aval.device.type == "cpu"
+
+    @property
+    def is_meta(self) -> bool:
+        return self.aval.device.type == "meta"
+
+    def get_device(self) -> int:
+        """The device's number; -1 for the CPU."""
+        index = self.aval.device.index
+        return -1 if self.aval.device.type == "cpu" else (index or 0)
+
+    @property
+    def T(self) -> Any:  # noqa: N802
+        return movement.permute(self, axes=tuple(range(self.aval.ndim - 1, -1, -1)))
+
+    @property
+    def mT(self) -> Any:  # noqa: N802
+        if self.aval.ndim < 2:
+            raise RuntimeError(
+                "tensor.mT is only supported on matrices or batches of matrices. Got "
+                f"{self.aval.ndim}-D tensor."
+            )
+        return tape.named(movement.transpose(self, -2, -1), "TransposeBackward0")
+
+    @property
+    def H(self) -> Any:  # noqa: N802
+        if self.aval.ndim not in (0, 2):
+            raise RuntimeError(
+                f"tensor.H is only supported on matrices (2-D tensors). Got {self.aval.ndim}-D "
+                "tensor."
+            )
+        return self.adjoint() if self.aval.ndim else self
+
+    @property
+    def mH(self) -> Any:  # noqa: N802
+        return self.adjoint()
+
+    @property
+    def real(self) -> Any:
+        from ..functions.complex_numbers import real
+
+        return real(self)
+
+    @real.setter
+    def real(self, value: Any) -> None:
+        self.real[...] = value
+
+    @property
+    def imag(self) -> Any:
+        from ..functions.complex_numbers import imag
+
+        return imag(self)
+
+    @imag.setter
+    def imag(self, value: Any) -> None:
+        self.imag[...] = value

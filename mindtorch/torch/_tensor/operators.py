@@ -1,0 +1,145 @@
+"""The operators of Python on tensors and numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import inplace
+from mindtorch.engine.dispatch import fast_binary, fast_unary
+from mindtorch.engine.ops import elementwise as pointwise
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.tensor import constant, from_array
+
+from .._api.arguments import require_power
+
+NUMBERS = (float, int, bool, complex)
+
+
+def _operator(op: Any, reflected: bool = False) -> Callable[[Any, Any], Any]:
+    """``self op other``: other may be a tensor or a number."""
+    call = fast_binary(op)
+
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, EngineTensor):
+            if type(other) in NUMBERS:
+                other = constant(other)
+            else:
+                other = _as_operand(other)
+                if other is None:
+                    return NotImplemented
+        return call(other, self) if reflected else call(self, other)
+
+    return method
+
+
+def _as_operand(other: Any) -> Any:
+    """A number as a tensor, else None: on arrays numpy computes, as under PyTorch."""
+    if isinstance(other, (np.generic, *NUMBERS)):
+        return constant(other)
+    return None
+
+
+_equal = _operator(pointwise.equal)
+
+
+def _is_equal(self: Any, other: Any) -> Any:
+    """``self == other``, the one operator that takes numpy's arrays as tensors."""
+    if isinstance(other, np.ndarray):
+        other = from_array(np.asarray(other, order="C"))
+    return _equal(self, other)
+
+
+def _in_place_operator(op: Any) -> Callable[[Any, Any], Any]:
+    def method(self: Any, other: Any) -> Any:
+        if not isinstance(other, EngineTensor):
+            number = type(other) in NUMBERS
+            other = constant(other) if number else _as_operand(other)
+            if other is None:
+                return NotImplemented
+        return inplace.apply_in_place(op, self, self, other)
+
+    return method
+
+
+_reciprocal = fast_unary(pointwise.reciprocal)
+
+
+def _divided_by(self: Any, other: Any) -> Any:
+    """``other / self`` with torch's two roundings."""
+    return _reciprocal(self) * other
+
+
+_power = fast_binary(pointwise.power)
+
+
+def power_of_number(base: Any, exponent: Any) -> Any:
+    """``base ** exponent``: products and roots where PyTorch's loops compute these."""
+    op = pointwise.op_of_power(base, exponent)
+    if op is not None:
+        return op(base)
+    if type(exponent) is int and exponent < 0:
+        require_power(base, exponent)
+    return _power(base, constant(exponent))
+
+
+def _raise(self: Any, other: Any) -> Any:
+    """``self **= other``."""
+    if type(other) is int and other < 0:
+        require_power(self, other)
+    op = pointwise.op_of_power(self, other) if type(other) in NUMBERS else None
+    if op is not None:
+        return inplace.apply_in_place(op, self, self)
+    return _raise_any(self, other)
+
+
+_raise_any = _in_place_operator(pointwise.power)
+
+
+class Operators(EngineTensor):
+    """Arithmetic and comparison."""
+
+    __slots__ = ()
+
+    __add__ = __radd__ = _operator(pointwise.add)
+    __sub__ = _operator(pointwise.subtract)
+    __rsub__ = _operator(pointwise.subtract, reflected=True)
+    __mul__ = __rmul__ = _operator(pointwise.multiply)
+    __truediv__ = _operator(pointwise.divide)
+    __rdiv__ = __rtruediv__ = _divided_by
+    _power = _operator(pointwise.power)
+
+    def __pow__(self, other: Any) -> Any:
+        if type(other) in NUMBERS:
+            return power_of_number(self, other)
+        return self._power(other)
+
+    def __delitem__(self, item: Any) -> None:
+        raise TypeError("Tensor does not support deleting items")
+
+    __rpow__ = _operator(pointwise.power, reflected=True)
+    __eq__ = _is_equal
+    __ne__ = _operator(pointwise.not_equal)
+    __lt__ = _operator(pointwise.less)
+    __le__ = _operator(pointwise.less_equal)
+    __gt__ = _operator(pointwise.greater)
+    __ge__ = _operator(pointwise.greater_equal)
+    __iadd__ = _in_place_operator(pointwise.add)
+    __isub__ = _in_place_operator(pointwise.subtract)
+    __imul__ = _in_place_operator(pointwise.multiply)
+    __itruediv__ = _in_place_operator(pointwise.divide)
+    __ipow__ = _raise
+
+    def __neg__(self) -> Any:
+        return pointwise.negative(self)
+
+    def __pos__(self) -> Any:
+        if self.aval.dtype is dtypes.bool_:
+            raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+        return self
+
+    def __abs__(self) -> Any:
+        return self.abs()

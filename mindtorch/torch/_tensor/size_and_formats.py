@@ -1,0 +1,184 @@
+"""Small value types of the namespace: Size, memory formats, layouts, finfo and iinfo."""
+
+from __future__ import annotations
+
+import math
+from math import prod
+from typing import Any
+
+import ml_dtypes
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.bounded_cache import Bounded
+from mindtorch.engine.dtypes import DType
+from mindtorch.engine.symbolic_sizes import as_whole, has_amounts, open_sizes
+
+
+def _length(value: Any, place: int) -> int:
+    if type(value) is int:
+        return value
+    if getattr(getattr(value, "dtype", None), "is_floating_point", False):
+        raise TypeError(
+            f"torch.Size() takes an iterable of 'int' (item {place} is '{type(value).__name__}')"
+        )
+    return as_whole(value)
+
+
+class Size(tuple[int, ...]):
+    """A shape: a tuple of ints with :meth:`numel`."""
+
+    __slots__ = ()
+
+    def __new__(cls, values: Any = ()) -> Size:
+        return super().__new__(cls, [_length(v, i) for i, v in enumerate(values)])
+
+    def numel(self) -> int:
+        """The product of the lengths."""
+        return prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size({list(self)})"
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple(self) + tuple(other))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self))
+
+    def __mul__(self, count: Any) -> Size:
+        return Size(tuple(self) * count)
+
+    __rmul__ = __mul__
+
+    def __getitem__(self, index: Any) -> Any:
+        found = super().__getitem__(index)
+        return Size(found) if isinstance(index, slice) else found
+
+    def __reduce__(self) -> Any:
+        return (Size, (tuple(self),))
+
+
+_sizes = Bounded(4096)
+
+
+def size_of(shape: tuple[int, ...]) -> Size:
+    """The Size object for a shape, made once."""
+    if open_sizes and has_amounts(shape):
+        return Size(shape)
+    found: Size | None = _sizes.get(shape)
+    if found is None:
+        found = _sizes.keep(shape, Size(shape))
+    return found
+
+
+class _Named:
+    """A value known by its name alone."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self._name}"
+
+    def __reduce__(self) -> Any:
+        return (_named, (type(self).__name__, self._name))
+
+
+class memory_format(_Named):  # noqa: N801
+    """The order of a tensor's axes in memory, by its ``name``."""
+
+
+class layout(_Named):  # noqa: N801
+    """How a tensor's elements are stored, by its ``name``."""
+
+
+contiguous_format = memory_format("contiguous_format")
+channels_last = memory_format("channels_last")
+channels_last_3d = memory_format("channels_last_3d")
+preserve_format = memory_format("preserve_format")
+strided = layout("strided")
+sparse_coo = layout("sparse_coo")
+sparse_csr = layout("sparse_csr")
+sparse_csc = layout("sparse_csc")
+sparse_bsr = layout("sparse_bsr")
+sparse_bsc = layout("sparse_bsc")
+jagged = layout("jagged")
+_mkldnn = layout("_mkldnn")
+
+
+def _named(kind: str, name: str) -> Any:
+    return globals()[name]
+
+
+class _Limits:
+    """What finfo and iinfo have in common: those of one type are equal, and no keys."""
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __eq__(self, other: object) -> bool:
+        return type(other) is type(self) and vars(other) == vars(self)
+
+
+_DEFAULT: Any = object()
+_OF_PYTHON = {float: dtypes.float64, int: dtypes.int64, bool: dtypes.bool_}
+
+
+def _limited(name: str, kind: Any) -> DType:
+    """The type whose limits are asked for; Python's own stand for torch's."""
+    found = _OF_PYTHON.get(kind, kind) if isinstance(kind, type) else kind
+    if not isinstance(found, DType):
+        raise TypeError(
+            f"{name}(): argument 'type' (position 1) must be torch.dtype, not "
+            f"{kind.__class__.__name__}"
+        )
+    return found
+
+
+class finfo(_Limits):  # noqa: N801
+    """Limits of a floating-point type (default: the default dtype), as Python floats."""
+
+    def __init__(self, type: Any = _DEFAULT) -> None:  # noqa: A002
+        dtype = _limited("finfo", dtypes.default if type is _DEFAULT else type).to_real()
+        if dtype.category != dtypes.FLOAT:
+            raise TypeError(
+                "torch.finfo() requires a floating point input type. Use torch.iinfo to handle "
+                "'torch.finfo'"
+            )
+        found: Any = ml_dtypes.finfo(dtype.np)  # also of numpy's own types
+        self.bits = dtype.itemsize * 8
+        self.eps = float(found.eps)
+        self.max = float(found.max)
+        self.min = float(found.min)
+        self.tiny = self.smallest_normal = float(found.smallest_normal)
+        # ten to minus the number of decimal digits that survive
+        self.resolution = 10.0 ** -int(found.nmant * math.log10(2))
+        self.dtype = dtype.name
+
+    def __repr__(self) -> str:
+        return (
+            f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+            f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
+            f"dtype={self.dtype})"
+        )
+
+
+class iinfo(_Limits):  # noqa: N801
+    """Limits of an integer type."""
+
+    def __init__(self, type: DType) -> None:  # noqa: A002
+        type = _limited("iinfo", type)  # noqa: A001
+        if type.category == dtypes.BOOL:
+            raise TypeError("torch.bool is not supported by torch.iinfo")
+        if type.category != dtypes.INTEGER:
+            raise TypeError(
+                "torch.iinfo() requires an integer input type. Use torch.finfo to handle "
+                "'torch.iinfo'"
+            )
+        found = np.iinfo(type.np)
+        self.bits, self.max, self.min, self.dtype = found.bits, int(found.max), int(found.min), (
+            type.name
+        )
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"

@@ -1,0 +1,303 @@
+"""The Tensor class: its making and Python's protocols, over the parts in ``_tensor_*``.
+
+Methods that are also functions come from the registry (``functions/``) when the namespace is
+imported; the parts hold those that only a tensor has.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import api, tape
+from mindtorch.engine.aval import aval
+from mindtorch.engine.devices.device import cpu
+from mindtorch.engine.ops import movement
+from mindtorch.engine.tensor import (
+    NEW_LEAF,
+    Attributes,
+    alias,
+    check_made_here,
+    from_array,
+    note_shared,
+    own_slots,
+    set_result_type,
+    typed_buffer,
+)
+from mindtorch.engine.tensor import Tensor as EngineTensor
+from mindtorch.engine.transforms import vmap
+
+from .._api.arguments import as_device, as_shape, refuse_other_device
+from .._compat.unsupported_names import refuse
+from ..autograd._forward_levels import current
+from .autograd import Gradients
+from .conversion import Conversions
+from .inplace import Writing
+from .metadata import Description
+from .operators import NUMBERS, Operators
+from .size_and_formats import Size
+
+_NO_DISPATCHER = (
+    "ops do not pass through torch's dispatcher; see torch.Tensor.__torch_function__"
+)
+
+
+def _as_class(result: Any, cls: type) -> Any:
+    """Plain tensors in a result as tensors of ``cls``."""
+    if isinstance(result, Tensor) and not isinstance(result, cls):
+        return result.as_subclass(cls)
+    if isinstance(result, (tuple, list)):
+        made = [_as_class(each, cls) for each in result]
+        return type(result)(*made) if hasattr(result, "_fields") else type(result)(made)
+    return result
+
+
+class TensorMeta(type):
+    """The class of tensors' classes, which print under their names in torch."""
+
+    def __init__(cls, name: str, bases: Any, fields: Any, **options: Any) -> None:
+        super().__init__(name, bases, fields)
+        if not cls.__module__.startswith("mindtorch."):
+            import importlib
+
+            functions = importlib.import_module("mindtorch.torch._api.torch_function")
+            if not cls.__module__.startswith("torchvision."):  # whose classes may stay unused
+                functions.needed_by(cls)
+
+    def __repr__(cls) -> str:
+        module = cls.__module__.removeprefix("mindtorch.").removesuffix("._tensor.tensor")
+        return f"<class '{module}.{cls.__qualname__}'>"
+
+
+class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=TensorMeta):
+    """A multi-dimensional array of elements of one type, with torch's methods.
+
+    ``Tensor(2, 3)`` is uninitialised, ``Tensor([1, 2])`` holds the numbers, both of the default
+    type. :func:`torch.tensor` is the usual way to make one.
+    """
+
+    __slots__ = ()
+    __array_priority__ = 1000
+
+    @classmethod
+    def __torch_function__(
+        cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> Any:
+        """``func(*args, **kwargs)`` for arguments of this class: tensors are of it, too."""
+        from .._api.torch_function_mode import DisableTorchFunctionSubclass
+
+        if not all(issubclass(cls, each) for each in types):
+            return NotImplemented
+        with DisableTorchFunctionSubclass():
+            return _as_class(func(*args, **(kwargs or {})), cls)
+
+    def __new__(cls, *data: Any, device: Any = None, **options: Any) -> Any:
+        from ..functions.creation import new_empty
+        from ..functions.from_data import (
+            FIRST_ARGUMENT,
+            infer_array,
+            is_storage,
+            lengths_or_data,
+            of_storage,
+        )
+
+        if options:
+            raise TypeError(f"new() received an invalid keyword argument {next(iter(options))!r}")
+        refuse_other_device(device)
+        data = lengths_or_data(data)
+        if len(data) == 1 and isinstance(data[0], EngineTensor):
+            if device is not None:
+                raise RuntimeError(
+                    "Legacy tensor constructor of the form torch.Tensor(tensor, device=device) is "
+                    "not supported.  Use torch.tensor(...) or torch.as_tensor(...) instead."
+                )
+            made: Any = alias(data[0])
+        elif len(data) == 1 and is_storage(data[0]):
+            made = of_storage(data[0], dtypes.default, FIRST_ARGUMENT)
+        elif len(data) == 1 and not isinstance(data[0], (int, Size)):
+            made = from_array(np.asarray(infer_array(data[0], dtypes.default), order="C"))
+        else:
+            shape = as_shape(data) if data else (0,)
+            made = new_empty(aval(shape, dtypes.default, None, as_device(device)))
+        if cls is not Tensor:
+            made = cls._make_subclass(cls, made)
+        return made
+
+    @staticmethod
+    def _make_subclass(cls: Any, data: Any, requires_grad: bool = False) -> Any:
+        """A tensor of class ``cls`` over the memory of ``data``, without history."""
+        if cls.__module__.startswith("torchvision."):
+            from .._api.torch_function import needed_by
+
+            needed_by(cls)
+        if hasattr(cls, "__torch_dispatch__"):
+            refuse(f"{cls.__name__}.__torch_dispatch__", _NO_DISPATCHER)
+        result = object.__new__(cls)
+        result.flat, result.aval, result._node = data.flat, data.aval, None
+        result._storage = data._shared
+        if data._offset:
+            result._offset = data._offset
+        note_shared(result)
+        if not requires_grad:
+            return result
+        check_made_here(result, NEW_LEAF)
+        return api.track(result)
+
+    @staticmethod
+    def _make_wrapper_subclass(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        """Not available: a tensor without memory, whose class answers for every op."""
+        refuse("Tensor._make_wrapper_subclass", _NO_DISPATCHER)
+
+    def as_subclass(self, cls: Any) -> Any:
+        """The same tensor, history included, as an object of ``cls``."""
+        if not isinstance(cls, type):
+            raise TypeError(f"cls must be a type (got {type(cls).__name__})")
+        result = Tensor._make_subclass(cls, movement.alias_view(self))
+        result._node = tape.node_of(self)
+        result._output_index = self._output_index
+        return result
+
+    def __len__(self) -> int:
+        if not self.aval.shape:
+            raise TypeError("len() of a 0-d tensor")
+        return self.aval.shape[0]
+
+    def __iter__(self) -> Iterator[Any]:
+        if not self.aval.shape:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(self.unbind(0))
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (EngineTensor, *NUMBERS)):
+            return bool((self == element).any())
+        raise RuntimeError(
+            f"Tensor.__contains__ only supports Tensor or scalar, but you passed in a "
+            f"{type(element)}."
+        )
+
+    def __bool__(self) -> bool:
+        if self.aval.size != 1:
+            many = "more than one value" if self.aval.size else "no values"
+            raise RuntimeError(f"Boolean value of Tensor with {many} is ambiguous")
+        vmap.refuse_branch(self)
+        return bool(self.item())
+
+    def __int__(self) -> int:
+        return int(_real(_only_element(self), "int64_t"))
+
+    def __float__(self) -> float:
+        return float(_real(_only_element(self), "double"))
+
+    def __complex__(self) -> complex:
+        return complex(_only_element(self))
+
+    def __index__(self) -> int:
+        if self.aval.size != 1 or self.aval.dtype.category > dtypes.INTEGER:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __reversed__(self) -> Any:
+        return self.flip(0) if self.aval.ndim else self
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __repr__(self, *, tensor_contents: Any = None) -> str:
+        from .._tensor_str import tensor_repr
+
+        if vmap.is_mapped(self):
+            return vmap.shown(self)
+        device = self.aval.device
+        node = tape.node_of(self)
+        level = current()
+        tangent = None if level is None else level.tangent_of(self)
+        if tangent is not None and not level.followed(self):
+            node = None
+        leaf = node is None or type(node) is tape.AccumulateGrad
+        contents = self.detach().array() if device.type != "meta" else None
+        ours = type(self).__module__.startswith("mindtorch.")
+        return tensor_repr(
+            contents,
+            self.aval.shape,
+            repr(self.aval.dtype),
+            default_dtype=repr(dtypes.default),
+            device=None if device is cpu else str(device),
+            requires_grad=node is not None,
+            grad_fn=None if leaf else node.name(),  # type: ignore[union-attr]
+            tangent=None if tangent is None else repr(tangent),
+            contents=tensor_contents,
+            class_name="tensor" if ours else type(self).__name__,
+        )
+
+    def __format__(self, specification: str) -> str:
+        if not self.aval.shape and type(self) is Tensor and self.aval.device.type != "meta":
+            return format(self.item(), specification)
+        return object.__format__(self, specification)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+                "because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001"
+            )
+        if id(self) in memo:
+            return memo[id(self)]
+        storage = copy.deepcopy(self.untyped_storage(), memo)._storage
+        buffer = storage.buffer
+        if buffer.dtype != self.aval.dtype.np:
+            buffer = typed_buffer(storage, self.aval.dtype)
+        result = object.__new__(type(self))
+        result.flat, result.aval, result._node = buffer[self._offset :], self.aval, None
+        result._storage, result._offset = storage, self._offset
+        memo[id(self)] = result
+        for name, value in {**Attributes(self), **own_slots(self)}.items():
+            setattr(result, name, copy.deepcopy(value, memo))
+        if self.requires_grad:
+            api.track(result)
+        if self._grad is not None:
+            result._grad = copy.deepcopy(self._grad, memo)
+        return result
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        from .._utils import reduce_tensor
+
+        return reduce_tensor(self)
+
+    def __setstate__(self, state_: Any) -> None:
+        self.__dict__.update(state_)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self)})
+
+
+def _only_element(x: Any) -> Any:
+    """The only element; torch's error of float(x) and int(x) otherwise."""
+    if x.aval.size != 1:
+        raise ValueError("only one element tensors can be converted to Python scalars")
+    return x.item()
+
+
+def _real(value: Any, kind: str) -> Any:
+    """A complex number without an imaginary part as a real one; torch's error otherwise."""
+    if not isinstance(value, complex):
+        return value
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {kind} without overflow")
+    return value.real
+
+
+PARTS = (Tensor, Description, Gradients, Conversions, Writing, Operators)
+set_result_type(Tensor)
+
+
+def attach_methods(methods: dict[str, Any]) -> None:
+    """Give the class the registered methods that it does not define itself."""
+    for name, method in methods.items():
+        if not any(name in part.__dict__ for part in PARTS):
+            setattr(Tensor, name, method)

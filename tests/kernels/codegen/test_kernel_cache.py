@@ -1,0 +1,274 @@
+"""The cache of compiled kernels on disk: a second process compiles nothing."""
+
+import hashlib
+import json
+import math
+import os
+import pickle
+import pty
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numba.core import registry
+
+from mindtorch.kernels.codegen import jit as compiling
+from mindtorch.kernels.codegen.compile_lock import Claim
+from mindtorch.kernels.codegen.jit import kernel
+from mindtorch.kernels.codegen.signal_guard import held
+
+STEP = """
+import json, sys
+import mindtorch.torch as torch
+from mindtorch.kernels.codegen.jit import statistics
+torch.manual_seed(0)
+net = torch.nn.Sequential(torch.nn.Linear(6, 5), torch.nn.ReLU(), torch.nn.Linear(5, 3))
+optimizer = torch.optim.SGD(net.parameters(), lr=0.1, momentum=0.9)
+for _ in range(2):
+    optimizer.zero_grad()
+    loss = torch.nn.functional.cross_entropy(net(torch.randn(4, 6)), torch.tensor([0, 1, 2, 0]))
+    loss.backward()
+    optimizer.step()
+json.dump([statistics.compiled, statistics.loaded, loss.item()], sys.stdout)
+"""
+
+
+ONE_OP = """
+import json, sys
+import mindtorch.torch as torch
+from mindtorch.kernels.codegen.jit import statistics
+total = torch.ones(3).exp().sum()
+json.dump([statistics.compiled, statistics.loaded, total.item()], sys.stdout)
+"""
+
+
+LINKED = """
+import json, sys
+import numpy as np
+from mindtorch.kernels.codegen.jit import kernel, statistics
+
+@kernel
+def twice(x):
+    return np.exp(x) * 2
+
+@kernel
+def more(x):
+    return twice(x) + 1
+
+@kernel
+def less(x):
+    return twice(x) - 1
+
+twice(1.0)
+caller = {"more": more, "less": less, "none": twice}[sys.argv[1]]
+caller(1.0)
+json.dump([statistics.compiled, statistics.loaded, caller(1.0), twice(2.0)], sys.stdout)
+"""
+
+
+# whole files that no version of ours has written
+ALIEN = (
+    b"", pickle.dumps(5), pickle.dumps((None,) * 10), b"cno_such_module\nname\n.",
+)  # fmt: skip
+
+
+def run(directory: Path, seed: int = 0, program: str = STEP, *arguments: str) -> Any:
+    """Kernels compiled, kernels loaded, and what comes out, of a process with this cache.
+
+    The seed decides in which order the process meets the members of a set of strings.
+    """
+    environment = {
+        **os.environ, "MINDTORCH_CACHE_DIR": str(directory), "PYTHONHASHSEED": str(seed)
+    }  # fmt: skip
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments], env=environment, capture_output=True,
+        text=True, check=True,
+    )  # fmt: skip
+    return json.loads(done.stdout)
+
+
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Any:
+    directory = tmp_path_factory.mktemp("cache")
+    return directory, run(directory)
+
+
+def test_a_second_process_compiles_nothing(filled: Any) -> None:
+    """The counter that stands in for the time a user would wait."""
+    directory, (compiled, _, loss) = filled
+    assert compiled > 0
+    for seed in (1, 2, 5):  # a set of two strings has both orders among them
+        again = run(directory, seed)
+        assert again[0] == 0
+        assert again[1] > 0
+        assert again[2] == loss
+
+
+def test_a_kernel_from_the_cache_is_linked_with_one_compiled_now(tmp_path: Path) -> None:
+    """Python calls machine code; callers are linked with intermediate code, a file of its own."""
+    value, doubled = 2 * math.e, 2 * math.exp(2)
+    assert run(tmp_path, 0, LINKED, "none") == [1, 0, value, doubled]
+    assert run(tmp_path, 0, LINKED, "more") == [2, 1, value + 1, doubled]  # to be linked, and more
+    assert run(tmp_path, 0, LINKED, "less") == [1, 2, value - 1, doubled]
+    assert run(tmp_path, 0, LINKED, "less")[:2] == [0, 2]
+
+
+def test_damaged_files_are_compiled_again(filled: Any) -> None:
+    """A process killed while writing, or a full disk, must not decide what is computed."""
+    directory, (_, _, loss) = filled
+    files = sorted(directory.rglob("*.nbc"))
+    files[0].write_bytes(files[0].read_bytes()[:100])
+    files[1].write_bytes(b"")
+    content = bytearray(files[2].read_bytes())
+    content[len(content) // 2] ^= 1
+    files[2].write_bytes(bytes(content))
+    for file, payload in zip(files[3:], ALIEN, strict=False):
+        file.write_bytes(hashlib.sha256(payload).digest() + payload)
+    again = run(directory)
+    assert 1 <= again[0] <= 7
+    assert again[2] == loss
+    assert run(directory)[0] == 0
+    assert not list(directory.rglob("*.partial"))
+
+
+def test_a_cache_that_cannot_be_written_is_done_without(tmp_path: Path) -> None:
+    """A file stands where the directory should be."""
+    place = tmp_path / "taken"
+    place.write_text("")
+    compiled, loaded, total = run(place, program=ONE_OP)
+    assert compiled > 0 and loaded == 0
+    assert total == pytest.approx(3 * math.e, rel=1e-6)
+
+
+def test_a_terminal_is_told_what_a_first_run_waits_for(tmp_path: Path) -> None:
+    """Half a minute of silence looks like a hang; output that goes to a file stays as it was."""
+    ours, theirs = pty.openpty()
+    try:
+        subprocess.run(
+            [sys.executable, "-c", ONE_OP], check=True,
+            env={**os.environ, "MINDTORCH_CACHE_DIR": str(tmp_path)},
+            stdout=subprocess.DEVNULL, stderr=theirs, timeout=200,
+        )  # fmt: skip
+        shown = os.read(ours, 4096).decode()
+    finally:
+        os.close(ours)
+        os.close(theirs)
+    assert "mindtorch: compiling fold, once for this machine" in shown
+    assert shown.endswith("\x1b[K")
+
+
+def test_a_kernels_name_depends_on_what_it_calls_in_modules(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A mended helper must not be hidden by kernels that were compiled with the old one."""
+    from mindtorch.kernels.cpu import float32_math as mathematics
+    from mindtorch.kernels.cpu import float64_math
+
+    before = compiling.digest(mathematics._fmod32)
+    monkeypatch.setattr(float64_math, "fmod_short", float64_math.atan2_short)
+    assert compiling.digest(mathematics._fmod32) != before
+
+
+NUMBERS = """
+import json, os, sys
+from numba.core.bytecode import FunctionIdentity
+import mindtorch.kernels.codegen.jit
+reading, writing = os.pipe()
+child = os.fork()
+if not child:
+    os.write(writing, str(next(FunctionIdentity._unique_ids)).encode())
+    os._exit(0)
+os.waitpid(child, 0)
+json.dump([int(os.read(reading, 40)), next(FunctionIdentity._unique_ids)], sys.stdout)
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="the numbers are read in a forked child")
+def test_no_two_processes_number_functions_alike(tmp_path: Path) -> None:
+    """Numbers are part of symbols, and one process may load code that several have compiled."""
+    numbers = run(tmp_path, 0, NUMBERS) + run(tmp_path, 0, NUMBERS)
+    assert all(abs(a - b) > 1000 for i, a in enumerate(numbers) for b in numbers[:i])
+
+
+def test_a_signal_waits_until_a_kernel_is_compiled(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """numba lost one that came while LLVM hands over the machine code, and its kernel with it."""
+    monkeypatch.setattr(compiling, "_directory", tmp_path)  # where an earlier run left none
+    engine = registry.cpu_target.target_context.codegen()._engine._ee
+    given = engine._object_cache_notify
+
+    def interrupted(*args: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        signal.raise_signal(signal.SIGINT)
+        return given(*args)
+
+    @kernel
+    def more(x: float) -> float:
+        return x + 1.5
+
+    handler = signal.getsignal(signal.SIGINT)
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(engine, "_object_cache_notify", interrupted)
+        more(np.float32(1))
+    assert signal.getsignal(signal.SIGINT) is handler
+    assert more(np.float32(1)) == 2.5
+
+
+def test_a_signal_while_handlers_are_exchanged_loses_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    def raises(*args: Any) -> None:
+        raise TimeoutError("the program's own")
+
+    before = {n: signal.getsignal(n) for n in signal.valid_signals()}
+    given, last = signal.signal, max(n for n, each in before.items() if callable(each))
+
+    def exchanged(number: int, handler: Any) -> Any:
+        if number == last and handler is not before[last]:
+            raises()
+        return given(number, handler)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(signal, "signal", exchanged)
+        with pytest.raises(TimeoutError, match="own"), held():
+            pass
+    assert {n: signal.getsignal(n) for n in before} == before
+    signal.signal(signal.SIGALRM, raises)
+    try:
+        with pytest.raises(TimeoutError, match="own"), held():
+            signal.raise_signal(signal.SIGALRM)
+            noted = True
+        assert noted
+    finally:
+        signal.signal(signal.SIGALRM, before[signal.SIGALRM])
+
+
+def test_a_signal_ends_waiting_for_another_process(tmp_path: Path) -> None:
+    def raises(number: int, frame: Any) -> None:
+        raise TimeoutError("the program's own")  # an OSError, as those of locks are
+
+    before = signal.signal(signal.SIGALRM, raises)
+    first = Claim(tmp_path / "kernel")
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        with pytest.raises(TimeoutError, match="own"), held():
+            Claim(tmp_path / "kernel", wait=60, alone=True)
+    finally:
+        signal.signal(signal.SIGALRM, before)
+        first.release()
+    assert not Claim(tmp_path / "kernel", wait=0).refused
+
+
+def test_kernels_with_closures_and_arithmetic_of_arrays() -> None:
+    @kernel
+    def made(a: Any, b: Any) -> Any:
+        def more(x: float) -> float:
+            return x + 1
+
+        pairs = [more(x) for x in range(3)]
+        return (a * b + a).sum() + np.array([2.0, 5.0])[1] + pairs[2]
+
+    assert made(np.arange(3.0), np.ones(3)) == 14

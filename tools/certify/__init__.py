@@ -1,0 +1,1 @@
+"""`mindtorch certify` and `verify`: a recorded run that others can repeat."""

@@ -1,0 +1,219 @@
+"""The command line: `python -m mindtorch COMMAND`, also installed as `mindtorch`.
+
+A command is a module with `add_arguments(parser)` and `main(options) -> exit status`.
+"""
+
+import argparse
+import os
+import signal
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+import mindtorch
+from mindtorch.module_hooker import torch_disable, torch_pop
+
+from . import amp_report, completion, env, gradient_check
+from .certify import cli
+from .compare import cli as compare
+from .run_script import (
+    ScriptNotFoundError,
+    execute,
+    report_failure,
+    switch_in_spawned_processes,
+)  # fmt: skip
+from .scan import command as scan
+
+__all__ = ["main"]
+
+_EPILOG = """\
+exit status:
+  0  done, and nothing was found wrong
+  1  something was found wrong: sides differ, names are missing, a check failed
+  2  wrong arguments, or nothing could be checked
+  130  interrupted; 128 + n: ended by signal n
+`run` ends with the script's own status. Completion: eval "$(mindtorch completion bash)"
+`mindtorch env` prints what a bug report needs.
+"""
+
+
+# name, help, description, what adds its arguments, what it does
+_COMMANDS: tuple[tuple[str, str, str | None, Any, Any], ...] = (
+    (
+        "compare",
+        "run a script under real PyTorch and under mindtorch, and say where they differ",
+        "Exit status 0: the sides agree; 1: they differ; 2: the script failed on one.",
+        compare.add_arguments, compare.main,
+    ),
+    (
+        "gradcheck",
+        "compare a function's gradients: value_and_grad, backward, central differences",
+        "Exit status 0: they agree; 1: they differ; 2: nothing was compared.",
+        gradient_check.add_arguments, gradient_check.main,
+    ),
+    (
+        "amp-report",
+        "what 16 bits would do to each layer, and which should stay float32",
+        "Exit status 0: all may be lowered; 1: some should not; 2: nothing was seen.",
+        amp_report.add_arguments, amp_report.main,
+    ),
+    (
+        "scan", "read a code base and say which of its names are supported", scan.DESCRIPTION,
+        scan.add_arguments, scan.main,
+    ),
+    (
+        "certify", "keep what a script does under real PyTorch in a small file", cli.CERTIFY,
+        cli.add_certify_arguments, cli.certify,
+    ),
+    (
+        "verify", "check a certified script, without PyTorch", cli.VERIFY,
+        cli.add_verify_arguments, cli.verify,
+    ),
+    (
+        "env", "describe this installation, for a bug report", None,
+        env.add_arguments, env.main,
+    ),
+    (
+        "completion", "print what makes a shell complete commands", None,
+        completion.add_arguments, completion.main,
+    ),
+)  # fmt: skip
+
+
+def add_run_arguments(run: argparse.ArgumentParser) -> None:
+    run.add_argument(
+        "--graph", action="store_true", help="what repeats runs compiled (also: MINDTORCH_GRAPH=1)"
+    )
+    watch = run.add_argument(
+        "--watch", metavar="CHECKS", help="look for watchpoints: all, or names joined by commas"
+    )
+    watch.completer = completion.watchpoints  # type: ignore[attr-defined]
+    run.add_argument(
+        "--watch-on", choices=["print", "raise", "debug"], default="print",
+        help="what to do at a watchpoint (print)",
+    )
+    run.add_argument(
+        "-m", "--module", action="store_true", help="SCRIPT is a module's name, as of python -m"
+    )
+    run.add_argument("script", type=Path)
+    run.add_argument("arguments", nargs=argparse.REMAINDER, help="the script's own arguments")
+
+
+def make_parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="mindtorch",
+        description="Run PyTorch scripts on mindtorch, and compare with PyTorch.",
+        epilog=_EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument("--version", action="version", version=f"mindtorch {mindtorch.__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+    run = commands.add_parser("run", help="run a script with mindtorch in torch's place")
+    add_run_arguments(run)
+    run.set_defaults(act=run_script)
+    commands.add_parser("torchrun", help="start the processes of a distributed job")
+    for name, help_, description, add_arguments, act in _COMMANDS:
+        command = commands.add_parser(name, help=help_, description=description)
+        add_arguments(command)
+        command.set_defaults(act=act)
+    return parser
+
+
+def torchrun(arguments: list[str]) -> int:
+    """`python -m torch.distributed.run`, with mindtorch in torch's place in all processes."""
+    from mindtorch.torch.distributed.run import main as start
+
+    return start(arguments)
+
+
+def run_script(options: argparse.Namespace) -> int:
+    """Run the script as `python script.py` would, but that `import torch` gives mindtorch."""
+    torch_disable()
+    switch_in_spawned_processes()
+    if options.graph:
+        os.environ["MINDTORCH_GRAPH"] = "1"
+    try:
+        with watching(options):
+            folder = Path.cwd() if options.module else None
+            execute(options.script, options.arguments, folder)
+    except (WatchNameError, ScriptNotFoundError) as error:
+        torch_pop()
+        print(f"mindtorch run: {error}", file=sys.stderr)
+        return 2
+    except SystemExit:
+        raise
+    except BaseException as error:
+        return report_failure(error)
+    return 0
+
+
+class WatchNameError(Exception):
+    """There is no such watchpoint; the text names those there are."""
+
+
+@contextmanager
+def watching(options: argparse.Namespace) -> Iterator[None]:
+    """The watch that `--watch` asks for; what it saw is summed up at the end."""
+    if options.watch is None:
+        yield
+        return
+    from .watch.watcher import watch
+
+    try:
+        seen = watch(*options.watch.split(","), on_hit=options.watch_on)
+    except ValueError as error:
+        raise WatchNameError(str(error)) from None
+    try:
+        with seen:
+            yield
+    finally:
+        print(seen.summary(), file=sys.stderr)
+
+
+def _end(number: int, frame: object) -> None:
+    print(f"mindtorch: ended by {signal.Signals(number).name}", file=sys.stderr)
+    raise SystemExit(128 + number)
+
+
+@contextmanager
+def _ending_in_order() -> Iterator[None]:
+    """A signal that ends us lets what we started end first, and what is half done be removed."""
+    here = threading.current_thread() is threading.main_thread()
+    ours = [
+        number
+        for number in (signal.SIGTERM, signal.SIGHUP)
+        if here and signal.getsignal(number) is signal.SIG_DFL  # under nohup it is ignored
+    ]
+    for number in ours:
+        signal.signal(number, _end)
+    try:
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, signal.SIG_DFL)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """The exit status: the script's own for `run`."""
+    given = sys.argv[1:] if arguments is None else arguments
+    if given[:1] == ["torchrun"]:
+        return torchrun(given[1:])
+    parser = make_parser()
+    completion.complete(parser)
+    options = parser.parse_args(given)
+    # A script that is run has signals to itself.
+    guard = nullcontext() if options.act is run_script else _ending_in_order()
+    try:
+        with guard:
+            status: int = options.act(options)
+        sys.stdout.flush()
+    except KeyboardInterrupt:
+        print("mindtorch: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:  # `mindtorch ... | head`: the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    return status

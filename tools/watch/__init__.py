@@ -1,0 +1,1 @@
+"""`mindtorch watch`: conditions on tensors and steps while a script trains."""

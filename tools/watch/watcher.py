@@ -1,0 +1,412 @@
+"""`mindtorch.tools.watch`: conditions on the numbers of a training, told where they arise.
+
+A watch stands at the engine's door, where every op of the forward and of the backward pass comes
+by, and listens to optimizers. While it stands there compiled functions run op by op, with the same
+results, so what they compute is seen as well.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import linecache
+import os
+import pdb
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+import mindtorch
+from mindtorch.engine import dtypes
+from mindtorch.engine.autograd import inplace, tape
+from mindtorch.engine.compile.lazy import script_mode
+from mindtorch.engine.dispatch import Op, state
+from mindtorch.engine.tensor import Tensor
+
+from .conditions import LIMITS, Hit, Place, chosen, tensor_faults
+from .kernels import dead_units, has_other_than_zero
+from .step_conditions import StepChecks
+from .training_steps import Steps
+
+__all__ = ["Watch", "WatchpointError", "watch"]
+
+_ROOTS = tuple(
+    str(path) + os.sep
+    for path in {
+        Path(mindtorch.__file__).parent,
+        *(Path(mindtorch.__file__).parent.joinpath(n).resolve() for n in
+          ("engine", "kernels", "tools")),
+    }
+)  # fmt: skip
+# Their results are what they were given: extremes in them are the user's own.
+_MOVERS = frozenset("""
+    masked_fill masked_scatter index_fill index_put constant_pad_nd scatter where copy_
+""".split())
+# Their further results are kept for the backward pass, as logarithms that may be of zero.
+_KEEPING = frozenset(["ctc_loss"])
+_SATURATING = {"sigmoid": (0.0, 1.0), "tanh": (-1.0, 1.0)}
+_REPEATS = 3
+
+
+class WatchpointError(RuntimeError):
+    """A watchpoint was met, and the watch was to raise.
+
+    Attributes:
+        hit: what was met.
+    """
+
+    def __init__(self, hit: Hit) -> None:
+        super().__init__(str(hit))
+        self.hit = hit
+
+
+@functools.cache
+def _is_users(file: str) -> bool:
+    if file.startswith((*_ROOTS, "<frozen")):
+        return False
+    return os.path.basename(file) not in ("contextlib.py", "functools.py")
+
+
+def _user_frame() -> FrameType | None:
+    """The innermost frame that is not ours."""
+    frame: FrameType | None = sys._getframe(1)
+    while frame is not None and not _is_users(frame.f_code.co_filename):
+        frame = frame.f_back
+    return frame
+
+
+def _is_watched(tensor: Any) -> bool:
+    aval = getattr(tensor, "aval", None)
+    return (
+        isinstance(tensor, Tensor)
+        and aval is not None
+        and aval.dtype.category >= dtypes.FLOAT
+        and isinstance(getattr(tensor, "flat", None), np.ndarray)
+    )
+
+
+def _elements(tensor: Any) -> np.ndarray:
+    """A tensor's own elements in the order of memory: beyond a view's there are others."""
+    return tensor.flat[: tensor.aval.size] if tensor.aval.dense else np.ravel(tensor.array())
+
+
+def _largest(faults: dict[str, tuple[str, float]]) -> float:
+    """The largest element that was told as too large, 0 where none was."""
+    return faults["too_large"][1] if "too_large" in faults else 0.0
+
+
+class Watch:
+    """Looks for watchpoints while it is entered.
+
+    Attributes:
+        hits: what was met, in order; of one check at one place the first few.
+        counts: how often each was met: (check, layer, op) -> times.
+        step: the optimizer's steps so far, and one.
+    """
+
+    def __init__(
+        self,
+        wanted: set[str],
+        model: Any = None,
+        on_hit: str | Callable[[Hit], Any] = "print",
+        limits: dict[str, float] | None = None,
+    ) -> None:
+        unknown = set(limits or {}) - LIMITS.keys()
+        if unknown:
+            raise TypeError(f"no limit named {', '.join(sorted(unknown))}")
+        if isinstance(on_hit, str) and on_hit not in ("print", "raise", "debug", "collect"):
+            raise ValueError(
+                f"on_hit must be 'print', 'raise', 'debug', 'collect' or a function, not {on_hit!r}"
+            )
+        self.wanted = wanted
+        self.limits = {**LIMITS, **(limits or {})}
+        self.model = model
+        self.on_hit = on_hit
+        self.hits: list[Hit] = []
+        self.counts: dict[tuple[str, str, str], int] = {}
+        self.step = 1
+        self.thread = threading.get_ident()
+        self.layers: list[Any] = []
+        self.names: dict[int, tuple[Any, str]] = {}
+        self.origins: dict[int, Place] = {}
+        self.backward: list[Place] = []
+        self.outer: Any = ()
+        self.checks = StepChecks(self)
+        self._undo = contextlib.ExitStack()
+
+    # -- standing at the door ---------------------------------------------------------------------
+
+    def __enter__(self) -> Watch:
+        from mindtorch import torch
+
+        self._undo.callback(script_mode.pause())
+        self.steps = Steps(torch, self.checks)
+        if self.model is not None:
+            self._adopt(self.model)
+        self.steps.install()
+        self._undo.callback(self.steps.remove)
+        self._stand_in(torch.nn.Module, "__call__", self._module_call)
+        self._stand_in(tape.Node, "apply", self._node_apply)
+        self.outer = state.interpreters
+        state.update(interpreters=(*self.outer, self))
+        self._undo.callback(self._leave)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._undo.close()
+
+    def _leave(self) -> None:
+        state.update(interpreters=tuple(x for x in state.interpreters if x is not self))
+
+    def _stand_in(self, owner: Any, name: str, make: Callable[[Any], Any]) -> None:
+        original = owner.__dict__[name]
+        setattr(owner, name, functools.wraps(original)(make(original)))
+        self._undo.callback(setattr, owner, name, original)
+
+    @contextlib.contextmanager
+    def away(self) -> Iterator[None]:
+        """Without this watch at the door: its own work, and that of the ops it lets through."""
+        before = state.interpreters
+        state.update(interpreters=self.outer)
+        try:
+            yield
+        finally:
+            state.update(interpreters=before)
+
+    # what an interpreter does; see engine.dispatch.Op and engine.autograd.inplace
+
+    def apply(self, op: Op, inputs: Any, params: Any) -> Any:
+        with self.away():
+            result = op(*inputs, **params)
+        results = result if isinstance(result, tuple) else (result,)
+        if op.view is None:
+            for each in results[:1] if op.name in _KEEPING else results:
+                self._look(op.name, each, inputs)
+        self._note_origin(op.name, results[0])
+        return result
+
+    def apply_in_place(self, op: Op, target: Any, inputs: Any, params: Any) -> Any:
+        before = self._faults(target) if op.name not in _MOVERS else {}
+        with self.away():
+            result = inplace.apply_in_place(op, target, *inputs, **params)
+        self._look(f"{op.name}_", target, inputs, before)
+        self._note_origin(f"{op.name}_", target)
+        return result
+
+    def copy_into(self, target: Any, source: Any) -> Any:
+        with self.away():
+            return inplace.copy_(target, source)
+
+    def item(self, tensor: Any) -> Any:
+        with self.away():
+            return type(tensor).item(tensor)
+
+    # -- where we are -----------------------------------------------------------------------------
+
+    def _adopt(self, model: Any) -> None:
+        for name, part in model.named_modules():
+            if id(part) in self.names:
+                continue
+            path = name or type(model).__name__
+            self.names[id(part)] = (part, path)
+            for key, parameter in part._parameters.items():
+                for check, (words, value) in self._faults(parameter).items():
+                    place = self.place(key)._replace(layer=path)
+                    self.tell(check, place, f"before the first step, {words}", value)
+
+    def layer(self) -> str:
+        """The path of the module whose forward pass is running."""
+        if not self.layers:
+            return ""
+        module = self.layers[-1]
+        known = self.names.get(id(module))
+        return known[1] if known is not None else type(module).__name__
+
+    def place(self, op: str) -> Place:
+        frame = _user_frame()
+        file, line = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
+        return Place(self.layer(), op, file, line)
+
+    def _note_origin(self, op: str, result: Any) -> None:
+        """Remember where a node of the tape was made, for its gradient."""
+        node = getattr(result, "_node", None)
+        if node is not None and not self.backward:
+            self.origins[id(node)] = self.place(op)
+
+    def _module_call(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def call(module: Any, *args: Any, **kwargs: Any) -> Any:
+            if threading.get_ident() != self.thread:
+                return original(module, *args, **kwargs)
+            if not self.layers and id(module) not in self.names:
+                self._adopt(module)
+            self.layers.append(module)
+            try:
+                result = original(module, *args, **kwargs)
+                if "all_zero" in self.wanted:
+                    self._look_at_output(module, result)
+                return result
+            finally:
+                self.layers.pop()
+
+        return call
+
+    def _node_apply(self, original: Callable[..., Any]) -> Callable[..., Any]:
+        def apply(node: Any, gradients: Any, needed: Any) -> Any:
+            if threading.get_ident() != self.thread:
+                return original(node, gradients, needed)
+            place = self.origins.get(id(node), Place())
+            self.backward.append(place._replace(op=f"backward of {place.op or node.name()}"))
+            try:
+                return original(node, gradients, needed)
+            finally:
+                self.backward.pop()
+
+        return apply
+
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the modules seen so far that are trained."""
+        found = {}
+        for module, path in self.names.values():
+            for name, parameter in module._parameters.items():
+                if parameter is not None and parameter.requires_grad:
+                    found[f"{path}.{name}"] = parameter
+        return found
+
+    # -- looking ----------------------------------------------------------------------------------
+
+    def _faults(self, tensor: Any) -> dict[str, tuple[str, float]]:
+        if not _is_watched(tensor):
+            return {}
+        return tensor_faults(_elements(tensor), self.wanted, self.limits)
+
+    def _look(
+        self, name: str, result: Any, inputs: Any, before: dict[str, Any] | None = None
+    ) -> None:
+        if not _is_watched(result) or name.rstrip("_") in _MOVERS:
+            return
+        faults = self._faults(result)
+        if faults:
+            old = set(before or ())
+            for each in filter(_is_watched, inputs):
+                own = self._faults(each)
+                if getattr(each.aval, "weak", False):  # a number that the user wrote
+                    old |= own.keys() & {"overflow"}
+                    if "too_large" in faults and _largest(own) * 1.001 >= _largest(faults):
+                        old.add("too_large")
+                else:
+                    old |= own.keys()
+            for check, (words, value) in faults.items():
+                if check not in old or (check == "overflow" and self._new_nan(result, inputs)):
+                    self.tell(check, self._here(name), words, value)
+        elif not self.backward:
+            self._look_at_activation(name.rstrip("_"), result)
+
+    def _new_nan(self, result: Any, inputs: Any) -> bool:
+        """Whether infinite inputs have become the first NaN, as in inf - inf."""
+        given = [x for x in inputs if _is_watched(x)]
+        return bool(np.isnan(result.flat).any()) and not any(np.isnan(x.flat).any() for x in given)
+
+    def _here(self, op: str) -> Place:
+        return self.backward[-1] if self.backward else self.place(op)
+
+    def _look_at_activation(self, name: str, result: Any) -> None:
+        if name in _SATURATING and "activation_saturation" in self.wanted and result.flat.size:
+            low, high = _SATURATING[name]
+            margin = 1e-3 * (high - low)
+            flat = _elements(result)
+            share = float(np.mean((flat < low + margin) | (flat > high - margin)))
+            if share > self.limits["activation_saturation"]:
+                words = f"{share:.1%} of the results are within 0.1 % of {low:g} or {high:g}"
+                self.tell("activation_saturation", self.place(name), words, share)
+        elif name == "relu" and "dead_relu" in self.wanted:
+            self._look_at_relu(result)
+
+    def _look_at_relu(self, result: Any) -> None:
+        """Units are channels (dimension 1) where there are more than two dimensions, else columns;
+        a unit that is zero for every example and everywhere is dead for this batch."""
+        shape = result.aval.shape
+        if len(shape) < 2 or shape[0] < 2 or not result.flat.size:
+            return
+        array = _elements(result) if result.aval.contiguous else np.ravel(result.array())
+        share = dead_units(array, shape) / shape[1]
+        if share > self.limits["dead_relu"]:
+            words = f"{share:.1%} of {shape[1]} units are zero for all {shape[0]} examples"
+            self.tell("dead_relu", self.place("relu"), words, share)
+
+    def _look_at_output(self, module: Any, result: Any) -> None:
+        if any(True for _ in module.children()) or not _is_watched(result):
+            return
+        if result.flat.size and not has_other_than_zero(_elements(result)):
+            words = f"all {result.flat.size} elements of the output are zero"
+            self.tell("all_zero", self.place(""), words, 0.0)
+
+    # -- telling ----------------------------------------------------------------------------------
+
+    def tell(self, check: str, place: Place, statistic: str, value: float) -> None:
+        """Note a hit, and do what the user wants done."""
+        key = (check, place.layer, place.op)
+        count = self.counts[key] = self.counts.get(key, 0) + 1
+        if count > _REPEATS:
+            return
+        hit = Hit(check, self.step, place, statistic, value)
+        self.hits.append(hit)
+        with self.away():
+            self._react(hit, count)
+
+    def _react(self, hit: Hit, count: int) -> None:
+        if callable(self.on_hit):
+            self.on_hit(hit)
+        elif self.on_hit == "raise":
+            raise WatchpointError(hit)
+        elif self.on_hit != "collect":
+            print(f"watch: {hit}", file=sys.stderr)
+            source = linecache.getline(hit.place.file, hit.place.line).strip()
+            if source:
+                print(f"    {source}", file=sys.stderr)
+            if count == _REPEATS:
+                print("    (no more of these are shown)", file=sys.stderr)
+            if self.on_hit == "debug":
+                frame = _user_frame()
+                if frame is not None:
+                    pdb.Pdb().set_trace(frame)
+
+    def summary(self) -> str:
+        """All hits, counted, in words."""
+        if not self.hits:
+            return "watch: nothing was met"
+        lines = [f"watch: {len(self.counts)} watchpoints were met"]
+        for hit in {(h.check, h.place.layer, h.place.op): h for h in reversed(self.hits)}.values():
+            times = self.counts[hit.check, hit.place.layer, hit.place.op]
+            lines.append(f"  {times} x from {hit}")
+        return "\n".join([lines[0], *reversed(lines[1:])])
+
+
+def watch(
+    *checks: str,
+    model: Any = None,
+    on_hit: str | Callable[[Hit], Any] = "print",
+    **limits: float,
+) -> Watch:
+    """Look for watchpoints in a block.
+
+        with mindtorch.tools.watch("overflow", "dead_relu", model=model) as seen:
+            train()
+        seen.hits
+
+    Args:
+        checks: names of `watchpoints.CHECKS`; none, or "all", for all.
+        model: gives layers their names from the start; else the outermost module called does.
+        on_hit: "print" (to standard error), "raise" (a WatchpointError), "debug" (pdb at the
+            user's line), "collect" (nothing), or a function of the hit.
+        limits: of single checks, e.g. `gradient_exploding=100`.
+
+    Raises:
+        ValueError: there is no such check.
+        TypeError: there is no such limit.
+    """
+    return Watch(chosen(checks), model, on_hit, limits)
