@@ -14,7 +14,7 @@ from ...random.rollback import Journal
 from ...tensor import Tensor, as_array, make, new_storage
 from ..capture.index_checks import draws_in_vain
 from ..capture.tracer import strong
-from ..ir.ir import Graph, Node, Value
+from ..ir.ir import DRAW, Graph, Node, Value
 from ..passes.cleanup import dead_code, identities
 from ..passes.fusion import fuse
 from ..passes.kernel_substitution import exchange
@@ -91,6 +91,7 @@ class Segment:
 
         # whether random numbers are taken back where a kernel fails
         self._undoes = draws_in_vain(graph.nodes)
+        self._draws = any(node.op is DRAW for node in graph.nodes)
         # tensors, and how often they are written to
         self.versions: list[tuple[Source, int]] = []
         self._again: list[Again | None] = []
@@ -129,7 +130,7 @@ class Segment:
             if self._read is None:
                 self._settle()
             flats = self._read(made, arguments)  # type: ignore[misc]
-        journal = Journal() if self._undoes else None
+        journal = Journal() if self._undoes or (traced and self._draws) else None
         try:
             with self.program.lock:
                 if self.pool is not None and self.pool.turn is not self:
