@@ -357,19 +357,23 @@ class Jitted:
             if not ending.refused:
                 ending = _ended(capture, watch, flattened, plan, result)
             if ending.refused and not capture.left:
+                capture.finish_failed()
                 capture.forgo()
                 capture.materialise()
         except BaseException as error:
             sys.setprofile(None)
             pure = isinstance(error, Exception) and not effects(capture, watch, before, changed)
             again = pure and plan is not None and by_library(error) and capture.discard()
-            eager = pure and capture.failed and not capture.left and not capture.steps
-            if not again and not capture.left:
-                capture.forgo()
-                capture.materialise()
+            eager = (
+                pure and capture.unfinished is not None and not capture.left and not capture.steps
+            )
             if not again:
-                if plan is not None:
-                    hand_back(plan[0])
+                try:
+                    if not eager:
+                        capture.end()
+                finally:
+                    if plan is not None:
+                        hand_back(plan[0])
                 if not eager:
                     raise
         finally:

@@ -14,7 +14,7 @@ from ...random.rollback import Journal
 from ...switches import switches
 from ...tensor import Tensor, as_array, make, new_storage
 from ..capture.index_checks import draws_in_vain
-from ..ir.ir import Graph, Value
+from ..ir.ir import DRAW, Graph, Value
 from ..passes.pipeline import run_passes
 from .error_provenance import name_line
 from .executable import Pool, Program, Unsupported, timing
@@ -89,6 +89,7 @@ class Segment:
 
         # whether random numbers are taken back where a kernel fails
         self._undoes = draws_in_vain(graph.nodes)
+        self._draws = any(node.op is DRAW for node in graph.nodes)
         # tensors, and how often they are written to
         self.versions: list[tuple[Source, int]] = []
         self._again: list[Again | None] = []
@@ -127,7 +128,7 @@ class Segment:
             if self._read is None:
                 self._settle()
             flats = self._read(made, arguments)  # type: ignore[misc]
-        journal = Journal() if self._undoes else None
+        journal = Journal() if self._undoes or (traced and self._draws) else None
         try:
             with self.program.lock:
                 if self.pool is not None and self.pool.turn is not self:
