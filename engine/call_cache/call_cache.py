@@ -25,13 +25,17 @@ from ..dispatch import (
     VIEW,
     Op,
     Plan,
+    forget_plans,
     state,
     tables_of_plans,
 )
+from ..switches import switches, when_changed
 from ..tensor import Tensor, alias, captures, make, result_types
 from .codegen import lean
 
 __all__ = ["remembered"]
+
+when_changed(forget_plans)  # cached calls and gradient rules are kept with the plans
 
 _new = object.__new__
 _MOST_CALLS = 4096  # of one function
@@ -319,7 +323,7 @@ def remembered(
                 if check is not None:
                     check(args, kwargs)
                 met.keep(full, None)
-            elif "out" not in kwargs:
+            elif "out" not in kwargs and switches.call_cache:
                 apart = _apart(args, kwargs, given)
                 if apart is not None:
                     full = _short_key(*apart) or full
