@@ -39,7 +39,7 @@ def graph_under_way() -> Any:
     """The capture or replay that the next op goes to; None outside of all and inside of other
     transformations."""
     top = state.interpreters[-1] if state.interpreters else None
-    return top if hasattr(top, "host") else None
+    return top if top is not None and top.is_capture else None
 
 
 class Plan:

@@ -29,6 +29,7 @@ from ..dispatch import (
     state,
     tables_of_plans,
 )
+from ..interpreter import Interpreter
 from ..switches import switches, when_changed
 from ..tensor import Tensor, alias, captures, make, result_types
 from .codegen import lean
@@ -59,8 +60,8 @@ def _filling(aval: Any, value: Any) -> Plan:
     return plan
 
 
-class Watcher:
-    """Stands at the door while a function runs with arguments of a kind that was met before.
+class CallRecorder(Interpreter):
+    """Notes the ops of a function that is called with arguments of a kind that was met before.
 
     Attributes:
         count: how many tensors were given.
@@ -81,9 +82,6 @@ class Watcher:
         self.thread = threading.get_ident()
         self.label: tuple[Tensor, str] | None = None
 
-    def shared(self, tensor: Tensor) -> None:
-        """A tensor was made."""
-
     def note_full(self, tensor: Tensor, value: Any) -> None:
         """A tensor was made whose elements are all ``value``."""
         if state.mode & RECORDING_CALL:
@@ -94,10 +92,12 @@ class Watcher:
         """A result's node was given the name of torch's op."""
         self.label = tensor, name
 
-    def __getattr__(self, name: str) -> Any:
-        """As a capture: what is asked beyond ops, elements first of all, is not to be repeated."""
+    def _stop(self, *about: Any) -> Any:
+        """What is asked beyond ops, elements first of all, the ops alone do not repeat."""
         state.stop_recording_call()
-        return lambda *args: None
+
+    data_needed = memory_needed = needed = settle = looked_at = note_views = note_leaf = _stop
+    walk = leave = materialise = make_way = is_from_outside = _stop
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run an op as ever, and note it."""
@@ -207,7 +207,7 @@ def _one_kernel(op: Op, plan: Plan, params: dict[str, Any]) -> Callable[..., Any
     return call
 
 
-def _every_step(watcher: Watcher, places: Any, wrap: Any) -> Callable[..., Any]:
+def _every_step(watcher: CallRecorder, places: Any, wrap: Any) -> Callable[..., Any]:
     steps = [(op.follow, plan, params, at, to) for op, plan, params, at, to in watcher.steps]
     held = [watcher.constants.get(i) for i in range(len(watcher.values))]
 
@@ -369,10 +369,10 @@ def remembered(
 
 def watched(
     given: list[Any], function: Callable[[], Any]
-) -> tuple[Any, Watcher | None]:
+) -> tuple[Any, CallRecorder | None]:
     """``function()``, and who watched it do no more than ops, on ``given``; None otherwise."""
     mode = state.mode
-    watcher = state.recorder = Watcher(given, mode)
+    watcher = state.recorder = CallRecorder(given, mode)
     state.mode = mode | RECORDING_CALL
     captures.append(watcher)
     try:

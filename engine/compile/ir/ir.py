@@ -39,8 +39,8 @@ class Value:
     def _data(self, name: str) -> Any:
         from ..capture.tracer import refuse_data
 
-        reveal = getattr(capturing(), "reveal", None)
-        return refuse_data(name) if reveal is None else reveal(self)
+        capture = capturing()
+        return refuse_data(name) if capture is None else capture.reveal(self)
 
 
 class Lost(Value):
