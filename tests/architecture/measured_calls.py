@@ -20,6 +20,7 @@ sys.path.insert(0, ROOT)  # this checkout, whichever is installed
 
 import mindtorch.torch as torch  # noqa: E402
 import mindtorch.torch.nn.functional as F  # noqa: E402, N812
+
 CALLS = 5
 
 
