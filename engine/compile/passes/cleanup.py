@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...ops import movement
 from ..ir.ir import DRAW, Graph, Node, Value
 
 
@@ -46,8 +47,6 @@ def identities(graph: Graph) -> dict[int, Value]:
 
 
 def _identity(node: Node) -> Value | None:
-    from ...ops import movement
-
     made = node.outputs[0].aval
     if node.op is movement.view_update:
         base, value = node.inputs
