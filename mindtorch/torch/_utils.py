@@ -17,6 +17,7 @@ from mindtorch.engine import tensor as engine
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.aval import aval
 from mindtorch.engine.dtypes import DType
+from mindtorch.torch.nn.parameter import Parameter
 
 from ._compat.utils_helpers import _element_size as _element_size
 from ._compat.utils_helpers import _flatten_dense_tensors as _flatten_dense_tensors
@@ -160,8 +161,6 @@ def _rebuild_meta_tensor_no_storage(
 
 def _rebuild_parameter(data: Any, requires_grad: bool, backward_hooks: Any) -> Any:
     """``Parameter(data, requires_grad)``."""
-    from mindtorch.torch.nn.parameter import Parameter
-
     del backward_hooks
     if not isinstance(data, engine.Tensor):
         raise TypeError(f"expected a tensor, got {type(data).__name__}")

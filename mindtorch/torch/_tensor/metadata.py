@@ -16,6 +16,7 @@ from mindtorch.engine.tensor import Attributes, note_looked_at
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._api.arguments import normalize_axis
+from ..functions.complex_numbers import imag, real
 from .size_and_formats import (
     Size,
     channels_last,
@@ -253,8 +254,6 @@ class Description(EngineTensor):
 
     @property
     def real(self) -> Any:
-        from ..functions.complex_numbers import real
-
         return real(self)
 
     @real.setter
@@ -263,8 +262,6 @@ class Description(EngineTensor):
 
     @property
     def imag(self) -> Any:
-        from ..functions.complex_numbers import imag
-
         return imag(self)
 
     @imag.setter

@@ -33,7 +33,16 @@ from mindtorch.engine.transforms import vmap
 
 from .._api.arguments import as_device, as_shape, refuse_other_device
 from .._compat.unsupported_names import refuse
+from .._tensor_str import tensor_repr
 from ..autograd._forward_levels import current
+from ..functions.creation import new_empty
+from ..functions.from_data import (
+    FIRST_ARGUMENT,
+    infer_array,
+    is_storage,
+    lengths_or_data,
+    of_storage,
+)
 from .autograd import Gradients
 from .conversion import Conversions
 from .inplace import Writing
@@ -96,15 +105,6 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
             return _as_class(func(*args, **(kwargs or {})), cls)
 
     def __new__(cls, *data: Any, device: Any = None, **options: Any) -> Any:
-        from ..functions.creation import new_empty
-        from ..functions.from_data import (
-            FIRST_ARGUMENT,
-            infer_array,
-            is_storage,
-            lengths_or_data,
-            of_storage,
-        )
-
         if options:
             raise TypeError(f"new() received an invalid keyword argument {next(iter(options))!r}")
         refuse_other_device(device)
@@ -207,8 +207,6 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
         return id(self)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        from .._tensor_str import tensor_repr
-
         if vmap.is_mapped(self):
             return vmap.shown(self)
         device = self.aval.device

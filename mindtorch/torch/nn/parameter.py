@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
@@ -113,8 +114,6 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
-        from mindtorch.engine import dtypes
-
         chosen = dtypes.default if dtype is None else as_dtype(dtype)
         data = new_empty(aval((0,), chosen, None, as_device(device)))
         return Tensor._make_subclass(cls, data, requires_grad)
@@ -141,8 +140,6 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
         dtype: Any = None,
         persistent: bool = True,
     ) -> Any:
-        from mindtorch.engine import dtypes
-
         chosen = dtypes.default if dtype is None else as_dtype(dtype)
         data = new_empty(aval((0,), chosen, None, as_device(device)))
         result = Tensor._make_subclass(cls, data, requires_grad)

@@ -19,6 +19,7 @@ from .._api.arguments import as_dtype, normalize_axis
 from .._tensor.size_and_formats import layout, sparse_coo, sparse_csc, sparse_csr
 from .._tensor.tensor import Tensor
 from .._tensor.wrapper import HeldTensor
+from ._printing import sparse_repr
 
 
 def keys_of(x: SparseTensor) -> Any:
@@ -509,8 +510,6 @@ class SparseTensor(HeldTensor):
         return iter([self[i] for i in range(self.aval.shape[0])])
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        from ._printing import sparse_repr
-
         return sparse_repr(self)
 
     def __deepcopy__(self, memo: Any) -> SparseTensor:
