@@ -23,6 +23,7 @@ from .._api.arguments import as_device, as_dtype, require_tensor
 from .._api.signatures import type_name, wrong_call
 from .._compat.legacy_tensor_types import dtype_of_type_name
 from ..functions.shape import strides_for
+from ..storage import UntypedStorage, typed_storage_of
 from .size_and_formats import (
     channels_last,
     channels_last_3d,
@@ -252,14 +253,10 @@ class Conversions(EngineTensor):
 
     def untyped_storage(self) -> Any:
         """The memory that the tensor is a view of, in bytes."""
-        from ..storage import UntypedStorage
-
         return UntypedStorage._wrap(self._shared)
 
     def storage(self) -> Any:
         """The memory that the tensor is a view of, with its type."""
-        from ..storage import typed_storage_of
-
         return typed_storage_of(self)
 
     def storage_type(self) -> Any:

@@ -32,6 +32,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms import vmap
 
 from .._api.arguments import as_device, as_shape, refuse_other_device
+from .._api.torch_function_mode import DisableTorchFunctionSubclass
 from .._compat.unsupported_names import refuse
 from .._tensor_str import tensor_repr
 from ..autograd._forward_levels import current
@@ -43,11 +44,13 @@ from ..functions.from_data import (
     lengths_or_data,
     of_storage,
 )
+from . import shared_memory
 from .autograd import Gradients
 from .conversion import Conversions
 from .inplace import Writing
 from .metadata import Description
 from .operators import NUMBERS, Operators
+from .rebuild import reduce_tensor
 from .size_and_formats import Size
 
 _NO_DISPATCHER = (
@@ -97,8 +100,6 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """``func(*args, **kwargs)`` for arguments of this class: tensors are of it, too."""
-        from .._api.torch_function_mode import DisableTorchFunctionSubclass
-
         if not all(issubclass(cls, each) for each in types):
             return NotImplemented
         with DisableTorchFunctionSubclass():
@@ -263,8 +264,6 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
         return result
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from .._utils import reduce_tensor
-
         return reduce_tensor(self)
 
     def __setstate__(self, state_: Any) -> None:
@@ -292,6 +291,7 @@ def _real(value: Any, kind: str) -> Any:
 
 PARTS = (Tensor, Description, Gradients, Conversions, Writing, Operators)
 set_result_type(Tensor)
+shared_memory.KINDS.append(Tensor)
 
 
 def attach_methods(methods: dict[str, Any]) -> None:

@@ -28,10 +28,10 @@ from .._api.arguments import (
     normalize_axis,
     require_tensor,
 )
+from .._api.onnx_export import exporting_now
 from .._api.publish import FUNCTIONS, METHODS, function, operand
 from .._api.signatures import as_method
 from .._api.warn_caller import warn_caller
-from ..onnx import is_in_onnx_export
 from .creation import finish, full_like
 from .indexing import require_same_type, warn_byte_mask
 from .pointwise import scaled_operand
@@ -435,7 +435,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if tensor.aval.device is meta and num_classes > 0:
         return full_flat((*tensor.aval.shape, num_classes), dtypes.int64, 0, meta)
-    if num_classes > 0 and (vmap.is_mapped(tensor) or is_in_onnx_export()):
+    if num_classes > 0 and (vmap.is_mapped(tensor) or exporting_now[0]):
         classes = from_array(np.arange(num_classes, dtype=np.int64), tensor.aval.device)
         found = equal(movement.unsqueeze(tensor, axis=tensor.aval.ndim), classes)
         return movement.cast(found, dtype=dtypes.int64)

@@ -34,6 +34,7 @@ from .._tensor.size_and_formats import (
     sparse_csc,
     sparse_csr,
 )  # fmt: skip
+from ..storage import TypedStorage, UntypedStorage
 from .creation import empty_strided
 from .from_data import lengths_or_data, tensor
 
@@ -88,8 +89,6 @@ def is_distributed(input: Any) -> bool:  # noqa: A002
 @function(method=False)
 def is_storage(obj: Any) -> bool:
     """Whether ``obj`` is a typed or untyped storage."""
-    from ..storage import TypedStorage, UntypedStorage
-
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
