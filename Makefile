@@ -1,5 +1,5 @@
-# make demo | test | lint | bench | clean. Every target sets up .venv first, once.
-# PYTEST_ARGS, COMPARE_ARGS and BENCH_ARGS are passed on: make test PYTEST_ARGS="tests/test_imports.py"
+# make demo | test | lint | docs | bench | clean. Every target sets up .venv first, once.
+# PYTEST_ARGS, COMPARE_ARGS and BENCH_ARGS are passed on: make test PYTEST_ARGS=tests/architecture
 
 PYTHON ?= $(shell for p in python3.11 python3.12 python3.13 python3; do \
 	$$p -c 'import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null \
@@ -20,7 +20,7 @@ BENCHMARKS := training kernels scaling compilers data_parallel
 # modules are compiled to byte code once, not in each of the processes that tests start
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: setup demo test lint bench clean
+.PHONY: setup demo test lint docs bench clean
 .DELETE_ON_ERROR:
 
 setup: $(STAMP)
@@ -50,10 +50,15 @@ lint: $(STAMP)
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 
+# the pages and the reference as a site: build/docs/index.html; a link that leads nowhere fails
+docs: $(STAMP)
+	$(PIP) --no-build-isolation --editable '.[docs]'
+	$(BIN)/python -m sphinx -q -W --keep-going -d build/doctrees docs build/docs
+
 bench: $(STAMP)
 	@for name in $(BENCHMARKS); do echo "-- $$name"; \
 		$(BIN)/python "benchmarks/$$name.py" $(BENCH_ARGS) || exit 1; done
 
 clean:
-	rm -rf $(VENV) build dist mindtorch.egg-info $(EXAMPLE)/data
+	rm -rf $(VENV) build dist docs/api mindtorch.egg-info $(EXAMPLE)/data
 	rm -rf .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,6 +1,7 @@
 """The benchmark's models as JAX programs: one jitted, donating training step each.
 
-The same layers, sizes and update rules as ``tests/models.py``; the numbers drawn are others. They
+The same layers, sizes and update rules as ``tests/support/models.py``; the numbers drawn are
+others. They
 serve to compare times, with an interpreter that has ``jax`` (``--jax-python``).
 """
 

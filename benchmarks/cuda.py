@@ -8,7 +8,7 @@ of torch; no network. Its stages, by name:
 
     machine   versions, driver, NVVM; the first kernel is compiled and launched
     table     the op table on the GPU against the CPU's kernels in float64
-    tensors   the checks of tensors, memory, streams and errors (``tests/cuda_program.py``)
+    tensors   the checks of tensors, memory, streams and errors (``tests/programs/cuda_program.py``)
     models    training steps of the seven models against the CPU
     ceilings  a large copy and large matrix products by a vendor's library
     times     works and training steps against real torch on the same GPU, in turns, by device
@@ -147,7 +147,8 @@ class Table:
         """Run the rows after ``after``: (the row to go on after, how many rows are left)."""
         rows: dict[str, list[str]] = {"tiny": ["--kernels", "--every", "60"], "full": ["--all"]}
         program = Program(
-            "tests/cuda_table.py", "--lines", "--float64", "--part", f"{part}/{self.parts}",
+            "tests/programs/cuda_table.py",
+            "--lines", "--float64", "--part", f"{part}/{self.parts}",
             "--after", str(after), *rows.get(self.context.size, []),
         )  # fmt: skip
         row, name, left = after, "start", -1
@@ -203,7 +204,7 @@ def lines_of(
 
 
 def tensors(context: Context, before: Any, tell: Tell) -> Any:
-    return lines_of(context, "tests/cuda_program.py", "--lines", tell=tell)
+    return lines_of(context, "tests/programs/cuda_program.py", "--lines", tell=tell)
 
 
 COMPILED = ", compiled against eager"
@@ -211,14 +212,15 @@ COMPILED = ", compiled against eager"
 
 def models(context: Context, before: Any, tell: Tell) -> Any:
     """Each model, and each compiled, in a process of its own: one that dies leaves the others."""
-    from tests.models import MODELS
+    from tests.support.models import MODELS
 
     found = {name: said for name, said in before.items() if name not in ("seconds", "complete")}
     for how in ("", COMPILED):
         for name in ("mlp",) if context.size == "tiny" else MODELS:
             if name + how in found or context.left() < 5:
                 continue
-            told = lines_of(context, "tests/cuda_models.py", *(["--compiled"] if how else []), name)
+            options = ["--compiled"] if how else []
+            told = lines_of(context, "tests/programs/cuda_models.py", *options, name)
             if name in told or not context.cut(1.0):
                 found[name + how] = told.get(name, told)
             tell(found)
@@ -319,7 +321,7 @@ def sanitizer(context: Context, before: Any, tell: Tell) -> Any:
         return {"error": "compute-sanitizer is not installed"}
     found: dict[str, Any] = {}
     for check in ("memcheck", "racecheck"):
-        program = str(ROOT / "tests" / "cuda_table.py")
+        program = str(ROOT / "tests" / "programs" / "cuda_table.py")
         command = [tool, "--tool", check, sys.executable, "-P", program, "--few", *SANITIZED]
         try:
             said = output_of(command, max(context.left() / 2, 1))

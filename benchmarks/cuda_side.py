@@ -63,7 +63,7 @@ class Works:
         self.made: dict[str, Work] = {}
 
     def names(self) -> list[str]:
-        from tests.models import MODELS
+        from tests.support.models import MODELS
 
         own = [name for name in TABLE if self.size != "tiny" or name in TINY]
         models = ("mlp",) if self.size == "tiny" else tuple(MODELS)
@@ -90,8 +90,8 @@ class Works:
 
     def step(self, model: str, how: str) -> Work:
         """A training step on the GPU; compiled as each side's users would."""
-        from tests.cuda_models import TINY as SMALL
-        from tests.models import build
+        from tests.programs.cuda_models import TINY as SMALL
+        from tests.support.models import build
 
         torch = self.torch
         sizes = SMALL[model] if self.size == "tiny" else {}

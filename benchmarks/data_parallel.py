@@ -56,7 +56,7 @@ class Timings:
 
 def steps(torch: Any, options: argparse.Namespace, best: Timings) -> None:
     """Times of training steps."""
-    from tests.models import resnet18
+    from tests.support.models import resnet18
 
     dist = torch.distributed
     torch.manual_seed(0)
@@ -87,7 +87,7 @@ def steps(torch: Any, options: argparse.Namespace, best: Timings) -> None:
 def sums(torch: Any, options: argparse.Namespace, best: Timings) -> int:
     """Times of averaging gradients; how many bytes they have."""
     from mindtorch.torch.nn.parallel._reducer import Reducer
-    from tests.models import resnet18
+    from tests.support.models import resnet18
 
     dist = torch.distributed
     group = dist.group.WORLD

@@ -79,7 +79,7 @@ def counts(workload: dict[str, Any]) -> dict[str, int]:
     """Parameters, operations and bytes of one compiled step."""
     import mindtorch.torch as torch
     from mindtorch.engine.compile.explain import explain
-    from tests.models import build
+    from tests.support.models import build
 
     modules, step = build(torch, workload["model"], **workload["sizes"])
     found = explain(step.update)()  # type: ignore[attr-defined]

@@ -88,7 +88,7 @@ def prepared(side: str, workload: dict[str, Any], threads: int) -> Any:
 
         return _jax_models.build(workload["model"], **workload["sizes"])
     sys.path.insert(0, str(ROOT))
-    from tests.models import build
+    from tests.support.models import build
 
     torch = namespace(side)
     torch.set_num_threads(threads)

@@ -212,8 +212,9 @@ GAPS: tuple[Gap, ...] = (
     Gap("feature", "_version of tensors made in inference mode", "all", "0; torch raises"),
     Gap("feature", "bit-equal nn.init.orthogonal_", "all", "values depend on the LAPACK library"),
     Gap("feature", "bits of erfinv of float32 below 2**-12 that are no multiples of 2**-24", "all",
-        "Intel's MKL, which torch calls, gives the farther neighbour for 3 of 10,000 inputs; they "
-        "are listed for all others, and so nn.init.trunc_normal_ has torch's bits"),
+        "Intel's MKL, which torch calls, gives the farther neighbour for 1 to 31 of 10,000 inputs, "
+        "by the processor's maker and instructions; they are listed for all others, and so "
+        "nn.init.trunc_normal_ has the bits that torch's has on the same processor"),
     Gap("feature", "bits of x ** 3, x ** -2 and x ** -0.5 in bfloat16", "all",
         "rounded once; torch rounds on the way too (-0.5: in the last elements of an array, how "
         "many depends on the processor), as in the gradient of normalize(p=0.5)"),

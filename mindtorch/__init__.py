@@ -37,7 +37,7 @@ def __getattr__(name: str) -> Any:
     if name == "jit":
         return importlib.import_module(f"{__name__}.torch").compile
     if name == "explain":
-        return importlib.import_module(f"{__name__}.engine.graph.explain").explain
+        return importlib.import_module(f"{__name__}.engine.compile.explain").explain
     if name in _TRANSFORMS:
         return getattr(importlib.import_module(f"{__name__}.transforms"), name)
     if name in _MODULES:

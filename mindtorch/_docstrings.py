@@ -3,7 +3,8 @@
 A function's own docstring says what it computes and what is particular to its arguments. What is
 said of ``dim`` or ``keepdim`` or ``reduction`` everywhere stands once, in a table of a namespace
 (``torch/_argument_texts.py``, ``mindspore/_argument_texts.py``), and is added for each argument
-that a docstring does not name. ``tests/test_docstrings.py`` finds those that neither names.
+that a docstring does not name. ``tests/architecture/test_docstrings.py`` finds those
+that neither names.
 """
 
 from __future__ import annotations

@@ -7,6 +7,7 @@ it would have been called without it. Nodes of the tape are timed by standing in
 
 from __future__ import annotations
 
+import os
 import threading
 import time
 import traceback
@@ -14,6 +15,7 @@ from collections.abc import Callable
 from typing import Any, ClassVar
 
 from ..autograd import inplace, tape
+from ..compile.guards.trace_rules import LIBRARY
 from ..compile.lazy.script_mode import pause
 from ..dispatch import Op, state
 from ..tensor import Tensor
@@ -139,12 +141,9 @@ def _described(args: Any) -> tuple[list[Any], list[str]]:
 
 
 def _callers() -> list[str]:
-    frames = traceback.extract_stack()
-    return [
-        f"{f.filename}({f.lineno}): {f.name}"
-        for f in reversed(frames)
-        if "mindtorch" not in f.filename
-    ]
+    frames = reversed(traceback.extract_stack())
+    outside = [f for f in frames if not f.filename.startswith(LIBRARY + os.sep)]
+    return [f"{f.filename}({f.lineno}): {f.name}" for f in outside]
 
 
 _node_classes: dict[Any, Any] = {}

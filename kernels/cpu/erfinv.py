@@ -1,4 +1,7 @@
-"""The inverse of the error function, with PyTorch's bits in float32."""
+"""The inverse of the error function, with PyTorch's bits in float32.
+
+PyTorch calls Intel's MKL, which takes other kernels, and so rounds otherwise, on other processors.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +15,13 @@ import numpy as np
 
 from mindtorch.kernels.codegen.jit import entry_point, kernel
 
+from .processor import mkl_kernels
+
 _CELLS = 1024  # of [0, 1); each has a Taylor polynomial about its middle
 _COVERED = 992  # beyond these the polynomials are too short
 _TERMS = 6
-_DOUBT = 2.5e-10  # MKL errs by 1.3e-10 at most, the polynomials by 1e-11
+# how far MKL's value may lie beyond the middle of two neighbours, and the polynomials' 1e-11
+_DOUBT = {"sse": 2.5e-10, "avx2": 2.5e-10, "avx512": 3e-9}
 
 
 @functools.cache
@@ -38,7 +44,7 @@ def _polynomials() -> Any:
 
 
 @kernel
-def _by_polynomials(out: Any, x: Any, coefficients: Any, left: Any) -> int:
+def _by_polynomials(out: Any, x: Any, coefficients: Any, left: Any, doubt: float) -> int:
     """Rounded values, and the places that are left: near 0, near 1, and where the value lies so
     near to the middle of two neighbours that MKL may take the other one."""
     count = 0
@@ -50,8 +56,8 @@ def _by_polynomials(out: Any, x: Any, coefficients: Any, left: Any) -> int:
             value = 0.0
             for power in range(_TERMS - 1, -1, -1):
                 value = value * t + coefficients[cell * _TERMS + power]
-            nearest = np.float32(value * (1 + _DOUBT))
-            if nearest == np.float32(value * (1 - _DOUBT)):
+            nearest = np.float32(value * (1 + doubt))
+            if nearest == np.float32(value * (1 - doubt)):
                 out[i] = nearest if x[i] > 0 else -nearest
                 continue
         elif size > 1:  # scipy would take a microsecond to say so
@@ -63,33 +69,37 @@ def _by_polynomials(out: Any, x: Any, coefficients: Any, left: Any) -> int:
 
 
 @functools.cache
-def _rounded_away() -> Any:
-    """The bits of the inputs whose float32 result MKL rounds to the farther neighbour."""
-    packed = Path(__file__).with_name("erfinv_roundings.xz").read_bytes()
+def _rounded_away(kernels: str) -> Any:
+    """The bits of the inputs whose result these kernels of MKL round to the farther neighbour."""
+    packed = Path(__file__).with_name(f"erfinv_roundings_{kernels}.xz").read_bytes()
     return np.cumsum(np.frombuffer(lzma.decompress(packed), "<u4"), dtype=np.uint32)
 
 
-def _rounded_as_mkl(x: Any) -> Any:
+def _rounded_as_mkl(x: Any, kernels: str) -> Any:
     """erfinv in float32, as Intel's MKL (in PyTorch) rounds it where its list says so.
 
-    The list holds inputs from 2**-12 to 1, and the multiples of 2**-24 below: what draws give.
+    The lists hold inputs from 2**-12 to 1, and the multiples of 2**-24 below: what draws give.
     """
     import scipy.special
 
     exact = scipy.special.erfinv(x.astype(np.float64))
     nearest = exact.astype(np.float32)
     farther = np.nextafter(nearest, np.where(exact > nearest, np.inf, -np.inf).astype(np.float32))
-    bits, known = np.abs(x).view(np.uint32), _rounded_away()
+    bits, known = np.abs(x).view(np.uint32), _rounded_away(kernels)
     at = np.minimum(known.searchsorted(bits), known.size - 1)
     away = known[at] == bits
     return np.copysign(np.where(away, farther, nearest), x)
 
 
-def erfinv32(out: Any, x: Any) -> None:
-    """The inverse of erf of float32 numbers, 1-d and contiguous."""
+def erfinv32(out: Any, x: Any, kernels: str | None = None) -> None:
+    """The inverse of erf of float32 numbers, 1-d and contiguous, as these kernels of MKL round it.
+
+    kernels: "sse", "avx2" or "avx512"; those that MKL takes on this processor if None.
+    """
+    kernels = kernels or mkl_kernels()
     left = np.empty(x.size, np.int64)
-    numbers = "float32[::1], float32[::1], float64[::1], int64[::1]"
+    numbers = "float32[::1], float32[::1], float64[::1], int64[::1], float64"
     run = entry_point(_by_polynomials, f"int64({numbers})")
-    places = left[: run(out, x, _polynomials(), left)]
+    places = left[: run(out, x, _polynomials(), left, _DOUBT[kernels])]
     if places.size:
-        out[places] = _rounded_as_mkl(x[places])
+        out[places] = _rounded_as_mkl(x[places], kernels)

@@ -30,7 +30,10 @@ _FAST = (np.dtype(np.float32), np.dtype(np.float64))
 
 @kernel
 def _few_terms(m: int, n: int, k: int, ta: int, tb: int) -> bool:
-    """Whether MKL, in PyTorch, rounds products and sums apart, in the terms' order."""
+    """Whether MKL, in PyTorch, rounds products and sums apart, in the terms' order.
+
+    So it does on AMD's processors; on Intel's it fuses products and sums, some or all of them.
+    """
     if k < 2 or k > 4 or (n > 11 and m > 3):
         return False
     return k < 4 or ta != 0 or tb == 0 or n <= 3 or m == 1

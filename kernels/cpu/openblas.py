@@ -25,21 +25,12 @@ from numba.extending import intrinsic
 
 from mindtorch.kernels.support import fork_safe_lock
 
+from .processor import has_avx512
 from .thread_pool import get_num_threads
 
-_AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
 _LOADED = getattr(os, "RTLD_NOLOAD", 0) | getattr(os, "RTLD_LAZY", 0)
 _lock = fork_safe_lock.lock()
 _library: Any = None
-
-
-def _processor_flags() -> set[str]:
-    try:
-        text = Path("/proc/cpuinfo").read_text()
-    except OSError:
-        return set()
-    line = next((line for line in text.splitlines() if line.startswith("flags")), "")
-    return set(line.partition(":")[2].split())
 
 
 def chosen_core() -> str | None:
@@ -47,7 +38,7 @@ def chosen_core() -> str | None:
     given = os.environ.get("MINDTORCH_BLAS_CORE")
     if given:
         return given
-    return "SKYLAKEX" if _processor_flags() >= _AVX512 else None
+    return "SKYLAKEX" if has_avx512() else None
 
 
 def _library_path() -> Path:

@@ -7,7 +7,8 @@
     sync      none
     sizes     any; orders of 0 .. n - 1 are made by sorting random keys
 Numbers depend on seed, offset and place alone, so not on the card or the grid. They are not those
-of torch's CUDA generator, which depend on the grid; the words are (tests/cuda_libraries.py).
+of torch's CUDA generator, which depend on the grid; the words are
+(tests/programs/cuda_libraries.py).
 """
 
 from __future__ import annotations

@@ -81,7 +81,7 @@ def texts() -> dict[str, str]:
     """By the names of their files, the texts as they are now."""
     import mindtorch
     import mindtorch.torch as torch
-    from tests.models import build
+    from tests.support.models import build
 
     torch.set_num_threads(1)
     found = {}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from tests.architecture import counts
+import pytest
+
+from tests.architecture import counts, import_graph
 from tests.architecture.counts import Count
 
 UPDATE = "python tests/architecture/counts.py --update"
@@ -48,3 +50,8 @@ def test_every_count_has_a_budget() -> None:
     assert set(counts.budget()) == names
     for name, row in counts.budget().items():
         assert row["bar"] <= row["recorded"], f"{name} is beyond its bar: lower the bar"
+
+@pytest.mark.parametrize("part", ["engine", "torch"])
+def test_every_file_has_a_layer(part: str) -> None:
+    """layers.toml says where a file stands; one that it does not name could point anywhere."""
+    assert import_graph.without_layer(part) == []

@@ -177,7 +177,7 @@ class Watch:
         finally:
             state.update(interpreters=before)
 
-    # what an interpreter does; see engine.core.Op and engine.inplace
+    # what an interpreter does; see engine.dispatch.Op and engine.autograd.inplace
 
     def apply(self, op: Op, inputs: Any, params: Any) -> Any:
         with self.away():

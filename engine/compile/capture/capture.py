@@ -24,7 +24,7 @@ from typing import Any
 from ...autograd import inplace, tape
 from ...dispatch import Op, graph_under_way, state
 from ...symbolic_sizes import NOTES, PLAIN, fixed
-from ...tensor import Storage, Tensor, fields_of, scripts, typed_buffer
+from ...tensor import Storage, Tensor, scripts
 from ...transforms.vmap import redraw
 from ..dynamic_shapes.specialize import At, Blueprint
 from ..ir.ir import MAKE, Graph, Value
@@ -39,6 +39,7 @@ from ..runtime.partition import (
     Source,
     compiled,
 )
+from .failed_run import Changes, Unfinished, give_data
 from .index_checks import may_fail
 from .symbolic_tracer import ManySizes
 from .thread_start_hook import watch_starts
@@ -93,9 +94,9 @@ class Capture(ManySizes):
         self.found_argument = False
         # a tensor over each storage that is written to, and the storage's version before
         self.versions: dict[int, tuple[Tensor, int]] = {}
-        # tensors that are written to, with the places in autodiff's graph that they had before
-        self.places: dict[int, tuple[Tensor, Any, int]] = {}
+        self.changes = Changes()
         self.failed = False  # whether a kernel has raised
+        self.unfinished: Unfinished | None = None  # a segment that failed and was taken back
 
     # --- the call -------------------------------------------------------------------------------
 
@@ -222,6 +223,7 @@ class Capture(ManySizes):
     # --- ops ------------------------------------------------------------------------------------
 
     def apply(self, op: Op, inputs: Any, params: dict[str, Any]) -> Any:
+        self.finish_failed()
         if params.get("check"):
             self.leave(f"to know whether {op.name} fails")
             return op(*inputs, **params)
@@ -241,10 +243,19 @@ class Capture(ManySizes):
     def _write(self, target: Tensor, source: Tensor, whole: bool = False) -> Tensor:
         storage = target._shared
         self.versions.setdefault(id(storage), (target, storage.version))
-        history = target._node
-        for x in (target, history.base) if type(history) is tape.ViewHistory else (target,):
-            self.places.setdefault(id(x), (x, x._node, x._output_index))
-        return super()._write(target, source, whole)
+        history, version = target._node, storage.version
+        held = [target, history.base] if type(history) is tape.ViewHistory else [target]
+        places = [[x, x._node, x._output_index, 0] for x in held]
+        known = self.storages.get(id(storage.memory))
+        before = None if known is None else known.value
+        result = super()._write(target, source, whole)
+        ops, record = len(self.graph.nodes), self._record(target)
+        if before is None:
+            before = next(v for v, found in self.sources if found is record.owner)
+        self.changes.writes.append((ops, storage, version, record, before))
+        for each in places:
+            self.changes.places.setdefault(id(each[0]), each)[3] = ops
+        return result
 
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
         try:
@@ -319,6 +330,7 @@ class Capture(ManySizes):
         """Run what was traced; from here on the call runs op by op."""
         if self.whole or state.interpreters[-1] is not self:
             refuse_data(reason)
+        self.finish_failed()
         try:
             if not self.left:
                 self.left = f"{user_line()} needs {reason}"
@@ -338,6 +350,7 @@ class Capture(ManySizes):
         if any(isinstance(v, _CALLED) for v in (*args, *kwargs.values())):
             # what it calls belongs to this call of the user's function alone
             return self.outside(function, *args, **kwargs)
+        self.finish_failed()
         if self.sizes is not None and self._sized(args, kwargs):
             self.forgo()
         self.materialise()
@@ -379,7 +392,11 @@ class Capture(ManySizes):
                 self.makes.add(key)
         outputs += self.saved
         self.saved = []
-        before = list(self.leaves.values()), list(self.versions.values())
+        changes = self.changes
+        unfinished = Unfinished(
+            self.graph, self.sources, self.storages, self.written, live, changes
+        )
+        refilled = set(self.refilled)
         given = self._traced(outputs)
         self.exit()
         try:
@@ -388,26 +405,50 @@ class Capture(ManySizes):
                 segment.run(self.made, self.arguments, traced=True)
                 self.steps.append(segment)
             self._hand_out(live)
-        except BaseException:
-            self._put_back(*before)
+        except BaseException as error:
+            self.failed = True
+            new = self.refilled.keys() - refilled
+            unfinished.refilled = {key: self.refilled.pop(key) for key in new}
+            unfinished.take_back(changes)
+            self._forget()
+            if isinstance(error, Exception):
+                self.unfinished = unfinished
+            if self.left:
+                self.finish_failed()
             raise
         finally:
-            self.places.clear()
+            changes.clear()
             self.enter()
             following = Graph()
             following._count = self.graph._count
             self.graph = following
 
-    def _put_back(self, leaves: Any, versions: Any) -> None:
-        """After an error tensors from outside are what they were before the segment."""
-        self.failed = True
-        for leaf, gradient in leaves:
-            leaf._grad = gradient
-        for tensor, version in versions:
-            tensor._shared.version = version
-        for tensor, node, index in self.places.values():
-            tensor._node, tensor._output_index = node, index
-        self._forget()
+    def finish_failed(self) -> None:
+        """Do once more what the ops before a failed one have done, where the call goes on or ends
+        with that."""
+        unfinished, self.unfinished = self.unfinished, None
+        if unfinished is None:
+            return
+        entered = self in state.interpreters
+        if self.sizes is not None:
+            following, self.graph = self.graph, unfinished.graph
+            self.sources, self.storages = unfinished.sources, unfinished.storages
+            self.forgo()
+            self.graph, self.sources, self.storages = following, [], {}
+        self.exit()
+        try:
+            unfinished.finish(self.made, self.arguments)
+        finally:
+            if entered:
+                self.enter()
+
+    def end(self) -> None:
+        """The call has raised: leave what eager code leaves."""
+        self.finish_failed()
+        if not self.left:
+            self.left = "the call has raised"
+            self.forgo()
+            self.materialise()
 
     def _hand_out(self, live: dict[int, list[Tensor]]) -> None:
         """Give tensors the data that was computed."""
@@ -429,10 +470,7 @@ class Capture(ManySizes):
         storage = tensors[0]._shared.memory
         if isinstance(storage.buffer, Value):
             storage.buffer = self.made[key]
-        for tensor in tensors:
-            flat = typed_buffer(storage, tensor.aval.dtype)
-            tensor.flat = flat[tensor._offset : tensor._offset + tensor.aval.extent]
-            fields_of(tensor).pop("_trace_stamp", None)
+        give_data(storage, tensors)
 
     def _traced(self, outputs: list[tuple[Any, Value]]) -> Any:
         """What was traced, with these outputs; None when nothing was done."""
@@ -500,6 +538,7 @@ class Capture(ManySizes):
             return
         if leaf._node is not None and has_hooks(leaf._node):
             self.hooked = True
+        self.changes.note_gradient(len(self.graph.nodes), leaf)
         self.first_uses.setdefault(id(leaf), (leaf, leaf._grad, read))
         self.leaves.setdefault(id(leaf), (leaf, leaf._grad))
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import traceback
 import warnings
 from typing import Any
 
 from mindtorch.engine.autograd import tape
+from mindtorch.engine.compile.guards.trace_rules import LIBRARY
 
 _plain_init = tape.Node.__init__
 
@@ -14,7 +16,7 @@ _plain_init = tape.Node.__init__
 def _traced_init(self: Any, *args: Any, **kwargs: Any) -> None:
     """Nodes made while the mode is on know who called their op."""
     _plain_init(self, *args, **kwargs)
-    frames = [f for f in traceback.extract_stack() if "/mindtorch/" not in f.filename]
+    frames = [f for f in traceback.extract_stack() if not f.filename.startswith(LIBRARY + os.sep)]
     self.metadata = {"traceback_": "".join(traceback.format_list(frames))}
 
 

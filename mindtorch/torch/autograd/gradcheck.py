@@ -452,9 +452,9 @@ def gradgradcheck(
     ``gen_non_contig_grad_outputs``) where they are not given; the rest is as in gradcheck.
 
     Args:
-        eps, atol, rtol, raise_exception, nondet_tol, check_undefined_grad, check_grad_dtypes,
-            check_batched_grad, check_fwd_over_rev, check_rev_over_rev, fast_mode, masked: as of
-            :func:`gradcheck`.
+        eps, atol, rtol, raise_exception, nondet_tol, fast_mode, masked: as of :func:`gradcheck`.
+        check_undefined_grad, check_grad_dtypes, check_batched_grad: as of :func:`gradcheck`.
+        check_fwd_over_rev, check_rev_over_rev: as of :func:`gradcheck`.
     """
     if not (check_fwd_over_rev or check_rev_over_rev):
         raise AssertionError(

@@ -1,0 +1,169 @@
+"""A segment that fails in its first run: it leaves what the ops before the failure have done.
+
+A trace notes what it changes in tensors that others hold, each time with how many ops came before.
+Where a kernel raises, all of it is taken back. If the function may not run a second time, the ops
+then run one by one up to the one that fails, and what came before that is done again.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from ...tensor import Storage, Tensor, fields_of, make, typed_buffer
+from ..ir.ir import Graph, Value, run_nodes, waits
+from ..runtime.partition import CONSTANT, Source, lay
+from .tracer import Written
+
+
+class Changes:
+    """What a trace has changed since its last segment.
+
+    Attributes:
+        gradients: (number of ops before, leaf, what gives its ``grad`` until then).
+        writes: (number of ops up to the write's last one, target's storage, its version and the
+            value of its memory until then, and what stands for that memory).
+        places: tensors written to: (tensor, its place in autodiff's graph before, number of ops
+            up to the last write).
+    """
+
+    def __init__(self) -> None:
+        self.gradients: list[tuple[int, Tensor, Callable[[], Tensor | None]]] = []
+        self.writes: list[tuple[int, Any, int, Written, Value]] = []
+        self.places: dict[int, list[Any]] = {}
+
+    def clear(self) -> None:
+        self.gradients.clear()
+        self.writes.clear()
+        self.places.clear()
+
+    def note_gradient(self, ops: int, leaf: Tensor) -> None:
+        """A leaf's ``grad`` is about to be read or replaced."""
+        gradient = leaf._grad
+        if gradient is not None and waits(gradient):  # which is computed only if others hold it
+            self.gradients.append((ops, leaf, weakref.ref(gradient)))
+        else:
+            self.gradients.append((ops, leaf, lambda: gradient))
+
+    def take_back(self) -> None:
+        """Make tensors what they were before."""
+        for _, leaf, gradient in reversed(self.gradients):
+            leaf._grad = gradient()
+        for _, storage, version, _, _ in reversed(self.writes):
+            storage.version = version
+        for tensor, node, index, _ in self.places.values():
+            tensor._node, tensor._output_index = node, index
+
+
+class Unfinished:
+    """A segment that was not run to its end.
+
+    Args:
+        graph: before the passes.
+        sources: where the memory of its inputs is.
+        storages: what stands for memory, by the storages' ids.
+        refilled: constants that it writes to, by their ids.
+        live: tensors of the call that still exist, by the ids of their storages.
+    """
+
+    def __init__(
+        self, graph: Graph, sources: list[tuple[Value, Source]], storages: dict[int, Written],
+        written: list[Written], live: dict[int, list[Tensor]], changes: Changes,
+    ) -> None:  # fmt: skip
+        self.graph = Graph()
+        self.graph.nodes = list(graph.nodes)
+        self._inputs = [node.inputs for node in graph.nodes]  # which passes exchange
+        self.sources = sources
+        self.storages = dict(storages)
+        self.written = list(written)
+        self.refilled: dict[int, Storage] = {}
+        self._live = live
+        self._gradients = list(changes.gradients)
+        self._writes = list(changes.writes)
+        self._places = list(changes.places.values())
+
+    def take_back(self, changes: Changes) -> None:
+        """Undo what the trace has changed, and remember it."""
+        self._after = {id(leaf): leaf._grad for _, leaf, _ in self._gradients}
+        self._versions = {id(each[1]): each[1].version for each in self._writes}
+        self._nodes = [(x._node, x._output_index) for x, _, _, _ in self._places]
+        changes.take_back()
+
+    def finish(self, made: dict[Any, Any], arguments: list[Tensor]) -> None:
+        """Run the ops up to the one that fails, and leave what they have done."""
+        for node, inputs in zip(self.graph.nodes, self._inputs, strict=True):
+            node.inputs = inputs
+        held = {v.number: make(s.flat(made, arguments), v.aval) for v, s in self.sources}
+        done = self._run(held)
+        self._redo_writes(done, held, made, arguments)
+        self._hand_out(held, made)
+        self._redo_gradients(done)
+
+    def _run(self, held: dict[int, Any]) -> int:
+        """How many ops were done."""
+        for place, node in enumerate(self.graph.nodes):
+            try:
+                run_nodes(
+                    [node], held,
+                    lambda node, given: node.op.evaluate(0, tuple(given), node.params),
+                )  # fmt: skip
+            except Exception:
+                return place
+        return len(self.graph.nodes)
+
+    def _redo_writes(
+        self, done: int, held: dict[int, Any], made: dict[Any, Any], arguments: list[Tensor]
+    ) -> None:
+        versions = dict(self._versions)
+        for ops, storage, version, record, value in reversed(self._writes):
+            if ops > done:
+                record.value = value
+                versions[id(storage)] = version
+        for _, storage, _, _, _ in self._writes:
+            storage.version = versions[id(storage)]
+        given = {v.number for v, _ in self.sources}
+        for record in self.written:
+            value, source = record.value, record.owner
+            if value.number in given or value.number not in held:
+                continue
+            target = source.flat(made, arguments)
+            if source.kind == CONSTANT:
+                target = next(x for k, x in self.refilled.items() if self.storages[k] is record)
+                target = target.buffer
+            flat = held[value.number].flat
+            if value.aval.dense and value.aval.strides == source.described.strides:
+                target[...] = flat[: value.aval.extent]
+            else:
+                lay(target, source.described, flat, value.aval)
+        for (tensor, _, _, last), after in zip(self._places, self._nodes, strict=True):
+            if last <= done:
+                tensor._node, tensor._output_index = after
+
+    def _hand_out(self, held: dict[int, Any], made: dict[Any, Any]) -> None:
+        """Give tensors the data that was computed."""
+        for key, tensors in self._live.items():
+            storage = tensors[0]._shared.memory
+            if isinstance(storage.buffer, Value):
+                value = self.storages[key].value
+                if value.number not in held:
+                    continue
+                made[key] = storage.buffer = held[value.number].flat[: value.aval.extent].copy()
+            give_data(storage, tensors)
+
+    def _redo_gradients(self, done: int) -> None:
+        found = dict(self._after)
+        for ops, leaf, gradient in reversed(self._gradients):
+            now = found[id(leaf)]
+            if ops > done or (now is not None and waits(now)):
+                found[id(leaf)] = gradient()
+        for _, leaf, _ in self._gradients:
+            leaf._grad = found[id(leaf)]
+
+
+def give_data(storage: Storage, tensors: list[Tensor]) -> None:
+    """Let tensors show the elements that their memory has now."""
+    for tensor in tensors:
+        flat = typed_buffer(storage, tensor.aval.dtype)
+        tensor.flat = flat[tensor._offset : tensor._offset + tensor.aval.extent]
+        fields_of(tensor).pop("_trace_stamp", None)

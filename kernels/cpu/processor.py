@@ -1,0 +1,44 @@
+"""What is known of the processor, as the kernel's list of it says."""
+
+from __future__ import annotations
+
+import functools
+import os
+from pathlib import Path
+
+_AVX512 = {"avx512f", "avx512bw", "avx512dq", "avx512vl", "avx512cd"}
+_AVX2 = {"avx2", "fma", "bmi1", "bmi2"}
+
+
+@functools.cache
+def _facts() -> dict[str, str]:
+    try:
+        text = Path("/proc/cpuinfo").read_text()
+    except OSError:
+        return {}
+    lines = (line.partition(":") for line in text.partition("\n\n")[0].splitlines())
+    return {name.strip(): value.strip() for name, _, value in lines}
+
+
+def flags() -> set[str]:
+    """The names of what it can do; none where nothing is known."""
+    return set(_facts().get("flags", "").split())
+
+
+def has_avx512() -> bool:
+    """Whether it has the vectors of 512 bits that libraries ask for."""
+    return flags() >= _AVX512
+
+
+@functools.cache
+def mkl_kernels() -> str:
+    """The kernel set of elementwise functions that Intel's MKL takes here: "sse", "avx2", "avx512".
+
+    On processors of other makers it takes the oldest one, whatever they can do. On Intel's it
+    heeds the variable ``MKL_ENABLE_INSTRUCTIONS``.
+    """
+    most = os.environ.get("MKL_ENABLE_INSTRUCTIONS", "")
+    intel = _facts().get("vendor_id") == "GenuineIntel"
+    if not intel or not flags() >= _AVX2 or most in ("AVX", "SSE4_2"):
+        return "sse"
+    return "avx512" if has_avx512() and not most.startswith("AVX2") else "avx2"

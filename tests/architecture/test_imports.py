@@ -1,0 +1,215 @@
+"""Who may import whom, and what an import may cost."""
+
+import ast
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT as REPOSITORY
+
+FOLDERS = {"engine": "mindtorch.engine", "kernels": "mindtorch.kernels", "tools": "mindtorch.tools"}
+
+# The layer of a file, and the layers it may import. "surface" is everything that users import.
+MAY_IMPORT = {
+    "kernels": {"kernels"},
+    "engine": {"engine", "kernels"},
+    "surface": {"surface", "engine", "kernels"},
+    "tools": {"tools", "surface", "engine", "kernels"},
+}
+# The command line and the package itself are doors to the tools.
+DOORS = {"mindtorch/__init__.py", "mindtorch/__main__.py"}
+
+
+def python_files(folder: str) -> Iterator[Path]:
+    """The folder's sources; the links below mindtorch/ are not followed."""
+    links = [REPOSITORY / "mindtorch" / name for name in FOLDERS]
+    for path in sorted((REPOSITORY / folder).rglob("*.py")):
+        if not any(link in path.parents for link in links):
+            yield path
+
+
+def module_name(path: Path) -> str:
+    """The import name of a source file, e.g. `mindtorch.engine.dispatch` of engine/dispatch.py."""
+    parts = list(path.relative_to(REPOSITORY).with_suffix("").parts)
+    parts[0] = FOLDERS.get(parts[0], parts[0])
+    return ".".join(parts).removesuffix(".__init__")
+
+
+def package_name(path: Path) -> str:
+    """The package against which a file's relative imports are resolved."""
+    name = module_name(path)
+    return name if path.name == "__init__.py" else name.rpartition(".")[0]
+
+
+def literal_start(node: ast.expr) -> str | None:
+    """The text an expression begins with where the source says it."""
+    if isinstance(node, ast.JoinedStr) and node.values:
+        node = node.values[0]
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value
+    return None
+
+
+def imported_names(source: str, package: str) -> Iterator[tuple[int, str]]:
+    """Line and full name of everything a source imports, also inside functions and by text.
+
+    `from a import b` counts as `a.b`: whether that is a module or a thing inside `a`, its layer
+    is the same.
+    """
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = node.module or ""
+            if node.level:
+                above = package.split(".")[: len(package.split(".")) - node.level + 1]
+                base = ".".join([*above, base]).rstrip(".")
+            yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
+        elif isinstance(node, ast.Call) and node.args:
+            called = ast.unparse(node.func).rpartition(".")[2]
+            text = literal_start(node.args[0])
+            if called in ("import_module", "__import__") and text:
+                yield node.lineno, text if not text.startswith(".") else package + text
+
+
+def layer(name: str) -> str | None:
+    """The layer of an import name; None for other packages and for `mindtorch` itself."""
+    first, _, rest = name.partition(".")
+    if first != "mindtorch":
+        return None
+    second = rest.partition(".")[0]
+    if second in ("", "*", "__version__"):
+        return None
+    return second if second in FOLDERS else "surface"
+
+
+def wrong_way(path: Path, source: str) -> list[str]:
+    """The imports of a source that go against the one direction."""
+    here = layer(module_name(path)) or "surface"
+    allowed = set(MAY_IMPORT[here])
+    if path.relative_to(REPOSITORY).as_posix() in DOORS:
+        allowed.add("tools")
+    return [
+        f"{path.relative_to(REPOSITORY)}:{line}: {here} imports {name}"
+        for line, name in imported_names(source, package_name(path))
+        if (target := layer(name)) is not None and target not in allowed
+    ]
+
+
+@pytest.mark.parametrize("folder", ["mindtorch", "engine", "kernels", "tools"])
+def test_imports_go_one_way(folder: str) -> None:
+    """mindtorch -> engine -> kernels: a kernel that knows tensors could not be tested alone."""
+    files = list(python_files(folder))
+    assert files
+    assert [line for path in files for line in wrong_way(path, path.read_text())] == []
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("kernels/cpu/a.py", "from mindtorch.engine import dispatch"),
+        ("kernels/cpu/a.py", "def f():\n    import mindtorch.engine.dispatch"),
+        ("kernels/cpu/a.py", "from mindtorch import tools"),
+        ("kernels/a.py", "from ..engine import core"),
+        ("kernels/cpu/a.py", "from ... import torch"),
+        ("engine/dispatch.py", "from mindtorch import torch"),
+        ("engine/dispatch.py", "import importlib\nimportlib.import_module('mindtorch.torch.nn')"),
+        (
+            "engine/ops/a.py",
+            "from importlib import import_module as i\n__import__('mindtorch.tools')",
+        ),
+        ("mindtorch/torch/a.py", "from mindtorch.tools import compare"),
+    ],
+)
+def test_an_import_against_the_direction_is_found(path: str, source: str) -> None:
+    """The check above is only worth something if it sees every spelling."""
+    assert len(wrong_way(REPOSITORY / path, source)) == 1
+
+
+@pytest.mark.parametrize("folder", ["mindtorch", "engine", "kernels"])
+def test_the_library_never_imports_real_torch(folder: str) -> None:
+    """PyTorch is a test oracle and the other side of `compare`, nothing we stand on."""
+    foreign = [
+        f"{path.relative_to(REPOSITORY)}:{line}"
+        for path in python_files(folder)
+        for line, name in imported_names(path.read_text(), package_name(path))
+        if name.partition(".")[0] in ("torch", "torchvision", "functorch")
+    ]
+    assert foreign == []
+
+
+@pytest.mark.parametrize(
+    "folder",
+    ["mindtorch", "engine", "kernels", "tools", "tests", "benchmarks", "migration_examples"],
+)
+def test_nobody_imports_a_folder_by_its_bare_name(folder: str) -> None:
+    """`import engine` would load a second copy of every class under another name."""
+    bare = [
+        f"{path.relative_to(REPOSITORY)}:{line}"
+        for path in python_files(folder)
+        for line, name in imported_names(path.read_text(), package_name(path))
+        if name.partition(".")[0] in FOLDERS
+    ]
+    assert bare == []
+
+
+@pytest.mark.parametrize("folder", ["engine", "kernels", "tools"])
+def test_relative_imports_stay_within_their_folder(folder: str) -> None:
+    """Across folders the import is absolute, so that a reader sees it leave."""
+    leaving = []
+    for path in python_files(folder):
+        depth = len(package_name(path).split(".")) - 1
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom) and node.level > depth:
+                leaving.append(f"{path.relative_to(REPOSITORY)}:{node.lineno}")
+    assert leaving == []
+
+
+def run_python(code: str, *options: str) -> subprocess.CompletedProcess[str]:
+    """Run `code` in a fresh interpreter in the top folder of the checkout."""
+    command = [sys.executable, *options, "-c", code]
+    return subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, timeout=120)
+
+
+@pytest.mark.parametrize("folder", sorted(FOLDERS))
+def test_importing_a_folder_by_its_bare_name_fails(folder: str) -> None:
+    """The guard says which name is meant."""
+    result = run_python(f"import {folder}")
+    assert result.returncode == 1
+    assert f"ImportError: import mindtorch.{folder}, not the folder '{folder}'" in result.stderr
+
+
+HEAVY = {"torch", "torchvision", "cupy", "jax", "onnx", "mpi4py"}
+
+
+def modules_after_import(name: str) -> set[str]:
+    """The modules that `import name` loads in a fresh interpreter."""
+    result = run_python(f"import {name}, sys; print(*sys.modules)", "-W", "error")
+    assert result.returncode == 0, result.stderr
+    return set(result.stdout.split())
+
+
+def test_importing_mindtorch_loads_nothing_heavy() -> None:
+    """A command line that only prints its help must not wait for numba."""
+    loaded = modules_after_import("mindtorch")
+    assert loaded & (HEAVY | {"numba", "llvmlite", "scipy"}) == set()
+
+
+def surface_packages() -> list[str]:
+    """mindtorch and the packages below it, beside the kernels."""
+    names = {
+        package_name(path)
+        for folder in ("mindtorch", "engine", "tools")
+        for path in python_files(folder)
+        if path.name == "__init__.py"
+    }
+    return sorted(names)
+
+
+@pytest.mark.parametrize("name", surface_packages())
+def test_importing_a_package_loads_neither_torch_nor_numba(name: str) -> None:
+    """Real torch is never ours to load, and numba waits for the first kernel that is called."""
+    assert modules_after_import(name) & (HEAVY | {"numba", "llvmlite"}) == set()

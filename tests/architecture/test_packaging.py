@@ -1,0 +1,286 @@
+"""The package list, the links and what is built from them agree, on every supported Python."""
+
+import ast
+import configparser
+import email
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import mindtorch
+from tests.support.paths import ROOT as REPOSITORY
+
+LINKS = ("engine", "kernels", "tools")
+SOURCE_FOLDERS = ("mindtorch", "engine", "kernels", "tools", "migration_examples", "benchmarks")
+PYTHONS = ("3.11", "3.12", "3.13")
+# Standard modules of 3.11 that 3.12 or 3.13 no longer have (PEP 594 and others).
+REMOVED = set(
+    "aifc asynchat asyncore audioop cgi cgitb chunk crypt distutils imghdr imp lib2to3 mailcap "
+    "msilib nis nntplib ossaudiodev pipes smtpd sndhdr spwd sunau telnetlib uu xdrlib".split()
+)
+
+
+def setup_cfg() -> configparser.ConfigParser:
+    config = configparser.ConfigParser()
+    config.read(REPOSITORY / "setup.cfg")
+    return config
+
+
+def declared_packages() -> list[str]:
+    return setup_cfg()["options"]["packages"].split()
+
+
+def files_below(*folders: str) -> list[Path]:
+    """All files of the folders but Python's caches; links are not followed."""
+    found = []
+    for folder in folders:
+        for parent, names, files in os.walk(REPOSITORY / folder):
+            names[:] = sorted(set(names) - {"__pycache__"})
+            found += [Path(parent, name) for name in sorted(files)]
+    return found
+
+
+def sources(*folders: str) -> list[Path]:
+    """The Python files of the folders."""
+    return [path for path in files_below(*folders) if path.suffix == ".py"]
+
+
+def installed_path(source: Path) -> str:
+    """Where a source file lies in an installation: engine/op.py in mindtorch/engine/op.py."""
+    relative = source.relative_to(REPOSITORY)
+    return (Path("mindtorch", relative) if relative.parts[0] in LINKS else relative).as_posix()
+
+
+def expected_files() -> set[str]:
+    """What an installation must hold: every file of the four folders."""
+    return {installed_path(path) for path in files_below("mindtorch", *LINKS)}
+
+
+def run(*command: str | Path, cwd: Path, **environment: str) -> str:
+    """Standard output of a command that must succeed, without this checkout on its path."""
+    variables = {key: value for key, value in os.environ.items() if key != "PYTHONPATH"}
+    result = subprocess.run(
+        list(map(str, command)),
+        cwd=cwd,
+        env=variables | environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+    return result.stdout
+
+
+@pytest.mark.parametrize("name", LINKS)
+def test_links_are_relative_and_lead_to_their_folder(name: str) -> None:
+    """An absolute link would break in every other clone."""
+    assert os.readlink(REPOSITORY / "mindtorch" / name) == f"../{name}"
+    assert (REPOSITORY / "mindtorch" / name / "__init__.py").is_file()
+
+
+def test_package_list_is_the_tree() -> None:
+    """A package that is missing in setup.cfg works in the checkout and not when installed."""
+    folders = {Path(path).parent for path in map(installed_path, sources("mindtorch", *LINKS))}
+    in_tree = {".".join(folder.parts) for folder in folders}
+    assert declared_packages() == sorted(in_tree)
+
+
+def test_every_package_has_an_init() -> None:
+    """A folder without one would be a namespace package, open to other distributions."""
+    for name in declared_packages():
+        path = REPOSITORY.joinpath("mindtorch", *name.split(".")[1:], "__init__.py")
+        assert path.is_file(), name
+
+
+def test_dependencies_are_pinned_once() -> None:
+    """constraints.txt pins everything that setup.cfg, pyproject.toml or the Makefile installs."""
+    lines = (REPOSITORY / "constraints.txt").read_text().split("\n")
+    pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    pinned = {re.sub(r"[-_.]+", "-", name).lower() for name in pins}
+    assert len(pinned) == len(pins)
+    config = setup_cfg()
+    texts = [config["options"]["install_requires"], *config["options.extras_require"].values()]
+    wanted = [line for text in texts for line in text.splitlines() if not line.startswith("#")]
+    wanted += tomllib.loads((REPOSITORY / "pyproject.toml").read_text())["build-system"]["requires"]
+    names = [re.match(r"[\w-]+", line) for line in wanted if line]
+    assert {re.sub(r"_", "-", name[0]) for name in names if name} - pinned == set()
+    for name in ("torch", "torchvision"):
+        assert f"{name}=={pins[name]}" in config["options.extras_require"]["compare"]
+    for script in ("Makefile", ".ci/run"):
+        assert "==" not in (REPOSITORY / script).read_text(), "versions belong in constraints.txt"
+
+
+@pytest.fixture(scope="module")
+def installation(
+    distributions: tuple[Path, Path], tmp_path_factory: pytest.TempPathFactory
+) -> Path:
+    """The folder where pip has installed the wheel, outside of the checkout."""
+    target = tmp_path_factory.mktemp("installation") / "site"
+    options = "--no-deps --no-index --target".split()
+    install = (sys.executable, "-m", "pip", "install", *options)
+    run(*install, target, distributions[1], cwd=target.parent)
+    return target
+
+
+@pytest.fixture(scope="module")
+def distributions(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    """An sdist of a copy of the checkout, and the wheel that pip builds from that sdist."""
+    folder = tmp_path_factory.mktemp("distributions")
+    copy = folder / "copy"
+    copy.mkdir()
+    skipped = shutil.ignore_patterns("__pycache__")
+    for name in ("mindtorch", *LINKS, "tests"):
+        shutil.copytree(REPOSITORY / name, copy / name, symlinks=True, ignore=skipped)
+    for path in filter(Path.is_file, REPOSITORY.iterdir()):
+        shutil.copy(path, copy)
+    build = "from setuptools import build_meta; build_meta.build_sdist('..')"
+    run(sys.executable, "-c", build, cwd=copy)
+    (sdist,) = folder.glob("*.tar.gz")
+    options = "--no-build-isolation --no-deps --no-index --wheel-dir".split()
+    run(sys.executable, "-m", "pip", "wheel", *options, folder, sdist, cwd=folder)
+    (wheel,) = folder.glob("*.whl")
+    return sdist, wheel
+
+
+def test_wheel_holds_every_file_once(distributions: tuple[Path, Path]) -> None:
+    """Followed links would bring each engine file in twice, a forgotten package not at all."""
+    with zipfile.ZipFile(distributions[1]) as wheel:
+        names = [name for name in wheel.namelist() if ".dist-info/" not in name]
+        (metadata,) = [name for name in wheel.namelist() if name.endswith(".dist-info/METADATA")]
+        fields = email.message_from_bytes(wheel.read(metadata))
+    assert len(names) == len(set(names))
+    assert set(names) == expected_files()
+    assert fields["Version"] == mindtorch.__version__
+    assert fields["Requires-Python"] == "<3.14,>=3.11"
+
+
+def test_sdist_holds_every_file_once(distributions: tuple[Path, Path]) -> None:
+    """The links stay out of it: setup.cfg alone says where the packages lie."""
+    with tarfile.open(distributions[0]) as sdist:
+        members = [member for member in sdist.getmembers() if not member.isdir()]
+    assert all(member.isfile() for member in members)
+    names = [member.name.partition("/")[2] for member in members]
+    expected = [path.relative_to(REPOSITORY) for path in files_below("mindtorch", *LINKS)]
+    packaged = [name for name in names if name.partition("/")[0] in ("mindtorch", *LINKS)]
+    assert sorted(packaged) == sorted(path.as_posix() for path in expected)
+    assert not any(name.startswith("tests/") for name in names)
+    assert {"setup.cfg", "pyproject.toml", "LICENSE", "README.md", "constraints.txt"} <= set(names)
+
+
+IMPORT_ALL = """
+import importlib, json, sys
+print(json.dumps({name: importlib.import_module(name).__file__ for name in sys.argv[1:]}))
+"""
+
+
+def test_wheel_works_outside_the_checkout(installation: Path) -> None:
+    """Installed without links, every package imports from where it was installed."""
+    # The CUDA kernels and event files need packages of extras; their own tests import them.
+    extras = ("mindtorch.kernels.cuda.", "mindtorch.torch.utils.tensorboard")
+    names = [name for name in declared_packages() if not name.startswith(extras)]
+    output = run(
+        *(sys.executable, "-c", IMPORT_ALL, *names),
+        cwd=installation.parent,
+        PYTHONPATH=str(installation),
+    )
+    for name, path in json.loads(output).items():
+        assert path == str(installation.joinpath(*name.split("."), "__init__.py"))
+
+
+def test_console_script_leads_somewhere(installation: Path) -> None:
+    """`mindtorch --help` as installed prints its usage."""
+    script = installation / "bin" / "mindtorch"
+    output = run(script, "--help", cwd=installation.parent, PYTHONPATH=str(installation))
+    assert output.startswith("usage: mindtorch")
+
+
+def interpreter(version: str) -> str | None:
+    """A Python of this version: this one, one on the path, or one of pyenv's."""
+    if sys.version_info[:2] == tuple(map(int, version.split("."))):
+        return sys.executable
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    candidates = [shutil.which(f"python{version}")]
+    candidates += [str(path) for path in sorted(pyenv.glob(f"{version}.*/bin/python{version}"))]
+    for path in filter(None, candidates):
+        # A pyenv shim exists for versions that it then refuses to run.
+        if subprocess.run([path, "-c", ""], capture_output=True).returncode == 0:
+            return path
+    return None
+
+
+COMPILE = """
+import json, sys
+for path in sys.stdin.read().split("\\n"):
+    compile(open(path, encoding="utf-8").read(), path, "exec", dont_inherit=True)
+print(json.dumps([sys.version_info[:2], sorted(sys.stdlib_module_names)]))
+"""
+
+
+@functools.cache
+def imported_modules(path: Path) -> set[str]:
+    """The first parts of the names of the modules that a file imports absolutely."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names.add(node.module)
+    return {name.partition(".")[0] for name in names}
+
+
+@functools.cache
+def compiled_by(executable: str) -> tuple[list[int], list[str]]:
+    """The version of an interpreter that compiles every source, and its standard modules."""
+    result = subprocess.run(
+        [executable, "-W", "error", "-c", COMPILE],
+        input="\n".join(map(str, sources(*SOURCE_FOLDERS, "tests"))),
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    assert result.returncode == 0, result.stderr
+    running, standard = json.loads(result.stdout)
+    return running, standard
+
+
+@pytest.mark.parametrize("version", PYTHONS)
+def test_sources_suit_python(version: str) -> None:
+    """Every source compiles without a warning and imports no module that this version lacks.
+
+    Where the version is not installed, the running one compiles (syntax that an older Python
+    accepts stays valid) and the list of removed modules decides.
+    """
+    files = sources(*SOURCE_FOLDERS, "tests")
+    running, standard = compiled_by(interpreter(version) or sys.executable)
+    if interpreter(version):
+        assert running == [int(part) for part in version.split(".")]
+    imported = set().union(*map(imported_modules, files))
+    assert imported & (set(sys.stdlib_module_names) - set(standard)) == set()
+    assert imported & REMOVED == set()
+
+
+def test_supported_pythons_are_stated_alike() -> None:
+    """setup.cfg's range, its classifiers and the versions tested here are the same three."""
+    config = setup_cfg()
+    assert config["options"]["python_requires"] == ">=3.11,<3.14"
+    stated = re.findall(r"Python :: (3\.\d+)", config["metadata"]["classifiers"])
+    assert tuple(stated) == PYTHONS
+
+
+def test_make_bench_names_the_scripts_that_measure_cpus() -> None:
+    """A module of the GPU's benchmark, or one without a main program, would end `make bench`."""
+    found = re.search(r"^BENCHMARKS := (.*)$", (REPOSITORY / "Makefile").read_text(), re.MULTILINE)
+    assert found is not None
+    scripts = {path.stem: path.read_text() for path in (REPOSITORY / "benchmarks").glob("*.py")}
+    mains = {name for name, text in scripts.items() if "--rounds" in text and "__main__" in text}
+    assert mains == set(found[1].split())

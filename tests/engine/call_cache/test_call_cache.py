@@ -1,0 +1,191 @@
+"""Remembered calls do what the functions do: values, layouts, nodes, gradients, errors."""
+
+from __future__ import annotations
+
+import pickle
+import warnings
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mindtorch.torch as mt
+from mindtorch.engine.dispatch import forget_plans, tables_of_plans
+from tests.support.ops_running import array_of, differentiable, gradient_of, outputs_of, tensor_of
+from tests.tables.ops_table import Row, all_rows
+
+
+def _all_of(row: Row, case: Any, tracked: bool) -> list[Any]:
+    """Results, layouts, nodes and gradients of a row's call."""
+    inputs = [tensor_of(mt, array, "float32") for array in case]
+    if row.gradient and tracked:
+        inputs = [x.detach().requires_grad_() if x.is_floating_point() else x for x in inputs]
+    outputs = outputs_of(row.call(mt, *inputs))
+    leaves = [x for x in inputs if x.requires_grad]
+    slopes = gradient_of(mt, differentiable(outputs), leaves, False) if leaves else []
+    found: list[Any] = []
+    for x in (*outputs, *slopes):
+        if isinstance(x, mt.Tensor) and x.layout is mt.strided:
+            node = x.grad_fn and x.grad_fn.name()
+            found += [array_of(x).tobytes(), x.dtype, x.stride(), x.storage_offset(), node]
+    return found
+
+
+def _differs(row: Row, tracked: bool) -> bool:
+    """Whether the third call, where the second was remembered, does something else."""
+    forget_plans()
+    case, found = row.cases[0], []
+    for _ in range(3):
+        mt.manual_seed(0)
+        found.append(_all_of(row, case, tracked))
+        if not tracked and len(found) == 2 and not any(tables_of_plans):
+            break
+    return any(each != found[0] for each in found)
+
+
+@pytest.mark.parametrize("tracked", [True, False])
+def test_the_third_call_is_the_first_again(tracked: bool) -> None:
+    """``tracked``: with gradients; without, steps run on arrays alone."""
+    rows = [row for row in all_rows() if "float32" in row.dtypes and (tracked or row.gradient)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert [row.name for row in rows if _differs(row, tracked)] == []
+
+
+def _calls(x: Any) -> dict[str, Any]:
+    """Pairs of calls that differ in what equal keys would hide, with numpy's answers."""
+    a = x.numpy()
+    return {
+        "a number's type": lambda: (x.sum(1).tolist(), x.sum(1, True).tolist()),
+        "a zero's sign": lambda: [
+            np.signbit(x.clamp(z, z).numpy()).all() for z in (0.0, -0.0, 0.0)
+        ],
+        "the same tensor twice": lambda: (
+            mt.cat([x, x]).numpy() == np.concatenate([a, a])
+        ).all() and (mt.cat([x, -x]).numpy() == np.concatenate([a, -a])).all(),
+        "elements as arguments": lambda: [
+            x.narrow(0, mt.tensor(i), 1).tolist() == a[i : i + 1].tolist() for i in (0, 1, 0)
+        ],
+    }
+
+
+def test_what_differs_is_told_apart() -> None:
+    x = mt.tensor([[1.0, -2.0], [3.0, 4.0]])
+    calls = _calls(x)
+    for _ in range(4):
+        assert calls["a number's type"]() == ([-1.0, 7.0], [[-1.0], [7.0]])
+        assert calls["a zero's sign"]() == [False, True, False]
+        assert calls["the same tensor twice"]()
+        assert calls["elements as arguments"]() == [True, True, True]
+        assert x.view((4,)).shape == (4,)
+        with pytest.raises(TypeError, match="invalid combination of arguments"):
+            x.view((4.0,))
+        with pytest.raises(TypeError):
+            x.sum(1.0)
+
+
+def test_a_tensor_given_twice_is_remembered_with_both_gradients() -> None:
+    w = mt.tensor([1.0, 2.0], requires_grad=True)
+    for x in (w * 1, w.detach()):
+        forget_plans()
+        for _ in range(4):
+            y = mt.outer(x, x)
+            assert y.tolist() == [[1, 2], [2, 4]]
+            if x.requires_grad:
+                assert mt.autograd.grad(y.sum(), w, retain_graph=True)[0].tolist() == [6, 6]
+        assert any(call is not None for table in tables_of_plans for call in table.values())
+        assert mt.outer(x, x + 1).tolist() == [[2, 3], [4, 6]]
+
+
+def test_modes_defaults_and_writes_are_seen() -> None:
+    x = mt.ones(2, 3, requires_grad=True)
+    y = mt.tensor([3.0, 4.0])
+    for _ in range(4):
+        assert x.sum(0).requires_grad
+        with mt.no_grad():
+            assert not x.sum(0).requires_grad
+        with mt.inference_mode():
+            assert x.sum(0).is_inference()
+        with mt.autocast("cpu"):
+            assert (x @ x.t()).dtype is mt.bfloat16
+            assert mt.mm(x, x.t()).dtype is mt.bfloat16
+        assert mt.mm(x, x.t()).dtype is mt.float32
+        assert mt.func.vmap(lambda row: row.sum())(x).shape == (2,)
+        z = y.clone()
+        assert mt.nn.functional.relu(-z, True).tolist() == [0, 0]
+        z.add_(mt.nn.functional.relu(z, inplace=True))
+        assert z.tolist() == [6, 8]
+        assert mt.arange(3).mean(dtype=mt.float64).dtype is mt.float64
+        with pytest.warns(UserWarning, match="degrees of freedom"):
+            mt.ones(1).std()
+
+
+def test_the_default_type_is_asked_for_again() -> None:
+    x = mt.arange(3)
+    for dtype in (mt.float32, mt.float64, mt.float32):
+        mt.set_default_dtype(dtype)
+        assert x.softmax(0, dtype=None if dtype is None else dtype).dtype is dtype
+        assert mt.logsumexp(x, 0).dtype is dtype
+    mt.set_default_dtype(mt.float32)
+
+
+def test_remembered_functions_are_pickled_by_name() -> None:
+    """Also where what knows sparse tensors is put over them later: modules hold functions."""
+    methods: Any = mt.Tensor
+    layer = mt.nn.TransformerEncoderLayer(4, 2, 8)
+    for function in (mt.argmax, mt.swapaxes, mt.nn.functional.gelu, methods.sum):
+        assert pickle.loads(pickle.dumps(function)) is function
+    mt.ones(2).to_sparse()
+    for function in (layer.activation, mt.nn.functional.relu):
+        assert pickle.loads(pickle.dumps(function)) is function
+
+
+def _slopes(t: Any, x: Any, w: Any) -> dict[str, Any]:
+    """Gradients that equal descriptions would take for one another, all without rounding."""
+    calls: dict[str, Any] = {
+        "a number": [lambda n=n: (w**n).sum() for n in (2.5, 3.5, 2.5, 3.5)],
+        "a place": [lambda i=i: w[i].sum() for i in (0, 1, 2, 1)],
+        "one tensor twice": [lambda: (w * w).sum()] * 4,
+        "a factor's sign": [lambda f=f: (w * f).sum() for f in (0.0, -0.0, 0.0, -0.0)],
+        "a saved copy": [lambda: (w * x.clone().mul_(2)).square().sum()] * 4,
+    }
+    return {
+        name: [t.autograd.grad(each(), w)[0].tolist() for each in several]
+        for name, several in calls.items()
+    }
+
+
+def test_remembered_rules_tell_gradients_apart() -> None:
+    import torch as real
+
+    found = [_slopes(t, t.arange(1.0, 7).view(3, 2) / 8, t.ones(3, 2, requires_grad=True))
+             for t in (mt, real)]  # fmt: skip
+    assert str(found[0]) == str(found[1])
+
+
+def test_a_rule_is_asked_twice_and_checks_what_it_saved(monkeypatch: Any) -> None:
+    from mindtorch.engine.autograd import tape
+
+    asked = []
+    ruled = tape.Node.ruled
+
+    def asking(self: Any, *given: Any) -> Any:
+        asked.append(self.op.name)
+        return ruled(self, *given)
+
+    monkeypatch.setattr(tape.Node, "ruled", asking)
+    forget_plans()
+    w = mt.ones(3, requires_grad=True)
+    for _ in range(4):
+        mt.autograd.grad(w.tanh().sum(), w)
+    assert sorted(asked) == ["sum", "sum", "tanh", "tanh"]
+    y = w.tanh()
+    z = y.sum()
+    y.detach().mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        z.backward()
+    z = w.tanh().sum()
+    z.backward(retain_graph=True)
+    z.backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        z.backward()

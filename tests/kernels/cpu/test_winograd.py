@@ -1,0 +1,149 @@
+"""Winograd's convolution, which compiled functions run: against float64, and who gets it."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch as reference
+
+import mindtorch.torch as torch
+from mindtorch.engine.dispatch import Layout
+from mindtorch.kernels.cpu import convolution as direct
+from mindtorch.kernels.cpu import thread_pool, winograd
+from tests.support.compiled_kinds import running, wrapped
+
+nn = torch.nn
+# images, channels given and made, height and width, padding
+CASES: dict[str, tuple[int, int, int, tuple[int, int], tuple[int, int]]] = {
+    "as in a residual network": (4, 64, 64, (8, 8), (1, 1)),
+    "odd sizes and channels": (3, 37, 45, (11, 9), (1, 1)),
+    "rows of tiles in pieces": (2, 32, 33, (40, 70), (1, 1)),
+    "no padding": (5, 40, 35, (9, 10), (0, 0)),
+    "padding of one side": (3, 33, 32, (12, 13), (2, 0)),
+    "padding beyond the window": (2, 32, 40, (7, 14), (3, 2)),
+}
+
+
+def made(shape: Any, seed: int) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape).astype(np.float32)
+
+
+def layout(x: Any) -> Layout:
+    return Layout(x.shape, tuple(n // x.itemsize for n in x.strides), x.dtype)
+
+
+def run(kernels: Any, name: str, out: Any, *ins: Any, padding: tuple[int, int]) -> Any:
+    """``out`` by a kernel of ``direct``, or by a plan of ``winograd``, or of ``direct`` instead."""
+    params = {"stride": (1, 1), "padding": padding, "dilation": (1, 1), "groups": 1}
+    if kernels is winograd:
+        shape = {} if name == "convolution" else {"shape": out.shape}
+        make = getattr(winograd, name)
+        plan = make([layout(out)], [layout(x) for x in ins], **params, **shape)
+        if plan is not None and plan(out.reshape(-1), *[x.reshape(-1) for x in ins]):
+            return out
+    getattr(direct, name)(out, *ins, **params)
+    return out
+
+
+def results(kernels: Any, case: Any, dtype: Any = np.float32) -> list[Any]:
+    """The result and both gradients by the kernels of a module."""
+    images, inner, channels, size, padding = case
+    x, weight = made((images, inner, *size), 0), made((channels, inner, 3, 3), 1)
+    bias = made(channels, 2)
+    spatial = tuple(n + 2 * p - 2 for n, p in zip(size, padding, strict=True))
+    g = made((images, channels, *spatial), 3)
+    x, weight, bias, g = (v.astype(dtype) for v in (x, weight, bias, g))
+    return [
+        run(kernels, "convolution", np.empty_like(g), x, weight, bias, padding=padding),
+        run(kernels, "convolution_input_gradient", np.empty_like(x), g, weight, padding=padding),
+        run(kernels, "convolution_weight_gradient", np.empty_like(weight), g, x, padding=padding),
+    ]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+@pytest.mark.parametrize("name", CASES)
+def test_the_error_is_that_of_the_definition(name: str, count: int) -> None:
+    """Largest errors against float64 are at most twice those of the definition in float32."""
+    case, before = CASES[name], thread_pool.get_num_threads()
+    thread_pool.set_num_threads(count)
+    try:
+        quick = results(winograd, case)
+    finally:
+        thread_pool.set_num_threads(before)
+    exact = results(direct, case, np.float64)
+    plain = results(direct, case)
+    for a, b, expected in zip(quick, plain, exact, strict=True):
+        unit = np.finfo(np.float32).eps * np.abs(expected).max()
+        assert np.abs(a - expected).max() <= 2 * np.abs(b - expected).max() + 4 * unit
+    # the first padding leaves the input's gradient to the definition where it exceeds 2
+    assert not np.array_equal(quick[0], plain[0])
+    assert not np.array_equal(quick[2], plain[2])
+
+
+@pytest.mark.parametrize("value", [np.inf, np.nan, 3e38])
+def test_what_is_not_finite_stays_in_its_place(value: float) -> None:
+    x, weight = made((2, 32, 16, 16), 0), made((32, 32, 3, 3), 1)
+    x[1, 3, 4, 5] = value
+    quick, plain = (
+        run(kernels, "convolution", np.empty_like(x), x, weight, padding=(1, 1))
+        for kernels in (winograd, direct)
+    )
+    assert not np.isfinite(plain).all()
+    assert np.array_equal(quick, plain, equal_nan=True)
+
+
+def step(call: Any, model: Any, x: Any) -> list[Any]:
+    """A result, and the gradients for the input and the parameters."""
+    model.zero_grad()
+    x.grad = None
+    y = call(x)
+    y.sin().sum().backward()
+    return [v.detach().numpy().copy() for v in (y, x.grad, *[p.grad for p in model.parameters()])]
+
+
+@pytest.mark.parametrize("kind", ["captured", "script"])
+def test_compiled_functions_run_it_and_replayed_scripts_do_not(kind: str, monkeypatch: Any) -> None:
+    seen = set()
+
+    def noted(name: str) -> Any:
+        own = getattr(winograd, name).__call__
+
+        def call(*given: Any) -> Any:
+            seen.add(name)
+            return own(*given)
+
+        return call
+
+    for name in ("_Correlation", "_WeightSum"):
+        monkeypatch.setattr(getattr(winograd, name), "__call__", noted(name))
+    torch.manual_seed(0)
+    x = torch.randn(4, 32, 8, 8, requires_grad=True)
+    model = nn.Sequential(nn.Conv2d(32, 40, 3, padding=1), nn.Conv2d(40, 32, 3))
+    eager = step(model, model, x)
+    assert not seen
+    with running(kind):
+        call = wrapped(kind)(model)
+        for _ in range(4):
+            made = step(call, model, x)
+    assert seen == ({"_Correlation", "_WeightSum"} if kind == "captured" else set())
+    for a, b in zip(made, eager, strict=True):
+        limit = 4e-6 * np.abs(b).max() if kind == "captured" else 0
+        np.testing.assert_allclose(a, b, rtol=0, atol=limit)
+
+
+def test_gradients_of_gradients() -> None:
+    """Of a compiled convolution, against torch in float64."""
+    x, weight = made((2, 32, 12, 12), 0), made((32, 32, 3, 3), 1) / 17
+
+    def function(library: Any, a: Any, b: Any) -> Any:
+        y = library.nn.functional.conv2d(a, b, padding=1)
+        (slope,) = library.autograd.grad((y * y).sum(), a, create_graph=True)
+        return library.autograd.grad((slope * slope).sum(), (a, b))
+
+    wide = [reference.tensor(v, dtype=reference.float64, requires_grad=True) for v in (x, weight)]
+    expected = function(reference, *wide)
+    given = [torch.tensor(v, requires_grad=True) for v in (x, weight)]
+    actual = torch.compile(lambda a, b: function(torch, a, b))(*given)
+    for a, b in zip(actual, expected, strict=True):
+        limit = 1e-5 * float(b.abs().max())
+        np.testing.assert_allclose(a.numpy(), b.numpy(), rtol=0, atol=limit)

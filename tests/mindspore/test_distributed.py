@@ -1,0 +1,91 @@
+"""Data parallel in MindSpore's spelling: two processes train what one does, and its collectives."""
+
+import json
+import os
+import socket
+import subprocess
+import sys
+from typing import Any
+
+import numpy as np
+import pytest
+
+import mindtorch.mindspore as ms
+from mindtorch.mindspore import Tensor, nn
+from tests.programs.mindspore_distributed_program import rows, trained
+from tests.support.paths import PROGRAMS, ROOT
+
+PROGRAM = PROGRAMS / "mindspore_distributed_program.py"
+
+
+def test_two_processes_train_the_parameters_of_one(tmp_path):
+    """Halves of the batch, gradients averaged: equal to the whole batch, to rounding."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    started = []
+    for rank in range(2):
+        environment = {
+            **os.environ, "RANK": str(rank), "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1",
+            "MASTER_PORT": port, "PYTHONPATH": str(ROOT),
+        }  # fmt: skip
+        command = [sys.executable, str(PROGRAM), str(tmp_path)]
+        started.append(subprocess.Popen(command, env=environment, cwd=ROOT))
+    assert [process.wait(timeout=120) for process in started] == [0, 0]
+    first, second = (json.loads((tmp_path / f"{r}.json").read_text()) for r in range(2))
+    assert first["size"] == 2 and first["parameters"] == second["parameters"]
+    for mine, whole in zip(first["parameters"], trained(*rows(), reduce=False), strict=True):
+        np.testing.assert_allclose(mine, whole, rtol=1e-6, atol=1e-6)
+    for parameters in first["by_cell"] + second["by_cell"]:  # three modes, eager and compiled
+        for mine, whole in zip(parameters, trained(*rows(), reduce=False), strict=True):
+            np.testing.assert_allclose(mine, whole, rtol=1e-6, atol=1e-6)
+    assert "DistributedGradReducer" in first["refused"]
+    assert first["sum"] == second["sum"] == [1.0, 2.0]
+    assert first["largest"] == [1.0, 1.0] and second["all"] == [0.0, 1.0, 1.0, 1.0]
+    assert (first["part"], second["part"]) == ([1.0], [2.0])
+    assert first["root"] == [1.0, 1.0] and first["summed"] == [[1.0, 2.0]]
+
+
+def test_one_process_reduces_to_itself():
+    """Without init(); the degree divides when mean is asked for; a new tuple is returned."""
+    grads = (Tensor([2.0]), Tensor([4.0], ms.float16))
+    reduced = nn.DistributedGradReducer(grads, mean=True, degree=4)(grads)
+    assert [g.asnumpy().tolist() for g in reduced] == [[0.5], [1.0]]
+    assert reduced[1].dtype is ms.float16
+    degrees: list[Any] = [0, -1, 2.0, True]
+    for degree in degrees:
+        with pytest.raises(ValueError, match="degree"):
+            nn.DistributedGradReducer(grads, degree=degree)
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("hccl", "use 'mccl' on the CPU, or 'nccl'"), ("nccl", "needs a GPU"), ("gloo", "should be")],
+)
+def test_other_backends_are_answered(name, text):
+    """With what to use instead."""
+    with pytest.raises(RuntimeError, match=text):
+        ms.communication.init(name)
+
+
+def test_modes_are_honoured_or_refused():
+    """Nothing is taken in silence."""
+    with pytest.raises(NotImplementedError, match="DATA_PARALLEL"):
+        ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.HYBRID_PARALLEL)
+    with pytest.raises(NotImplementedError, match="data_parallel"):
+        ms.set_auto_parallel_context(dataset_strategy="full_batch")
+    with pytest.raises(NotImplementedError, match="without it the strategy is data parallel"):
+        ms.ops.MatMul().shard(((2, 1), (1, 1)))
+    with pytest.raises(NotImplementedError, match="without it the strategy is data parallel"):
+        nn.Dense(2, 2).shard(((2, 1),))
+    with pytest.raises(ValueError, match="does not know"):
+        ms.set_auto_parallel_context(unheard_of=1)
+    with pytest.raises(ValueError, match="device_target"):
+        ms.set_context(device_target="TPU")
+    with pytest.raises(ValueError, match="not supported in this build"):
+        ms.set_context(device_target="GPU")
+    with pytest.warns(UserWarning, match="max_device_memory"):
+        ms.set_context(mode=ms.GRAPH_MODE, device_target="CPU", max_device_memory="1GB")
+    assert ms.get_context("mode") == ms.GRAPH_MODE
+    ms.set_context(mode=ms.PYNATIVE_MODE)
+    assert ms.get_auto_parallel_context("gradients_mean") is False

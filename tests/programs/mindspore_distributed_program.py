@@ -1,0 +1,98 @@
+"""What one of two processes does in tests/mindspore/test_distributed.py: data-parallel training.
+
+``python mindspore_distributed_program.py <folder>``, with rank and size in the environment.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+
+import mindtorch.mindspore as ms
+from mindtorch.mindspore import Tensor, nn, ops
+
+
+def rows() -> tuple[np.ndarray, np.ndarray]:
+    draw = np.random.default_rng(0)
+    x = draw.standard_normal((16, 6)).astype(np.float32)
+    return x, x[:, :3].argmax(1).astype(np.int32)
+
+
+def trained(x: np.ndarray, y: np.ndarray, reduce: bool) -> list[list[float]]:
+    """The parameters after five steps."""
+    ms.set_seed(1)
+    net = nn.SequentialCell(nn.Dense(6, 8), nn.Tanh(), nn.Dense(8, 3))
+    optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    loss_fn = nn.CrossEntropyLoss()
+    grad_fn = ms.value_and_grad(lambda a, b: loss_fn(net(a), b), None, optimizer.parameters)
+    reducer = nn.DistributedGradReducer(optimizer.parameters) if reduce else None
+    for _ in range(5):
+        _, grads = grad_fn(Tensor(x), Tensor(y))
+        optimizer(reducer(grads) if reducer is not None else grads)
+    return [p.asnumpy().ravel().tolist() for p in net.trainable_params()]
+
+
+def trained_by_cell(x: np.ndarray, y: np.ndarray, mode: str, compiled: bool) -> list[list[float]]:
+    """The parameters after five steps of a training cell in a mode."""
+    before = {k: ms.get_auto_parallel_context(k) for k in ("parallel_mode", "gradients_mean")}
+    ms.set_auto_parallel_context(parallel_mode=mode)
+    ms.set_seed(1)
+    net = nn.SequentialCell(nn.Dense(6, 8), nn.Tanh(), nn.Dense(8, 3))
+    optimizer = nn.Momentum(net.trainable_params(), 0.1, 0.9)
+    step = nn.TrainOneStepCell(nn.WithLossCell(net, nn.CrossEntropyLoss()), optimizer)
+    run = ms.jit(lambda a, b: step(a, b)) if compiled else step
+    for _ in range(5):
+        run(Tensor(x), Tensor(y))
+    ms.set_auto_parallel_context(**before)
+    return [p.asnumpy().ravel().tolist() for p in net.trainable_params()]
+
+
+def refused() -> str:
+    """What value_and_grad says where only cells reduce gradients."""
+    ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.SEMI_AUTO_PARALLEL)
+    try:
+        ms.value_and_grad(lambda x: x, None, [ms.Parameter(Tensor([1.0]))])
+    except NotImplementedError as error:
+        return str(error)
+    finally:
+        ms.set_auto_parallel_context(parallel_mode=ms.ParallelMode.DATA_PARALLEL)
+    return ""
+
+
+def main(folder: Path) -> None:
+    ms.communication.init("mccl")
+    rank, size = ms.communication.get_rank(), ms.communication.get_group_size()
+    ms.set_auto_parallel_context(
+        parallel_mode=ms.ParallelMode.DATA_PARALLEL, gradients_mean=True, device_num=size
+    )
+    x, y = rows()
+    mine = Tensor([float(rank), 1.0])
+    found = {
+        "size": size,
+        "parameters": trained(x[rank::size], y[rank::size], reduce=True),
+        "by_cell": [
+            trained_by_cell(x[rank::size], y[rank::size], mode, compiled)
+            for mode in (ms.ParallelMode.DATA_PARALLEL, ms.ParallelMode.SEMI_AUTO_PARALLEL,
+                         ms.ParallelMode.AUTO_PARALLEL)
+            for compiled in (False, True)
+        ],
+        "refused": refused(),
+        "sum": ops.AllReduce()(mine).asnumpy().tolist(),
+        "largest": ops.AllReduce(ops.ReduceOp.MAX)(mine).asnumpy().tolist(),
+        "all": ops.AllGather()(mine).asnumpy().tolist(),
+        "part": ops.ReduceScatter()(mine).asnumpy().tolist(),
+        "root": ops.Broadcast(1)((mine,))[0].asnumpy().tolist(),
+        "summed": [
+            g.asnumpy().tolist()
+            for g in nn.DistributedGradReducer([mine], mean=False)((mine.astype(ms.float16),))
+        ],
+    }
+    (folder / f"{rank}.json").write_text(json.dumps(found))
+    ms.communication.release()
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1]))
