@@ -16,6 +16,7 @@ from .. import dtypes
 from ..autograd import tape
 from ..dispatch import state as dispatch_state
 from ..dtypes import DType
+from ..ops.movement import cast as cast_op
 from ..tensor import Tensor, version_of
 
 LOWER, FULL, WIDEST, PLAIN = "lower", "full", "widest", "plain"
@@ -162,8 +163,6 @@ def cast(x: Any, dtype: DType, mode: Mode) -> Any:
         or own.device.type != mode.device
     ):
         return x
-    from ..ops.movement import cast as cast_op
-
     kept = (
         state.cache_enabled
         and dtype is mode.dtype
