@@ -395,49 +395,75 @@ class Op:
 OPS: dict[str, Op] = {}
 
 
-def fast_binary(op: Op) -> Callable[[Any, Any], Any]:
-    """``op(x, y)`` for an op without params and with one result, with the fewest steps."""
-    plans, new, types, local = op._plans, _new, result_types, state
-
-    def call(x: Any, y: Any) -> Any:
-        mode = local.mode
-        plan = plans.get((x.aval, y.aval))
-        if plan is None or mode > GRAD:
-            return op(x, y)
-        result = new(types[0])
-        result.flat = data = plan.empty(plan.size, plan.dtype)
-        result.aval = plan.aval
-        result._node = None
-        plan.run(data, x.flat, y.flat)
-        if mode and (x._node is not None or y._node is not None):
-            tape.record(op, plan, (x, y), _NO_PARAMS, (result,))
-        return result
-
-    return call
-
-
-def fast_unary(op: Op) -> Callable[[Any], Any]:
-    """``op(x)`` for an op without params and with one result, with the fewest steps."""
-    plans, new, types, local = op._plans, _new, result_types, state
-
-    def call(x: Any) -> Any:
-        mode = local.mode
-        plan = plans.get((x.aval,))
-        if plan is None or mode > GRAD:
-            return op(x)
-        result = new(types[0])
-        result.flat = data = plan.empty(plan.size, plan.dtype)
-        result.aval = plan.aval
-        result._node = None
-        plan.run(data, x.flat)
-        if mode and x._node is not None:
-            tape.record(op, plan, (x,), _NO_PARAMS, (result,))
-        return result
-
-    return call
-
-
 _NO_PARAMS: dict[str, Any] = {}
+
+# The quickest ways of a call: allocate, run the kernel, record. ``{p}`` is where the plan's facts
+# are found: in the plan that was looked up, or bound to names where the plan is known beforehand.
+_LOOK_UP = """
+    def call({given}):
+        mode = state.mode
+        plan = plans.get(({avals},))
+        if plan is None or mode > GRAD:
+            return op({given})"""
+_KNOWN = """
+    def call(mode, {given}):"""
+_CALL = """
+def bind(op, plan, params, plans, empty, size, dtype, aval, run):{head}
+        result = new(result_types[0])
+        result.flat = data = {p}empty({p}size, {p}dtype)
+        result.aval = {p}aval
+        result._node = None
+        {p}run(data, {flats})
+        if mode and ({tracked}):
+            record(op, plan, ({given},), params, (result,))
+        return result
+    return call
+"""
+_BOUND = {
+    "__name__": __name__, "GRAD": GRAD, "new": _new, "record": tape.record,
+    "result_types": result_types, "state": state,
+}  # fmt: skip
+
+
+@functools.cache
+def _bind(arity: int, known: bool) -> Callable[..., Any]:
+    names = [f"x{i}" for i in range(arity)]
+    words = {
+        "given": ", ".join(names),
+        "avals": ", ".join(f"{x}.aval" for x in names),
+        "flats": ", ".join(f"{x}.flat" for x in names),
+        "tracked": " or ".join(f"{x}._node is not None" for x in names),
+        "p": "" if known else "plan.",
+    }
+    head = (_KNOWN if known else _LOOK_UP).format(**words)
+    space: dict[str, Any] = {}
+    text = _CALL.format(head=head, **words)
+    exec(compile(text, f"{__file__} (generated)", "exec"), _BOUND, space)
+    bind: Callable[..., Any] = space["bind"]
+    return bind
+
+
+def call_of(op: Op, arity: int) -> Callable[..., Any]:
+    """``op(*inputs)``, with the fewest steps, for an op without params whose kernel has one result.
+
+    Its frame has the op's name.
+    """
+    bind = _bind(arity, False)
+    return in_frames_as(op.name, bind(op, None, _NO_PARAMS, op._plans, *[None] * 5))
+
+
+def planned_call(op: Op, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:
+    """``call(mode, *inputs)`` of an op whose plan, of a kernel with one result, is known."""
+    facts = plan.empty, plan.size, plan.dtype, plan.aval, plan.run
+    bind = _bind(len(plan.in_avals), True)
+    return in_frames_as(op.name, bind(op, plan, params, None, *facts))
+
+
+def in_frames_as(name: str, function: Any) -> Any:
+    """``function``, which profiles and tracebacks name so."""
+    function.__code__ = function.__code__.replace(co_name=name, co_qualname=name)
+    function.__name__ = function.__qualname__ = name
+    return function
 
 
 # further tables whose entries hold plans

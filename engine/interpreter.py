@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-from .autograd import inplace
+from .callbacks import callbacks
 from .dispatch import Op, state
 
 if TYPE_CHECKING:
@@ -62,12 +62,12 @@ class Interpreter:
 
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
         """``target[...] = op(*inputs, **params)``."""
-        result: Tensor = self.outside(inplace.apply_in_place, op, target, *inputs, **params)
+        result: Tensor = self.outside(callbacks.apply_in_place, op, target, *inputs, **params)
         return result
 
     def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
         """``target[...] = source``, broadcast and cast."""
-        result: Tensor = self.outside(inplace.copy_, target, source)
+        result: Tensor = self.outside(callbacks.copy_into, target, source)
         return result
 
     def item(self, tensor: Tensor) -> Any:

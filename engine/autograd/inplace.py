@@ -448,3 +448,4 @@ def set_data(target: Tensor, source: Tensor) -> None:
 
 
 callbacks.apply_in_place = apply_in_place
+callbacks.copy_into = copy_

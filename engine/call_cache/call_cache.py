@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..autograd.tape import Node, ViewHistory, named, record
+from ..autograd.tape import Node, ViewHistory, named
 from ..bounded_cache import Bounded
 from ..dispatch import (
     GRAD,
@@ -26,6 +26,7 @@ from ..dispatch import (
     Op,
     Plan,
     forget_plans,
+    planned_call,
     state,
     tables_of_plans,
 )
@@ -178,7 +179,7 @@ class CallRecorder(Interpreter):
 def _of_one(op: Op, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:
     """An op with one result on the tensor as it was given."""
     if plan.kind == KERNEL:
-        return _one_kernel(op, plan, params)
+        return planned_call(op, plan, params)
     offset = plan.run
     return lambda mode, x: op._view(plan, mode, (x,), params, offset)
 
@@ -188,23 +189,6 @@ def _one_op(op: Op, plan: Plan, params: dict[str, Any], wrap: Any) -> Callable[.
     if wrap is not None:
         return lambda mode, *given: wrap(*op.follow(plan, mode, given, params))
     return lambda mode, *given: op.follow(plan, mode, given, params)
-
-
-def _one_kernel(op: Op, plan: Plan, params: dict[str, Any]) -> Callable[..., Any]:
-    """One kernel on one tensor: no more than allocation and call."""
-    empty, size, dtype, aval, run = plan.empty, plan.size, plan.dtype, plan.aval, plan.run
-
-    def call(mode: int, x: Tensor) -> Tensor:
-        result = _new(result_types[0])
-        result.flat = data = empty(size, dtype)
-        result.aval = aval
-        result._node = None
-        run(data, x.flat)
-        if mode and x._node is not None:
-            record(op, plan, (x,), params, (result,))
-        return result
-
-    return call
 
 
 def _every_step(watcher: CallRecorder, places: Any, wrap: Any) -> Callable[..., Any]:
@@ -364,6 +348,7 @@ def remembered(
             return function(*args, **kwargs)
         return found(mode, first)
 
+    call.__code__ = call.__code__.replace(co_name=function.__name__)
     return call
 
 
