@@ -17,7 +17,7 @@ from . import allocator, dtype_support, dtypes, gaps
 from .autograd import tape
 from .aval import Aval, dense_like, is_channels_last
 from .bounded_cache import Bounded
-from .devices.device import cpu, empty_on, meta
+from .devices.device import backend_of, cpu, empty_on, meta
 from .result_strides import Rule, with_layout
 from .state import GRAD as GRAD
 from .state import INTERPRETED as INTERPRETED
@@ -291,11 +291,9 @@ class Op:
             if not self._writes_as_they_lie(avals, in_avals):
                 return self._moved(avals, in_avals, params)
             return self.bind(avals, in_avals, params)
-        if any(a is not None and a.device is not cpu for a in (*avals, *in_avals)):
-            from .devices import cuda
-
-            if cuda.concerns(avals, in_avals):
-                return cuda.bind(self, avals, in_avals, params)
+        elsewhere = backend_of(*avals, *in_avals)
+        if elsewhere is not None:
+            return elsewhere.bind(self, avals, in_avals, params)
         return self.bind(avals, in_avals, params)
 
     def _writes_as_they_lie(self, avals: Any, in_avals: Any) -> bool:
@@ -486,10 +484,10 @@ def _run_nothing(*arrays: Any) -> None:
 def array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
     """Call ``function(out, *ins, **params)`` on N-d views of flat arrays."""
     count = len(avals)
-    if avals[0].device.type == "cuda":
-        from .devices import cuda
-
-        shapes: Any = [a and functools.partial(_cuda_form, cuda, a) for a in (*avals, *in_avals)]
+    elsewhere = backend_of(avals[0])
+    if elsewhere is not None:
+        array_of = elsewhere.array_of
+        shapes: Any = [a and functools.partial(_form_of, array_of, a) for a in (*avals, *in_avals)]
     else:
         shapes = [None if a is None else _form(a) for a in (*avals, *in_avals)]
     if params:
@@ -505,8 +503,8 @@ def array_form(function: Any, avals: Any, in_avals: Any, params: dict[str, Any])
     return run
 
 
-def _cuda_form(cuda: Any, aval: Aval, data: Any) -> Any:
-    return cuda.array_of(data, aval)
+def _form_of(array_of: Callable[..., Any], aval: Aval, data: Any) -> Any:
+    return array_of(data, aval)
 
 
 def _form(aval: Aval) -> Callable[[Any], Any]:

@@ -8,7 +8,6 @@ import threading
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .autograd import tape
 from .devices.device import Device, cpu
 from .tensor import Tensor, inferring, levels
 
@@ -72,14 +71,14 @@ class State(threading.local):
         return GRAD if self.grad_enabled and not self.inference else NO_GRAD
 
     @contextlib.contextmanager
-    def inside(self, given: Sequence[Tensor], pushed: Sequence[Tensor] = ()) -> Iterator[None]:
+    def inside(self, given: Sequence[Tensor], pushed: Sequence[Any] = ()) -> Iterator[None]:
         """A block that is the function of a transformation, to which ``given`` is passed: it may
-        write to that and to what is made in the block. ``pushed``: has tangents."""
+        write to that and to what is made in the block. ``pushed``: nodes of what has tangents."""
         thread = threading.get_ident()
         before = self.level, self.given, self.pushed, self.forward, self.forward_only
         self.forward = bool(pushed)
         self.forward_only = self.forward and (not self.level or self.forward_only)
-        self.pushed = (*self.pushed, *[tape.node_of(x) for x in pushed])
+        self.pushed = (*self.pushed, *pushed)
         self.level, self.given = next(levels_entered), {id(x._shared.memory) for x in given}
         levels[thread] = self.level
         self.update()
@@ -108,3 +107,20 @@ class State(threading.local):
 
 
 state = State()
+
+
+class grad_mode:  # noqa: N801
+    """Set whether ops are recorded, for a block; recording leaves inference mode."""
+
+    def __init__(self, enabled: bool) -> None:
+        self.enabled = enabled
+        self._previous: list[tuple[bool, bool]] = []
+
+    def __enter__(self) -> None:
+        self._previous.append((state.grad_enabled, state.inference))
+        state.update(grad=self.enabled, inference=state.inference and not self.enabled)
+
+    def __exit__(self, *exception: object) -> None:
+        grad, inference = self._previous[-1]
+        del self._previous[-1]
+        state.update(grad=grad, inference=inference)

@@ -14,7 +14,7 @@ import numpy as np
 from . import dtypes
 from .aval import Aval, Shape, aval
 from .bounded_cache import Bounded
-from .devices.device import Device, cpu, empty_on, meta
+from .devices.device import Device, backend, cpu, empty_on, meta
 from .symbolic_sizes import KINDS, made_anew, open_sizes
 
 if TYPE_CHECKING:
@@ -321,9 +321,7 @@ class Tensor:
             capture.data_needed(self)
         device = self.aval.device
         if device.type == "cuda":
-            from .devices import cuda
-
-            return cuda.host_array(self.flat, self.aval)
+            return backend("cuda").host_array(self.flat, self.aval)
         if device is meta:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         return as_array(self.flat, self.aval)
@@ -427,9 +425,7 @@ def from_array(array: Any, device: Device = cpu) -> Tensor:
     """
     array = np.asarray(array)
     if device.type == "cuda":
-        from .devices import cuda
-
-        return make(*cuda.upload(array, device))
+        return make(*backend("cuda").upload(array, device))
     dtype = dtypes.from_numpy(array.dtype)
     itemsize = array.dtype.itemsize
     if array.ndim == 0 or array.flags.c_contiguous:
@@ -528,10 +524,8 @@ def full_flat(shape: Shape, dtype: dtypes.DType, value: Any, device: Device = cp
     if device.type == "meta":
         return make(empty_on(device)(described.size, dtype.np), described)
     if device.type == "cuda":
-        from .devices import cuda
-
         made = make(empty_on(device)(described.size, dtype.np), described)
-        cuda.fill(made.flat, described, value)
+        backend("cuda").fill(made.flat, described, value)
         return made
     data = np.full(described.size, value, dtype.np) if value else np.zeros(described.size, dtype.np)
     made = make(data, described)

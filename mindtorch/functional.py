@@ -119,7 +119,10 @@ class Linearised:
                     passed[p] = value
                 if closures:
                     leaves = tree_leaves((passed, kwargs))
-                    pushed = [x for x in self.inputs if writable and _differentiable(x)]
+                    pushed = [
+                        tape.node_of(x)
+                        for x in self.inputs if writable and _differentiable(x)
+                    ]  # fmt: skip
                     with state.inside([x for x in leaves if isinstance(x, Tensor)], pushed):
                         self.result = function(*passed, **kwargs)
                 else:

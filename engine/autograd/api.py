@@ -7,27 +7,12 @@ from typing import Any
 
 from .. import dtypes
 from ..dispatch import GRAD, INTERPRETED, MARKED, NO_GRAD, state
+from ..ops.movement import cast
+from ..state import grad_mode as grad_mode
 from ..tensor import Tensor, full_flat
 from ..transforms import vmap
 from . import backward as backward_pass
 from . import tape
-
-
-class grad_mode:  # noqa: N801
-    """Set whether ops are recorded, for a block; recording leaves inference mode."""
-
-    def __init__(self, enabled: bool) -> None:
-        self.enabled = enabled
-        self._previous: list[tuple[bool, bool]] = []
-
-    def __enter__(self) -> None:
-        self._previous.append((state.grad_enabled, state.inference))
-        state.update(grad=self.enabled, inference=state.inference and not self.enabled)
-
-    def __exit__(self, *exception: object) -> None:
-        grad, inference = self._previous[-1]
-        del self._previous[-1]
-        state.update(grad=grad, inference=inference)
 
 
 def _run(passing: backward_pass.Pass, roots: Any, create_graph: bool) -> None:
@@ -71,8 +56,6 @@ def _root_gradient(output: Tensor, gradient: Tensor | None, position: int) -> Te
             f"output[{position}] has a dtype of {output.aval.dtype!r}."
         )
     if gradient.aval.dtype is not output.aval.dtype:
-        from ..ops.movement import cast
-
         gradient = cast(gradient, dtype=output.aval.dtype)
     return gradient
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 from typing import Any
 
+from ..state import grad_mode
 from ..tensor import Tensor, alias, version_of
 
 # (pack, unpack) of each thread that has any, by its number, the innermost last
@@ -46,8 +47,6 @@ class PackedTensor:
     __slots__ = ("index", "node", "packed", "unpack_hook")
 
     def __init__(self, tensor: Tensor, node: Any, index: int, hooks: Any) -> None:
-        from .api import grad_mode
-
         self.node, self.index = node, index
         version = version_of(tensor)
         with grad_mode(False):

@@ -1,6 +1,6 @@
 """The second device: how ops are bound to CUDA kernels, and tensors moved between devices.
 
-Nothing here is imported before a tensor on CUDA is asked for.
+The kernels are imported when a tensor on CUDA is asked for.
 """
 
 from __future__ import annotations
@@ -15,9 +15,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import gaps
+from .. import dtypes, gaps
+from ..autograd import inplace
 from ..aval import Aval, aval
-from .device import Device, cpu
+from ..dispatch import layouts
+from ..ops.movement import cast
+from ..random import philox
+from ..tensor import as_array, make
+from .device import Backend, Device, cpu, register
 
 # storages of the CPU whose memory a device can copy by itself
 pinned: weakref.WeakSet[Any] = weakref.WeakSet()
@@ -117,8 +122,6 @@ def array_of(flat: Any, described: Aval) -> Any:
 
 def host_array(flat: Any, described: Aval) -> Any:
     """A copy of the elements on the host; not writable, since writes would not come back."""
-    from ..tensor import as_array
-
     values = flat.to_host()
     values.flags.writeable = False
     return as_array(values, on_cpu(described))
@@ -129,11 +132,6 @@ def on_cpu(described: Any) -> Any:
     if described is None or described.device is cpu:
         return described
     return aval(described.shape, described.dtype, described.strides, cpu, described.weak)
-
-
-def concerns(avals: Any, in_avals: Any) -> bool:
-    """Whether a tensor of an op lies on a CUDA device."""
-    return any(a is not None and a.device.type == "cuda" for a in (*avals, *in_avals))
 
 
 def bind(op: Any, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
@@ -213,8 +211,6 @@ def copy(out: Aval, x: Aval) -> Callable[..., None]:
     arrays = kernels("arrays")
     if out.device.type == "cuda":
         if x.device is out.device or (x.device is cpu and not x.shape):
-            from ..dispatch import layouts
-
             plan = kernels("elementwise").copy.plan
             run = plan(layouts((out,)), layouts((x,)))
             if run is not None:
@@ -222,16 +218,12 @@ def copy(out: Aval, x: Aval) -> Callable[..., None]:
         return placed(
             out.device, lambda target, source: _copy_through_host(arrays, target, out, source, x)
         )
-    from ..ops.movement import cast
-
     here = cast.bind((out,), (on_cpu(x),), {"dtype": out.dtype})
     return lambda target, source: here(target, source.to_host())
 
 
 def _copy_through_host(arrays: Any, target: Any, out: Aval, source: Any, x: Aval) -> None:
     """Copy host memory, or elements between complex and real ones."""
-    from ..tensor import as_array
-
     values = source if isinstance(source, np.ndarray) else source.to_host()
     given = as_array(values, on_cpu(x))
     same_bytes = out.dtype is x.dtype and out.contiguous and x.shape == out.shape
@@ -252,14 +244,10 @@ def _copy_through_host(arrays: Any, target: Any, out: Aval, source: Any, x: Aval
 def drawing(made: Aval, fill: Callable[..., Any], given: list[Aval]) -> Callable[..., None]:
     """``run(out, *ins)``: what ``fill`` draws on the host, with the CPU's numbers, copied; or on
     the device, where the program has chosen CUDA's own stream."""
-    from ..tensor import as_array
-
     host = aval(made.shape, made.dtype, None, cpu)
     write = copy(made, host)
 
     def run(out: Any, *flats: Any) -> None:
-        from ..random import philox
-
         if flats or not philox.chosen or not philox.draw(made, out, fill):
             kernels("graphs").on_host(lambda: draw(out, flats))
 
@@ -284,8 +272,6 @@ def fill(flat: Any, described: Aval, value: Any) -> None:
 
 def upload(array: Any, device: Device) -> tuple[Any, Aval]:
     """The elements of a numpy array on ``device``: (flat, aval)."""
-    from .. import dtypes
-
     values = np.ascontiguousarray(array)
     described = aval(array.shape, dtypes.from_numpy(array.dtype), None, device)
     with on(device):
@@ -294,9 +280,6 @@ def upload(array: Any, device: Device) -> tuple[Any, Aval]:
 
 def pin(tensor: Any) -> Any:
     """A copy of a CPU tensor in pinned memory."""
-    from ..autograd import inplace
-    from ..tensor import make
-
     described = aval(tensor.aval.shape, tensor.aval.dtype, None, cpu)
     size = max(described.size, 1)
     made = make(kernels("memory").pinned(size, described.dtype.np)[: described.size], described)
@@ -319,9 +302,18 @@ def export(tensor: Any) -> Any:
 
 def adopt(interface: Any, device: Device) -> Any:
     """A tensor over memory that ``__cuda_array_interface__`` describes; nothing is copied."""
-    from .. import dtypes
-    from ..tensor import make
-
     with on(device):
         flat, shape, strides = kernels("memory").adopt(interface)
     return make(flat, aval(shape, dtypes.from_numpy(flat.dtype), strides, device))
+
+
+def _memory_on(device: Device) -> Callable[..., Any]:
+    """:func:`empty_on`, or torch's error where there is no such device."""
+    if device_count():
+        return empty_on(device)
+    raise missing()
+
+
+register(
+    Backend("cuda", _memory_on, upload, host_array, array_of, kernels, fill, copy, bind)
+)

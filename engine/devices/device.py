@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -89,10 +91,57 @@ def empty_on(device: Device) -> Any:
         return empty
     if device.type == "meta":
         return _without_memory
-    if device.type == "cuda":
-        from . import cuda
+    return backend(device.type).empty_on(device)
 
-        if cuda.device_count():
-            return cuda.empty_on(device)
-        raise cuda.missing()
-    raise AssertionError("Torch not compiled with CUDA enabled")
+
+@dataclass(frozen=True)
+class Backend:
+    """What a type of devices does whose memory is not the host's; see :mod:`.cuda`.
+
+    Attributes:
+        type: as in ``Device.type``.
+        empty_on: of a device, the function ``(size, numpy dtype) -> flat array``; raises torch's
+            error where there is no such device.
+        upload: ``upload(numpy array, device) -> (flat, aval)``.
+        host_array: ``host_array(flat, aval)``, a copy of the elements as a numpy array.
+        array_of: ``array_of(flat, aval)``, what kernels on arrays are given.
+        kernels: ``kernels(module)``, a module of the kernels of such devices.
+        fill: ``fill(flat, aval, value)`` writes a number everywhere.
+        copy: ``copy(out aval, aval)``, the function ``(out, flat)`` that copies between devices.
+        bind: ``bind(op, avals, in_avals, params)``, the callable on flat arrays of an op that has
+            tensors on such a device.
+    """
+
+    type: str
+    empty_on: Callable[[Device], Any]
+    upload: Callable[..., Any]
+    host_array: Callable[..., Any]
+    array_of: Callable[..., Any]
+    kernels: Callable[[str], Any]
+    fill: Callable[..., None]
+    copy: Callable[..., Any]
+    bind: Callable[..., Any]
+
+
+_backends: dict[str, Backend] = {}
+
+
+def register(added: Backend) -> None:
+    """Make a type of devices known to tensors and ops."""
+    _backends[added.type] = added
+
+
+def backend(type: str) -> Backend:  # noqa: A002 - torch's name
+    """The backend of a type of devices; torch's error where there is none."""
+    found = _backends.get(type)
+    if found is None:
+        raise AssertionError("Torch not compiled with CUDA enabled")
+    return found
+
+
+def backend_of(*avals: Any) -> Backend | None:
+    """The backend that one of the descriptions names; None where all lie in the host's memory."""
+    for a in avals:
+        if a is not None and a.device is not cpu and a.device.type in _backends:
+            return _backends[a.device.type]
+    return None

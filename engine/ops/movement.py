@@ -11,6 +11,7 @@ from mindtorch.kernels.codegen.typed_scalar import cast_type
 
 from .. import dtypes
 from ..aval import Aval, Shape, aval, contiguous_strides
+from ..devices.device import backend
 from ..dispatch import Op, state
 from ..result_strides import (
     follow_all_images,
@@ -297,9 +298,7 @@ class _Move(Op):
     composed = True
 
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
-        from ..devices import cuda
-
-        return cuda.copy(avals[0], in_avals[0])
+        return backend("cuda").copy(avals[0], in_avals[0])
 
 
 to_device = _Move(

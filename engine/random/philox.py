@@ -18,7 +18,7 @@ import numpy as np
 from mindtorch.kernels.support.fork_safe_lock import reentrant_lock
 
 from ..aval import Aval
-from ..devices import cuda
+from ..devices.device import backend
 from .generator import DEFAULT_SEED, default_generator
 
 _SIZE = 16
@@ -136,8 +136,9 @@ class _Target:
 
     def view(self, dtype: Any) -> _Target:
         kind = np.dtype(dtype)
-        array = cuda.kernels("arrays").Array(self.own.flat.view(kind), self.shape, self.own.strides)
-        return _Target(array, self.index)
+        arrays = backend("cuda").kernels("arrays")
+        seen = arrays.Array(self.own.flat.view(kind), self.shape, self.own.strides)
+        return _Target(seen, self.index)
 
     def draw(self, generator: Any, name: str, arguments: tuple[Any, ...]) -> None:
         """Draw what the loop ``name`` of ``Generator`` would."""
@@ -149,17 +150,17 @@ class _Target:
         given = arguments[:2]
 
         def drawn() -> None:
-            cuda.kernels("philox").fill(
+            backend("cuda").kernels("philox").fill(
                 self.own, sampler, given, *streams.of(self.index).take()
             )
 
-        cuda.kernels("graphs").on_host(drawn)
+        backend("cuda").kernels("graphs").on_host(drawn)
 
 
 def draw(described: Aval, flat: Any, fill: Callable[..., Any]) -> bool:
     """Let ``fill`` draw on the device; False where it draws something that is not written there."""
     try:
-        fill(_Target(cuda.array_of(flat, described), described.device.index or 0))
+        fill(_Target(backend("cuda").array_of(flat, described), described.device.index or 0))
     except Refused:
         return False
     return True

@@ -207,6 +207,8 @@ class Graph:
         outputs: the values it returns.
         writes: (tensor, value): captured tensors and what they hold after a run.
         gradients: (tensor, value): what ``grad`` of these leaves is after a run.
+        laid_out: places of the outputs whose layout is known to others.
+        refused: why the graph cannot be bound to memory, "" if it can.
         traced: the graph as text before the passes, where it is to be explained.
     """
 
@@ -217,6 +219,8 @@ class Graph:
         self.outputs: list[Value] = []
         self.writes: list[tuple[Tensor, Value]] = []
         self.gradients: list[tuple[Tensor, Value]] = []
+        self.laid_out: set[int] = set()
+        self.refused = ""
         self.traced = ""
         self._count = 0
 

@@ -22,6 +22,7 @@ from ...autograd.saved_tensors import saved_tensor_hooks
 from ...aval import aval
 from ...dispatch import Op, state
 from ...numpy_aliases import may_be_seen, wanted
+from ...switches import switches
 from ...tensor import (
     Storage,
     Tensor,
@@ -460,7 +461,8 @@ class Replay(Waiting):
     def walk(self, run: backward.Pass, roots: list[Any]) -> bool:
         """Do what a backward pass would do, where it is known; whether it was done."""
         if len(backward.running()) > 1 or run.create_graph or run.targets is not None or (
-            tape.anomaly.enabled or saved_tensor_hooks or state.interpreters[-1:] != (self,)
+            not switches.vjp_cache or tape.anomaly.enabled or saved_tensor_hooks
+            or state.interpreters[-1:] != (self,)
         ):
             return False
         found = Walk(roots, self.started, self.began)

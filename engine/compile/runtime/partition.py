@@ -11,13 +11,11 @@ from typing import Any
 
 from ...dispatch import state
 from ...random.rollback import Journal
+from ...switches import switches
 from ...tensor import Tensor, as_array, make, new_storage
 from ..capture.index_checks import draws_in_vain
-from ..capture.tracer import strong
-from ..ir.ir import DRAW, Graph, Node, Value
-from ..passes.cleanup import dead_code, identities
-from ..passes.fusion import fuse
-from ..passes.kernel_substitution import exchange
+from ..ir.ir import DRAW, Graph, Value
+from ..passes.pipeline import run_passes
 from .error_provenance import name_line
 from .executable import Pool, Program, Unsupported, timing
 from .fallback_executor import OpByOp
@@ -104,7 +102,7 @@ class Segment:
         known = None if self.read_as is None else self.read_as._read
         self._read = known or reader(self.sources)
         self.read_as = None
-        if isinstance(self.program, OpByOp):
+        if isinstance(self.program, OpByOp) or not switches.grad_buffer_reuse:
             return
         keys = [p.memory.key for _, p in self.gradients if p is not None and p.is_whole()]
         found: dict[Any, Again] = {}
@@ -339,8 +337,8 @@ class Prepared:
 
     def bound(self, pool: Pool | None = None) -> Segment:
         """The segment; ``pool``: shared with those for other sizes."""
-        if not self.given[-1] and not self.exact:
-            exchange(self.given[0])
+        graph, sources = self.given[:2]
+        run_passes(graph, [v for v, _ in sources], sized=True, exact=self.exact)
         return Segment(*self.given, pool)  # type: ignore[call-arg]
 
 
@@ -361,39 +359,18 @@ def prepared(
     """Run the passes, and give each result memory of its own.
 
     ``exact``: to the bits that the same ops give one by one."""
-    from ...ops.movement import clone
-
     if timing.on:
         graph.traced = str(graph)
-    same = identities(graph)
-
-    def resolved(value: Value) -> Value:
-        while value.number in same:
-            value = same[value.number]
-        return value
-
-    results = [resolved(v) for _, v in outputs] + [resolved(v) for _, v in writes]
-    own = {v.number for n in graph.nodes if n.op.view is None for v in n.outputs}
-    for place, value in enumerate(results):
-        if value.number in own:
-            own.discard(value.number)
-            continue
-        copied = graph.value(clone.aval(value.aval))
-        kept = place < len(outputs) and not isinstance(outputs[place][0], tuple)
-        if kept and copied.aval is not strong(value.aval):
-            refused = f"{value.aval!r} is held in memory whose elements overlap"
-            continue
-        graph.nodes.append(Node(clone, (value,), {}, (copied,)))
-        results[place] = copied
-    graph.outputs = results
-    dead_code(graph)
-    if not refused:
-        fuse(graph)
+    graph.refused = refused
+    graph.outputs = [v for _, v in outputs] + [v for _, v in writes]
+    graph.laid_out = {i for i, (key, _) in enumerate(outputs) if not isinstance(key, tuple)}
+    run_passes(graph, [v for v, _ in sources])
+    results, count = graph.outputs, len(outputs)
     needed = {v.number for n in graph.nodes for v in n.inputs if v is not None}
     used = [(v, s) for v, s in sources if v.number in needed]
-    count = len(outputs)
     given = (
         graph, used, [(n, v) for (n, _), v in zip(outputs, results, strict=False)],
-        [(s, v) for (s, _), v in zip(writes, results[count:], strict=True)], gradients, refused,
+        [(s, v) for (s, _), v in zip(writes, results[count:], strict=True)], gradients,
+        graph.refused,
     )  # fmt: skip
     return Prepared(given, exact)

@@ -1,4 +1,4 @@
-"""vmap: axes of arguments and results; the mapped function itself runs in :mod:`engine.vmap`."""
+"""vmap: axes of arguments and results; the function runs in :mod:`engine.transforms.vmap`."""
 
 from __future__ import annotations
 
