@@ -17,7 +17,8 @@ from tests.support.paths import ROOT
 
 # what the kernels of CUDA share among themselves
 SHARED = {"arrays", "attention_products", "block_reduce", "cublas", "cudnn", "device_math",
-          "errors", "fast_division", "gemm", "graphs", "kernel_cache", "launch", "library_calls",
+          "driver_errors", "errors", "fast_division", "gemm", "graphs", "issue", "kernel_cache",
+          "launch", "library_calls",
           "memory", "merge_sort", "nccl", "philox", "row_statistics", "streams",
           "toolkit"}  # fmt: skip
 
