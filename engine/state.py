@@ -49,17 +49,22 @@ class State(threading.local):
     def update(
         self, *, grad: bool | None = None, interpreters: Any = None, inference: bool | None = None
     ) -> None:
-        if grad is not None:
-            self.grad_enabled = grad
-        if interpreters is not None:
-            self.interpreters = interpreters
-        if inference is not None:
-            self.inference = inference
-            (inferring.add if inference else inferring.discard)(threading.get_ident())
-        if self.interpreters:
-            self.mode = INTERPRETED
+        if interpreters is None:
+            interpreters = self.interpreters
+        if grad is None:
+            grad = self.grad_enabled
+        if inference is None:
+            inference = self.inference
         else:
-            self.mode = MARKED if self.inference or self.level else self.recording()
+            (inferring.add if inference else inferring.discard)(threading.get_ident())
+        mode = GRAD if grad else NO_GRAD
+        if interpreters:
+            mode = INTERPRETED
+        elif inference or self.level:
+            mode = MARKED
+        # nothing is called from here on: a signal finds all of it as it was, or as it is to be
+        self.grad_enabled, self.inference = grad, inference
+        self.interpreters, self.mode = interpreters, mode
 
     def recording(self) -> int:
         """GRAD or NO_GRAD, whatever else is done with results."""

@@ -16,6 +16,9 @@ settings.register_profile("developer", deadline=None)
 settings.register_profile("ci", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("ci" if os.environ.get("CI") else "developer")
 
+# Graphs are verified after each pass, in processes that tests start, too.
+os.environ.setdefault("MINDTORCH_VERIFY", "1")
+
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # started in the background by a script
     signal.signal(signal.SIGINT, signal.default_int_handler)
 

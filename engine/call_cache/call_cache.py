@@ -26,13 +26,17 @@ from ..dispatch import (
     Op,
     Plan,
     casting,
+    forget_plans,
     state,
     tables_of_plans,
 )
+from ..switches import switches, when_changed
 from ..tensor import Tensor, alias, captures, make, result_types
 from .codegen import lean
 
 __all__ = ["remembered"]
+
+when_changed(forget_plans)  # cached calls and gradient rules are kept with the plans
 
 _new = object.__new__
 _MOST_CALLS = 4096  # of one function
@@ -320,7 +324,7 @@ def remembered(
                 if check is not None:
                     check(args, kwargs)
                 met.keep(full, None)
-            elif "out" not in kwargs:
+            elif "out" not in kwargs and switches.call_cache:
                 apart = _apart(args, kwargs, given)
                 if apart is not None:
                     full = _short_key(*apart) or full

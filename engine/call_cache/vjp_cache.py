@@ -13,6 +13,7 @@ from ..autograd.saved_tensors import PackedTensor
 from ..autograd.tape import Node, Released, was_computed
 from ..bounded_cache import Bounded
 from ..dispatch import VIEW, casting, state
+from ..switches import switches
 from ..tensor import Tensor, alias, captures, version_of
 from .call_cache import watched
 from .codegen import lean_rule
@@ -39,6 +40,8 @@ def gradients_of(node: Any, gradients: Sequence[Any], needed: list[bool], fit: F
     if found is _UNKNOWN:
         table.keep(key, _MET)
     elif found is _MET:
+        if not switches.vjp_cache:
+            return node.apply(gradients, needed)
         return _learn(table, key, node, gradients, needed, fit)
     elif found is not None:
         return found(*given)

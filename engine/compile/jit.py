@@ -17,6 +17,7 @@ from typing import Any
 from ..autograd import backward, tape
 from ..autograd.saved_tensors import saved_tensor_hooks
 from ..dispatch import state
+from ..switches import switches, variable, when_changed
 from ..tensor import Tensor, captures, own_attributes
 from ..transforms import autocast
 from .capture.capture import Capture
@@ -47,17 +48,51 @@ class Policy:
     Attributes:
         stance: of ``torch.compiler.set_stance``; "default" compiles.
         disabled: whether functions run eagerly.
+        eager: why functions run eagerly, "" where they do not: what follows from these two and
+            from :data:`.switches`.
         limit: how often a function may be traced for one structure of arguments.
         recompiled: raised where a function would be traced a second time; None lets it.
     """
 
-    stance = "default"
-    disabled = False
     limit = 8
     recompiled: type[Exception] | None = None
 
+    def __init__(self) -> None:
+        self._stance = "default"
+        self._disabled = False
+        self.update()
+
+    def update(self) -> None:
+        """Work out :attr:`eager`, which each call asks for."""
+        self.eager = ""
+        if self._disabled:
+            self.eager = "compilation is disabled"
+        elif self._stance == "force_eager":
+            self.eager = "the stance is force_eager"
+        elif not switches.compile:
+            self.eager = f"{variable('compile')}=0"
+
+    @property
+    def stance(self) -> str:
+        return self._stance
+
+    @stance.setter
+    def stance(self, value: str) -> None:
+        self._stance = value
+        self.update()
+
+    @property
+    def disabled(self) -> bool:
+        return self._disabled
+
+    @disabled.setter
+    def disabled(self, value: bool) -> None:
+        self._disabled = value
+        self.update()
+
 
 policy = Policy()
+when_changed(policy.update)
 
 
 every: weakref.WeakSet[Jitted] = weakref.WeakSet()
@@ -136,7 +171,7 @@ class Jitted:
             or global_state.intercepting or tape.anomaly.enabled  # somebody watches op by op
         ):
             return self.function(*args, **kwargs)
-        if policy.disabled or policy.stance == "force_eager":
+        if policy.eager:
             return self.function(*args, **kwargs)
         if self.eager:
             return self._replay(args, kwargs)
@@ -256,7 +291,7 @@ class Jitted:
 
     def _replay(self, args: Any, kwargs: Any) -> Any:
         """Run the function's Python code; what its ops do runs compiled."""
-        if self.tree.hopeless or not self.tree.lock.acquire(blocking=False):
+        if not switches.lazy or self.tree.hopeless or not self.tree.lock.acquire(blocking=False):
             return self.function(*args, **kwargs)
         try:
             if not self.recorded:
@@ -304,15 +339,23 @@ class Jitted:
         given = (args, kwargs) if plan is None else with_numbers(args, kwargs, plan[3])
         for each in (self.function, *flattened.objects):
             watch.argument(each)
-        capture.enter()
-        captures.append(capture)
         again = eager = False
-        casts, autocast.state.cache = autocast.state.cache, {}  # casts belong to this capture
+        casts = autocast.state.cache
 
         def changed() -> str:
             return _changed(key, flattened, args, kwargs)
 
+        def leave() -> None:
+            autocast.state.cache = casts
+            capture.open_fences()
+            if capture in captures:
+                captures.remove(capture)
+            capture.exit()
+
         try:
+            captures.append(capture)
+            capture.enter()
+            autocast.state.cache = {}  # casts belong to this capture
             result = self.function(*given[0], **given[1])
             sys.setprofile(None)
             capture.open_fences()
@@ -342,10 +385,11 @@ class Jitted:
                 if not eager:
                     raise
         finally:
-            autocast.state.cache = casts
-            capture.open_fences()
-            captures.remove(capture)
-            capture.exit()
+            try:
+                leave()
+            except BaseException:  # of a signal
+                leave()
+                raise
         if again:  # something of ours cannot work with sizes that stand for many
             return self._capture(key, flattened, found, args, kwargs, sized=False)
         if eager:  # a kernel has failed: raise where eager code does, with what it leaves

@@ -31,7 +31,7 @@ from tests.architecture.sources import PRODUCT, REPOSITORY
 
 BUDGET = Path(__file__).with_name("budget.json")
 CIRCLES = Path(__file__).with_name("circles.json")
-COMPILER = ("engine/compile/", "engine/graph/")
+COMPILER = ("engine/compile/",)
 
 
 @dataclass(frozen=True)

@@ -79,10 +79,9 @@ def described(explanation: Any) -> str:
 
 def texts() -> dict[str, str]:
     """By the names of their files, the texts as they are now."""
-    from tests.models import build
-
     import mindtorch
     import mindtorch.torch as torch
+    from tests.support.models import build
 
     torch.set_num_threads(1)
     found = {}

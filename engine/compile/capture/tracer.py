@@ -260,11 +260,14 @@ class Trace:
         place = tuple(sorted(seen.place(target.aval, target._offset).items()))
         chain = ((as_strided, place),)
         value = self.emit(view_update, (seen.value, value), {"chain": chain})[0]
-        record.value = value if own_type else dtype_views.written(self.emit, record, value)
-        record.count += 1
+        if not own_type:
+            value = dtype_views.written(self.emit, record, value)
         if record.owner is not None and record not in self.written:
             self.written.append(record)
-        target._shared.version += 1
+        storage = target._shared
+        # nothing is called in here: a signal finds the write done, or not begun
+        record.value, record.count = value, record.count + 1
+        storage.version += 1
         if recording() and (target._node is not None or source._node is not None):
             if type(target._node) is not tape.ViewHistory and (whole or source._node is None) and (
                 tape.requires_grad(source) or tape.requires_grad(target)

@@ -99,6 +99,7 @@ class At:
     def graph(self, x: Graph) -> Graph:
         made = Graph()
         made._count = x._count
+        made.refused = x.refused
         made.nodes = [self.node(node) for node in x.nodes]
         made.outputs = [self.value(v) for v in x.outputs]
         made.captured = x.captured

@@ -44,6 +44,15 @@ class Value:
         return refuse_data(name) if reveal is None else reveal(self)
 
 
+class Lost(Value):
+    """Stands for the data of a tensor whose op, or one before it, has failed."""
+
+    __slots__ = ()
+
+    def _data(self, name: str) -> Any:
+        raise RuntimeError("a tensor has no data, since an op that was to compute it has failed")
+
+
 def waits(tensor: Tensor) -> bool:
     """Whether a tensor's data is still to come; sparse ones have theirs."""
     return not tensor._sparse and type(tensor.flat) is Value
@@ -204,6 +213,8 @@ class Graph:
         outputs: the values it returns.
         writes: (tensor, value): captured tensors and what they hold after a run.
         gradients: (tensor, value): what ``grad`` of these leaves is after a run.
+        laid_out: places of the outputs whose layout is known to others.
+        refused: why the graph cannot be bound to memory, "" if it can.
         traced: the graph as text before the passes, where it is to be explained.
     """
 
@@ -214,6 +225,8 @@ class Graph:
         self.outputs: list[Value] = []
         self.writes: list[tuple[Tensor, Value]] = []
         self.gradients: list[tuple[Tensor, Value]] = []
+        self.laid_out: set[int] = set()
+        self.refused = ""
         self.traced = ""
         self._count = 0
 

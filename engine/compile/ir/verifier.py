@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from .ir import Graph, Node
+from collections.abc import Iterable
+
+from .ir import Graph, Node, Value
 
 
 class GraphError(Exception):
     """A graph breaks a rule; the message shows the lines around the place."""
 
 
-def check_graph(graph: Graph) -> None:
+def check_graph(graph: Graph, given: Iterable[Value] = ()) -> None:
     """Check the graph against the ops' own shape rules.
+
+    ``given``: values that a graph has besides its inputs, such as memory of an earlier graph.
 
     Raises:
         GraphError: a value is used before it is made or made twice, or an aval is not the derived.
@@ -20,6 +24,7 @@ def check_graph(graph: Graph) -> None:
         if value.number in known:
             raise GraphError(f"{value} is an input twice")
         known.add(value.number)
+    known.update(value.number for value in given)
     for place, node in enumerate(graph.nodes):
         for used in node.inputs:
             if used is not None and used.number not in known:

@@ -142,10 +142,8 @@ def seen(
     return Seen(walk, end, count, results, found)
 
 
-def repeat(
-    known: Seen, walk: Walk, roots: list[Any], make: Callable[[Value], Tensor], retain: bool
-) -> list[Tensor] | None:
-    """Give the leaves their gradients; the tensors that the pass finds, None if it must run."""
+def met_again(known: Seen, walk: Walk, roots: list[Any]) -> list[Tensor] | None:
+    """The tensors that the pass finds; None if it must run."""
     found: list[Tensor] = []
     for each in known.given:
         tensor: Any = each
@@ -156,13 +154,17 @@ def repeat(
             if tensor is None or tensor.aval is not each[1]:
                 return None
         found.append(tensor)
+    return found
+
+
+def repeat(known: Seen, walk: Walk, make: Callable[[Value], Tensor], retain: bool) -> None:
+    """Give the leaves their gradients."""
     for leaf, value in zip(walk.leaves, known.results, strict=True):
         if value is not None:
             leaf._grad = make(value)
     if not retain:
         for node in walk.nodes:
             node.release()
-    return found
 
 
 def _numbers(node: Any) -> tuple[str, ...]:

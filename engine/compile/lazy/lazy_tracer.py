@@ -22,6 +22,7 @@ from ...autograd.saved_tensors import saved_tensor_hooks
 from ...aval import aval
 from ...dispatch import Op, state
 from ...numpy_aliases import may_be_seen, wanted
+from ...switches import switches
 from ...tensor import (
     Storage,
     Tensor,
@@ -47,7 +48,7 @@ from ..capture.tracer import (
     user_line,
 )
 from ..ir.ir import DRAW, Value, waits
-from .backward_cache import Walk, repeat, seen
+from .backward_cache import Walk, met_again, repeat, seen
 from .pending_ops import Waiting
 from .trace_tree import Entry, Fill, Tree
 
@@ -251,33 +252,47 @@ class Replay(Waiting):
 
     def _from_outside(self, described: Any, tensor: Tensor) -> Value:
         """The value of a tensor that the segment finds; a number is part of what is compared."""
-        self.given.append(tensor)
         number = tensor.flat.item() if described.weak else None
         numbers = 0
         for entry in self.at.children:
             if entry.op is None and entry.params is described:
                 if not described.weak or _same(entry.number, number) or entry.number is Ellipsis:
-                    return self._step(entry).value  # type: ignore[return-value]
+                    return self._taken(entry, (tensor,), ()).value  # type: ignore[return-value]
                 numbers += 1
         entry = Entry(self.at, None, (), described)
         entry.value = Value(self.count, described)
         entry.number = Ellipsis if numbers > 1 else number
-        return self._grown(entry, 1).value  # type: ignore[return-value]
+        self.tree.entries += 1
+        self.at.children.insert(0, entry)
+        return self._taken(entry, (tensor,), ()).value  # type: ignore[return-value]
 
     def _step(self, entry: Entry) -> Entry:
-        children = self.at.children
-        if children[0] is not entry:
-            children.remove(entry)
-            children.insert(0, entry)
-        self.at = entry
-        self.count += 1 if entry.op is None else len(entry.outputs)
+        """Go on to an entry that follows."""
+        self._put_first(entry)
+        count = self.count + len(entry.outputs)
+        self.at, self.count = entry, count
         return entry
 
+    def _taken(self, entry: Entry, given: Any, fills: Any) -> Entry:
+        """Go on to an entry of one value, with what this run gives it."""
+        self._put_first(entry)
+        # nothing is called in here: a signal finds that the entry has it, or is not reached
+        self.given += given
+        self.fills += fills
+        self.at, self.count = entry, self.count + 1
+        return entry
+
+    def _put_first(self, entry: Entry) -> None:
+        children = self.at.children
+        if children[0] is not entry:
+            children.insert(0, entry)
+            del children[children.index(entry, 1)]
+
     def _grown(self, entry: Entry, values: int) -> Entry:
-        self.at.children.insert(0, entry)
-        self.at = entry
-        self.count += values
+        """Go on to an entry that is new."""
         self.tree.entries += 1
+        self.at.children.insert(0, entry)
+        self.at, self.count = entry, self.count + values
         return entry
 
     def emit(self, op: Any, inputs: Any, params: dict[str, Any]) -> tuple[Value, ...]:
@@ -300,15 +315,16 @@ class Replay(Waiting):
             except TracingError:
                 self.flush(within=True)
                 values = self.values_of([_copied(x) for x in inputs])
-        self.fills.append(fill)
         for entry in self.at.children:
             if entry.op is DRAW and entry.inputs == values and (
                 entry.params["described"] is described
             ):
-                return self._tensor(self._step(entry).outputs[0])
+                return self._tensor(self._taken(entry, (), (fill,)).outputs[0])
         entry = Entry(self.at, DRAW, values, {"described": described, "fill": Fill()})
         entry.outputs = (Value(self.count, described),)
-        return self._tensor(self._grown(entry, 1).outputs[0])
+        self.tree.entries += 1
+        self.at.children.insert(0, entry)
+        return self._tensor(self._taken(entry, (), (fill,)).outputs[0])
 
     def _tensor(self, value: Value) -> Tensor:
         result = _new(result_types[0])
@@ -348,11 +364,12 @@ class Replay(Waiting):
         entry = self.at
         plan = entry.plan
         if plan is None:
-            plan = entry.plan = plan_without_kernel(inputs, outputs)
+            plan = plan_without_kernel(inputs, outputs)
             derived = op.aval(*[None if v is None else v.aval for v in values], **params)
             entry.several = isinstance(derived, tuple)
             if op.view is not None:
                 entry.offset = op.view(*[x.aval for x in inputs], **params)
+            entry.plan = plan  # last: it says that the rest is known
         mode = recording()
         if op.view is not None:
             self._remember(inputs[0])
@@ -443,7 +460,8 @@ class Replay(Waiting):
     def walk(self, run: backward.Pass, roots: list[Any]) -> bool:
         """Do what a backward pass would do, where it is known; whether it was done."""
         if len(backward.running()) > 1 or run.create_graph or run.targets is not None or (
-            tape.anomaly.enabled or saved_tensor_hooks or state.interpreters[-1:] != (self,)
+            not switches.vjp_cache or tape.anomaly.enabled or saved_tensor_hooks
+            or state.interpreters[-1:] != (self,)
         ):
             return False
         found = Walk(roots, self.started, self.began)
@@ -454,10 +472,11 @@ class Replay(Waiting):
         start, began, before = self.at, self.began, len(self.given)
         for known in start.passes:
             if known.shape == found.shape:
-                given = repeat(known, found, roots, self._tensor, run.retain_graph)
+                given = met_again(known, found, roots)
                 if given is not None:
                     self.given += given
                     self.at, self.count = known.end, known.count
+                    repeat(known, found, self._tensor, run.retain_graph)
                     return True
         kept = found.kept()
         run._run(roots)
@@ -472,11 +491,7 @@ class Replay(Waiting):
     def outside(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function on real tensors."""
         self.flush()
-        self.exit()
-        try:
-            return function(*args, **kwargs)
-        finally:
-            self.enter()
+        return self._at_once(function, *args, **kwargs)
 
     def host(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
         return self.outside(function, *args, **kwargs)
@@ -487,11 +502,15 @@ class Replay(Waiting):
 
     def _at_once(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
         """Call a function that needs nothing of what waits."""
-        self.exit()
         try:
+            self.exit()
             return function(*args, **kwargs)
         finally:
-            self.enter()
+            try:
+                self.enter()
+            except BaseException:  # of a signal
+                self.enter()
+                raise
 
     def is_from_outside(self, tensor: Tensor) -> bool:
         """Whether a tensor is older than what waits."""
@@ -583,14 +602,16 @@ def _same(a: Any, b: Any) -> bool:
 def replayed(tree: Tree, function: Callable[..., Any], args: Any, kwargs: Any) -> Any:
     """Call ``function``, its ops waiting until their data is needed."""
     run = Replay(tree)
-    captures.append(run)
-    run.enter()
     try:
+        captures.append(run)
+        run.enter()
         try:
             return function(*args, **kwargs)
         finally:
             run.flush()
     finally:
-        if run in captures:
-            captures.remove(run)
-        run.exit()
+        try:
+            run.end()
+        except BaseException:  # of a signal
+            run.end()
+            raise

@@ -12,7 +12,7 @@ from ...dispatch import state
 from ...tensor import Tensor, captures, fields_of, typed_buffer
 from ..capture.thread_start_hook import watch_starts
 from ..capture.tracer import Trace, Written, ours
-from ..ir.ir import DRAW, Value, waits
+from ..ir.ir import DRAW, Lost, Value, waits
 from .autotune import Pace
 from .trace_tree import MOST_ENTRIES, MOST_SEGMENTS, Entry, Tree, segment_of
 
@@ -63,13 +63,24 @@ class Waiting(Trace):
         """Let ops run one by one from now on, or wait; while they do not, this is no capture."""
         if resting is self.resting:
             return
-        if resting:
-            self.exit()
+        if self in captures:
             captures.remove(self)
-        else:
+        if not resting:
             captures.insert(0, self)
-        self.resting = resting
-        self.enter()
+        try:
+            self.resting = resting
+            self.exit()
+            self.enter()
+        except BaseException:  # of a signal
+            self.exit()
+            self.enter()
+            raise
+
+    def end(self) -> None:
+        """Ops run one by one from now on; to do it twice changes nothing."""
+        if self in captures:
+            captures.remove(self)
+        self.exit()
 
     def rest(self) -> None:
         """Let ops run one by one: nothing repeats here."""
@@ -100,15 +111,33 @@ class Waiting(Trace):
         numbers = [v.number for v in values]
         writes = [(r.owner, r.value) for r in self.written]
         made: dict[Any, Any] = {}
+        run: Any = None
         if self.at.parent is not None and (values or writes or self.fills):
-            self.exit()
             try:
-                self._run(numbers, values, writes, made)
-            except BaseException:
-                self._put_back()
+                self.exit()
+                run = self._run(numbers, values, writes, made)
+            except Exception:
+                self._give_up(waiting)
                 raise
-            finally:
-                self.enter()
+            finally:  # after a signal all waits as before
+                try:
+                    self.enter()
+                except BaseException:
+                    self.enter()
+                    raise
+        try:
+            self._finish(run, waiting, places, made, within)
+        except BaseException:  # half of it would be lost
+            self._finish(run, waiting, places, made, within)
+            raise
+
+    def _finish(
+        self, run: Any, waiting: list[Tensor], places: dict[int, int], made: Any, within: bool
+    ) -> None:
+        """Write what was computed to where it belongs; to do it twice changes nothing."""
+        if run is not None:
+            segment, results, given = run
+            segment.write(made, given, results)
         self._hand_out(waiting, places, made)
         self._forget(within)
 
@@ -141,14 +170,20 @@ class Waiting(Trace):
             self.rest()
         self._begin()
 
-    def _put_back(self) -> None:
-        """After an error the leaves have the gradients they had."""
+    def _give_up(self, waiting: list[Tensor]) -> None:
+        """After an error the leaves have the gradients they had, and other tensors no data."""
         for leaf, before in self.first_grads.values():
             if leaf._grad is not None and waits(leaf._grad):
                 leaf._grad = before
+        for x in waiting:
+            lost = Lost(x.flat.number, x.flat.aval)
+            if x._storage is not None and type(x._storage.memory.buffer) is Value:
+                x._storage.memory.buffer = lost
+            x.flat = lost
         self._forget()
 
-    def _run(self, numbers: Any, values: Any, writes: Any, made: dict[Any, Any]) -> None:
+    def _run(self, numbers: Any, values: Any, writes: Any, made: dict[Any, Any]) -> Any:
+        """Compute what waits; (segment, its results, what it was given)."""
         at, tree = self.at, self.tree
         key = (tuple(numbers), tuple([(place, v.number) for place, v in writes]))
         segment = at.segments.get(key)
@@ -169,7 +204,7 @@ class Waiting(Trace):
             draws = [e.params["fill"] for e in path or at.path() if e.op is DRAW]
             for fill, now in zip(draws, self.fills, strict=True):
                 fill.now = now
-        segment.run(made, self.given, traced=True)
+        return segment, segment.compute(made, self.given, traced=True), self.given
 
     # --- places that the script comes by ----------------------------------------------------------
 

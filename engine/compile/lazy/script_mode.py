@@ -13,6 +13,7 @@ import os
 from collections.abc import Callable
 
 from ...dispatch import state
+from ...switches import switches
 from ...tensor import captures, scripts
 from .lazy_tracer import Replay
 from .trace_tree import Tree
@@ -23,7 +24,7 @@ _registered: list[bool] = []
 
 def begin(seen: Tree | None = None) -> None:
     """Let the ops of this thread wait and run compiled from now on; `seen`: before a pause."""
-    if _active or state.interpreters:
+    if _active or state.interpreters or not switches.lazy:
         return
     run = Replay(seen or Tree(), whole_script=True)
     _active.append(run)
@@ -44,9 +45,7 @@ def end() -> None:
         try:
             run.flush()
         finally:
-            if run in captures:
-                captures.remove(run)
-            run.exit()
+            run.end()
 
 
 def tree() -> Tree | None:

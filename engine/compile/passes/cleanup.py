@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from ...ops import movement
+from ..capture.tracer import strong
 from ..ir.ir import DRAW, Graph, Node, Value
 
 
@@ -25,8 +26,8 @@ def dead_code(graph: Graph) -> int:
     return dropped
 
 
-def identities(graph: Graph) -> dict[int, Value]:
-    """Drop nodes that give what they were given; the value that stands for each dropped one.
+def identities(graph: Graph) -> int:
+    """Drop nodes that give what they were given; how many were dropped.
 
     Values never change, so a copy in the same layout is its source, and a write over a whole
     tensor is what was written. Before: ``%2 = clone(%1); %3 = neg(%2)``. After: ``%3 = neg(%1)``.
@@ -42,8 +43,35 @@ def identities(graph: Graph) -> dict[int, Value]:
             kept.append(node)
         else:
             same[node.outputs[0].number] = source
+    dropped = len(graph.nodes) - len(kept)
     graph.nodes = kept
-    return same
+    graph.outputs = [same.get(v.number, v) for v in graph.outputs]
+    graph.writes = [(t, same.get(v.number, v)) for t, v in graph.writes]
+    graph.gradients = [(t, same.get(v.number, v)) for t, v in graph.gradients]
+    return dropped
+
+
+def separate_results(graph: Graph) -> int:
+    """Copy outputs that have no memory of their own; how many were copied.
+
+    Before: ``%1 = view(%0); return %1, %1``. After: ``%1 = view(%0); %2 = clone(%1);
+    %3 = clone(%1); return %2, %3``. A copy has no elements that overlap: where an output must keep
+    such a layout, the graph is refused.
+    """
+    own = {v.number for n in graph.nodes if n.op.view is None for v in n.outputs}
+    count = 0
+    for place, value in enumerate(graph.outputs):
+        if value.number in own:
+            own.discard(value.number)
+            continue
+        copied = graph.value(movement.clone.aval(value.aval))
+        if place in graph.laid_out and copied.aval is not strong(value.aval):
+            graph.refused = f"{value.aval!r} is held in memory whose elements overlap"
+            continue
+        graph.nodes.append(Node(movement.clone, (value,), {}, (copied,)))
+        graph.outputs[place] = copied
+        count += 1
+    return count
 
 
 def _identity(node: Node) -> Value | None:

@@ -14,6 +14,7 @@ from typing import Any
 from mindtorch.kernels.codegen.fused_loop import Step
 
 from ... import dtypes
+from ...aval import Aval
 from ...devices.device import cpu
 from ...dispatch import find_kernel, layouts
 from ...symbolic_sizes import fixed
@@ -55,6 +56,10 @@ class Fused(GraphOp):
         make = find_kernel(self, avals[0].device.type)  # type: ignore[arg-type]
         given = layouts([v.aval for v in inputs])
         return GraphPlan(avals, make(self.steps, self.results, layouts(avals), given))
+
+    def aval(self, *inputs: Aval, avals: tuple[Aval, ...], whole: Any = None) -> Any:
+        """The results' avals, which are those of the ops that it is made of."""
+        return avals
 
 
 class Summed(Fused):

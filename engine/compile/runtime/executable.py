@@ -27,6 +27,7 @@ from ...allocator import line_of_bytes, make_room
 from ...devices.cuda import kernels, on
 from ...devices.device import Device, cpu, empty_on
 from ...dispatch import VIEW
+from ...switches import switches
 from ..ir.ir import Graph, Node, Value
 from .cuda_graph import Recorded, wanted
 from .grad_buffer_reuse import HELD_ONCE
@@ -306,7 +307,7 @@ class Program:
             )):
                 flat = empty(root.size, root.dtype)
                 root.take(flat)
-                if root.held < 0:
+                if root.held < 0 and switches.grad_buffer_reuse:
                     root.held = getrefcount(flat) - HELD_ONCE
             results.append(flat)
         return results

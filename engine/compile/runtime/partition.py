@@ -11,15 +11,13 @@ from typing import Any
 
 from ...devices import cuda
 from ...dispatch import state
-from ...ops.movement import as_strided, clone
+from ...ops.movement import as_strided
 from ...random.rollback import Journal
+from ...switches import switches
 from ...tensor import Tensor, as_array, make, new_storage
 from ..capture.index_checks import draws_in_vain
-from ..capture.tracer import strong
-from ..ir.ir import DRAW, Graph, Node, Value
-from ..passes.cleanup import dead_code, identities
-from ..passes.fusion import fuse
-from ..passes.kernel_substitution import exchange
+from ..ir.ir import DRAW, Graph, Value
+from ..passes.pipeline import run_passes
 from .error_provenance import name_line
 from .executable import Pool, Program, Unsupported, timing
 from .fallback_executor import OpByOp
@@ -106,7 +104,7 @@ class Segment:
         known = None if self.read_as is None else self.read_as._read
         self._read = known or reader(self.sources)
         self.read_as = None
-        if isinstance(self.program, OpByOp):
+        if isinstance(self.program, OpByOp) or not switches.grad_buffer_reuse:
             return
         keys = [p.memory.key for _, p in self.gradients if p is not None and p.is_whole()]
         found: dict[Any, Again] = {}
@@ -126,6 +124,23 @@ class Segment:
 
         ``traced``: directly after the trace, which has counted the writes and set the gradients.
         """
+        results = self.compute(made, arguments, traced=traced)
+        if self.writes:
+            self.write(made, arguments, results)
+        if traced:  # the trace has set the gradients, and later segments know them by that memory
+            return
+        for source, times in self.versions if self.writes else ():
+            written: Any = source.tensor(arguments)
+            written._shared.version += times
+        for again, flat in zip(self._again, results, strict=False):
+            if again is not None:
+                again.give(flat, arguments)
+        for source, place in self._places:
+            leaf: Any = source.tensor(arguments)
+            leaf._grad = None if place is None else place.tensor(made, arguments, {})
+
+    def compute(self, made: dict[Any, Any], arguments: Any, *, traced: bool = False) -> list[Any]:
+        """Run the kernels: the arrays of the outputs, then those to be written."""
         if traced:
             flats = [s.flat(made, arguments) for s in self.sources]
         else:
@@ -148,34 +163,23 @@ class Segment:
                 journal.close()
             if traced:
                 self._helpers.leave()
-        count = len(self.numbers)
         made.update(zip(self.numbers, results, strict=False))
-        if self.writes:
-            self._write(made, arguments, results[count:], traced)
-        if traced:  # the trace has set the gradients, and later segments know them by that memory
-            return
-        for again, flat in zip(self._again, results, strict=False):
-            if again is not None:
-                again.give(flat, arguments)
-        for source, place in self._places:
-            leaf: Any = source.tensor(arguments)
-            leaf._grad = None if place is None else place.tensor(made, arguments, {})
+        return results
 
     def let_go(self) -> None:
         """Hold no memory but what programs for other sizes share."""
         if isinstance(self.program, Program):
             self.program.let_go()
 
-    def _write(self, made: Any, arguments: Any, results: list[Any], traced: bool) -> None:
-        for (source, value), flat in zip(self.writes, results, strict=True):
+    def write(self, made: Any, arguments: Any, results: list[Any]) -> None:
+        """Write to captured tensors."""
+        count = len(self.numbers)
+        for (source, value), flat in zip(self.writes, results[count:], strict=True):
             target = source.flat(made, arguments)
             if value.aval.dense and value.aval.strides == source.described.strides:
                 target[...] = flat
             else:
                 lay(target, source.described, flat, value.aval)
-        for source, times in () if traced else self.versions:
-            written: Any = source.tensor(arguments)
-            written._shared.version += times
 
 
 def reader(sources: list[Source]) -> Callable[..., list[Any]]:
@@ -331,8 +335,8 @@ class Prepared:
 
     def bound(self, pool: Pool | None = None) -> Segment:
         """The segment; ``pool``: shared with those for other sizes."""
-        if not self.given[-1] and not self.exact:
-            exchange(self.given[0])
+        graph, sources = self.given[:2]
+        run_passes(graph, [v for v, _ in sources], sized=True, exact=self.exact)
         return Segment(*self.given, pool)  # type: ignore[call-arg]
 
 
@@ -355,35 +359,16 @@ def prepared(
     ``exact``: to the bits that the same ops give one by one."""
     if timing.on:
         graph.traced = str(graph)
-    same = identities(graph)
-
-    def resolved(value: Value) -> Value:
-        while value.number in same:
-            value = same[value.number]
-        return value
-
-    results = [resolved(v) for _, v in outputs] + [resolved(v) for _, v in writes]
-    own = {v.number for n in graph.nodes if n.op.view is None for v in n.outputs}
-    for place, value in enumerate(results):
-        if value.number in own:
-            own.discard(value.number)
-            continue
-        copied = graph.value(clone.aval(value.aval))
-        kept = place < len(outputs) and not isinstance(outputs[place][0], tuple)
-        if kept and copied.aval is not strong(value.aval):
-            refused = f"{value.aval!r} is held in memory whose elements overlap"
-            continue
-        graph.nodes.append(Node(clone, (value,), {}, (copied,)))
-        results[place] = copied
-    graph.outputs = results
-    dead_code(graph)
-    if not refused:
-        fuse(graph)
+    graph.refused = refused
+    graph.outputs = [v for _, v in outputs] + [v for _, v in writes]
+    graph.laid_out = {i for i, (key, _) in enumerate(outputs) if not isinstance(key, tuple)}
+    run_passes(graph, [v for v, _ in sources])
+    results, count = graph.outputs, len(outputs)
     needed = {v.number for n in graph.nodes for v in n.inputs if v is not None}
     used = [(v, s) for v, s in sources if v.number in needed]
-    count = len(outputs)
     given = (
         graph, used, [(n, v) for (n, _), v in zip(outputs, results, strict=False)],
-        [(s, v) for (s, _), v in zip(writes, results[count:], strict=True)], gradients, refused,
+        [(s, v) for (s, _), v in zip(writes, results[count:], strict=True)], gradients,
+        graph.refused,
     )  # fmt: skip
     return Prepared(given, exact)

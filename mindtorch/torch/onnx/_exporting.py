@@ -149,8 +149,7 @@ def traced(model: Any, given: Given, axes: list[dict[int, str]], training: bool 
             "these writes are left out", OnnxExporterWarning, stacklevel=4,
         )  # fmt: skip
     graph.writes, graph.gradients = [], []
-    same = identities(graph)
-    graph.outputs = [same.get(v.number, v) for v in graph.outputs]
+    identities(graph)
     dead_code(graph)
     return Traced(graph, sizes, axes, names)
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import copy
 import io
+import sys
 import threading
 import tracemalloc
 from collections.abc import Iterator
+from types import FrameType
 from typing import Any
 
 import numpy as np
@@ -275,6 +277,94 @@ class Judge(autotune.Pace):
     def waits(self, place: Any, waiting: bool) -> bool:
         self.places = [*getattr(self, "places", []), place]
         return len(self.places) // 6 % 2 == 0
+
+
+# where it is noted what waits
+_WAITS = tuple(f"mindtorch.engine.{name}" for name in ("compile.lazy", "state"))
+
+
+class _Interrupt:
+    """A profile function that raises at the n-th place of ours where a signal may be taken."""
+
+    def __init__(self, at: int) -> None:
+        self.left = at
+
+    def __call__(self, frame: FrameType, event: str, _: Any) -> None:
+        module = frame.f_globals.get("__name__", "")
+        if event in ("call", "c_return") and module.startswith(_WAITS):
+            self.left -= 1
+            if not self.left:
+                raise KeyboardInterrupt
+
+
+class _InTurn(autotune.Pace):
+    """Ops wait but for those between an optimizer's step and the next look at data."""
+
+    def waits(self, place: Any, waiting: bool) -> bool:
+        return place[0] != "step"
+
+
+def _interrupted() -> int:
+    """Interrupt a step at each such place; how many there are."""
+    net = nn.Sequential(nn.Linear(3, 2), nn.BatchNorm1d(2), nn.Dropout(0.3), nn.Linear(2, 2))
+    optimizer = torch.optim.SGD(net.parameters(), lr=0.1)
+    x, mean = torch.randn(8, 3), torch.zeros(8, 2)
+
+    def step() -> float:
+        optimizer.zero_grad()
+        made = net(x)
+        mean.mul_(0.9).add_(made.detach(), alpha=0.1)
+        loss = made.square().mean()
+        loss.backward()
+        nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        return loss.item()
+
+    def held() -> list[Any]:
+        return [*net.state_dict().values(), mean, torch.get_rng_state()]
+
+    def numbers() -> list[Any]:
+        return [step(), *[v.tolist() for v in held()[:-1]]]
+
+    numbers()
+    kept = [v.clone() for v in held()]
+
+    def as_it_was() -> None:
+        with torch.no_grad():
+            for now, before in zip(held()[:-1], kept[:-1], strict=True):
+                now.copy_(before)
+        torch.set_rng_state(kept[-1])
+
+    as_it_was()
+    expected = numbers()
+    script_mode.begin()
+    try:
+        run = script_mode._active[-1]
+        run.pace = _InTurn(run.tree)
+        for _ in range(4):
+            step()
+        for at in range(1, 1_000_000):
+            interrupt = _Interrupt(at)
+            sys.setprofile(interrupt)
+            try:
+                step()
+            except KeyboardInterrupt:
+                pass
+            finally:
+                sys.setprofile(None)
+            if interrupt.left > 0:
+                return at
+            as_it_was()
+            assert numbers() == expected, at
+        raise AssertionError
+    finally:
+        script_mode.end()
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+def test_an_interrupt_at_any_place_leaves_the_next_steps_right() -> None:
+    """What waits at a KeyboardInterrupt is run, or forgotten, as a whole."""
+    assert _interrupted() > 200
 
 
 def watched_loop(body: Any, count: int) -> tuple[list[Any], list[bool]]:

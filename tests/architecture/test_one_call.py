@@ -1,0 +1,27 @@
+"""docs/guide/one-call.md shows the frames that the calls have."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.architecture.one_call import PAGE, calls, frames, page_with
+
+
+def test_the_page_shows_the_frames_of_the_calls() -> None:
+    """`python -m tests.architecture.one_call` writes them anew."""
+    text = PAGE.read_text()
+    assert page_with(text) == text, "run python -m tests.architecture.one_call, and read the page"
+
+
+@pytest.mark.parametrize("name", calls())
+def test_a_warm_call_goes_down_once(name: str) -> None:
+    """mindtorch, engine, kernels: no frame of an upper folder after one of a lower one, but for
+    the tape, which comes after the kernel."""
+    order = {"mindtorch": 0, "engine": 1, "kernels": 2, "compiled kernel": 2}
+    found = [place for place, _ in frames(calls()[name])]
+    floors = [order.get(place.split("/")[0].split(":")[0], 1) for place in found]
+    tape = next((i for i, place in enumerate(found) if "autograd/" in place), len(found))
+    down = [floor for floor, place in zip(floors[:tape], found, strict=False)
+            if "allocator" not in place]  # fmt: skip
+    assert down == sorted(down)
+    assert any(floor == 2 for floor in down)
