@@ -11,7 +11,7 @@ import pytest
 import mindtorch.engine.ops as engine_ops
 import mindtorch.kernels.cpu as cpu
 from mindtorch.engine.dispatch import OPS, find_kernel
-from mindtorch.engine.gaps import GAPS, as_markdown
+from mindtorch.known_gaps import GAPS, as_markdown
 from mindtorch.tools.docs.cuda_coverage import functions, table
 from tests.support.paths import ROOT
 
