@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from mindtorch import torch
 from mindtorch.engine.tensor import Tensor, akin, alias
 from mindtorch.torch.utils._pytree import tree_flatten, tree_map
 
@@ -23,9 +24,7 @@ def jacrev(
     Args:
         grad_position: which argument to derive by, or several.
     """
-    from mindtorch.torch.func import jacrev as rows
-
-    return _like_arguments(rows(fn, _bare(grad_position), has_aux=has_aux))
+    return _like_arguments(torch.func.jacrev(fn, _bare(grad_position), has_aux=has_aux))
 
 
 def jacfwd(
@@ -36,9 +35,7 @@ def jacfwd(
     Args:
         fn, grad_position, has_aux: as of :func:`jacrev`.
     """
-    from mindtorch.torch.func import jacfwd as columns
-
-    return _like_arguments(columns(fn, _bare(grad_position), has_aux=has_aux))
+    return _like_arguments(torch.func.jacfwd(fn, _bare(grad_position), has_aux=has_aux))
 
 
 def _bare(position: int | tuple[int, ...]) -> int | tuple[int, ...]:
@@ -62,9 +59,7 @@ def _like_arguments(function: Callable[..., Any]) -> Callable[..., Any]:
 
 def vmap(fn: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0) -> Callable[..., Any]:
     """``fn``, mapped over axis ``in_axes`` of its arguments; results are along ``out_axes``."""
-    from mindtorch.torch.func import vmap as mapped
-
-    return mapped(fn, in_axes, out_axes)
+    return torch.func.vmap(fn, in_axes, out_axes)
 
 
 def stop_gradient(value: Any) -> Any:
@@ -81,9 +76,7 @@ def stop_gradient(value: Any) -> Any:
 
 def recompute(block: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """``block(*args, **kwargs)`` whose intermediate results are computed again for backward."""
-    from mindtorch.torch.utils.checkpoint import checkpoint
-
-    return checkpoint(block, *args, use_reentrant=False, **kwargs)
+    return torch.utils.checkpoint.checkpoint(block, *args, use_reentrant=False, **kwargs)
 
 
 class GradOperation:
