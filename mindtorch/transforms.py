@@ -9,7 +9,7 @@ from mindtorch import torch
 from mindtorch.engine.tensor import Tensor, akin, alias
 from mindtorch.torch.utils._pytree import tree_flatten, tree_map
 
-from .functional import Linearised, _cotangents_apart, _sensitivities, _split
+from .functional import Linearised, cotangents_apart, sensitivities_at, split_aux
 
 __all__ = ["GradOperation", "jacfwd", "jacrev", "recompute", "stop_gradient", "vmap"]
 
@@ -117,11 +117,12 @@ class GradOperation:
         def gradients(*args: Any, **kwargs: Any) -> Any:
             given = None
             if self.sens_param:
-                args, given = _cotangents_apart(args, kwargs)
+                args, given = cotangents_apart(args, kwargs)
             positions = range(len(args)) if self.get_all else range(0 if self.get_by_list else 1)
             run = Linearised(fn, args, kwargs, positions, listed)
-            outputs, _ = _split(run.result, False)
-            of_inputs, of_weights = run.pull(outputs, _sensitivities(outputs, given), retain=False)
+            outputs, _ = split_aux(run.result, False)
+            sensitivities = sensitivities_at(outputs, given)
+            of_inputs, of_weights = run.pull(outputs, sensitivities, retain=False)
             of_weights = of_weights[0] if alone else of_weights
             if self.get_all:
                 return (of_inputs, of_weights) if self.get_by_list else of_inputs
