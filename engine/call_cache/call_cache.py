@@ -97,8 +97,9 @@ class CallRecorder(Interpreter):
         """What is asked beyond ops, elements first of all, the ops alone do not repeat."""
         state.stop_recording_call()
 
-    data_needed = memory_needed = needed = settle = looked_at = note_views = note_leaf = _stop
-    walk = leave = materialise = make_way = is_from_outside = _stop
+    _ends: Any = _stop
+    data_needed = memory_needed = needed = settle = looked_at = note_views = note_leaf = _ends
+    walk = leave = materialise = make_way = is_from_outside = _ends
 
     def apply(self, op: Op, inputs: tuple[Any, ...], params: dict[str, Any]) -> Any:
         """Run an op as ever, and note it."""
@@ -348,7 +349,8 @@ def remembered(
             return function(*args, **kwargs)
         return found(mode, first)
 
-    call.__code__ = call.__code__.replace(co_name=function.__name__)
+    cached: Any = call  # named in frames as the function is
+    cached.__code__ = cached.__code__.replace(co_name=function.__name__)
     return call
 
 

@@ -80,7 +80,7 @@ def _entered(level: Vmap, outputs: Any, out_dims: Any) -> Any:
         return level.lift(outputs)
     if not isinstance(out_dims, int):
         raise _incompatible(outputs, out_dims)
-    return level.outside(level.enter, outputs, out_dims % outputs.aval.ndim)
+    return level.outside(level.enter_argument, outputs, out_dims % outputs.aval.ndim)
 
 
 def _incompatible(outputs: Any, out_dims: Any) -> RuntimeError:

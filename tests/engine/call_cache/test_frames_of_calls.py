@@ -52,15 +52,16 @@ def test_warm_calls_are_named_as_what_is_called(name: str) -> None:
 
 def test_profiles_and_anomaly_mode_patch_nothing() -> None:
     """No class is exchanged and no method replaced: what another thread does stays quick."""
-    before = vars(tape.Node).copy(), {name: type(op) for name, op in OPS.items()}
+    before = dict(vars(tape.Node)), {name: type(op) for name, op in OPS.items()}
     x = torch.ones(3, requires_grad=True)
     with (
         torch.autograd.profiler.profile() as found,
         torch.autograd.set_detect_anomaly(True),
         torch.autocast("cpu"),
     ):
-        assert (vars(tape.Node), {name: type(op) for name, op in OPS.items()}) == before
+        assert (dict(vars(tape.Node)), {name: type(op) for name, op in OPS.items()}) == before
         y = (x * 2).sum()
         y.backward()
     assert "test_frames_of_calls" in y.grad_fn.metadata["traceback_"]
+    assert found is not None
     assert "SumBackward0" in {row.key for row in found.key_averages()}
