@@ -49,7 +49,7 @@ def test_kernels_take_cuda_from_launch() -> None:
     folder = ROOT / "kernels" / "cuda"
     numbas = re.compile(r"from numba import .*\bcuda\b")
     own = {path.stem for path in folder.glob("*.py") if numbas.search(path.read_text())}
-    assert own == {"faults", "launch", "memory", "streams"}
+    assert own == {"errors", "launch", "memory", "streams"}
 
 
 def test_tensors_on_the_device_behave_as_torchs() -> None:
