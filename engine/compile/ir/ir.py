@@ -44,15 +44,6 @@ class Value:
         return refuse_data(name) if reveal is None else reveal(self)
 
 
-class Lost(Value):
-    """Stands for the data of a tensor whose op, or one before it, has failed."""
-
-    __slots__ = ()
-
-    def _data(self, name: str) -> Any:
-        raise RuntimeError("a tensor has no data, since an op that was to compute it has failed")
-
-
 def waits(tensor: Tensor) -> bool:
     """Whether a tensor's data is still to come; sparse ones have theirs."""
     return not tensor._sparse and type(tensor.flat) is Value
