@@ -530,7 +530,7 @@ def full_flat(shape: Shape, dtype: dtypes.DType, value: Any, device: Device = cp
     data = np.full(described.size, value, dtype.np) if value else np.zeros(described.size, dtype.np)
     made = make(data, described)
     if captures:
-        told = getattr(capturing(), "note_full", None)
-        if told is not None:
-            told(made, value)
+        capture = capturing()
+        if capture is not None:
+            capture.note_full(made, value)
     return made

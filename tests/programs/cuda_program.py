@@ -369,6 +369,9 @@ def autocast_follows_the_lists_of_cuda() -> None:
     """The types that torch documents for CUDA: float16 unless another one is asked for."""
     x = torch.rand(2, 2, device="cuda", requires_grad=True) + 0.5
     half, full, f = torch.float16, torch.float32, nn.functional
+    h = (x @ x).half().detach()
+    before = [h.exp(), h.log(), h**2, 1 / h, h.rsqrt(), h.sum(), h.softmax(0), x @ x]
+    assert [y.dtype for y in before] == [*[half] * 7, full]
     with torch.autocast("cuda"):
         assert torch.is_autocast_enabled() and torch.get_autocast_dtype("cuda") is half
         h = x @ x

@@ -63,6 +63,8 @@ class Capture(ManySizes):
         profile: called as a profile function, by the user's code.
     """
 
+    is_capture = True
+
     def __init__(self, existing: list[Any], profile: Any) -> None:
         super().__init__()
         watch_starts()

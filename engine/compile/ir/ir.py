@@ -40,8 +40,8 @@ class Value:
         return np.array(self._data("an array"), dtype)
 
     def _data(self, name: str) -> Any:
-        reveal = getattr(capturing(), "reveal", None)
-        return refuse_data(name) if reveal is None else reveal(self)
+        capture = capturing()
+        return refuse_data(name) if capture is None else capture.reveal(self)
 
 
 def waits(tensor: Tensor) -> bool:

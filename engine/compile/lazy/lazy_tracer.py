@@ -71,6 +71,7 @@ class _LargeError(TracingError):
 class Replay(Waiting):
     """One run of user code over a tree."""
 
+    is_capture = True
     left = ""
     large = _LARGE
 

@@ -11,7 +11,7 @@ from mindtorch.engine.autograd import api, inplace, tape
 from mindtorch.engine.aval import Aval, aval
 from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import Device, cpu, meta
-from mindtorch.engine.dispatch import INTERPRETED, state
+from mindtorch.engine.dispatch import GRAD, state
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.numpy_aliases import opened
 from mindtorch.engine.ops import movement
@@ -159,13 +159,13 @@ class Conversions(EngineTensor):
             )
         if self.aval.device is meta:
             raise RuntimeError("Tensor.item() cannot be called on meta tensors")
-        if state.mode >= INTERPRETED:
+        if state.mode > GRAD:
             if state.interpreters:
                 number = state.interpreters[-1].item(self)
                 if scripts:
                     scripts[0].looked()
                 return number
-            state.stop_watching()
+            state.stop_recording_call()
         number = self.flat[0].item()
         if scripts:
             scripts[0].looked()

@@ -179,11 +179,11 @@ def _mapped_gradients(
         )
     level = Vmap(sizes.pop())
     with level.active():
-        entered = [None if w is None else level.enter(w, 0) for w in weights]
+        entered = [None if w is None else level.enter_argument(w, 0) for w in weights]
         found = api.gradients(
             outputs, inputs, entered, retain_graph, create_graph, unused
         )
-    return [None if g is None else level.leave(g, 0) for g in found]
+    return [None if g is None else level.leave_result(g, 0) for g in found]
 
 
 def grad(

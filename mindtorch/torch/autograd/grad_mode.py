@@ -8,7 +8,7 @@ import sys
 import warnings
 from typing import Any
 
-from mindtorch.engine.dispatch import GRAD, INTERPRETED, MARKED, NO_GRAD, state
+from mindtorch.engine.dispatch import GRAD, RECORDING_CALL, state
 from mindtorch.torch.autograd._forward_levels import levels
 
 
@@ -102,11 +102,8 @@ class _Fixed(BlockMode):
             finally:
                 # nothing is called before it is done: only calls and loops let signals in
                 state.grad_enabled = before
-                if state.interpreters:
-                    state.mode = INTERPRETED
-                else:
-                    mode = GRAD if before else NO_GRAD
-                    state.mode = MARKED if state.inference or state.level else mode
+                mode = state.mode & ~(GRAD | RECORDING_CALL)
+                state.mode = mode | GRAD if before and not state.inference else mode
 
         return call
 
