@@ -294,7 +294,7 @@ def export(tensor: Any) -> Any:
     Raises:
         NotImplementedError: cupy is not installed.
     """
-    vendor = kernels("vendor")
+    vendor = kernels("library_calls")
     if vendor.library() is None:
         raise NotImplementedError("DLPack of tensors on CUDA needs cupy, which is not installed")
     return vendor.view(array_of(tensor.flat, tensor.aval))

@@ -124,7 +124,7 @@ def _on_device(name: str, tensor: Tensor, *lists: Any, **settings: Any) -> None:
     from ..devices import cuda
 
     with cuda.on(tensor.aval.device):
-        getattr(cuda.kernels("optimizer"), name)(*lists, **settings)
+        getattr(cuda.kernels("multi_tensor_update"), name)(*lists, **settings)
 
 
 def _kernel(name: str, dtype: Any) -> Any:

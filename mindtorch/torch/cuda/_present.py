@@ -65,7 +65,7 @@ def synchronize(device: Any = None) -> None:
     """Wait for everything that was issued on the device; its errors are raised here."""
     with _on(device):
         _streams().synchronize()
-    engine.kernels("faults").check()
+    engine.kernels("errors").check()
 
 
 class Properties(NamedTuple):
@@ -329,7 +329,7 @@ class Stream:
         """Wait for the work issued so far."""
         with _on(self.device):
             _streams().synchronize(self._stream)
-        engine.kernels("faults").check()
+        engine.kernels("errors").check()
 
     def query(self) -> bool:
         """Whether the work issued so far has ended."""

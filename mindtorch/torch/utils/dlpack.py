@@ -86,7 +86,7 @@ def _on_cuda(array: Any) -> bool:
 def _cupy() -> Any:
     from mindtorch.engine.devices import cuda
 
-    found = cuda.kernels("vendor").library()
+    found = cuda.kernels("library_calls").library()
     if found is None:
         raise NotImplementedError("DLPack of memory on CUDA needs cupy, which is not installed")
     return found
