@@ -1,9 +1,9 @@
 """Time the same workloads on two checkouts, in turns, and print the ratios of the minima.
 
-    python benchmarks/compare_checkouts.py /path/to/old [--new PATH] [--rounds 5] [--only tiny ops]
+    python benchmarks/compare_checkouts.py /path/to/old [--new PATH] [--turns 5] [--only tiny ops]
 
 Each measurement is a process of its own, with one thread; the checkouts take turns, the first one
-changing with each round, so that both see the same machine. The workloads, models included, are
+changing with each turn, so that both see the same machine. The workloads, models included, are
 this checkout's on both sides. A ratio is new / old: above 1 the new checkout is slower.
 """
 
@@ -126,10 +126,10 @@ def measured(checkout: Path, what: str, way: str) -> dict[str, float]:
     return result
 
 
-def in_turns(old: Path, new: Path, what: str, way: str, rounds: int) -> None:
+def in_turns(old: Path, new: Path, what: str, way: str, turns: int) -> None:
     """Measure both checkouts and print a line for each number."""
     best: dict[Path, dict[str, float]] = {old: {}, new: {}}
-    for turn in range(rounds):
+    for turn in range(turns):
         for checkout in (old, new) if turn % 2 == 0 else (new, old):
             for name, value in measured(checkout, what, way).items():
                 best[checkout][name] = min(value, best[checkout].get(name, value))
@@ -144,7 +144,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("old", type=Path, help="the other checkout")
     parser.add_argument("--new", type=Path, default=ROOT, help="this one, unless given")
-    parser.add_argument("--rounds", type=int, default=5)
+    parser.add_argument("--turns", type=int, default=5)
     parser.add_argument("--only", nargs="+", default=known, choices=known)
     parser.add_argument("--ways", nargs="+", default=list(WAYS), choices=WAYS)
     parser.add_argument("--child", nargs=2, help=argparse.SUPPRESS)
@@ -153,11 +153,11 @@ def main() -> None:
         print(json.dumps(child(*arguments.child)))
         return
     old, new = arguments.old.resolve(), arguments.new.resolve()
-    print(f"{machine()}; one thread, minima of {arguments.rounds} rounds in turns")
+    print(f"{machine()}; one thread, minima of {arguments.turns} turns")
     print(f"{'':<55} {'old':>9} {'new':>9} {'ratio':>6}")
     for what in arguments.only:
         for way in arguments.ways if what in WORKLOADS else ("eager",):
-            in_turns(old, new, what, way, arguments.rounds)
+            in_turns(old, new, what, way, arguments.turns)
 
 
 if __name__ == "__main__":

@@ -14,7 +14,7 @@ from typing import Any
 
 from .devices import device as devices
 from .dtypes import NAMES_ONLY, DType
-from .symbolic_sizes import open_sizes
+from .symbolic_sizes import PLAIN, Count, as_index, name_of, open_sizes, plain
 
 Shape = tuple[int, ...]
 
@@ -83,6 +83,30 @@ def contiguous_strides(shape: Shape) -> Shape:
     return tuple(strides)
 
 
+def _symbolic(
+    shape: Shape, dtype: DType, strides: Shape | None, device: devices.Device, weak: bool
+) -> Aval | None:
+    """The description with sizes of the capture under way, one object for each; None where all are
+    plain numbers."""
+    sizes = open_sizes[-1]
+    own = [n for n in (*shape, *(strides or ())) if type(n) is Count]
+    if not own:
+        return None
+    if sizes.mode == PLAIN or any(n.sizes is not sizes for n in own):
+        shape = tuple([plain(n) for n in shape])
+        strides = None if strides is None else tuple([plain(n) for n in strides])
+        return aval(shape, dtype, strides, device, weak)
+    shape = tuple([as_index(n) for n in shape])
+    if strides is None:
+        strides = contiguous_strides(shape)
+    key = (tuple(map(name_of, shape)), dtype, tuple(map(name_of, strides)), device, weak)
+    found = sizes.avals.get(key)
+    if found is None:
+        found = sizes.avals[key] = _new(shape, dtype, tuple(strides), device, weak)
+        sizes.described.add(id(found))
+    return found
+
+
 def aval(
     shape: Shape,
     dtype: DType,
@@ -92,7 +116,7 @@ def aval(
 ) -> Aval:
     """The abstract value with these properties; strides default to C order."""
     if open_sizes:
-        described = open_sizes[-1].aval(shape, dtype, strides, device, weak)
+        described = _symbolic(shape, dtype, strides, device, weak)
         if described is not None:
             return described
     key = (shape, dtype, strides, device, weak)

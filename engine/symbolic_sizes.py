@@ -282,7 +282,7 @@ class Sizes:
         self._lines: list[str] = []
         self._conditions: set[str] = set()
         self._fixed: set[int] = set()
-        self._avals: dict[Any, Any] = {}
+        self.avals: dict[Any, Any] = {}
         self.described: set[int] = set()  # the ids of these
         self._derive: Callable[..., Any] | None = None
         self.sizes = [self._new(n, f"s{i}", None) for i, n in enumerate(sizes)]
@@ -328,7 +328,7 @@ class Sizes:
             found = self._combined(text, a, b)
             if found is not None:
                 return found
-        key = (text, _name(a), _name(b))
+        key = (text, name_of(a), name_of(b))
         found = self._known.get(key)
         if found is None:
             if text in ("/", "//", "%") and type(b) in KINDS:
@@ -339,7 +339,7 @@ class Sizes:
             if text in ("**", "<<") or (isinstance(value, int) and not _is_whole(a)):
                 # its type, or whether it can be computed at all, hangs on the numbers
                 return function(fixed(a), fixed(b))
-            found = self._known[key] = self._new(value, f"{_name(a)} {text} {_name(b)}", None)
+            found = self._known[key] = self._new(value, f"{name_of(a)} {text} {name_of(b)}", None)
         return found
 
     def _combined(self, text: str, a: Any, b: Any) -> Any:
@@ -393,7 +393,7 @@ class Sizes:
             a, b = _sides(difference, self)
         if self.branches is not None:
             self._note_branch(text, a, b, holds)
-        self._demand(f"{_name(a)} {text} {_name(b)}", holds)
+        self._demand(f"{name_of(a)} {text} {name_of(b)}", holds)
         return holds
 
     def _note_branch(self, text: str, a: Any, b: Any, holds: bool) -> None:
@@ -453,29 +453,6 @@ class Sizes:
         elif depth and hasattr(value, "__dict__") and not isinstance(value, type):
             self.fix_hidden(tuple(vars(value).values()), depth - 1)
 
-    # --- shapes -----------------------------------------------------------------------------------
-
-    def aval(self, shape: Any, dtype: Any, strides: Any, device: Any, weak: bool) -> Any:
-        """The description with these sizes, one object for each; None where all are plain."""
-        from . import aval as avals
-
-        own = [n for n in (*shape, *(strides or ())) if type(n) is Count]
-        if not own:
-            return None
-        if self.mode == PLAIN or any(n.sizes is not self for n in own):
-            shape = tuple([plain(n) for n in shape])
-            strides = None if strides is None else tuple([plain(n) for n in strides])
-            return avals.aval(shape, dtype, strides, device, weak)
-        shape = tuple([as_index(n) for n in shape])
-        if strides is None:
-            strides = avals.contiguous_strides(shape)
-        key = (tuple(map(_name, shape)), dtype, tuple(map(_name, strides)), device, weak)
-        found = self._avals.get(key)
-        if found is None:
-            found = self._avals[key] = avals._new(shape, dtype, tuple(strides), device, weak)
-            self.described.add(id(found))
-        return found
-
     # --- other sizes ------------------------------------------------------------------------------
 
     def derived(self, sizes: list[int]) -> Any:
@@ -504,7 +481,7 @@ def _is_whole(value: Any) -> bool:
     return type(value) in (int, Count)
 
 
-def _name(value: Any) -> Any:
+def name_of(value: Any) -> Any:
     if type(value) in KINDS:
         return f"v{value.place}"
     if isinstance(value, float) and not math.isfinite(value):

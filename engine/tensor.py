@@ -383,6 +383,18 @@ def note_shared(tensor: Tensor) -> None:
         capture.shared(tensor)
 
 
+class _NoData:
+    """Stands for the data of a tensor whose op, or one before it, has failed after it was made."""
+
+    def __getattr__(self, name: str) -> Any:
+        if name[:2] == "__":
+            raise AttributeError(name)
+        raise RuntimeError("a tensor has no data, since an op that was to compute it has failed")
+
+
+NO_DATA: Any = _NoData()
+
+
 def make(data: Any, description: Aval, storage: Storage | None = None, offset: int = 0) -> Tensor:
     """A tensor without history over flat ``data``; a view when ``storage`` is given."""
     result = _new(result_types[0])

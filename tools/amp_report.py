@@ -21,9 +21,12 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.engine.tensor import Tensor
 from mindtorch.kernels.support.atomic_file import write_whole
+from mindtorch.module_hooker import torch_disable
 
 from .cli_types import count
+from .run_script import ScriptNotFoundError, execute, report_failure
 
 __all__ = ["LayerReport", "Observer", "add_arguments", "main"]
 
@@ -84,8 +87,6 @@ class LayerReport:
 
 def _array(x: Any) -> Any:
     """A tensor's numbers as float32; None for other things."""
-    from mindtorch.engine.tensor import Tensor
-
     if isinstance(x, (tuple, list)):
         return next((a for a in map(_array, x) if a is not None), None)
     if not isinstance(x, Tensor) or not x.is_floating_point():
@@ -340,10 +341,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def main(options: argparse.Namespace) -> int:
     """0: nothing to keep in float32; 1: a black list is suggested; 2: nothing was seen."""
-    from mindtorch.module_hooker import torch_disable
-
-    from .run_script import ScriptNotFoundError, execute, report_failure
-
     torch_disable()
     observer = Observer(options.level, options.dtype, options.steps)
     try:

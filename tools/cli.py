@@ -16,7 +16,7 @@ from typing import Any
 import mindtorch
 from mindtorch.module_hooker import torch_disable, torch_pop
 
-from . import amp_report, completion, env, gradient_check
+from . import amp_report, bisect, completion, env, gradient_check
 from .certify import cli
 from .compare import cli as compare
 from .run_script import (
@@ -59,6 +59,10 @@ _COMMANDS: tuple[tuple[str, str, str | None, Any, Any], ...] = (
         "what 16 bits would do to each layer, and which should stay float32",
         "Exit status 0: all may be lowered; 1: some should not; 2: nothing was seen.",
         amp_report.add_arguments, amp_report.main,
+    ),
+    (
+        "bisect", "which mechanism (fusion, a cache, ...) changes a result of a script",
+        bisect.DESCRIPTION, bisect.add_arguments, bisect.main,
     ),
     (
         "scan", "read a code base and say which of its names are supported", scan.DESCRIPTION,

@@ -8,6 +8,7 @@ import traceback
 from pathlib import Path
 
 from mindtorch.module_hooker import torch_disable
+from mindtorch.torch.distributed._failure import write_report
 
 from .run_script import ScriptNotFoundError, execute, report_failure
 
@@ -25,8 +26,6 @@ def main(arguments: list[str]) -> int:
     except SystemExit:
         raise
     except BaseException as error:
-        from mindtorch.torch.distributed._failure import write_report
-
         write_report("".join(traceback.format_exception(error)))
         return report_failure(error)
     return 0

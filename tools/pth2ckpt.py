@@ -12,6 +12,9 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import mindtorch.mindspore as ms
+from mindtorch import torch
+
 __all__ = ["main", "pth2ckpt"]
 
 
@@ -27,9 +30,6 @@ def pth2ckpt(path: str | Path) -> None:
     Raises:
         ValueError: another ending, or no tensor in the file.
     """
-    import mindtorch.mindspore as ms
-    from mindtorch import torch
-
     source = Path(path)
     if source.suffix != ".pth":
         raise ValueError(f"pth2ckpt converts .pth files, but got {str(path)!r}")

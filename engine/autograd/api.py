@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .. import dtypes
+from ..callbacks import callbacks
 from ..dispatch import GRAD, INTERPRETED, MARKED, NO_GRAD, state
 from ..ops.movement import cast
 from ..state import grad_mode as grad_mode
@@ -152,3 +153,6 @@ def track(tensor: Tensor) -> Tensor:
         tensor._node = tape.AccumulateGrad(tensor)
         tensor._output_index = 0
     return tensor
+
+
+callbacks.gradients = gradients

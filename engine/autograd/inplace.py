@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import aval
 from ..bounded_cache import Bounded
+from ..callbacks import callbacks
 from ..dispatch import (
     GRAD,
     INTERPRETED,
@@ -18,8 +19,11 @@ from ..dispatch import (
     state,
     tables_of_plans,
 )
+from ..ops.base import check_result as check_result
+from ..ops.copies import cast, clone, share_memory
+from ..ops.copies import copy_data as copy_data
 from ..ops.elementwise import add
-from ..ops.movement import cast, clone, expand, overwrite, view_update
+from ..ops.movement import expand, overwrite, view_update
 from ..symbolic_sizes import open_sizes
 from ..tensor import (
     Storage,
@@ -36,36 +40,6 @@ from ..tensor import (
 )
 from . import tape
 from .saved_tensors import saved_tensor_hooks
-
-
-def copy_data(target: Tensor, source: Tensor) -> None:
-    """Write ``source``'s elements (broadcast, cast) over ``target``'s, with no other effect."""
-    where, what = target.aval, source.aval
-    if where.size == 0:
-        return
-    capture = capturing()
-    if capture is not None:
-        capture.settle(target)
-    key = (where, what)
-    run = _copies.get(key)
-    if run is None:
-        if what.shape != where.shape:
-            what = expand.aval(what, shape=where.shape)
-        if where.device.type == "meta":
-            return  # there are no elements
-        if what.device.type == "meta":
-            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
-        run = _copies.keep(key, cast.bound((where,), (what,), {"dtype": where.dtype}))
-    if _share_memory(target, source):
-        if target.aval is source.aval and target._offset == source._offset:
-            return
-        source = clone.evaluate(0, (source,), {})
-        copy_data(target, source)
-        return
-    run(target.flat, source.flat)
-
-
-_copies = Bounded(2048)
 
 
 def copy_flat(target: Any, source: Any, described: Any) -> None:
@@ -149,19 +123,11 @@ def check_overlap(target: Tensor) -> None:
             )
 
 
-def _share_memory(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors look at one memory."""
-    one, other = a._storage, b._storage
-    if one is None or other is None:
-        return False
-    return one is other or one.memory is other.memory
-
-
 def _shared(target: Tensor, source: Tensor) -> str:
     """How much of their memory two tensors share: "none", "part" or "all", as far as is plain."""
     if source is target:
         return "all"
-    if not _share_memory(target, source):
+    if not share_memory(target, source):
         return "none"
     a, b = target.aval, source.aval
     if not (a.dense and b.dense and a.size and b.size) or a.dtype is not b.dtype:
@@ -186,7 +152,7 @@ def check_apart(target: Tensor, source: Tensor) -> None:
 
 def outside(target: Tensor, number: Tensor) -> Tensor:
     """A number that is read before ``target``, of which it may be an element, is written to."""
-    return clone(number) if _share_memory(target, number) else number
+    return clone(number) if share_memory(target, number) else number
 
 
 def check_target(target: Tensor, inputs: Any) -> None:
@@ -196,20 +162,6 @@ def check_target(target: Tensor, inputs: Any) -> None:
     for x in inputs:
         if x is not None:
             check_partial_overlap(target, x)
-
-
-def check_result(target: Tensor, shape: Any, dtype: dtypes.DType) -> None:
-    """The result of an op fits into ``target``: torch's errors otherwise."""
-    if not dtypes.can_cast(dtype, target.aval.dtype):
-        raise RuntimeError(
-            f"result type {dtypes.scalar_type_name(dtype)} can't be cast to the desired output "
-            f"type {dtypes.scalar_type_name(target.aval.dtype)}"
-        )
-    if shape != target.aval.shape:
-        raise RuntimeError(
-            f"output with shape {list(target.aval.shape)} doesn't match the broadcast shape "
-            f"{list(shape)}"
-        )
 
 
 def apply_in_place(op: Op, target: Tensor, *inputs: Any, **params: Any) -> Tensor:
@@ -280,7 +232,7 @@ def _aligned(target: Tensor, inputs: Any) -> bool:
     for x in inputs:
         if x is None or x is target:
             continue
-        if _share_memory(target, x) and not (
+        if share_memory(target, x) and not (
             x.aval is target.aval and x._offset == target._offset
         ):
             return False
@@ -495,3 +447,6 @@ def set_data(target: Tensor, source: Tensor) -> None:
     target._storage = twin
     target._offset = source._offset
     note_shared(target)
+
+
+callbacks.apply_in_place = apply_in_place

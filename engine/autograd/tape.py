@@ -624,3 +624,16 @@ def note_leaf(leaf: Tensor, read: bool) -> None:
     capture = capturing()
     if capture is not None:
         capture.note_leaf(leaf, read)
+
+
+def has_hooks(node: Any) -> bool:
+    """Whether functions wait for the gradients that arrive at a node.
+
+    A hook with the attribute ``in_captures`` does not count: it knows how to be traced.
+    """
+    hooks = getattr(node, "hooks", None) or {}
+    return any(
+        not getattr(hook, "in_captures", False)
+        for placed in hooks.values()
+        for hook in placed.values()
+    )

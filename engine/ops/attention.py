@@ -6,10 +6,10 @@ import math
 from typing import Any
 
 from .. import dtypes
-from ..autograd.inplace import check_result
 from ..aval import Aval, aval, broadcast_two
 from ..dispatch import state
 from ..tensor import constant, full_flat
+from .base import check_result
 from .convolution import NetworkOp
 from .elementwise import add, equal, multiply, where
 from .indexing import tril

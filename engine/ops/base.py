@@ -8,11 +8,13 @@ from operator import index
 from typing import Any
 
 from .. import dtypes
-from ..aval import Aval, aval, broadcast_shapes, broadcast_two
+from ..aval import Aval, Shape, aval, broadcast_shapes, broadcast_two
+from ..callbacks import callbacks
 from ..devices.device import cpu
 from ..dispatch import Op, find_kernel, layouts, state
 from ..dtypes import BOOL, COMPLEX, DType
 from ..result_strides import elementwise_strides
+from ..tensor import Tensor
 from ..tensor import as_array as host_view
 
 
@@ -27,10 +29,8 @@ class Update(Op):
 
     def __call__(self, *inputs: Any, **params: Any) -> Any:
         if state.written_to is not None and inputs[0] is state.written_to:
-            from ..autograd import inplace
-
             state.written_to = None
-            return inplace.apply_in_place(self, inputs[0], *inputs, **params)
+            return callbacks.apply_in_place(self, inputs[0], *inputs, **params)
         return super().__call__(*inputs, **params)
 
 
@@ -105,22 +105,6 @@ class Elementwise(Op):
         """How the op is a step of a larger loop."""
         return self.scalar, tuple(range(len(in_avals))), self.types(tuple(in_avals))[0].np
 
-    def batch_rule(self, batched: Any, inputs: Any, params: dict[str, Any]) -> Any:
-        """vmap: examples are aligned behind the batch and have the type of a single example."""
-        from ..transforms.batching_rules import with_rank
-        from .movement import cast
-
-        examples = tuple(
-            aval(x.aval.shape[1:], x.aval.dtype) if b else x.aval
-            for x, b in zip(inputs, batched, strict=True)
-        )
-        rank = max(a.ndim for a in examples)
-        aligned = [with_rank(x, rank) if b else x for x, b in zip(inputs, batched, strict=True)]
-        compute, _ = self.types(examples)
-        if self.types(tuple(x.aval for x in aligned))[0] is not compute:
-            aligned = [x if x.aval.weak else cast(x, dtype=compute) for x in aligned]
-        return self(*aligned, **params)
-
 
 def _unary(op: Elementwise) -> Any:
     def shape_rule(x: Aval) -> Aval:
@@ -176,15 +160,6 @@ class LibraryElementwise(Elementwise):
     def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Callable[..., Any]:
         self.kernel = f"scipy_special.{self.scalar}"
         return Op.bind(self, avals, in_avals, params)
-
-
-def conjugated(x: Any) -> Any:
-    """``x`` itself unless complex: partial derivatives are conjugated as torch does."""
-    if x.aval.dtype.is_complex:
-        from .complex import conj
-
-        return conj(x)
-    return x
 
 
 def refuse_bool(message: str) -> Callable[[DType], None]:
@@ -275,15 +250,6 @@ class Reduction(Op):
         run: Callable[..., Any] = plan(self.name, layouts(avals), layouts(in_avals), **params)
         return run
 
-    def batch_rule(self, batched: Any, inputs: Any, params: dict[str, Any]) -> Any:
-        """vmap: the axes count from the batch on; a number gets an axis to fold."""
-        from .movement import unsqueeze
-
-        x = inputs[0]
-        if x.aval.ndim == 1:
-            return self(unsqueeze(x, axis=1), **{**params, "axis": (1,), "keepdims": False})
-        return self(x, **{**params, "axis": tuple(a + 1 for a in params["axis"])})
-
 
 _REDUCED: dict[str, Callable[[DType], DType]] = {
     "same": lambda dtype: dtype,
@@ -298,3 +264,42 @@ def reduced_shape(shape: Any, axis: tuple[int, ...], keepdims: bool) -> tuple[in
     if keepdims:
         return tuple(1 if i in axis else n for i, n in enumerate(shape))
     return tuple(n for i, n in enumerate(shape) if i not in axis)
+
+
+def view_aval(x: Aval, shape: Shape, strides: Shape) -> Aval:
+    found = aval(shape, x.dtype, strides, x.device)
+    if found.size >= 1 << 63:
+        raise RuntimeError("numel: integer multiplication overflow")
+    return found
+
+
+def expand_aval(x: Aval, *, shape: Shape) -> Aval:
+    extra = len(shape) - x.ndim
+    strides = [0] * len(shape)
+    for i in range(x.ndim - 1, -1, -1):
+        n, s = x.shape[i], x.strides[i]
+        if n != shape[i + extra] and n != 1:
+            raise RuntimeError(
+                f"The expanded size of the tensor ({shape[i + extra]}) must match the existing "
+                f"size ({n}) at non-singleton dimension {i + extra}.  Target sizes: "
+                f"{list(shape)}.  Tensor sizes: {list(x.shape)}"
+            )
+        strides[i + extra] = s if n == shape[i + extra] else 0
+    for i in range(extra - 1, -1, -1) if x.ndim else ():
+        following = strides[i + 1] * shape[i + 1] if i + 1 < len(shape) else 1
+        strides[i] = following if shape[i] == 1 else 0
+    return view_aval(x, shape, tuple(strides))
+
+
+def check_result(target: Tensor, shape: Any, dtype: dtypes.DType) -> None:
+    """The result of an op fits into ``target``: torch's errors otherwise."""
+    if not dtypes.can_cast(dtype, target.aval.dtype):
+        raise RuntimeError(
+            f"result type {dtypes.scalar_type_name(dtype)} can't be cast to the desired output "
+            f"type {dtypes.scalar_type_name(target.aval.dtype)}"
+        )
+    if shape != target.aval.shape:
+        raise RuntimeError(
+            f"output with shape {list(target.aval.shape)} doesn't match the broadcast shape "
+            f"{list(shape)}"
+        )

@@ -6,71 +6,15 @@ from typing import Any
 
 from ..aval import Aval, aval
 from ..dispatch import Op
-from ..dtypes import float16, float32, float64, scalar_type_name
-from ..result_strides import follow_all
-from ..tensor import Tensor, constant
+from ..dtypes import scalar_type_name
+from ..tensor import constant
 from .base import LibraryElementwise
 from .elementwise import absolute, divide, equal, multiply, negative, where
-
-# a complex number from its parts; their gradients are those of the real and imaginary part
-make_complex = Op(
-    "complex",
-    lambda x, y: aval(_common(x, y), x.dtype.to_complex(), None, x.device),
-    "scipy_special.make_complex",
-    layout=follow_all,
-    vjp=(lambda g: real(g), lambda g: imag(g)),
-)
-_conjugate = LibraryElementwise("conj", (lambda g: conj(g),), grad_name="ConjBackward0")
-real_part = LibraryElementwise(
-    "real", (lambda g, avals: _with_zero_imaginary(g),), result="real"
-)
-imaginary_part = LibraryElementwise(
-    "imag", (lambda g: make_complex(multiply(g, constant(0)), g),), result="real"
-)
-
-
-def check_parts(x: Aval, y: Aval) -> None:
-    """torch's errors for two tensors that cannot be the parts of a complex one."""
-    if any(a.dtype not in (float16, float32, float64) for a in (x, y)):
-        raise RuntimeError(
-            "Expected both inputs to be Half, Float or Double tensors but got "
-            f"{scalar_type_name(x.dtype)} and {scalar_type_name(y.dtype)}"
-        )
-    if x.dtype is not y.dtype:
-        raise RuntimeError(
-            f"Expected object of scalar type {scalar_type_name(x.dtype)} but got scalar type "
-            f"{scalar_type_name(y.dtype)} for second argument"
-        )
-
-
-def _common(x: Aval, y: Aval) -> Any:
-    from ..aval import broadcast_two
-
-    check_parts(x, y)
-    return broadcast_two(x.shape, y.shape)
-
-
-def _with_zero_imaginary(g: Any) -> Any:
-    return make_complex(g, multiply(g, constant(0)))
-
-
-def conj(x: Tensor) -> Tensor:
-    """The complex conjugate; ``x`` itself where it is real."""
-    return _conjugate(x) if x.aval.dtype.is_complex else x
-
-
-def real(x: Tensor) -> Tensor:
-    """The real part; ``x`` itself where it is real."""
-    return real_part(x) if x.aval.dtype.is_complex else x
-
-
-def imag(x: Tensor) -> Tensor:
-    """The imaginary part of a complex tensor."""
-    if not x.aval.dtype.is_complex:
-        raise RuntimeError(
-            "imag is not implemented for tensors with non-complex dtypes."
-        )
-    return imaginary_part(x)
+from .elementwise import check_parts as check_parts
+from .elementwise import conj as conj
+from .elementwise import imag as imag
+from .elementwise import make_complex as make_complex
+from .elementwise import real as real
 
 
 def _angle_rule(g: Any, x: Any) -> Any:

@@ -15,7 +15,8 @@ from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..dispatch import Op, find_kernel
 from ..result_strides import follow_images
-from .base import conjugated
+from .elementwise import conj
+from .movement import expand, reshape, slice_
 
 Ints = tuple[int, ...]
 
@@ -151,8 +152,6 @@ def _channel_sum_aval(g: Aval, *, inner: int, groups: int) -> Aval:
 
 
 def _channel_sum_gradient(g: Any, avals: Any) -> Any:
-    from .movement import expand, reshape
-
     shape = avals[0].shape
     return expand(reshape(g, shape=(1, shape[1], *[1] * (len(shape) - 2))), shape=shape)
 
@@ -169,8 +168,6 @@ channel_sum = NetworkOp(
 
 def _forward_of_shape(x: Any, weight: Any, shape: Shape, **params: Any) -> Any:
     """The convolution's first elements of each axis: output_padding may leave room for more."""
-    from .movement import slice_
-
     y = convolution(x, weight, None, **params)
     for axis in range(2, len(shape)):
         if y.aval.shape[axis] != shape[axis]:
@@ -186,11 +183,11 @@ convolution = NetworkOp(
     layout=follow_images,
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: convolution_input_gradient(
-            g, conjugated(weight), shape=avals[0].shape, stride=stride, padding=padding,
+            g, conj(weight), shape=avals[0].shape, stride=stride, padding=padding,
             dilation=dilation, groups=groups,
         ),
         lambda g, x, avals, stride, padding, dilation, groups: convolution_weight_gradient(
-            g, conjugated(x), shape=avals[1].shape, stride=stride, padding=padding,
+            g, conj(x), shape=avals[1].shape, stride=stride, padding=padding,
             dilation=dilation, groups=groups,
         ),
         lambda g, avals, groups: channel_sum(g, inner=avals[1].shape[1], groups=groups),
@@ -215,11 +212,11 @@ convolution_input_gradient = NetworkOp(
     layout=follow_images,
     vjp=(
         lambda g, weight, avals, stride, padding, dilation, groups: _forward_of_shape(
-            g, conjugated(weight), avals[0].shape, stride=stride, padding=padding,
+            g, conj(weight), avals[0].shape, stride=stride, padding=padding,
             dilation=dilation, groups=groups,
         ),
         lambda g, y, avals, stride, padding, dilation, groups: convolution_weight_gradient(
-            conjugated(y), g, shape=avals[1].shape, stride=stride, padding=padding,
+            conj(y), g, shape=avals[1].shape, stride=stride, padding=padding,
             dilation=dilation, groups=groups,
         ),
     ),
@@ -242,11 +239,11 @@ convolution_weight_gradient = NetworkOp(
     layout=follow_images,
     vjp=(
         lambda g, x, avals, stride, padding, dilation, groups: _forward_of_shape(
-            conjugated(x), g, avals[0].shape, stride=stride, padding=padding, dilation=dilation,
+            conj(x), g, avals[0].shape, stride=stride, padding=padding, dilation=dilation,
             groups=groups,
         ),
         lambda g, y, avals, stride, padding, dilation, groups: convolution_input_gradient(
-            conjugated(y), g, shape=avals[1].shape, stride=stride, padding=padding,
+            conj(y), g, shape=avals[1].shape, stride=stride, padding=padding,
             dilation=dilation, groups=groups,
         ),
     ),

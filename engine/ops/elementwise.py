@@ -10,10 +10,14 @@ import math
 from typing import Any
 
 from .. import dtypes
+from ..aval import Aval, aval, broadcast_two
 from ..dispatch import Op
-from ..dtypes import bool_, scalar_type_name
+from ..dtypes import bool_, float16, float32, float64, scalar_type_name
+from ..result_strides import follow_all
+from ..tensor import Tensor, full_flat
 from ..tensor import constant as c
-from .base import Elementwise, WholeDivision, conjugated, refuse_bool, refuse_complex
+from .base import Elementwise, LibraryElementwise, WholeDivision, refuse_bool, refuse_complex
+from .copies import cast
 
 _NEGATIVE_BOOL = (
     "Negation, the `-` operator, on a bool tensor is not supported. If you are trying to invert a "
@@ -30,14 +34,14 @@ subtract = Elementwise(
 )
 multiply = Elementwise(
     "multiply",
-    (lambda g, y: multiply(g, conjugated(y)), lambda g, x: multiply(g, conjugated(x))),
+    (lambda g, y: multiply(g, conj(y)), lambda g, x: multiply(g, conj(x))),
     grad_name="MulBackward0",
 )
 divide = Elementwise(
     "divide",
     (
-        lambda g, y: divide(g, conjugated(y)),
-        lambda g, x, y: negative(multiply(g, conjugated(divide(divide(x, y), y)))),
+        lambda g, y: divide(g, conj(y)),
+        lambda g, x, y: negative(multiply(g, conj(divide(divide(x, y), y)))),
     ),
     result="float",
     grad_name="DivBackward0",
@@ -58,22 +62,20 @@ def _power_base(g: Any, x: Any, y: Any) -> Any:
         lower = op_of_power(x, exponent - 1)
         slope = power(x, c(exponent - 1)) if lower is None else lower(x)
         slope = multiply(slope, c(exponent))
-        return multiply(g, conjugated(slope))
+        return multiply(g, conj(slope))
     slope = multiply(y, power(x, subtract(y, c(1))))
-    return multiply(g, conjugated(where(equal(y, c(0)), c(0), slope)))
+    return multiply(g, conj(where(equal(y, c(0)), c(0), slope)))
 
 
 def _power_exponent(g: Any, out: Any, x: Any, y: Any) -> Any:
     if out.aval.dtype.is_complex and not x.aval.dtype.is_complex:
-        from .movement import cast
-
         x = cast(x, dtype=out.aval.dtype)  # negative numbers have a logarithm then
     slope = multiply(out, log(x))
     if x.aval.dtype.is_complex or y.aval.dtype.is_complex:
         at_zero = equal(x, c(0))
     else:
         at_zero = logical_and(equal(x, c(0)), greater_equal(y, c(0)))
-    return multiply(g, conjugated(where(at_zero, c(0), slope)))
+    return multiply(g, conj(where(at_zero, c(0), slope)))
 
 
 power = Elementwise("power", (_power_base, _power_exponent), grad_name="PowBackward0")
@@ -93,14 +95,14 @@ def _power_of_number(name: str, exponent: float, scalar: str) -> Elementwise:
     def slope(g: Any, x: Any) -> Any:
         lower = op_of_power(x, exponent - 1)
         below = power(x, c(exponent - 1)) if lower is None else lower(x)
-        return multiply(g, conjugated(multiply(below, c(exponent))))
+        return multiply(g, conj(multiply(below, c(exponent))))
 
     return _Square(name, (slope,), scalar=scalar, grad_name="PowBackward0")
 
 
 power_two = _Square(
     "power_two",
-    (lambda g, x: multiply(g, multiply(conjugated(x), c(2))),),
+    (lambda g, x: multiply(g, multiply(conj(x), c(2))),),
     scalar="square",
     grad_name="PowBackward0",
 )
@@ -130,7 +132,7 @@ def op_of_power(x: Any, exponent: Any) -> Op | None:
 
 square = _Square(
     "square",
-    (lambda g, x: multiply(g, multiply(conjugated(x), c(2))),),
+    (lambda g, x: multiply(g, multiply(conj(x), c(2))),),
     grad_name="PowBackward0",
 )
 maximum = Elementwise(
@@ -174,11 +176,9 @@ fminimum = Elementwise(
 
 def no_slope(g: Any) -> Any:
     """The derivative of what is constant between its steps: zeros, not the absence of one."""
-    from .movement import zeros_like_aval
-
     if g.aval.device.type == "meta":
         return multiply(g, c(0))
-    return zeros_like_aval(g.aval)
+    return full_flat(g.aval.shape, g.aval.dtype, 0, g.aval.device)
 
 
 # quotients rounded down or towards zero; locally constant, so their derivatives are zeros
@@ -274,9 +274,9 @@ clamp_max = _Clamp(
 lerp = Elementwise(
     "lerp",
     (
-        lambda g, z: subtract(g, multiply(g, conjugated(z))),
-        lambda g, z: multiply(g, conjugated(z)),
-        lambda g, x, y: multiply(g, conjugated(subtract(y, x))),
+        lambda g, z: subtract(g, multiply(g, conj(z))),
+        lambda g, z: multiply(g, conj(z)),
+        lambda g, x, y: multiply(g, conj(subtract(y, x))),
     ),
 )
 
@@ -285,8 +285,8 @@ addcmul = Elementwise(
     "addcmul",
     (
         lambda g: g,
-        lambda g, z, w: multiply(g, conjugated(multiply(z, w))),
-        lambda g, y, w: multiply(g, conjugated(multiply(y, w))),
+        lambda g, z, w: multiply(g, conj(multiply(z, w))),
+        lambda g, y, w: multiply(g, conj(multiply(y, w))),
         None,
     ),
 )
@@ -304,13 +304,13 @@ subtract_scaled = Elementwise(
 
 
 def _quotient_by(g: Any, y: Any, z: Any, w: Any) -> Any:
-    return negative(multiply(g, conjugated(divide(multiply(y, w), multiply(z, z)))))
+    return negative(multiply(g, conj(divide(multiply(y, w), multiply(z, z)))))
 
 
 # x + w * y / z
 addcdiv = Elementwise(
     "addcdiv",
-    (lambda g: g, lambda g, z, w: multiply(g, conjugated(divide(w, z))), _quotient_by, None),
+    (lambda g: g, lambda g, z, w: multiply(g, conj(divide(w, z))), _quotient_by, None),
 )
 
 # --- comparison and logic --------------------------------------------------------------------
@@ -372,7 +372,7 @@ def _function(name: str, rule: Any, **options: Any) -> Elementwise:
 
 
 def _times(g: Any, slope: Any) -> Any:
-    return multiply(g, conjugated(slope))
+    return multiply(g, conj(slope))
 
 
 def _cubed(x: Any) -> Any:
@@ -386,7 +386,7 @@ def _one_minus_square(x: Any) -> Any:
     return subtract(c(1), multiply(x, x))
 
 
-sqrt = _function("sqrt", lambda g, out: divide(g, multiply(conjugated(out), c(2))))
+sqrt = _function("sqrt", lambda g, out: divide(g, multiply(conj(out), c(2))))
 rsqrt = _function(
     "rsqrt", lambda g, out: _times(multiply(g, c(-0.5)), _cubed(out))
 )
@@ -394,16 +394,16 @@ reciprocal = _function("reciprocal", lambda g, out: negative(_times(g, multiply(
 exp = _function("exp", lambda g, out: _times(g, out))
 exp2 = _function("exp2", lambda g, out: multiply(_times(g, out), c(math.log(2))))
 expm1 = _function("expm1", lambda g, out: _times(g, add(out, c(1))))
-log = _function("log", lambda g, x: divide(g, conjugated(x)))
-log2 = _function("log2", lambda g, x: divide(g, conjugated(multiply(x, c(math.log(2))))))
-log10 = _function("log10", lambda g, x: divide(g, conjugated(multiply(x, c(math.log(10))))))
-log1p = _function("log1p", lambda g, x: divide(g, conjugated(add(x, c(1)))))
+log = _function("log", lambda g, x: divide(g, conj(x)))
+log2 = _function("log2", lambda g, x: divide(g, conj(multiply(x, c(math.log(2))))))
+log10 = _function("log10", lambda g, x: divide(g, conj(multiply(x, c(math.log(10))))))
+log1p = _function("log1p", lambda g, x: divide(g, conj(add(x, c(1)))))
 sin = _function("sin", lambda g, x: _times(g, cos(x)))
 cos = _function("cos", lambda g, x: negative(_times(g, sin(x))))
 tan = _function("tan", lambda g, out: _times(g, add(multiply(out, out), c(1))))
 asin = _function("asin", lambda g, x: _times(g, rsqrt(_one_minus_square(x))))
 acos = _function("acos", lambda g, x: negative(_times(g, rsqrt(_one_minus_square(x)))))
-atan = _function("atan", lambda g, x: divide(g, conjugated(add(multiply(x, x), c(1)))))
+atan = _function("atan", lambda g, x: divide(g, conj(add(multiply(x, x), c(1)))))
 sinh = _function("sinh", lambda g, x: _times(g, cosh(x)))
 cosh = _function("cosh", lambda g, x: _times(g, sinh(x)))
 asinh = _function("asinh", lambda g, x: _times(g, rsqrt(add(multiply(x, x), c(1)))))
@@ -416,7 +416,7 @@ def _acosh_slope(x: Any) -> Any:
 
 
 acosh = _function("acosh", lambda g, x: _times(g, _acosh_slope(x)))
-atanh = _function("atanh", lambda g, x: divide(g, conjugated(_one_minus_square(x))))
+atanh = _function("atanh", lambda g, x: divide(g, conj(_one_minus_square(x))))
 
 
 def _tanh_rule(g: Any, out: Any) -> Any:
@@ -466,8 +466,6 @@ sign = Elementwise(
 def _sgn_rule(g: Any, x: Any, out: Any) -> Any:
     if not x.aval.dtype.is_complex:
         return no_slope(g)
-    from .complex import conj, real
-
     turned = multiply(real(multiply(g, conj(out))), out)
     return where(equal(x, c(0)), c(0), divide(subtract(g, turned), absolute(x)))
 
@@ -492,3 +490,64 @@ threshold_gradient = Elementwise(
     (lambda g, y, z: threshold_gradient(g, y, z), no_slope, None),
     grad_name="ThresholdBackwardBackward0",
 )
+
+
+# --- complex numbers -------------------------------------------------------------------------
+
+# a complex number from its parts; their gradients are those of the real and imaginary part
+make_complex = Op(
+    "complex",
+    lambda x, y: aval(_common(x, y), x.dtype.to_complex(), None, x.device),
+    "scipy_special.make_complex",
+    layout=follow_all,
+    vjp=(lambda g: real(g), lambda g: imag(g)),
+)
+_conjugate = LibraryElementwise("conj", (lambda g: conj(g),), grad_name="ConjBackward0")
+real_part = LibraryElementwise(
+    "real", (lambda g, avals: _with_zero_imaginary(g),), result="real"
+)
+imaginary_part = LibraryElementwise(
+    "imag", (lambda g: make_complex(multiply(g, c(0)), g),), result="real"
+)
+
+
+def check_parts(x: Aval, y: Aval) -> None:
+    """torch's errors for two tensors that cannot be the parts of a complex one."""
+    if any(a.dtype not in (float16, float32, float64) for a in (x, y)):
+        raise RuntimeError(
+            "Expected both inputs to be Half, Float or Double tensors but got "
+            f"{scalar_type_name(x.dtype)} and {scalar_type_name(y.dtype)}"
+        )
+    if x.dtype is not y.dtype:
+        raise RuntimeError(
+            f"Expected object of scalar type {scalar_type_name(x.dtype)} but got scalar type "
+            f"{scalar_type_name(y.dtype)} for second argument"
+        )
+
+
+def _common(x: Aval, y: Aval) -> Any:
+    check_parts(x, y)
+    return broadcast_two(x.shape, y.shape)
+
+
+def _with_zero_imaginary(g: Any) -> Any:
+    return make_complex(g, multiply(g, c(0)))
+
+
+def conj(x: Tensor) -> Tensor:
+    """The complex conjugate; ``x`` itself where it is real."""
+    return _conjugate(x) if x.aval.dtype.is_complex else x
+
+
+def real(x: Tensor) -> Tensor:
+    """The real part; ``x`` itself where it is real."""
+    return real_part(x) if x.aval.dtype.is_complex else x
+
+
+def imag(x: Tensor) -> Tensor:
+    """The imaginary part of a complex tensor."""
+    if not x.aval.dtype.is_complex:
+        raise RuntimeError(
+            "imag is not implemented for tensors with non-complex dtypes."
+        )
+    return imaginary_part(x)

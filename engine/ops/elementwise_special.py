@@ -9,10 +9,11 @@ from typing import Any
 from .. import dtypes
 from ..dtypes import DType
 from ..tensor import constant as c
-from .base import Elementwise, LibraryElementwise, conjugated
+from .base import Elementwise, LibraryElementwise
 from .elementwise import (
     absolute,
     add,
+    conj,
     cos,
     divide,
     equal,
@@ -262,7 +263,7 @@ def _sinc_slope(g: Any, x: Any) -> Any:
         multiply(multiply(x, x), c(math.pi)),
     )
     # where the square of x is too small for its type as well
-    return where(equal(multiply(x, x), c(0)), c(0), multiply(g, conjugated(slope)))
+    return where(equal(multiply(x, x), c(0)), c(0), multiply(g, conj(slope)))
 
 
 # sin(pi x) / (pi x)
@@ -322,8 +323,8 @@ logit = Elementwise(
 logaddexp = Elementwise(
     "logaddexp",
     (
-        lambda g, x, y: divide(g, conjugated(add(exp(subtract(y, x)), c(1)))),
-        lambda g, x, y: divide(g, conjugated(add(exp(subtract(x, y)), c(1)))),
+        lambda g, x, y: divide(g, conj(add(exp(subtract(y, x)), c(1)))),
+        lambda g, x, y: divide(g, conj(add(exp(subtract(x, y)), c(1)))),
     ),
     refuses=lacks("logaddexp_cpu", half=True, whole=False, complex_=True),
 )

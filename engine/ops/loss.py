@@ -8,7 +8,7 @@ from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..dispatch import state
 from ..tensor import constant
-from ..transforms.vmap import detach
+from ..transforms.batch import detach
 from .base import Elementwise
 from .convolution import NetworkOp
 from .elementwise import (

@@ -7,11 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from mindtorch.kernels.codegen.typed_scalar import cast_type
-
 from .. import dtypes
 from ..aval import Aval, Shape, aval, contiguous_strides
-from ..devices.device import backend
 from ..dispatch import Op, state
 from ..result_strides import (
     follow_all_images,
@@ -22,21 +19,17 @@ from ..result_strides import (
     view_strides,
 )
 from ..tensor import Tensor, constant, full_flat, make
-from .base import normalize_axis
-
-
-def _view_aval(x: Aval, shape: Shape, strides: Shape) -> Aval:
-    found = aval(shape, x.dtype, strides, x.device)
-    if found.size >= 1 << 63:
-        raise RuntimeError("numel: integer multiplication overflow")
-    return found
-
+from .base import expand_aval, normalize_axis, view_aval
+from .copies import cast as cast
+from .copies import clone as clone
+from .copies import copy_data
+from .copies import to_device as to_device
 
 # --- views -----------------------------------------------------------------------------------
 
 
 def _permute_aval(x: Aval, *, axes: tuple[int, ...]) -> Aval:
-    return _view_aval(x, tuple(x.shape[i] for i in axes), tuple(x.strides[i] for i in axes))
+    return view_aval(x, tuple(x.shape[i] for i in axes), tuple(x.strides[i] for i in axes))
 
 
 def _inverse(axes: tuple[int, ...]) -> tuple[int, ...]:
@@ -63,29 +56,11 @@ def transpose(x: Tensor, first: int, second: int) -> Tensor:
     return permute(x, axes=tuple(axes))
 
 
-def _expand_aval(x: Aval, *, shape: Shape) -> Aval:
-    extra = len(shape) - x.ndim
-    strides = [0] * len(shape)
-    for i in range(x.ndim - 1, -1, -1):
-        n, s = x.shape[i], x.strides[i]
-        if n != shape[i + extra] and n != 1:
-            raise RuntimeError(
-                f"The expanded size of the tensor ({shape[i + extra]}) must match the existing "
-                f"size ({n}) at non-singleton dimension {i + extra}.  Target sizes: "
-                f"{list(shape)}.  Tensor sizes: {list(x.shape)}"
-            )
-        strides[i + extra] = s if n == shape[i + extra] else 0
-    for i in range(extra - 1, -1, -1) if x.ndim else ():
-        following = strides[i + 1] * shape[i + 1] if i + 1 < len(shape) else 1
-        strides[i] = following if shape[i] == 1 else 0
-    return _view_aval(x, shape, tuple(strides))
-
-
 def _expand_vjp(g: Any, avals: Any) -> Any:
     return reduction.sum_to(g, avals[0].shape)
 
 
-expand = Op("expand", _expand_aval, view=lambda x, *, shape: 0, vjp=(_expand_vjp,))
+expand = Op("expand", expand_aval, view=lambda x, *, shape: 0, vjp=(_expand_vjp,))
 
 
 def _view_as_aval(x: Aval, *, shape: Shape) -> Aval:
@@ -95,7 +70,7 @@ def _view_as_aval(x: Aval, *, shape: Shape) -> Aval:
             "view size is not compatible with input tensor's size and stride (at least one "
             "dimension spans across two contiguous subspaces). Use .reshape(...) instead."
         )
-    return _view_aval(x, shape, strides)
+    return view_aval(x, shape, strides)
 
 
 def _view_vjp(g: Any, avals: Any) -> Any:
@@ -115,7 +90,7 @@ def reshape(x: Tensor, shape: Shape) -> Tensor:
 def _unsqueeze_aval(x: Aval, *, axis: int) -> Aval:
     step = x.strides[axis] * x.shape[axis] if axis < x.ndim else 1
     shape = (*x.shape[:axis], 1, *x.shape[axis:])
-    return _view_aval(x, shape, (*x.strides[:axis], step, *x.strides[axis:]))
+    return view_aval(x, shape, (*x.strides[:axis], step, *x.strides[axis:]))
 
 
 unsqueeze = Op(
@@ -128,7 +103,7 @@ unsqueeze = Op(
 
 def _squeeze_aval(x: Aval, *, axes: tuple[int, ...]) -> Aval:
     kept = [i for i in range(x.ndim) if not (i in axes and x.shape[i] == 1)]
-    return _view_aval(x, tuple(x.shape[i] for i in kept), tuple(x.strides[i] for i in kept))
+    return view_aval(x, tuple(x.shape[i] for i in kept), tuple(x.strides[i] for i in kept))
 
 
 def _squeeze_vjp(g: Any, avals: Any) -> Any:
@@ -141,7 +116,7 @@ squeeze = Op("squeeze", _squeeze_aval, view=lambda x, *, axes: 0, vjp=(_squeeze_
 def _slice_aval(x: Aval, *, axis: int, start: int, length: int, step: int = 1) -> Aval:
     shape = (*x.shape[:axis], length, *x.shape[axis + 1 :])
     strides = (*x.strides[:axis], x.strides[axis] * step, *x.strides[axis + 1 :])
-    return _view_aval(x, shape, strides)
+    return view_aval(x, shape, strides)
 
 
 def _slice_offset(x: Aval, *, axis: int, start: int, length: int, step: int = 1) -> int:
@@ -158,7 +133,7 @@ slice_ = Op("slice", _slice_aval, view=_slice_offset, vjp=(_slice_vjp,))
 
 
 def _select_aval(x: Aval, *, axis: int, index: int) -> Aval:
-    return _view_aval(
+    return view_aval(
         x, x.shape[:axis] + x.shape[axis + 1 :], x.strides[:axis] + x.strides[axis + 1 :]
     )
 
@@ -183,7 +158,7 @@ def _diagonal_aval(x: Aval, *, offset: int, first: int, second: int) -> Aval:
     kept = [i for i in range(x.ndim) if i not in (first, second)]
     shape = (*[x.shape[i] for i in kept], length)
     step = x.strides[first] + x.strides[second]
-    return _view_aval(x, shape, (*[x.strides[i] for i in kept], step))
+    return view_aval(x, shape, (*[x.strides[i] for i in kept], step))
 
 
 def _diagonal_offset(x: Aval, *, offset: int, first: int, second: int) -> int:
@@ -202,7 +177,7 @@ diagonal = Op("diagonal", _diagonal_aval, view=_diagonal_offset, vjp=(_diagonal_
 
 
 def _as_strided_aval(x: Aval, *, shape: Shape, strides: Shape, offset: int) -> Aval:
-    return _view_aval(x, shape, strides)
+    return view_aval(x, shape, strides)
 
 
 def _as_strided_vjp(g: Any, avals: Any, shape: Any, strides: Any, offset: int) -> Any:
@@ -223,11 +198,11 @@ as_strided = Op(
 
 def _unfold_aval(x: Aval, *, axis: int, size: int, step: int) -> Aval:
     if not x.ndim:
-        return _view_aval(x, (size,), (1,))
+        return view_aval(x, (size,), (1,))
     count = (x.shape[axis] - size) // step + 1
     shape = (*x.shape[:axis], count, *x.shape[axis + 1 :], size)
     stride = x.strides[axis]
-    return _view_aval(
+    return view_aval(
         x, shape, (*x.strides[:axis], stride * step, *x.strides[axis + 1 :], stride)
     )
 
@@ -255,16 +230,6 @@ alias_view = Op(
 # --- copies ----------------------------------------------------------------------------------
 
 
-def _clone_aval(x: Aval, *, strides: Shape | None = None) -> Aval:
-    if strides is None:
-        strides = preserved_strides(x)
-    return aval(x.shape, x.dtype, strides, x.device)
-
-
-# strides None keeps a dense layout; a tuple asks for that layout
-clone = Op("clone", _clone_aval, "elementwise.copy", vjp=lambda g: g)
-
-
 def contiguous(x: Tensor) -> Tensor:
     """``x`` in C order; itself when it is so already."""
     if x.aval.contiguous:
@@ -286,38 +251,6 @@ def clone_like(x: Tensor, layout: Aval) -> Tensor:
     return clone.evaluate(0, (x,), {"strides": strides}) if not state.interpreters else clone(
         x, strides=strides
     )
-
-
-def _cast_aval(x: Aval, *, dtype: dtypes.DType) -> Aval:
-    return aval(x.shape, dtype, preserved_strides(x), x.device)
-
-
-class _Move(Op):
-    """Copies to another device, in the same layout where it has no gaps."""
-
-    composed = True
-
-    def bind(self, avals: Any, in_avals: Any, params: dict[str, Any]) -> Any:
-        return backend("cuda").copy(avals[0], in_avals[0])
-
-
-to_device = _Move(
-    "_to_device",
-    lambda x, *, device: aval(x.shape, x.dtype, preserved_strides(x), device),
-    vjp=(lambda g, avals: to_device(g, device=avals[0].device),),
-    grad_name="ToCopyBackward0",
-)
-
-cast = Op(
-    "_to_copy",
-    _cast_aval,
-    "elementwise.copy_cast",
-    vjp=lambda g: g,
-    grad_name="ToCopyBackward0",
-    scalar_step=lambda aval, in_avals: (
-        "positive", (0,), cast_type(aval.dtype.np, in_avals[0].dtype.np)
-    ),
-)
 
 
 def _slice_gradient_aval(
@@ -436,8 +369,6 @@ class _ViewUpdate(Op):
         chain = params.get("chain", ())
 
         def run(out: Any, base: Any, value: Any) -> None:
-            from ..autograd.inplace import copy_data
-
             target = make(out, avals[0])
             copy_data(target, make(base, in_avals[0]))
             copy_data(apply_chain(target, chain), make(value, in_avals[1]))

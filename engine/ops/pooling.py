@@ -7,6 +7,7 @@ from typing import Any
 from .. import dtypes
 from ..aval import Aval, Shape, aval
 from ..result_strides import follow_images, follow_pictures, follow_pictures_and_points
+from ..tensor import full_flat
 from .convolution import Ints, NetworkOp
 from .indexing import gather, scatter
 from .movement import in_format_of, reshape
@@ -184,8 +185,6 @@ adaptive_max_pool = NetworkOp(
 
 def unpool(x: Any, places: Any, *, shape: Shape) -> Any:
     """``x`` written at ``places`` of zeros; where places repeat, the last one stays."""
-    from ..tensor import full_flat
-
     flat_shape = (*shape[:2], _count(shape[2:]))
     zeros = full_flat(flat_shape, x.aval.dtype, 0, x.aval.device)
     index = reshape(places, (*places.aval.shape[:2], _count(places.aval.shape[2:])))

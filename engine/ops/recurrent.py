@@ -11,8 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..aval import Aval, aval
+from ..callbacks import callbacks
 from ..dispatch import state
 from ..dtypes import scalar_type_name
+from ..state import grad_mode
 from .convolution import NetworkOp
 from .elementwise import add, multiply, relu, sigmoid, subtract, tanh
 from .linear_algebra import linear
@@ -102,8 +104,6 @@ def _again(
     Copies of the inputs keep apart what reaches them directly from what reaches them through each
     other.
     """
-    from ..autograd.api import grad_mode, gradients
-
     with grad_mode(True):
         given = [x, *states, weight, bias]
         copies: list[Any] = [None if v is None else clone(v) for v in given]
@@ -111,7 +111,7 @@ def _again(
         results = _composed(step, first, middle, weight, bias, sizes, reverse)
         pairs = [(r, v) for r, v in zip(results, g, strict=False) if v is not None]
         places = [i for i, v in enumerate(copies) if v is not None and needs[i]]
-        found = gradients(
+        found = callbacks.gradients(
             [r for r, _ in pairs], [copies[i] for i in places], [v for _, v in pairs],
             create_graph=True, allow_unused=True,
         )  # fmt: skip

@@ -14,6 +14,7 @@ from ..tensor import Tensor, constant, from_array
 from .base import Reduction, reduced_shape
 from .elementwise import (
     absolute,
+    conj,
     divide,
     equal,
     exp,
@@ -80,13 +81,13 @@ def prod_gradient(g: Any, x: Any, axis: Any, keepdims: bool) -> Any:
         g = restore_axes(g, x.aval.shape, axis)
     zero = equal(x, constant(0))
     if state.grad_enabled and not state.interpreters and zero.flat.any():
-        return multiply(g, _conjugated(_products_without(x, axis)))
+        return multiply(g, conj(_products_without(x, axis)))
     filled = where(zero, constant(1), x)
     others = _product(filled, axis)
     zeros = sum_(zero, axis=axis, keepdims=True)
     at_zero = where(equal(zeros, constant(1)), others, constant(0))
     rest = where(equal(zeros, constant(0)), divide(others, filled), constant(0))
-    return multiply(g, _conjugated(where(zero, at_zero, rest)))
+    return multiply(g, conj(where(zero, at_zero, rest)))
 
 
 def _prod_vjp(g: Any, x: Any, axis: Any, keepdims: bool) -> Any:
@@ -110,12 +111,6 @@ def _products_without(x: Any, axis: Any) -> Any:
 
 def _product(x: Any, axis: Any) -> Any:
     return prod(x, axis=axis, keepdims=True)
-
-
-def _conjugated(x: Any) -> Any:
-    from .complex import conj
-
-    return conj(x)
 
 
 prod = Reduction("prod", _prod_vjp, result="sum")
@@ -241,8 +236,6 @@ def _logsumexp_vjp(g: Any, x: Any, out: Any, axis: Any, keepdims: bool) -> Any:
         out = restore_axes(out, x.aval.shape, axis)
     slope = exp(subtract(x, out))
     if slope.aval.dtype.is_complex:
-        from .complex import conj
-
         slope = conj(slope)
     return multiply(g, slope)
 

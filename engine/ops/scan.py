@@ -11,7 +11,8 @@ from .. import dtypes
 from ..aval import Aval, aval
 from ..dispatch import Op, state
 from ..tensor import constant, from_array
-from .elementwise import add, divide, exp, greater, log, multiply, negative, subtract, where
+from .elementwise import add, conj, divide, exp, greater, log, multiply, negative, subtract, where
+from .indexing import scatter_add
 from .movement import flip, transpose, unsqueeze, zeros_like_aval
 from .reduction import prod_gradient, sum_
 
@@ -33,8 +34,6 @@ cumsum = Op("cumsum", _running_total, "cumulative.cumsum",
 def _cumprod_vjp(g: Any, x: Any, out: Any, axis: int) -> Any:
     """A kernel that allows for zeros; while the pass itself is recorded, ops: quotients where
     nothing is zero."""
-    from .complex import conj
-
     if state.grad_enabled and not state.interpreters and not x.flat.all() and x.aval.ndim:
         return _cumprod_by_rows(g, x, axis)
     if state.grad_enabled:
@@ -66,9 +65,7 @@ cumprod_gradient = Op(
 def _logcumsumexp_vjp(g: Any, x: Any, out: Any, axis: int) -> Any:
     """The sum over k >= i of ``g[k] exp(x[i] - out[k])``, added up as logarithms."""
     if x.aval.dtype.is_complex:
-        from .complex import conj
-
-        return exp(add(_from_the_end(subtract(log(g), conj(out)), axis), conj(x)))
+            return exp(add(_from_the_end(subtract(log(g), conj(out)), axis), conj(x)))
     zero, one = constant(0), constant(1)
     least = constant(float(ml_dtypes.finfo(x.aval.dtype.np).min))
 
@@ -94,8 +91,6 @@ def _extreme_aval(x: Aval, *, axis: int) -> Any:
 
 
 def _extreme_vjp(g: Any, out1: Any, avals: Any, axis: int) -> Any:
-    from .indexing import scatter_add
-
     return scatter_add(zeros_like_aval(avals[0]), out1, g[0], axis=axis)
 
 

@@ -9,7 +9,9 @@ from ..aval import Aval, aval
 from ..dispatch import Op
 from ..result_strides import follow_first
 from .base import reduced_shape
+from .indexing import scatter_add
 from .movement import zeros_like_aval
+from .reduction import chosen_vjp
 
 
 def _sorted_aval(x: Aval, *, axis: int, descending: bool, stable: bool) -> Any:
@@ -17,8 +19,6 @@ def _sorted_aval(x: Aval, *, axis: int, descending: bool, stable: bool) -> Any:
 
 
 def _back(g: Any, out1: Any, avals: Any, axis: int) -> Any:
-    from .indexing import scatter_add
-
     return scatter_add(zeros_like_aval(avals[0]), out1, g[0], axis=axis)
 
 
@@ -55,8 +55,6 @@ def _kth_aval(x: Aval, *, k: int, axis: int, keepdims: bool) -> Any:
 
 
 def _kth_vjp(g: Any, out1: Any, avals: Any, axis: int, keepdims: bool, needs: Any) -> Any:
-    from .reduction import chosen_vjp
-
     return (chosen_vjp(g, out1, avals, axis, keepdims),)
 
 

@@ -19,9 +19,11 @@ from mindtorch.kernels.codegen.compile_lock import Compiling
 
 from .. import dtypes
 from ..autograd.inplace import copy_data
+from ..devices import cuda
 from ..devices.device import cpu
 from ..dispatch import graph_under_way
-from ..tensor import Tensor, constant
+from ..ops.movement import clone
+from ..tensor import Tensor, constant, full_flat, make
 
 _TYPES = (dtypes.float32, dtypes.float64)
 
@@ -110,7 +112,7 @@ def _kernels() -> Any:
     """The kernels' module, imported when a first step is made."""
     global _module
     if _module is None:
-        from mindtorch.kernels.cpu import multi_tensor_update
+        from mindtorch.kernels.cpu import multi_tensor_update  # which imports numba
 
         _module = multi_tensor_update
     return _module
@@ -121,8 +123,6 @@ _module: Any = None
 
 def _on_device(name: str, tensor: Tensor, *lists: Any, **settings: Any) -> None:
     """An update by CUDA's kernel, on the device of a tensor."""
-    from ..devices import cuda
-
     with cuda.on(tensor.aval.device):
         getattr(cuda.kernels("multi_tensor_update"), name)(*lists, **settings)
 
@@ -259,8 +259,6 @@ class Fused:
     ) -> list[Tensor] | None:  # fmt: skip
         """One step of stochastic gradient descent; the momentum buffers, made where None. None
         where no kernel can take the tensors: then nothing was done."""
-        from ..ops.movement import clone
-
         if graph_under_way() is not None:
             return None
         missing = any(b is None for b in buffers)
@@ -404,8 +402,6 @@ def all_finite(tensors: Sequence[Tensor]) -> bool:
 
 def zeros_like(tensor: Tensor) -> Tensor:
     """Zeros in the layout of ``tensor``."""
-    from ..tensor import full_flat, make
-
     described = tensor.aval
     if described.device is cpu and described.dense:
         return make(np.zeros(described.size, described.dtype.np), described)

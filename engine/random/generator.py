@@ -67,6 +67,7 @@ def _entry(name: str, dtype: str = "float64") -> Callable[..., None]:
     """The compiled kernel ``name`` for outputs of ``dtype``."""
     entry = _entries.get((name, dtype))
     if entry is None:
+        # these import numba: see the head of this file
         from mindtorch.kernels.codegen.jit import entry_point
         from mindtorch.kernels.cpu import mt19937, rng_fill, serial_samplers
 
@@ -526,7 +527,7 @@ class Generator:
             if count == 1:
                 drawn = score.argmax(axis=1)
             else:
-                from mindtorch.kernels.cpu import sort
+                from mindtorch.kernels.cpu import sort  # which imports numba
 
                 shape = (len(score), count)
                 drawn = np.empty(shape, np.int64)

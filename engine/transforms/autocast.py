@@ -19,6 +19,7 @@ from ..autograd import tape
 from ..dispatch import OPS, Op, casting
 from ..dispatch import state as core_state
 from ..dtypes import DType
+from ..ops.movement import cast as cast_op
 from ..tensor import Tensor, version_of
 
 LOWER, FULL, WIDEST, PLAIN = "lower", "full", "widest", "plain"
@@ -197,8 +198,6 @@ def cast(x: Any, dtype: DType, mode: Mode) -> Any:
         or own.device.type != mode.device
     ):
         return x
-    from ..ops.movement import cast as cast_op
-
     kept = (
         state.cache_enabled
         and dtype is mode.dtype

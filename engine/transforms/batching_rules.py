@@ -9,11 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from ..aval import contiguous_strides
+import numpy as np
+
+from ..autograd.inplace import copy_
+from ..aval import aval, contiguous_strides
 from ..dispatch import Op
 from ..ops import movement
+from ..ops.base import Elementwise, Reduction
 from ..ops.elementwise import add, less, multiply, where
-from ..tensor import Tensor, constant, full_flat
+from ..ops.indexing import gather, index_put, scatter, scatter_add
+from ..ops.indexing import index as index_at
+from ..ops.linear_algebra import matmul, swapped
+from ..tensor import Tensor, constant, from_array, full_flat
 
 Rule = Callable[..., Any]
 RULES: dict[str, Rule] = {}
@@ -24,8 +31,11 @@ def apply(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) 
     rule = RULES.get(op.name)
     if rule is not None:
         return rule(op, batched, inputs, params, size)
-    family = getattr(op, "batch_rule", None)
-    return NotImplemented if family is None else family(batched, inputs, params)
+    if isinstance(op, Elementwise):
+        return _elementwise(op, batched, inputs, params)
+    if isinstance(op, Reduction):
+        return _reduction(op, batched, inputs, params, size)
+    return NotImplemented
 
 
 def loop(
@@ -70,6 +80,20 @@ def everywhere(x: Tensor, batched: bool, size: int) -> Tensor:
 
 def _rank(x: Any, batched: bool) -> int:
     return int(x.aval.ndim) - int(batched)
+
+
+def _elementwise(op: Elementwise, batched: Any, inputs: Any, params: dict[str, Any]) -> Any:
+    """Examples are aligned behind the batch and have the type of a single example."""
+    examples = tuple(
+        aval(x.aval.shape[1:], x.aval.dtype) if b else x.aval
+        for x, b in zip(inputs, batched, strict=True)
+    )
+    rank = max(a.ndim for a in examples)
+    aligned = [with_rank(x, rank) if b else x for x, b in zip(inputs, batched, strict=True)]
+    compute, _ = op.types(examples)
+    if op.types(tuple(x.aval for x in aligned))[0] is not compute:
+        aligned = [x if x.aval.weak else movement.cast(x, dtype=compute) for x in aligned]
+    return op(*aligned, **params)
 
 
 # --- params that name axes or shapes -------------------------------------------------------------
@@ -171,8 +195,6 @@ def _cat(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -
 @rules("view_update")
 def _view_update(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
     """The chain of views is taken of all examples at once, as rules of its ops say."""
-    from ..autograd.inplace import copy_
-
     base = movement.clone(everywhere(inputs[0], batched[0], size), strides=None)
     place = base
     for link, link_params in params["chain"]:
@@ -187,11 +209,13 @@ def _view_update(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size
 
 
 @rules("var", "std", "linalg_vector_norm", "logsumexp", "xor_sum")
-def _folded(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
-    """Like a member of the family of reductions."""
-    from ..ops.base import Reduction
-
-    return Reduction.batch_rule(op, batched, inputs, params)  # type: ignore[arg-type]
+def _reduction(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
+    """The axes count from the batch on; a number gets an axis to fold."""
+    x = inputs[0]
+    if x.aval.ndim == 1:
+        whole = movement.unsqueeze(x, axis=1)
+        return op(whole, **{**params, "axis": (1,), "keepdims": False})
+    return op(x, **{**params, "axis": tuple(a + 1 for a in params["axis"])})
 
 
 @rules("argmax", "argmin")
@@ -255,10 +279,6 @@ def _pointwise(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: 
 
 def counted(size: int, rank: int) -> Tensor:
     """0 .. size - 1 along axis 0 of ``rank`` further axes of length 1."""
-    import numpy as np
-
-    from ..tensor import from_array
-
     return from_array(np.arange(size).reshape((size,) + (1,) * rank))
 
 
@@ -276,10 +296,8 @@ def _batched_indices(batched: Any, indices: Any, size: int) -> tuple[list[Any], 
 
 @rules("index")
 def _index(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
-    from ..ops.indexing import index
-
     indices, common, before = _batched_indices(batched[1:], inputs[1:], size)
-    found = index(everywhere(inputs[0], batched[0], size), *indices)
+    found = index_at(everywhere(inputs[0], batched[0], size), *indices)
     if not before:
         return found
     # the common shape came first, after the batch; it stands behind ``before`` axes of x
@@ -290,8 +308,6 @@ def _index(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int)
 
 @rules("index_put")
 def _index_put(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
-    from ..ops.indexing import index_put
-
     indices, common, before = _batched_indices(batched[2:], inputs[2:], size)
     x = everywhere(inputs[0], batched[0], size)
     value = inputs[1]
@@ -320,8 +336,6 @@ def _spread(index: Tensor, batched: bool, like: Tensor, axis: int, size: int) ->
 
 @rules("index_select")
 def _index_select(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
-    from ..ops.indexing import gather
-
     axis = params["axis"] + 1
     x = everywhere(inputs[0], batched[0], size)
     if x.aval.ndim == 1:
@@ -333,8 +347,6 @@ def _index_select(op: Op, batched: Any, inputs: Any, params: dict[str, Any], siz
 
 @rules("index_add", "index_copy", "index_fill")
 def _index_write(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
-    from ..ops.indexing import scatter, scatter_add
-
     axis = params["axis"] + 1
     x = everywhere(inputs[0], batched[0], size)
     source = inputs[2]
@@ -404,8 +416,6 @@ def _pinv(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) 
 
 @rules("linear")
 def _linear(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int) -> Any:
-    from ..ops.linear_algebra import matmul, swapped
-
     x, weight, bias = inputs
     if not any(batched[1:]):
         return op(x, weight, bias)
@@ -445,5 +455,3 @@ def _images(op: Op, batched: Any, inputs: Any, params: dict[str, Any], size: int
         for r in (found if several else (found,))
     )
     return results if several else results[0]
-
-

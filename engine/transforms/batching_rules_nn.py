@@ -14,8 +14,8 @@ from ..ops.elementwise import add, divide, equal, multiply, not_equal, subtract,
 from ..ops.indexing import index
 from ..ops.reduction import sum_
 from ..tensor import Tensor, constant, full_flat
+from .batch import detach
 from .batching_rules import counted, everywhere, rules, with_rank
-from .vmap import detach
 
 
 def _samples(x: Tensor) -> Tensor:

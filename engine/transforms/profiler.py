@@ -12,15 +12,16 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, ClassVar
 
 from ..autograd import inplace, tape
-from ..compile.guards.trace_rules import LIBRARY
 from ..compile.lazy.script_mode import pause
 from ..dispatch import Op, state
 from ..tensor import Tensor
 
 OP, NODE, USER = "cpu_op", "cpu_op", "user_annotation"
+_LIBRARY = str(Path(__file__).absolute().parents[2]) + os.sep
 
 
 class Record:
@@ -142,7 +143,7 @@ def _described(args: Any) -> tuple[list[Any], list[str]]:
 
 def _callers() -> list[str]:
     frames = reversed(traceback.extract_stack())
-    outside = [f for f in frames if not f.filename.startswith(LIBRARY + os.sep)]
+    outside = [f for f in frames if not f.filename.startswith(_LIBRARY)]
     return [f"{f.filename}({f.lineno}): {f.name}" for f in outside]
 
 

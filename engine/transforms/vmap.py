@@ -3,7 +3,7 @@
 A tensor of the mapped function carries a :class:`Batch` where its data would be and describes a
 single example; the tensor of all examples has the batch as axis 0. The tape knows two levels:
 nodes on tensors of the mapped function (gradients inside of it) and nodes on the tensors of all
-examples (gradients around it). Rules of single ops are in :mod:`.batch_rules`.
+examples (gradients around it). Rules of single ops are in :mod:`.batching_rules`.
 """
 
 from __future__ import annotations
@@ -12,27 +12,33 @@ import functools
 import textwrap
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar, NoReturn
+from typing import Any, ClassVar
 
 from .. import dtypes
 from ..allocator import empty
 from ..autograd import inplace, tape
 from ..aval import Aval, aval
 from ..bounded_cache import Bounded
+from ..devices.cuda import drawing
 from ..devices.device import empty_on
 from ..dispatch import GRAD, Op, Plan, check_devices, state
+from ..ops.base import normalize_axis
+from ..ops.indexing import move_axis
+from ..ops.movement import cast, cat, clone, expand, select, unsqueeze
 from ..state import levels_entered
 from ..tensor import Tensor, alias, as_array, captures, make
+from . import batching_rules
+from . import batching_rules_nn as batching_rules_nn  # which registers its rules
+from .batch import BRANCH as BRANCH
+from .batch import Batch, is_mapped
+from .batch import detach as detach
+from .batch import refuse_branch as refuse_branch
+from .batching_rules import with_rank
 
 ITEM = (
     "vmap: It looks like you're calling .item() on a Tensor. We don't support vmap over calling "
     ".item() on a Tensor, please try to rewrite what you're doing with other operations. If error "
     "is occurring somewhere inside PyTorch internals, please file a bug report."
-)
-BRANCH = (
-    "vmap: It looks like you're attempting to use a Tensor in some data-dependent control flow. "
-    "We don't support that yet, please file an issue at "
-    "https://github.com/pytorch/pytorch/issues ."
 )
 SMALLER = (
     "vmap: inplace arithmetic(self, *extra_args) is not possible because there exists a Tensor "
@@ -78,47 +84,6 @@ DIFFERENT_OF_ONE = (
 )
 
 
-class Batch:
-    """Stands where a tensor's data would.
-
-    Attributes:
-        level: the vmap that it belongs to.
-        tensor: all examples, the batch as axis 0; one for all examples unless ``batched``.
-    """
-
-    __slots__ = ("batched", "level", "tensor")
-
-    def __init__(self, level: Vmap, tensor: Tensor, batched: bool) -> None:
-        self.level = level
-        self.tensor = tensor
-        self.batched = batched
-
-    def __getattr__(self, name: str) -> NoReturn:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
-
-
-def is_mapped(tensor: Any) -> bool:
-    """Whether ``tensor`` belongs to a mapped function."""
-    return isinstance(tensor, Tensor) and type(tensor.flat) is Batch
-
-
-def detach(tensor: Tensor) -> Tensor:
-    """``tensor`` without history, also at the levels around the mapped function."""
-    if type(tensor.flat) is not Batch:
-        return alias(tensor)
-    held = tensor.flat
-    inner = Batch(held.level, detach(held.tensor), held.batched)
-    return make(inner, tensor.aval, tensor._shared, tensor._offset)
-
-
-def refuse_branch(tensor: Tensor) -> None:
-    """Raise torch's error when the truth of a mapped tensor is asked for."""
-    if type(tensor.flat) is Batch:
-        raise RuntimeError(BRANCH)
-
-
 def shown(tensor: Tensor) -> str:
     """What a tensor of a mapped function prints as: the one of all examples, and its level."""
     held = tensor.flat
@@ -135,8 +100,6 @@ def for_each_example(made: Tensor, like: Tensor) -> Tensor:
     level = innermost()
     if level is None or not level.batched(like):
         return made
-    from ..ops.movement import clone, expand
-
     def of_all() -> Tensor:
         copies = clone(expand(made, shape=(level.size, *made.aval.shape)))
         return for_each_example(copies, level.whole(like))
@@ -228,8 +191,6 @@ def draw(described: Aval, fill: Callable[..., Any], *inputs: Tensor) -> Tensor:
 
 def _fill_device(target: Tensor, fill: Callable[..., Any], inputs: Any) -> None:
     """Draw on the host, with the CPU's numbers, and copy."""
-    from ..devices.cuda import drawing
-
     drawing(target.aval, fill, [x.aval for x in inputs])(target.flat, *[x.flat for x in inputs])
 
 
@@ -360,9 +321,6 @@ class Vmap:
         self, op: Op, flags: Any, wholes: Any, params: dict[str, Any], plan: Plan
     ) -> tuple[Tensor, ...]:
         """The results for all examples, by the op's rule or one example after another."""
-        from ..ops.movement import cast
-        from . import batching_rules
-
         if not any(flags):
             found = op(*wholes, **params)
         else:
@@ -381,8 +339,6 @@ class Vmap:
 
     def each(self, function: Callable[..., Any], args: Any, kwargs: Any) -> Tensor:
         """``function`` of one example after another, stacked."""
-        from ..ops.movement import cat, select, unsqueeze
-
         def rows() -> Iterator[Tensor]:
             for i in range(self.size):
                 yield function(*[
@@ -430,8 +386,6 @@ class Vmap:
             return self.outside(inplace.copy_, target, source)
         self._check_target(target, (source,))
         if source.aval.shape != target.aval.shape:
-            from ..ops.movement import expand
-
             expand.aval(source.aval, shape=target.aval.shape)
         return self._write(target, source)
 
@@ -475,8 +429,6 @@ class Vmap:
             self.outside(redraw, self.whole(target), fill, *aligned)
 
     def _aligned(self, wholes: Any, many: Any, rank: int) -> list[Any]:
-        from .batching_rules import with_rank
-
         return [
             self.outside(with_rank, x, rank) if b else x
             for x, b in zip(wholes, many, strict=True)
@@ -526,16 +478,12 @@ class Vmap:
 
     def _copy_with_history(self, target: Tensor) -> Tensor:
         """The value before the write, at the target's place on the tape."""
-        from ..ops.movement import clone
-
         old = self.wrap(self.outside(clone, self.whole(target)), self.batched(target))
         old._node = tape.node_of(target)
         old._output_index = target._output_index
         return old
 
     def _write(self, target: Tensor, source: Tensor) -> Tensor:
-        from .batching_rules import with_rank
-
         value = self.whole(source)
         if self.batched(source):
             value = self.outside(with_rank, value, target.aval.ndim)
@@ -549,16 +497,10 @@ class Vmap:
 
     def enter(self, tensor: Tensor, axis: int) -> Tensor:
         """An argument whose batch axis is ``axis``."""
-        from ..ops.indexing import move_axis
-
         return self.wrap(tensor if axis == 0 else move_axis(tensor, axis, 0))
 
     def leave(self, tensor: Tensor, axis: int) -> Tensor:
         """A result with the batch at ``axis``; repeated where it is one for all examples."""
-        from ..ops.base import normalize_axis
-        from ..ops.indexing import move_axis
-        from ..ops.movement import expand
-
         result = self.whole(tensor)
         if not self.batched(tensor):
             result = expand(result, shape=(self.size, *result.aval.shape))

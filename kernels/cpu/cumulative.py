@@ -13,6 +13,7 @@ from mindtorch.kernels.codegen.jit import entry_point, kernel
 
 from . import reduction, strided_copy, variance
 from .cat_flip_roll_pad import dense, picture
+from .elementwise import _complex_logaddexp
 from .strided_copy import ordered
 from .thread_pool import parallel_for
 from .via_float32 import is_half, narrow, widened
@@ -240,8 +241,6 @@ def logcumsumexp(out: Any, x: Any, *, axis: int) -> None:
         out[...] = x
         return
     if x.dtype.kind == "c":
-        from .elementwise import _complex_logaddexp
-
         total = np.moveaxis(x.astype(np.complex128), axis, 0)
         found: Any = complex(-np.inf)
         for i in range(len(total)):

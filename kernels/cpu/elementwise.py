@@ -18,7 +18,7 @@ from mindtorch.kernels.codegen.fused_loop import Step, Steps, load, statements
 from mindtorch.kernels.codegen.jit import entry_point, from_source, kernel
 from mindtorch.kernels.codegen.typed_scalar import TypedScalars, cast_type
 
-from . import float_bits, strided_copy
+from . import float_bits, strided_copy, thread_pool
 from .float32_math import mathematics
 
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -224,8 +224,6 @@ def _in_chunks(run: Callable[..., None], size: int, modes: str) -> Callable[...,
     """Split a long contiguous loop over the threads."""
     if size < _PARALLEL_SIZE:
         return run
-    from . import thread_pool
-
     def run_parallel(*arrays: Any) -> None:
         if thread_pool.get_num_threads() == 1:
             run(*arrays)

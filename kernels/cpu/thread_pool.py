@@ -116,7 +116,7 @@ def set_num_threads(count: int) -> None:
     _count = count
     while len(_workers) > count - 1:
         _workers.pop().leave()
-    from . import openblas
+    from . import openblas  # with numba, which not every import needs
 
     openblas.set_threads_of_packages(count)
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from . import memory
+from .elementwise import copy
 
 
 def dense_strides(shape: Any) -> tuple[int, ...]:
@@ -106,16 +107,12 @@ def download(x: Array) -> Any:
 
 def assign(out: Array, x: Array) -> None:
     """``out[...] = x``, broadcast and cast."""
-    from .elementwise import copy
-
     if out.size:
         copy.plan((out,), (x,))(out.flat, x.flat)
 
 
 def fill(out: Array, value: Any) -> None:
     """``out[...] = value`` for a number."""
-    from .elementwise import copy
-
     if not out.size:
         return
     if out.dtype.kind == "c":
@@ -147,3 +144,6 @@ def zeros(shape: Any, dtype: Any) -> Array:
     result = empty(shape, dtype)
     fill(result, 0)
     return result
+
+
+memory.register_fill(lambda flat, number: fill(Array(flat, (flat.size,)), number))

@@ -16,7 +16,9 @@ from typing import Any
 import numpy as np
 
 from . import arrays, errors, launch
+from .cumulative import cumsum
 from .device_math import mathematics
+from .elementwise import plan
 from .launch import cuda
 from .via_float32 import flat
 
@@ -130,9 +132,6 @@ def _common(targets: Any, lengths: Any, counts: Any) -> tuple[Any, ...]:
     counts = arrays.cast(counts, np.int64)
     starts = arrays.empty(counts.shape, np.int64)
     if targets.ndim == 1:
-        from .cumulative import cumsum
-        from .elementwise import plan
-
         ends = arrays.empty(counts.shape, np.int64)
         cumsum(ends, counts, axis=0, reverse=False)
         plan("subtract", (starts,), (ends, counts), starts.dtype)(

@@ -22,6 +22,7 @@ from .device_math import mathematics
 from .float_bits import NAMESPACE
 from .launch import cuda
 from .reduction import _numba_type
+from .row_statistics import fold_rows
 from .via_float32 import flat, in_float32
 
 _SPAN = 8 if launch.SIMULATED else 8 * launch.FOLDING  # elements of a part
@@ -238,8 +239,6 @@ def rows_of(x: Any, axis: Any) -> tuple[Any, int, int]:
 
 
 def _folds(out: Any, x: Any, axis: Any, kind: str, number: float) -> None:
-    from .row_statistics import fold_rows
-
     source, rows, count = rows_of(x, axis)
     fold_rows(kind, out.flat, source, max(rows, math.prod(out.shape)), count, number)
 

@@ -17,61 +17,21 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import threading
-from collections.abc import Callable
 from typing import Any
 
 from numba import config
 
 from mindtorch.kernels.support.errors import AcceleratorError
 
+from . import errors, memory, streams
+from .issue import Call, local
+from .issue import active as active
+from .issue import issue as issue
+from .issue import on_host as on_host
+from .issue import refuse as refuse
+
 SIMULATED = bool(config.ENABLE_CUDASIM)
 MODES = ("global", "thread_local", "relaxed")
-Call = Callable[[], None]
-
-
-class _Local(threading.local):
-    active: Recording | None = None
-
-
-_local = _Local()
-
-
-def active() -> Recording | None:
-    """The recording that this thread makes now."""
-    return _local.active
-
-
-def issue(call: Call) -> None:
-    """Call what puts work on the current stream, or write it down where that is all there is."""
-    recording = _local.active
-    if recording is not None and recording.driver is None:
-        recording.waiting.append(call)
-    else:
-        call()
-
-
-def on_host(call: Call) -> None:
-    """Call what works on the host; a recording calls it again at each replay, at its place."""
-    recording = _local.active
-    if recording is None:
-        call()
-    else:
-        recording.host(call)
-
-
-def refuse() -> None:
-    """Raise where a recording is being made, as the driver does.
-
-    Raises:
-        AcceleratorError: torch's text.
-    """
-    if _local.active is not None:
-        raise AcceleratorError(
-            "CUDA error: operation not permitted when stream is capturing\nCUDA kernel errors "
-            "might be asynchronously reported at some other API call, so the stacktrace below "
-            "might be incorrect."
-        )
 
 
 @functools.cache
@@ -135,8 +95,6 @@ class _Graph:
         self.graph = graph
 
     def __call__(self) -> None:
-        from . import streams
-
         self.driver.launch(self.graph, streams.handle(streams.current()))
 
     def __del__(self) -> None:
@@ -181,8 +139,6 @@ class Recording:
         Raises:
             AcceleratorError: this thread makes a recording already, or the driver refuses.
         """
-        from . import errors, memory, streams
-
         refuse()
         errors.cell()  # taken now, since it outlives the recording
         self.stream = streams.handle(streams.current())
@@ -192,11 +148,11 @@ class Recording:
                 self.driver.begin(self.stream, self.mode)
                 around.callback(self.driver.exchange, self.driver.exchange(self.driver.relaxed()))
             self._around = around.pop_all()
-        _local.active = self
+        local.active = self
 
     def end(self) -> None:
         """Stop; what was recorded has not been done yet."""
-        _local.active = None
+        local.active = None
         with self._around:
             self._close()
 
@@ -228,12 +184,10 @@ class Recording:
 
     def replay(self) -> None:
         """Do everything once more, on the current stream."""
-        if _local.active is not None:
+        if local.active is not None:
             for piece in self.pieces:
                 issue(piece)
             return
-        from . import errors
-
         for piece in self.pieces:
             piece()
         errors.reported()

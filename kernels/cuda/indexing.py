@@ -22,6 +22,8 @@ from mindtorch.kernels.cpu.indexing import _begin
 
 from . import arrays, errors, launch
 from .arrays import Array
+from .cumulative import cumsum
+from .elementwise import plan
 from .fast_division import along, divisors
 from .float_bits import NAMESPACE
 from .launch import cuda
@@ -343,8 +345,6 @@ def _into_slices(out: Any, x: Any, index: Any, source: Any, axis: int, name: str
 
 def masked_fill(out: Any, x: Any, mask: Any, value: Any) -> None:
     """``value`` where ``mask``, else ``x``."""
-    from .elementwise import plan
-
     given = arrays.cast(value, out.dtype)
     run = plan("where", (out,), (mask, given, x), out.dtype)
     run(out.flat, mask.flat, given.flat, x.flat)
@@ -361,8 +361,6 @@ def _counted(count: int, places: Any, mask: Any, ends: Any, limit: int) -> None:
 
 def _numbered(mask: Any, shape: Any, limit: int) -> tuple[Any, Any]:
     """(the number of each set element, else -1; running counts)."""
-    from .cumulative import cumsum
-
     whole = arrays.dense(mask.expand(shape))
     flat = Array(whole.flat, (whole.size,))
     ends = arrays.empty((whole.size,), np.int64)

@@ -23,7 +23,7 @@ import numpy as np
 from numba import config
 from numba import cuda as numbas
 
-from . import errors, graphs, streams
+from . import errors, issue, streams
 from .memory import DeviceArray
 
 
@@ -44,13 +44,15 @@ _alone: Any = threading.RLock() if SIMULATED else contextlib.nullcontext()
 _MOST_ROWS = (1 << 31) - 1
 
 
+if not SIMULATED:  # the simulator has no dispatcher that could be read from the disk
+    from .kernel_cache import Kernel
+
+
 def kernel(function: Callable[..., Any]) -> Any:
     """A kernel; compiled, or read from the disk, at its first launch with some types."""
     made = numbas.jit(function)
     if SIMULATED:
         return made
-    from .kernel_cache import Kernel
-
     return Kernel(function, made.targetoptions)
 
 
@@ -124,8 +126,8 @@ def argument(value: Any) -> Any:
 
 
 def _launch(function: Any, grid: Any, block: Any, given: list[Any]) -> None:
-    if graphs.active() is not None:
-        graphs.issue(lambda: _now(function, grid, block, given))
+    if issue.active() is not None:
+        issue.issue(lambda: _now(function, grid, block, given))
     else:
         _now(function, grid, block, given)
 

@@ -13,6 +13,7 @@ import numpy as np
 
 from . import gemm, library_calls, memory
 from .arrays import Array
+from .elementwise import plan
 from .via_float32 import in_float32, optional
 
 _NAMES = "out, a, b, bias, at_a, at_b, a0, a1, b0, b1, biased"
@@ -62,8 +63,6 @@ def linear(out: Any, x: Any, weight: Any, bias: Any = None) -> None:
     target, turned = Array(out.flat, (rows.shape[0], weight.shape[0])), weight.permute((1, 0))
     if library_calls.matmul(target, rows, turned):
         if bias is not None:
-            from .elementwise import plan
-
             given = bias.expand(target.shape)
             run = plan("add", (target,), (target, given), target.dtype)
             run(target.flat, target.flat, given.flat)

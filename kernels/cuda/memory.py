@@ -15,7 +15,7 @@ import math
 import threading
 import warnings
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import ml_dtypes
@@ -24,7 +24,7 @@ from numba import config, cuda
 
 from mindtorch.kernels.support.errors import OutOfMemoryError
 
-from . import errors, graphs, streams
+from . import errors, issue, streams
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 _BFLOAT16 = np.dtype(ml_dtypes.bfloat16)
@@ -177,7 +177,7 @@ def allocate(size: int) -> Memory:
     """
     made = _allocated(-(-size // _ALIGNMENT) * _ALIGNMENT)
     _held.add(made)
-    recording = graphs.active()
+    recording = issue.active()
     if recording is not None:
         recording.kept.append(made)
     return made
@@ -185,7 +185,7 @@ def allocate(size: int) -> Memory:
 
 def _allocated(whole: int) -> Memory:
     streams.used()
-    if _used_elsewhere and graphs.active() is None:
+    if _used_elsewhere and issue.active() is None:
         with _elsewhere:
             done = [each for each in _used_elsewhere if streams.query(each[0])]
             _used_elsewhere[:] = [each for each in _used_elsewhere if each not in done]
@@ -265,6 +265,15 @@ def address_of(memory: Memory) -> int:
     return int(memory.bytes.device_ctypes_pointer.value)
 
 
+# ``fill(device memory, number)``, by a kernel: arrays.py, which is made of this, registers it
+_fillers: list[Callable[[DeviceArray, Any], None]] = []
+
+
+def register_fill(fill: Callable[[DeviceArray, Any], None]) -> None:
+    """Let ``fill(device memory, number)`` write a number everywhere."""
+    _fillers[:] = [fill]
+
+
 class DeviceArray:
     """A typed 1-d slice of device memory: what a tensor's ``flat`` is on CUDA.
 
@@ -336,15 +345,13 @@ class DeviceArray:
                 return
             to, given = target.carrier, value.view(target.dtype).carrier
             with streams.on(self.memory.device):
-                graphs.issue(lambda: to.copy_to_device(given, stream=streams.current()))
+                issue.issue(lambda: to.copy_to_device(given, stream=streams.current()))
         elif isinstance(value, np.ndarray) and value.size != 1:
             target.set(value)
         else:
-            from .arrays import Array, fill
-
             number = value.reshape(-1)[0] if isinstance(value, np.ndarray) else value
             with streams.on(self.memory.device):
-                fill(Array(target, (target.size,)), number)
+                _fillers[-1](target, number)
 
     def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
         """A copy on the host."""
@@ -367,7 +374,7 @@ class DeviceArray:
         """A numpy array of the elements; waits for the device."""
         if not self.size:
             return np.empty(0, self.dtype)
-        graphs.refuse()
+        issue.refuse()
         if sync_mode:
             _warn_of_waiting()
         with streams.on(self.memory.device):
@@ -384,12 +391,12 @@ class DeviceArray:
             host = np.ascontiguousarray(values, self.dtype).reshape(-1)
             carrier = self.carrier
             given = host.view(carrier.dtype)
-            recording = graphs.active()
+            recording = issue.active()
             if recording is not None:
                 given = _staged(given)
                 recording.kept.append(given)
             with streams.on(self.memory.device):
-                graphs.issue(lambda: carrier.copy_to_device(given, stream=streams.current()))
+                issue.issue(lambda: carrier.copy_to_device(given, stream=streams.current()))
 
     def any(self) -> bool:
         """Whether an element is not zero."""

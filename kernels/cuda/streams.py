@@ -13,7 +13,8 @@ from typing import Any
 
 from numba import config, cuda
 
-from . import graphs
+from . import issue
+from .driver_errors import raised_as_torchs
 
 SIMULATED = bool(config.ENABLE_CUDASIM)
 
@@ -143,9 +144,7 @@ def of_cupy(cupy: Any) -> Any:
 
 def synchronize(stream: Any = None) -> None:
     """Wait for what was issued on ``stream``; on all streams for None."""
-    from .errors import raised_as_torchs
-
-    graphs.refuse()
+    issue.refuse()
     if stream in (None, 0) or not hasattr(stream, "synchronize"):
         raised_as_torchs(cuda.synchronize)
     else:
@@ -155,7 +154,7 @@ def synchronize(stream: Any = None) -> None:
 def settle() -> None:
     """Wait for the current stream where copies from the host may still be under way: on others
     than the default one."""
-    if current() != 0 and graphs.active() is None:
+    if current() != 0 and issue.active() is None:
         synchronize(current())
 
 

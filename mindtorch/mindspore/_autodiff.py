@@ -7,13 +7,13 @@ from typing import Any
 
 from mindtorch import functional
 
+from . import communication, context
+
 __all__ = ["grad", "value_and_grad"]
 
 
 def _check(weights: Any) -> None:
     """Whole networks over several processes are trained by cells only."""
-    from . import communication, context
-
     mode = context.get_auto_parallel_context("parallel_mode")
     if weights is None or mode not in (
         context.ParallelMode.SEMI_AUTO_PARALLEL, context.ParallelMode.AUTO_PARALLEL

@@ -9,6 +9,7 @@ from typing import Any
 from mindtorch import torch
 
 from .common.tensor import Tensor, t
+from .version import __version__
 
 __all__ = [
     "Generator", "JitConfig", "constexpr", "default_generator", "from_numpy", "get_rng_state",
@@ -160,8 +161,6 @@ class JitConfig:
 
 def run_check() -> None:
     """Print the version, and whether a product of two tensors is right."""
-    from .version import __version__
-
     print(f"MindSpore version:  {__version__}")
     right = bool((Tensor([2.0, 3.0]) * Tensor([4.0, 5.0]) == Tensor([8.0, 15.0])).all())
     words = "is correct" if right else "is wrong"

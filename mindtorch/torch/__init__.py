@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.engine import debug_report as _debug_report
 from mindtorch.engine import dtypes as _dtypes
 from mindtorch.engine.compile.lazy import script_mode as _always
 from mindtorch.engine.devices.device import Device as device  # noqa: F401
@@ -248,3 +249,4 @@ __getattr__ = _found_later
 
 _first_level()  # refuses a level of messages that there is not
 _always.begin_if_asked()
+_debug_report.begin()

@@ -26,6 +26,7 @@ from ._api.autocast_policies import cast_whole as _cast_whole
 from ._api.cacheable import FFT as _REMEMBERED
 from ._api.cacheable import remember as _remember
 from ._api.publish import with_out
+from .functions.creation import finish
 
 __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "hfft2", "hfftn", "ifft", "ifft2",
@@ -314,8 +315,6 @@ def ihfft2(input: Any, s: Any = None, dim: Any = _TWO, norm: str | None = None) 
 
 
 def _frequencies(places: Any, n: int, d: float, options: dict[str, Any]) -> Any:
-    from .functions.creation import finish
-
     dtype, device = options.pop("dtype", None), as_device(options.pop("device", None))
     kind = dtypes.default if dtype is None else as_dtype(dtype)
     with np.errstate(divide="ignore", invalid="ignore"):

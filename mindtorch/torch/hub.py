@@ -21,6 +21,7 @@ from urllib.request import Request, urlopen
 from mindtorch.kernels.support.atomic_file import replacing
 
 from ._compat.unsupported_names import refuse
+from .serialization import load as load_file
 
 __all__ = [
     "download_url_to_file",
@@ -199,8 +200,6 @@ def load_state_dict_from_url(
         download_url_to_file(url, path, match.group(1) if match else None, progress=progress)
     if _is_zip_of_weights(path):
         path = _inside_zip(path, folder)
-    from .serialization import load as load_file
-
     content: dict[str, Any] = load_file(path, map_location=map_location, weights_only=weights_only)
     return content
 

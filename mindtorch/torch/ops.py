@@ -8,7 +8,12 @@ import pathlib
 from collections.abc import Callable
 from typing import Any
 
+from mindtorch import torch
+
+from ._api.publish import FUNCTIONS, METHODS
+from ._compat import aten_private as forms
 from .library._custom_operators import OPERATORS, Operator, Schema
+from .library._torchvision_ops import declare
 
 __all__ = ["load_library", "loaded_libraries"]
 
@@ -26,8 +31,6 @@ def load_library(path: str | os.PathLike[str]) -> None:
     """
     name = pathlib.PurePath(os.fspath(path))
     if name.parent.name == "torchvision" and name.name.partition(".")[0] == "_C":
-        from .library._torchvision_ops import declare
-
         declare()
         loaded_libraries.add(os.path.realpath(path))
         return
@@ -131,11 +134,6 @@ class _Native:
 
 def _native(name: str) -> _Native | None:
     """The function behind `torch.ops.aten.name`, if there is one."""
-    from mindtorch import torch
-
-    from ._api.publish import FUNCTIONS, METHODS
-    from ._compat import aten_private as forms
-
     if name in forms.__all__:
         found = getattr(forms, name)
     elif torch._LAZY_NAMES.get(name) in ("_neural", "_native", "_older_functions", "nn.functional"):

@@ -17,7 +17,7 @@ import numpy as np
 
 from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dtypes import DType
-from mindtorch.engine.tensor import Storage
+from mindtorch.engine.tensor import Storage, from_array
 from mindtorch.kernels.support.atomic_file import replacing
 
 from ._serialization import legacy_archive, pickle_names, safe_unpickler
@@ -438,8 +438,6 @@ def _byte_order(archive: ArchiveReader) -> str:
 def _load_safetensors(path: str, map_location: Any) -> dict[str, Any]:
     """A file of the safetensors format, as a dictionary of tensors."""
     from safetensors.numpy import load_file
-
-    from mindtorch.engine.tensor import from_array
 
     if map_location is not None and not isinstance(map_location, (str, bytes, Device)):
         kind = "dict" if isinstance(map_location, dict) else "callable"

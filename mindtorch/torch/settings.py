@@ -5,10 +5,17 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+from mindtorch.engine import dtypes
 from mindtorch.engine.compile.guards.global_state import settings as _settings
+from mindtorch.engine.devices import cuda
+from mindtorch.engine.devices.device import Device
+from mindtorch.kernels.cpu import thread_pool
 from mindtorch.kernels.support import precision as switches
 
 from ._api import warn_caller
+from ._api.default_device import default_device
+from ._compat.legacy_tensor_types import dtype_of_type_name
+from ._tensor.tensor import Tensor
 
 # what numpy and scipy bring: LAPACK and Fourier transforms, no MKL; kernels run on our own threads
 has_lapack = has_spectral = True
@@ -45,8 +52,6 @@ _settings.update(deterministic=False, warn_only=False, matmul="highest")
 
 def get_num_threads() -> int:
     """How many threads the kernels may use."""
-    from mindtorch.kernels.cpu import thread_pool
-
     return thread_pool.get_num_threads()
 
 
@@ -56,8 +61,6 @@ def set_num_threads(count: int) -> None:
         raise RuntimeError(f"set_num_threads expects an int, but got {type(count).__name__}")
     if count <= 0:
         raise RuntimeError("set_num_threads expects a positive integer")
-    from mindtorch.kernels.cpu import thread_pool
-
     thread_pool.set_num_threads(count)
     _settings["threads"] = count
 
@@ -180,18 +183,11 @@ def compiled_with_cxx11_abi() -> bool:
 
 def get_default_device() -> Any:
     """Where new tensors go."""
-    from ._api.default_device import default_device
-
     return default_device()
 
 
 def set_default_tensor_type(t: Any) -> None:
     """Make the dtype of ``t``, a tensor type or its name, the type of new tensors (deprecated)."""
-    from mindtorch.engine import dtypes
-    from mindtorch.engine.devices import cuda
-
-    from ._compat.legacy_tensor_types import dtype_of_type_name
-
     warnings.warn(
         "torch.set_default_tensor_type() is deprecated as of PyTorch 2.1, please use "
         "torch.set_default_dtype() and torch.set_default_device() as alternatives.",
@@ -209,8 +205,6 @@ def typename(obj: Any, /) -> str:
     Args:
         obj: anything.
     """
-    from ._tensor.tensor import Tensor
-
     if isinstance(obj, Tensor):
         return obj.type()
     named = isinstance(obj, type) or (callable(obj) and hasattr(obj, "__qualname__"))
@@ -226,8 +220,6 @@ def typename(obj: Any, /) -> str:
 def get_device_module(device: Any = None) -> Any:
     """The module of a kind of device: ``torch.cpu``, ``torch.cuda``, ..."""
     import importlib
-
-    from mindtorch.engine.devices.device import Device
 
     kind = get_default_device().type if device is None else Device(device).type
     try:

@@ -12,6 +12,7 @@ from mindtorch.engine.dtypes import DType as _dtype
 
 from ._tensor.size_and_formats import Size
 from ._tensor.tensor import Tensor
+from .storage import UntypedStorage
 
 __all__ = ["Device", "FileLike", "IntLikeType", "Number", "_device", "_dtype", "_size"]
 
@@ -33,7 +34,5 @@ BoolLikeType: TypeAlias = bool
 
 def __getattr__(name: str) -> object:
     if name == "Storage":
-        from .storage import UntypedStorage
-
         return UntypedStorage
     raise AttributeError(f"module 'torch.types' has no attribute '{name}'")

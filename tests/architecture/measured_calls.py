@@ -7,6 +7,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import itertools
 import json
 import sys
@@ -14,10 +15,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import mindtorch.torch as torch
-import mindtorch.torch.nn.functional as F  # noqa: N812
-
 ROOT = str(Path(__file__).resolve().parent.parent.parent) + "/"
+sys.path.insert(0, ROOT)  # this checkout, whichever is installed
+
+import mindtorch.torch as torch  # noqa: E402
+import mindtorch.torch.nn.functional as F  # noqa: E402, N812
+
 CALLS = 5
 
 
@@ -106,6 +109,7 @@ def known_names() -> list[str]:
 
 def measure() -> dict[str, Any]:
     """The counts with the places they come from, and the known names."""
+    gc.disable()  # what it calls would count
     longer, nameless, warm = [], [], []
     for name, (word, call) in cases().items():
         every = [frames_of(call) for _ in range(CALLS)]
@@ -128,7 +132,6 @@ def measure() -> dict[str, Any]:
             "calls without the function's name in the stack": (len(nameless), nameless),
             "frames of the warm calls in all": (total, warm),
             "moves between files in a warm backward pass": (moves(backward[-1]), paths),
-            "moves between files in the 2nd backward pass": (moves(backward[1]), []),
             "wrappers around a public function, at most": (deepest, most),
             "public functions in several wrappers": (len(several), several),
         },
@@ -143,7 +146,8 @@ def main() -> None:
         return
     for name, (value, places) in found["counts"].items():
         print(f"{name}: {value}")
-        print(*[f"    {place}" for place in places[:30]], sep="\n")
+        for place in places[:30]:
+            print(f"    {place}")
 
 
 if __name__ == "__main__":

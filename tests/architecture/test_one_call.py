@@ -9,7 +9,8 @@ from tests.architecture.one_call import PAGE, calls, frames, page_with
 
 def test_the_page_shows_the_frames_of_the_calls() -> None:
     """`python -m tests.architecture.one_call` writes them anew."""
-    assert page_with(PAGE.read_text()) == PAGE.read_text()
+    text = PAGE.read_text()
+    assert page_with(text) == text, "run python -m tests.architecture.one_call, and read the page"
 
 
 @pytest.mark.parametrize("name", calls())

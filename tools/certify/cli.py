@@ -11,6 +11,8 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import mindtorch
+
 from ..cli_types import count, count_or_none, seed
 from ..compare.run_sides import make_place, missing_torch, run_process
 from ..progress import progress
@@ -94,8 +96,6 @@ def _witness(
 
 
 def _home() -> str:
-    import mindtorch
-
     return str(Path(mindtorch.__file__).resolve().parent.parent)
 
 

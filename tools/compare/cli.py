@@ -25,6 +25,8 @@ from .compare_runs import compare_sides
 from .distance import Side
 from .findings import ENDINGS, EXACT, FOLLOWS, ROUNDING, SETTINGS, Agreement, Difference
 from .record_format import LEFT, Record, Step, load_steps
+from .report_html import write_page
+from .report_text import print_report
 from .repro_writer import write_reproduction
 from .run_sides import Look, SideFailedError, missing_torch, run_both, say
 from .verdict import Outcome
@@ -250,9 +252,6 @@ def diagnose(options: argparse.Namespace, folder: Path, run: Runner = run_both) 
 
 def compare(options: argparse.Namespace, folder: Path) -> int:
     """Run, compare, report; the exit status."""
-    from .report_html import write_page
-    from .report_text import print_report
-
     outcome = diagnose(options, folder)
     print_report(outcome, options.output)
     if options.json is not None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 import mindtorch
+from mindtorch.module_hooker import torch_enable
 
 from ..compare.statistics import relative_difference, spread_of
 from ..compare.tensor_probe import Named, Slot, template, tensors_in
@@ -249,8 +250,6 @@ def load_factory(place: str) -> Any:
 
 def main(folder: Path) -> None:
     """The twin's side: make it, load the state, run it, write what its layers gave."""
-    from mindtorch.module_hooker import torch_enable
-
     torch_enable()
     torch = importlib.import_module("torch")
     task = json.loads((folder / "task.json").read_text())

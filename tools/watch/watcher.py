@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 import mindtorch
+from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import inplace, tape
 from mindtorch.engine.compile.lazy import script_mode
@@ -142,8 +143,6 @@ class Watch:
     # -- standing at the door ---------------------------------------------------------------------
 
     def __enter__(self) -> Watch:
-        from mindtorch import torch
-
         self._undo.callback(script_mode.pause())
         self.steps = Steps(torch, self.checks)
         if self.model is not None:

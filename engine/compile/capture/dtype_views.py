@@ -6,8 +6,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...ops.complex import view_as_complex_copy, view_as_real_copy
+from ...ops.movement import as_strided, view_update
 from ...tensor import Tensor
 from ..ir.ir import Value
+from .tracing_error import TracingError
 
 VIEWS = frozenset(("view_as_real", "view_as_complex"))
 Emit = Callable[[Any, Any, dict[str, Any]], tuple[Value, ...]]
@@ -28,16 +31,11 @@ class Read:
 
 def read(emit: Emit, record: Any, dtype: Any) -> Read:
     """What a storage holds, as elements of ``dtype``."""
-    from ...ops.complex import view_as_complex_copy, view_as_real_copy
-    from ...ops.movement import as_strided
-
     base = record.base_aval
     if base.dtype.is_complex and dtype is base.dtype.to_real():
         flat = emit(as_strided, (record.value,), _row(base.extent))
         return Read(emit(view_as_real_copy, flat, {})[0], 2 * record.base_offset)
     if not dtype.is_complex or dtype.to_real() is not base.dtype:
-        from .tracer import TracingError
-
         raise TracingError(f"memory of {base.dtype.name} is read as {dtype.name}")
     pairs = emit(as_strided, (record.value,), _pairs(record))
     begin = (record.base_offset + record.base_offset % 2) // 2
@@ -46,9 +44,6 @@ def read(emit: Emit, record: Any, dtype: Any) -> Read:
 
 def written(emit: Emit, record: Any, value: Value) -> Value:
     """The storage's value once ``value``, laid out as by :func:`read`, is written to it."""
-    from ...ops.complex import view_as_complex_copy, view_as_real_copy
-    from ...ops.movement import as_strided, view_update
-
     place = _row(record.base_aval.extent) if record.base_aval.dtype.is_complex else _pairs(record)
     back = view_as_complex_copy if record.base_aval.dtype.is_complex else view_as_real_copy
     chain = ((as_strided, tuple(sorted(place.items()))),)

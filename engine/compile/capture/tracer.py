@@ -8,61 +8,25 @@ captured inputs; those it writes to are written back at the end of a run.
 
 from __future__ import annotations
 
-import sys
-import types
 from collections.abc import Callable, Iterable
 from typing import Any, NoReturn
 
-from ...autograd import backward, tape
+from ...autograd import backward, inplace, tape
 from ...aval import aval
-from ...dispatch import GRAD, NO_GRAD, Op, state
+from ...dispatch import GRAD, NO_GRAD, Op, Plan, state
+from ...ops.movement import as_strided, cast, expand, view_update
 from ...tensor import Storage, Tensor, fields_of, make, new_storage
-from ..guards.trace_rules import is_own, own_code
 from ..ir.ir import DRAW, Graph, Node, Value
 from . import dtype_views
-
-
-class TracingError(RuntimeError):
-    """A traced function asks for something that only real data can answer.
-
-    Fails::
-
-        trace(lambda x: x if x.sum() > 0 else -x, x)
-
-    Works::
-
-        trace(lambda x: where(x.sum() > 0, x, -x), x)
-    """
-
-
-def ours(frame: types.FrameType) -> bool:
-    """Whether a frame runs code of the library."""
-    return id(frame.f_code) in own_code or is_own(frame.f_code, frame.f_globals)
-
-
-def user_line() -> str:
-    """The innermost line outside of the library."""
-    frame: types.FrameType | None = sys._getframe(1)
-    while frame is not None and ours(frame):
-        frame = frame.f_back
-    if frame is None:
-        return "an unknown line"
-    return f"{frame.f_code.co_filename}:{frame.f_lineno}"
+from .tracing_error import TracingError as TracingError
+from .tracing_error import ours as ours
+from .tracing_error import refuse_data as refuse_data
+from .tracing_error import user_line as user_line
 
 
 def recording() -> int:
     """The mode in which traced ops run: whether the tape takes them down."""
     return GRAD if state.grad_enabled and not state.inference else NO_GRAD
-
-
-def refuse_data(name: str) -> NoReturn:
-    """The data of a traced tensor is asked for."""
-    if name.startswith("__"):
-        raise AttributeError(name)
-    raise TracingError(
-        f"a traced tensor has no data yet, and {user_line()} needs it (for {name!r}): item(), "
-        "numpy(), bool(), printing, and drawing random numbers into a tensor are not traced"
-    )
 
 
 def elements_of(value: Value, alive: Iterable[Any], settle: Callable[[], None]) -> Any:
@@ -170,8 +134,6 @@ class Trace:
         return tuple([None if x is None else self.value_of(x) for x in inputs])
 
     def _derive(self, record: Written, described: Any, offset: int) -> Value:
-        from ...ops.movement import as_strided
-
         own_type = described.dtype is record.base_aval.dtype
         seen = record if own_type else dtype_views.read(self.emit, record, described.dtype)
         return self.emit(as_strided, (seen.value,), seen.place(described, offset))[0]
@@ -263,8 +225,6 @@ class Trace:
 
     def apply_in_place(self, op: Op, target: Tensor, inputs: Any, params: Any) -> Tensor:
         """``target[...] = op(*inputs)``."""
-        from ...autograd import inplace
-
         inplace.check_target(target, inputs)
         if recording():
             inputs = tuple([self._as_it_is(x) if x is target else x for x in inputs])
@@ -281,8 +241,6 @@ class Trace:
 
     def copy_into(self, target: Tensor, source: Tensor) -> Tensor:
         """``target[...] = source``."""
-        from ...autograd import inplace
-
         inplace.check_writable(target)
         return self._write(target, source, whole=True)
 
@@ -291,9 +249,6 @@ class Trace:
 
     def _write(self, target: Tensor, source: Tensor, whole: bool = False) -> Tensor:
         """``target[...] = source``; ``whole``: the source does not derive from the target."""
-        from ...autograd import inplace
-        from ...ops.movement import as_strided, cast, expand, view_update
-
         if source.aval.shape != target.aval.shape:
             source = expand(source, shape=target.aval.shape)
         if source.aval.dtype is not target.aval.dtype:
@@ -379,8 +334,6 @@ def strong(description: Any) -> Any:
 
 
 def plan_without_kernel(inputs: Any, outputs: Any) -> Any:
-    from ...dispatch import Plan
-
     in_avals = tuple(None if x is None else x.aval for x in inputs)
     return Plan(tuple(v.aval for v in outputs), in_avals)
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from ...autograd.api import grad_mode
 from ...autograd.inplace import copy_data
 from ...dispatch import state
-from ...tensor import Tensor, alias
+from ...ops.movement import clone
+from ...state import grad_mode
+from ...tensor import Tensor, alias, make
 from .ir import Graph, run_nodes
 
 
@@ -41,15 +42,11 @@ def interpret(graph: Graph, *inputs: Tensor) -> list[Tensor]:
 
 def _whole(tensor: Tensor, value: Any) -> Tensor:
     """The flat tensor over the whole storage of a captured view."""
-    from ...tensor import make
-
     return make(tensor._shared.buffer, value.aval, tensor._shared)
 
 
 def _write(tensor: Tensor, result: Tensor) -> None:
     if result._storage is not None and result._storage.memory is tensor._shared.memory:
-        from ...ops.movement import clone
-
         result = clone.evaluate(0, (result,), {})
     target = tensor if tensor.aval.shape == result.aval.shape else _whole(
         tensor, result

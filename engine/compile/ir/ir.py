@@ -8,9 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from ...aval import Aval
+from ...devices.cuda import drawing
 from ...devices.device import empty_on
 from ...dispatch import KERNEL, SEVERAL
 from ...tensor import Tensor, as_array, capturing, make
+from ...transforms.vmap import draw
+from ..capture.tracing_error import refuse_data
 
 
 class Value:
@@ -37,19 +40,8 @@ class Value:
         return np.array(self._data("an array"), dtype)
 
     def _data(self, name: str) -> Any:
-        from ..capture.tracer import refuse_data
-
         reveal = getattr(capturing(), "reveal", None)
         return refuse_data(name) if reveal is None else reveal(self)
-
-
-class Lost(Value):
-    """Stands for the data of a tensor whose op, or one before it, has failed."""
-
-    __slots__ = ()
-
-    def _data(self, name: str) -> Any:
-        raise RuntimeError("a tensor has no data, since an op that was to compute it has failed")
 
 
 def waits(tensor: Tensor) -> bool:
@@ -100,8 +92,6 @@ class Draw(GraphOp):
         fill, made = params["fill"], params["described"]
         given = [v.aval for v in inputs if v is not None]
         if made.device.type == "cuda":
-            from ...devices.cuda import drawing
-
             return GraphPlan((made,), drawing(made, fill, given))
 
         def run(out: Any, *flats: Any) -> None:
@@ -114,8 +104,6 @@ class Draw(GraphOp):
         return described
 
     def __call__(self, *inputs: Tensor, described: Aval, fill: Any) -> Tensor:
-        from ...transforms.vmap import draw
-
         return draw(described, fill, *inputs)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...ops import movement
 from ..capture.tracer import strong
 from ..ir.ir import DRAW, Graph, Node, Value
 
@@ -57,27 +58,23 @@ def separate_results(graph: Graph) -> int:
     %3 = clone(%1); return %2, %3``. A copy has no elements that overlap: where an output must keep
     such a layout, the graph is refused.
     """
-    from ...ops.movement import clone
-
     own = {v.number for n in graph.nodes if n.op.view is None for v in n.outputs}
     count = 0
     for place, value in enumerate(graph.outputs):
         if value.number in own:
             own.discard(value.number)
             continue
-        copied = graph.value(clone.aval(value.aval))
+        copied = graph.value(movement.clone.aval(value.aval))
         if place in graph.laid_out and copied.aval is not strong(value.aval):
             graph.refused = f"{value.aval!r} is held in memory whose elements overlap"
             continue
-        graph.nodes.append(Node(clone, (value,), {}, (copied,)))
+        graph.nodes.append(Node(movement.clone, (value,), {}, (copied,)))
         graph.outputs[place] = copied
         count += 1
     return count
 
 
 def _identity(node: Node) -> Value | None:
-    from ...ops import movement
-
     made = node.outputs[0].aval
     if node.op is movement.view_update:
         base, value = node.inputs

@@ -329,6 +329,7 @@ def _read(nodes: list[Node]) -> list[Any]:
 
 def _rows(whole: Any, nodes: list[Node], axis: tuple[int, ...]) -> Any:
     """How kernels walk over the values of a chain that is summed, if they can."""
+    # these import numba, which is wanted where something is compiled and not before
     from mindtorch.kernels.cpu.elementwise import Operand
     from mindtorch.kernels.cpu.fused_reduction import rows
 

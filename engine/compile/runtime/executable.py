@@ -15,6 +15,7 @@ import bisect
 import itertools
 import operator
 import time
+import types
 from collections.abc import Callable, Sequence
 from sys import getrefcount
 from typing import Any
@@ -24,10 +25,12 @@ import numpy as np
 from mindtorch.kernels.support.fork_safe_lock import lock
 
 from ...allocator import line_of_bytes, make_room
+from ...devices.cuda import kernels, on
 from ...devices.device import Device, cpu, empty_on
 from ...dispatch import VIEW
 from ...switches import switches
 from ..ir.ir import Graph, Node, Value
+from .cuda_graph import Recorded, wanted
 from .grad_buffer_reuse import HELD_ONCE
 
 _ALIGNMENT = 64
@@ -37,13 +40,8 @@ class Unsupported(Exception):
     """A graph that cannot be bound to memory; it is run by other means."""
 
 
-class Timing:
-    """Whether programs take the time of each kernel (:mod:`.explain`)."""
-
-    on = False
-
-
-timing = Timing()
+# whether programs take the time of each kernel (:mod:`.explain`)
+timing = types.SimpleNamespace(on=False)
 
 
 _first = operator.itemgetter(0)
@@ -173,8 +171,6 @@ class Program:
         self._streams: dict[Device, Any] = {}
         self.recorded: Any = None
         if len(self._devices) == 1:
-            from .cuda_graph import Recorded, wanted
-
             self.recorded = Recorded(self) if wanted.recorded else None
         for root in roots:
             if root.kind in ("arena", "constant"):
@@ -275,8 +271,6 @@ class Program:
         if self._on_cuda:
             self._order()
             if self.recorded is not None:
-                from ...devices.cuda import on
-
                 with on(*self._devices):
                     return self.recorded.run(flats)
         return self.run_steps(flats, again, arguments)
@@ -316,8 +310,6 @@ class Program:
 
     def _order(self) -> None:
         """See to it that what another stream does in the arena is done."""
-        from ...devices.cuda import kernels, on
-
         streams = kernels("streams")
         for device in self._devices:
             with on(device):

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ...devices import cuda
 from ...dispatch import state
+from ...ops.movement import as_strided
 from ...random.rollback import Journal
 from ...switches import switches
 from ...tensor import Tensor, as_array, make, new_storage
@@ -241,8 +243,6 @@ class Place:
         return result
 
     def _made(self, made: dict[Any, Any], arguments: Any, storages: dict[int, Any]) -> Tensor:
-        from ...ops.movement import as_strided
-
         source = self.memory
         owner = source.tensor(arguments)
         extent = self.described.extent
@@ -316,9 +316,7 @@ class HostCall:
 def lay(target: Any, described: Any, flat: Any, given: Any) -> None:
     """Copy elements into memory of another layout."""
     if described.device.type == "cuda":
-        from ...devices.cuda import copy
-
-        copy(described, given)(target, flat)
+        cuda.copy(described, given)(target, flat)
     else:
         as_array(target, described)[...] = as_array(flat, given)
 

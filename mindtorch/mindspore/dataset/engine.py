@@ -13,6 +13,7 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ..common.tensor import Tensor
 from .config import seed_now
+from .transforms import Padding
 
 __all__ = ["Dataset", "Row", "array_of", "listed", "refuse", "zip", "zip_lists"]
 
@@ -116,8 +117,6 @@ class Dataset:
             pad_info: {column: (shape, value)}; None for a shape, or in it, is the largest length
                 of the batch, and for the value 0. Without it, or empty: all columns are filled so.
         """
-        from .transforms import Padding
-
         chosen = pad_info or dict.fromkeys(self.columns, (None, None))
         paddings = [Padding(*each) for each in chosen.values()]
         return self.batch(

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from ..common.dtype import as_dtype
 from .config import seed_now
 from .engine import Dataset, Row, array_of, in_turn, listed, refuse, zip_lists
 from .samplers import Sampler
@@ -186,6 +187,4 @@ class GeneratorDataset(MappableDataset):
 
 
 def _numpy_type(kind: Any) -> Any:
-    from ..common.dtype import as_dtype
-
     return as_dtype(kind).np

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from ..mindrecord.reading import Rows
 from .engine import Row, in_turn, listed, refuse
 from .memory import MappableDataset
 
@@ -34,8 +35,6 @@ class MindDataset(MappableDataset):
         sampler: Any = None, padded_sample: dict[str, Any] | None = None,
         num_padded: int | None = None, num_samples: int | None = None, cache: Any = None,
     ) -> None:  # fmt: skip
-        from ..mindrecord.reading import Rows
-
         in_turn(num_parallel_workers)
         refuse(cache=cache)
         self.records = Rows(dataset_files)

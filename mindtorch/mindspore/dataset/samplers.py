@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ..common import get_seed
 from .config import seed_now
 
 __all__ = [
@@ -155,8 +156,6 @@ class DistributedSampler(Sampler):
         self.num_shards, self.shard_id = num_shards, shard_id
         self.shuffle, self.offset = shuffle, max(offset, 0)
         # every process draws the same order
-        from ..common import get_seed
-
         self._seed = get_seed() or 0
 
     def __iter__(self) -> Iterator[int]:

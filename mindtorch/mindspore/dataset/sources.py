@@ -12,6 +12,7 @@ import numpy as np
 
 from .engine import Row, in_turn, refuse
 from .memory import MappableDataset
+from .vision import Decode
 
 __all__ = [
     "Cifar10Dataset", "Cifar100Dataset", "FashionMnistDataset", "ImageFolderDataset",
@@ -240,7 +241,5 @@ class ImageFolderDataset(MappableDataset):
         path, number = self.files[place]
         content: Any = np.frombuffer(path.read_bytes(), np.uint8)
         if self.decode:
-            from .vision import Decode
-
             content = Decode()(content)
         return content, np.int32(number)

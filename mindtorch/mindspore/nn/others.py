@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.functional import jvp, vjp
+
 from ..common.tensor import F, t
 from ..ops import function, mathematics, neural
 from .cell import Cell
@@ -250,8 +252,6 @@ class Jvp(Cell):
         self.fn = fn
 
     def construct(self, *args: Any) -> Any:
-        from mindtorch.functional import jvp
-
         inputs, vectors = args[:-1], args[-1]
         if len(inputs) == 1:
             return jvp(self.fn, inputs[0], vectors)
@@ -266,8 +266,6 @@ class Vjp(Cell):
         self.fn = fn
 
     def construct(self, *args: Any) -> Any:
-        from mindtorch.functional import vjp
-
         value, pull = vjp(self.fn, *args[:-1])
         vector = args[-1]
         pulled = pull(*vector) if isinstance(vector, (tuple, list)) else pull(vector)

@@ -13,6 +13,7 @@ from mindtorch.functional import grad as gradient_of
 from mindtorch.functional import value_and_grad
 from mindtorch.transforms import GradOperation
 
+from .. import communication, context
 from ..common.parameter import Parameter
 from ..common.tensor import Tensor, adopt, as_tensor, t
 from ..ops.composite import HyperMap
@@ -170,8 +171,6 @@ class TrainOneStepCell(Cell):
 
 def _reducer_of(weights: Any) -> Any:
     """What sums gradients over processes, or passes them on."""
-    from .. import context
-
     mode = context.get_auto_parallel_context("parallel_mode")
     if mode == context.ParallelMode.DATA_PARALLEL:
         return DistributedGradReducer(weights)
@@ -196,8 +195,6 @@ class DistributedGradReducer(Cell):
         fusion_type: int = 1, group: Any = None,
     ) -> None:  # fmt: skip
         super().__init__(auto_prefix=False)
-        from .. import communication, context
-
         if not isinstance(fusion_type, int) or fusion_type < 1:
             raise ValueError(f"'fusion_type' must be a positive int, but got {fusion_type}")
         if degree is None:
@@ -213,8 +210,6 @@ class DistributedGradReducer(Cell):
         self.skipped = tuple(bool(getattr(p, "layerwise_parallel", False)) for p in parameters)
 
     def construct(self, grads: Any) -> Any:
-        from .. import communication
-
         alone = not communication.is_initialized() or communication.get_group_size() == 1
         reduced = []
         for gradient, skipped in zip(grads, self.skipped, strict=True):

@@ -5,7 +5,9 @@ from __future__ import annotations
 import builtins
 from typing import Any
 
+from mindtorch import torch
 from mindtorch.engine import dtypes
+from mindtorch.torch import linalg
 
 from ..common.dtype import as_dtype
 from ..common.tensor import F, Tensor, adopting, as_tensor, t
@@ -187,8 +189,6 @@ def norm(
     A: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None  # noqa: A002, N803
 ) -> Any:
     """The norm of order ``ord`` (2 when None) along ``dim``."""
-    from mindtorch.torch import linalg
-
     return adopting(linalg.norm)(A, ord, dim, keepdim, dtype=dtype)
 
 
@@ -454,8 +454,6 @@ def _from_arguments(size: tuple[Any, ...]) -> tuple[int, ...]:
 
 def _seeded(seed: int | None, draw: Any, shape: Any, dtype: Any) -> Any:
     """Numbers from the common generator, or from a seed of their own."""
-    from mindtorch import torch
-
     kind = None if dtype is None else as_dtype(dtype)
     if seed is None:
         return draw(_size(shape), dtype=kind)

@@ -6,6 +6,7 @@ from typing import Any
 
 from mindtorch.engine import dtypes
 
+from .. import communication
 from ..common.dtype import as_dtype
 from ..common.tensor import F, as_tensor, t
 from . import composite, function
@@ -203,8 +204,6 @@ class _Collective(Primitive):
         self.settings = (("group", group),)
 
     def _distributed(self) -> tuple[Any, Any, int]:
-        from .. import communication
-
         size = communication.get_group_size(self.group)
         return communication._distributed(), communication._group(self.group), size
 
@@ -217,8 +216,6 @@ class AllReduce(_Collective):
         self.op = op
 
     def __call__(self, input_x: Any) -> Any:
-        from .. import communication
-
         return communication.all_reduced(as_tensor(input_x), self.group, self.op)
 
 
@@ -241,8 +238,6 @@ class ReduceScatter(_Collective):
         self.op = op
 
     def __call__(self, input_x: Any) -> Any:
-        from .. import communication
-
         size = communication.get_group_size(self.group)
         total = communication.all_reduced(as_tensor(input_x), self.group, self.op)
         if total.aval.shape[0] % size:

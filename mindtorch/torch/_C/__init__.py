@@ -8,7 +8,9 @@ from typing import Any
 
 from mindtorch.engine.autograd.backward import running
 from mindtorch.engine.autograd.tape import shown
+from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dispatch import state
+from mindtorch.torch._api.default_device import default_device
 from mindtorch.torch._api.torch_function_mode import (
     DisableTorchFunctionSubclass as DisableTorchFunctionSubclass,
 )
@@ -17,6 +19,7 @@ from mindtorch.torch._api.torch_function_mode import (
 )
 from mindtorch.torch._compat.unsupported_names import absent_class
 from mindtorch.torch._tensor.tensor import Tensor
+from mindtorch.torch.library._custom_operators import excluded
 from mindtorch.torch.settings import has_lapack, has_mkl, has_openmp, has_spectral
 
 __all__ = [
@@ -55,8 +58,6 @@ class _ExcludeDispatchKeyGuard:
         self._keys = [key.name for key in DispatchKey if keys.has(key) and key.name]
 
     def __enter__(self) -> None:
-        from mindtorch.torch.library._custom_operators import excluded
-
         self._block = excluded(self._keys)
         self._block.__enter__()
 
@@ -101,8 +102,6 @@ def _log_api_usage_once(event: str) -> None:
 
 def _get_default_device() -> str:
     """The type of device that new tensors go to."""
-    from mindtorch.torch._api.default_device import default_device
-
     return default_device().type
 
 
@@ -150,8 +149,6 @@ def _get_privateuse1_backend_name() -> str:
 
 def _get_accelerator(check: bool | None = None) -> Any:
     """The device that computes fastest: the CPU."""
-    from mindtorch.engine.devices.device import Device
-
     return Device("cpu")
 
 

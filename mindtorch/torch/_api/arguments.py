@@ -16,6 +16,7 @@ from mindtorch.engine.ops.base import normalize_axes, normalize_axis
 from mindtorch.engine.symbolic_sizes import Count, as_index
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
+from ..cuda import current_index, require_cuda
 from .signatures import is_number, type_name
 
 __all__ = [
@@ -119,8 +120,6 @@ def as_device(device: Any) -> Device:
     if found.type == "cpu":
         return cpu
     if found.type == "cuda":
-        from ..cuda import current_index, require_cuda
-
         require_cuda(found.index)
         if found.index is None:
             return Device("cuda", current_index())

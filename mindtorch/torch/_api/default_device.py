@@ -9,6 +9,8 @@ from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import Device, cpu
 from mindtorch.engine.dispatch import state
 
+from .arguments import as_device
+
 
 def default_device() -> Device:
     return state.device
@@ -17,8 +19,6 @@ def default_device() -> Device:
 def set_default_device(device: Any) -> None:
     """New tensors go to ``device`` (None: the CPU); a CUDA device that is missing is an error when
     one is made."""
-    from .arguments import as_device
-
     if device is None:
         state.device = cpu
         return

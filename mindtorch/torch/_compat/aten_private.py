@@ -16,11 +16,13 @@ from mindtorch.engine.ops import softmax as soft
 from mindtorch.engine.ops.elementwise import where
 from mindtorch.engine.tensor import constant
 
+from .. import autograd
 from .._api.arguments import as_dtype, normalize_axis
 from .._api.publish import FUNCTIONS, with_out
 from ..nn._functional_antialias import output_size as output_size_of
 from ..nn._functional_antialias import resize_smoothly
 from ..sparse import addmm as sparse_addmm
+from .deprecated_functions import convolution
 from .native_norms import native_batch_norm
 
 __all__ = [
@@ -205,9 +207,6 @@ def convolution_backward(
     dilation: Any, transposed: bool, output_padding: Any, groups: int, output_mask: Any,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """The gradients of a convolution for input, weight and bias, None where the mask has False."""
-    from .. import autograd
-    from .deprecated_functions import convolution
-
     bias = None if bias_sizes is None else weight.new_zeros(bias_sizes)
     leaves: Any = [None if x is None else x.detach() for x in (input, weight, bias)]
     chosen = [

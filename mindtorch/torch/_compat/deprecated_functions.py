@@ -6,12 +6,18 @@ import itertools
 import warnings
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 
-from .. import linalg
+from .. import linalg, nn
+from ..autograd.grad_mode import no_grad
+from ..distributions.binomial import Binomial
+from ..func import functional_call
 from ..functions.creation import new_empty
 from ..nn import functional as F  # noqa: N812
+from ..nn.utils.rnn import PackedSequence
+from ..storage import UntypedStorage
 
 __all__ = [
     "_convolution", "binomial", "conv_tbc", "convolution", "dsmm", "embedding_bag",
@@ -63,9 +69,7 @@ def frobenius_norm(input: Any, dim: Any, keepdim: bool = False, *, out: Any = No
 
 def spmm(input: Any, mat2: Any, *, out: Any = None) -> Any:  # noqa: A002
     """:func:`torch.mm`, by the name it had for sparse matrices."""
-    from .. import mm
-
-    return mm(input, mat2) if out is None else mm(input, mat2, out=out)
+    return torch.mm(input, mat2) if out is None else torch.mm(input, mat2, out=out)
 
 
 dsmm = spmm
@@ -100,9 +104,6 @@ def _recurrent(
     kind: str, source: Any, states: Any, params: Any, rest: Any, batch_first: bool, options: Any
 ) -> Any:
     """The module of this kind, called with these parameters; ``rest`` as :func:`lstm` has it."""
-    from .. import nn
-    from ..func import functional_call
-
     has_biases, num_layers, dropout, train, bidirectional = rest
     if kind == "LSTM" and states[0].size(-1) != states[1].size(-1):
         options["proj_size"] = states[0].size(-1)
@@ -116,8 +117,6 @@ def _recurrent(
 
 
 def _packed(data: Any, batch_sizes: Any) -> Any:
-    from ..nn.utils.rnn import PackedSequence
-
     return PackedSequence(data, batch_sizes)
 
 
@@ -238,8 +237,6 @@ def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: floa
     Args:
         norm_type: the order of the norm.
     """
-    from ..autograd.grad_mode import no_grad
-
     with no_grad():
         rows = indices.unique()
         chosen = input[rows]
@@ -250,8 +247,6 @@ def embedding_renorm_(input: Any, indices: Any, max_norm: float, norm_type: floa
 
 def binomial(count: Any, prob: Any, generator: Any = None) -> Any:
     """Numbers of successes in ``count`` trials of probability ``prob``."""
-    from ..distributions.binomial import Binomial
-
     if generator is not None:
         raise NotImplementedError("binomial(generator=...) is not available in mindtorch")
     return Binomial(count, prob).sample()
@@ -269,8 +264,6 @@ def from_file(
         dtype: of the elements.
         requires_grad: whether autograd follows the result.
     """
-    from ..storage import UntypedStorage
-
     chosen = dtypes.default if dtype is None else dtype
     made = new_empty(aval((0,), chosen))
     if size:

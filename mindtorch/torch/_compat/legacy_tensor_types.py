@@ -13,6 +13,15 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import as_shape, refuse_other_device
+from ..cuda import require_cuda
+from ..functions.creation import new_empty
+from ..functions.from_data import (
+    FIRST_ARGUMENT,
+    infer_array,
+    is_storage,
+    lengths_or_data,
+    of_storage,
+)
 
 
 class _LegacyType(type):
@@ -22,15 +31,6 @@ class _LegacyType(type):
         return isinstance(other, EngineTensor) and other.aval.dtype is cls.dtype
 
     def __call__(cls, *data: Any, device: Any = None) -> Any:
-        from ..functions.creation import new_empty
-        from ..functions.from_data import (
-            FIRST_ARGUMENT,
-            infer_array,
-            is_storage,
-            lengths_or_data,
-            of_storage,
-        )
-
         refuse_other_device(device)
         data = lengths_or_data(data)
         if len(data) == 1 and isinstance(data[0], EngineTensor):
@@ -59,8 +59,6 @@ def dtype_of_type_name(name: str) -> DType:
     """The type that "torch.FloatTensor" names."""
     short = name.removeprefix("torch.")
     if short.startswith("cuda."):
-        from ..cuda import require_cuda
-
         require_cuda()
     if short not in DTYPES:
         raise ValueError(f"invalid type: '{name}'")

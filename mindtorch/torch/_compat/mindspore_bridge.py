@@ -56,7 +56,7 @@ def cast_to_adapter_tensor(value: Any) -> Any:
 
 def cast_to_ms_tensor(value: Any) -> Any:
     """Torch's tensors as MindSpore's; see :func:`cast_to_adapter_tensor`."""
-    from mindtorch.mindspore import Tensor as MindSporeTensor
+    from mindtorch.mindspore.common.tensor import Tensor as MindSporeTensor
 
     def convert(tensor: EngineTensor) -> Any:
         ours = getattr(tensor, "result_type", None) is MindSporeTensor

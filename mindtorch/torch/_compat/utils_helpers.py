@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from typing import Any
 
 from mindtorch.engine.devices.device import Device
 from mindtorch.engine.dtypes import DType
+
+from .. import cuda
+from .._api.publish import FUNCTIONS
 
 __all__ = [
     "_element_size", "_flatten_dense_tensors", "_get_available_device_type", "_get_device_index",
@@ -16,8 +20,6 @@ __all__ = [
 
 def _flatten_dense_tensors(tensors: Sequence[Any]) -> Any:
     """All elements of all tensors, one after the other, in one axis."""
-    from .._api.publish import FUNCTIONS
-
     return FUNCTIONS["cat"]([each.reshape(-1) for each in tensors])
 
 
@@ -34,9 +36,7 @@ def _element_size(dtype: DType) -> int:
 
 def _get_available_device_type() -> str | None:
     """The type of the fastest device beside the CPU; None when there is none."""
-    from mindtorch import torch
-
-    return "cuda" if torch.cuda.is_available() else None
+    return "cuda" if cuda.is_available() else None
 
 
 def _get_device_module(device_type: str) -> Any:
@@ -45,9 +45,7 @@ def _get_device_module(device_type: str) -> Any:
     Raises:
         RuntimeError: there is none of this name.
     """
-    from mindtorch import torch
-
-    module = getattr(torch, device_type, None)
+    module = getattr(sys.modules["mindtorch.torch"], device_type, None)
     if module is None:
         raise RuntimeError(
             f"Device '{device_type}' does not have a corresponding module registered as "
@@ -66,8 +64,6 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
     Raises:
         ValueError: the CPU, or a device without a number, where these are not taken.
     """
-    from mindtorch import torch
-
     index: int | None = device if isinstance(device, int) else None
     if isinstance(device, str):
         device = Device(device)
@@ -79,4 +75,4 @@ def _get_device_index(device: Any, optional: bool = False, allow_cpu: bool = Fal
         raise ValueError(
             f"Expected a torch.device with a specified index or an integer, but got:{device}"
         )
-    return int(torch.cuda.current_device()) if index is None else index
+    return int(cuda.current_device()) if index is None else index

@@ -12,9 +12,12 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import fields_of
 
 from .._compat import unsupported_names
+from ..compiler import _compile
+from ..nn.modules.module import Module
 from . import config as config
 from . import exc as exc
 from .eval_frame import OptimizedModule as OptimizedModule
+from .eval_frame import eager_function
 
 _DEBUGGING = ("aot_eager", "aot_eager_decomp_partition", "aot_ts", "eager", "eager_noexcept")
 _BACKENDS = ("cudagraphs", "inductor", "openxla", "tvm")
@@ -101,9 +104,6 @@ def assume_constant_result(fn: Any) -> Any:
 
 def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None) -> Any:
     """``fn`` as something that is never compiled; a decorator when ``fn`` is None."""
-    from ..nn.modules.module import Module
-    from .eval_frame import eager_function
-
     if fn is None:
         return lambda each: disable(each, recursive, reason=reason)
     if isinstance(fn, Module):
@@ -114,8 +114,6 @@ def disable(fn: Any = None, recursive: bool = True, *, reason: str | None = None
 
 def optimize(backend: Any = "inductor", *, nopython: bool = False, **options: Any) -> Any:
     """``torch.compile`` as a decorator, by its old name."""
-    from ..compiler import _compile
-
     def wrap(fn: Callable[..., Any]) -> Any:
         return _compile.compile(fn, fullgraph=nopython, backend=backend, **options)
 

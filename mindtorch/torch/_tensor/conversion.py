@@ -21,6 +21,9 @@ from mindtorch.engine.tensor import from_array, make, scripts
 
 from .._api.arguments import as_device, as_dtype, require_tensor
 from .._api.signatures import type_name, wrong_call
+from .._compat.legacy_tensor_types import dtype_of_type_name
+from ..functions.shape import strides_for
+from ..storage import UntypedStorage, typed_storage_of
 from .size_and_formats import (
     channels_last,
     channels_last_3d,
@@ -106,8 +109,6 @@ class Conversions(EngineTensor):
         if memory_format not in (None, preserve_format) and (
             result is not self or memory_format is not _suggested_format(self.aval)
         ):
-            from ..functions.shape import strides_for
-
             strides = strides_for(result, memory_format)
             if result is self or result.aval.strides != strides:
                 result = movement.clone(result, strides=strides)
@@ -120,8 +121,6 @@ class Conversions(EngineTensor):
         if dtype is None:
             return tape.tensor_type_name(self)
         if isinstance(dtype, str):
-            from .._compat.legacy_tensor_types import dtype_of_type_name
-
             if dtype.startswith("torch.cuda.") and not cuda.device_count():
                 raise cuda.unlinked("initialize CUDA")
             dtype = dtype_of_type_name(dtype)
@@ -254,14 +253,10 @@ class Conversions(EngineTensor):
 
     def untyped_storage(self) -> Any:
         """The memory that the tensor is a view of, in bytes."""
-        from ..storage import UntypedStorage
-
         return UntypedStorage._wrap(self._shared)
 
     def storage(self) -> Any:
         """The memory that the tensor is a view of, with its type."""
-        from ..storage import typed_storage_of
-
         return typed_storage_of(self)
 
     def storage_type(self) -> Any:

@@ -14,6 +14,8 @@ from mindtorch.engine.random import philox
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
+from ..cuda import require_cuda
+
 
 class Generator(engine.Generator):
     """A stream of random numbers with a state of its own.
@@ -131,8 +133,6 @@ def fork_rng(
         yield
         return
     if devices and device_type == "cuda":
-        from ..cuda import require_cuda
-
         require_cuda()
     before = states()
     try:

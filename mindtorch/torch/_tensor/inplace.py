@@ -23,6 +23,7 @@ from mindtorch.engine.tensor import (
 
 from .._api.arguments import as_shape, check_value, require_tensor
 from .._api.signatures import wrong_call
+from ..functions.shape import format_strides
 from .conversion import _suggested_format, python_number
 from .operators import NUMBERS
 from .size_and_formats import contiguous_format, preserve_format
@@ -139,8 +140,6 @@ class Writing(EngineTensor):
             memory_format: in which order of memory the axes lie; None: a tensor of the same
                 shape keeps its own.
         """
-        from ..functions.shape import format_strides
-
         check_made_here(self)
         shape = as_shape(sizes, "resize_")
         if any(n < 0 for n in shape):

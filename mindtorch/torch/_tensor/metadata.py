@@ -16,6 +16,8 @@ from mindtorch.engine.tensor import Attributes, note_looked_at
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._api.arguments import normalize_axis
+from ..functions.complex_numbers import imag, real
+from .shared_memory import is_shared, share_memory
 from .size_and_formats import (
     Size,
     channels_last,
@@ -150,14 +152,10 @@ class Description(EngineTensor):
 
     def is_shared(self) -> bool:
         """Whether the memory is shared with other processes."""
-        from ..multiprocessing import is_shared
-
         return is_shared(self)
 
     def share_memory_(self) -> Any:
         """Move the storage into memory that other processes can map."""
-        from ..multiprocessing import share_memory
-
         return share_memory(self)
 
     def is_pinned(self, device: Any = None) -> bool:
@@ -253,8 +251,6 @@ class Description(EngineTensor):
 
     @property
     def real(self) -> Any:
-        from ..functions.complex_numbers import real
-
         return real(self)
 
     @real.setter
@@ -263,8 +259,6 @@ class Description(EngineTensor):
 
     @property
     def imag(self) -> Any:
-        from ..functions.complex_numbers import imag
-
         return imag(self)
 
     @imag.setter

@@ -32,13 +32,25 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms import vmap
 
 from .._api.arguments import as_device, as_shape, refuse_other_device
+from .._api.torch_function_mode import DisableTorchFunctionSubclass
 from .._compat.unsupported_names import refuse
+from .._tensor_str import tensor_repr
 from ..autograd._forward_levels import current
+from ..functions.creation import new_empty
+from ..functions.from_data import (
+    FIRST_ARGUMENT,
+    infer_array,
+    is_storage,
+    lengths_or_data,
+    of_storage,
+)
+from . import shared_memory
 from .autograd import Gradients
 from .conversion import Conversions
 from .inplace import Writing
 from .metadata import Description
 from .operators import NUMBERS, Operators
+from .rebuild import reduce_tensor
 from .size_and_formats import Size
 
 _NO_DISPATCHER = (
@@ -88,23 +100,12 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
         cls, func: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
         """``func(*args, **kwargs)`` for arguments of this class: tensors are of it, too."""
-        from .._api.torch_function_mode import DisableTorchFunctionSubclass
-
         if not all(issubclass(cls, each) for each in types):
             return NotImplemented
         with DisableTorchFunctionSubclass():
             return _as_class(func(*args, **(kwargs or {})), cls)
 
     def __new__(cls, *data: Any, device: Any = None, **options: Any) -> Any:
-        from ..functions.creation import new_empty
-        from ..functions.from_data import (
-            FIRST_ARGUMENT,
-            infer_array,
-            is_storage,
-            lengths_or_data,
-            of_storage,
-        )
-
         if options:
             raise TypeError(f"new() received an invalid keyword argument {next(iter(options))!r}")
         refuse_other_device(device)
@@ -207,8 +208,6 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
         return id(self)
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:
-        from .._tensor_str import tensor_repr
-
         if vmap.is_mapped(self):
             return vmap.shown(self)
         device = self.aval.device
@@ -265,8 +264,6 @@ class Tensor(Description, Gradients, Conversions, Writing, Operators, metaclass=
         return result
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from .._utils import reduce_tensor
-
         return reduce_tensor(self)
 
     def __setstate__(self, state_: Any) -> None:
@@ -294,6 +291,7 @@ def _real(value: Any, kind: str) -> Any:
 
 PARTS = (Tensor, Description, Gradients, Conversions, Writing, Operators)
 set_result_type(Tensor)
+shared_memory.KINDS.append(Tensor)
 
 
 def attach_methods(methods: dict[str, Any]) -> None:

@@ -13,6 +13,8 @@ from mindtorch.engine.devices.device import Device, cpu, empty_on
 from mindtorch.engine.dtypes import DType
 from mindtorch.engine.tensor import Storage, capturing, typed_buffer
 
+from .shared_memory import holds
+
 __all__ = ["UntypedStorage", "allocate", "settled"]
 
 
@@ -293,8 +295,6 @@ class UntypedStorage:
 
     def is_shared(self) -> bool:
         """Whether other processes can map the memory."""
-        from ..multiprocessing._sharing import holds
-
         return holds(self._storage)
 
     def is_pinned(self, device: Any = "cuda") -> bool:

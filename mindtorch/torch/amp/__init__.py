@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.mindspore.amp import auto_mixed_precision as of_mindspore
+
 from .autocast_mode import autocast as autocast
 from .autocast_mode import custom_bwd as custom_bwd
 from .autocast_mode import custom_fwd as custom_fwd
@@ -19,6 +21,4 @@ def auto_mixed_precision(network: Any, amp_level: str = "auto") -> Any:
     Returns:
         the module, whose results are float32. "auto" raises ValueError on the CPU.
     """
-    from mindtorch.mindspore.amp import auto_mixed_precision as of_mindspore
-
     return of_mindspore(network, amp_level)

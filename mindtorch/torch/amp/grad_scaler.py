@@ -7,8 +7,9 @@ import inspect
 import warnings
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.devices.cuda import device_count
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
@@ -94,11 +95,10 @@ class GradScaler:
         return self._scale
 
     def _lazy_init_scale_growth_tracker(self, device: Any) -> None:
-        from .. import full, int32
-
         assert self._growth_tracker is None, "_growth_tracker initialized before _scale"
-        self._scale = full((), self._init_scale, dtype=dtypes.float32, device=device)
-        self._growth_tracker = full((), self._init_growth_tracker, dtype=int32, device=device)
+        self._scale = torch.full((), self._init_scale, dtype=dtypes.float32, device=device)
+        steps = self._init_growth_tracker
+        self._growth_tracker = torch.full((), steps, dtype=torch.int32, device=device)
 
     def _begin_with(self, grads: Any) -> None:
         """Gradients that are given may come before any loss was scaled here."""
@@ -123,10 +123,8 @@ class GradScaler:
 
     def _unscale(self, optimizer: Any, factor: Any, allow_fp16: bool) -> dict[Any, Any]:
         """Multiply gradients by ``factor``; 1 for each device where one is not finite."""
-        from .. import no_grad, tensor
-
         found: dict[Any, Any] = {}
-        with no_grad():
+        with torch.no_grad():
             for group in optimizer.param_groups:
                 for parameter in group["params"]:
                     gradient = parameter.grad
@@ -141,21 +139,19 @@ class GradScaler:
                         gradient.mul_(factor)
                     device = gradient.aval.device
                     if bad or device not in found:
-                        found[device] = tensor(float(bad))
+                        found[device] = torch.tensor(float(bad))
         return found
 
     def _unscale_given(self, grads: Any, factor: Any) -> dict[Any, Any]:
         """:meth:`_unscale` of gradients that are not in the parameters."""
-        from .. import no_grad, tensor
-
         found: dict[Any, Any] = {}
-        with no_grad():
+        with torch.no_grad():
             for gradient in grads:
                 bad = not bool(gradient.isfinite().all())
                 gradient.mul_(factor)
                 device = gradient.aval.device
                 if bad or device not in found:
-                    found[device] = tensor(float(bad))
+                    found[device] = torch.tensor(float(bad))
         return found
 
     def unscale(self, optimizer: Any, grads: Any) -> Any:

@@ -13,6 +13,8 @@ from mindtorch.engine.autograd import api, tape
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import full_flat
 
+from ..functions.parts import stack
+
 Tensors = tuple[Any, ...]
 
 
@@ -291,8 +293,6 @@ def jacobian(
 def _each_row(
     position: int, output: Any, inputs: Tensors, create_graph: bool, strict: bool
 ) -> list[Any]:
-    from ..functions.parts import stack
-
     flat = output.reshape(-1)
     columns: list[list[Any]] = [[] for _ in inputs]
     for row in range(flat.numel()):

@@ -12,6 +12,9 @@ from mindtorch.engine.autograd.tape import Node as Node
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import version_of
 
+from ..cuda import require_cuda
+from ..functions.creation import filled
+
 __all__ = [
     "GradientEdge", "Node", "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks",
     "get_gradient_edge", "increment_version", "register_multi_grad_hook", "save_on_cpu",
@@ -57,8 +60,6 @@ def get_gradient_edge(tensor: Any) -> GradientEdge:
 
 def tensor_at(edge: GradientEdge) -> Any:
     """A tensor whose gradient arrives at an edge: the leaf, or zeros that stand for a result."""
-    from ..functions.creation import filled
-
     if type(edge.node) is tape.AccumulateGrad:
         return edge.node.variable
     made = filled(edge.node.out_avals[edge.output_nr], 0)
@@ -94,8 +95,6 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         if pin_memory:
-            from ..cuda import require_cuda
-
             require_cuda()
         super().__init__(
             lambda x: (x.device, x.detach().cpu()), lambda packed: packed[1].to(packed[0])

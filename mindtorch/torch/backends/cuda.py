@@ -10,6 +10,8 @@ from typing import Any
 
 from mindtorch.kernels.support import precision
 
+from ..cuda import require_cuda
+from ..settings import get_float32_matmul_precision, set_float32_matmul_precision
 from ._flags import PRECISIONS
 
 _REDUCTIONS = {
@@ -29,8 +31,6 @@ class cuBLASModule:  # noqa: N801
 
     @property
     def allow_tf32(self) -> bool:
-        from ..settings import get_float32_matmul_precision
-
         return get_float32_matmul_precision() != "highest"
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -44,8 +44,6 @@ class cuBLASModule:  # noqa: N801
         else:
             raise AttributeError(f"Unknown attribute {name}")
         if name == "allow_tf32":
-            from ..settings import set_float32_matmul_precision
-
             set_float32_matmul_precision("high" if value else "highest")
         else:
             self.__dict__[name] = value
@@ -57,8 +55,6 @@ class _PlanCache:
     """cuFFT's plans: there are none, and asking says why."""
 
     def __getattr__(self, name: str) -> Any:
-        from ..cuda import require_cuda
-
         require_cuda()
 
 

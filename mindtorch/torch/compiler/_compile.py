@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from ._options import check_options
+
 __all__ = ["compile"]
 
 _MODES = ("default", "lite", "reduce-overhead", "max-autotune-no-cudagraphs", "max-autotune")
@@ -78,8 +80,6 @@ def compile(  # noqa: A001
             f"Unrecognized mode={mode}, should be one of: {', '.join(_MODES)}"
         )
     if chosen == "inductor" and options:
-        from ._options import check_options
-
         check_options(options)
     _dynamo.check_backend(chosen)
     if dynamic is not None and not isinstance(dynamic, bool):

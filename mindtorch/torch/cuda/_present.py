@@ -12,6 +12,7 @@ from mindtorch.engine.devices.device import Device
 from mindtorch.engine.random import philox
 from mindtorch.engine.random.generator import default_generator
 from mindtorch.engine.tensor import Tensor, from_array
+from mindtorch.torch import random
 
 
 def _memory() -> Any:
@@ -168,16 +169,12 @@ def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
 def get_rng_state(device: Any = "cuda") -> Any:
     """Seed and offset where CUDA's own stream was chosen; else the CPU generator's state, whose
     numbers are drawn on the device, too."""
-    from mindtorch.torch import random
-
     if philox.chosen:
         return from_array(stream_of(device).get_state())
     return random.get_rng_state()
 
 
 def set_rng_state(new_state: Any, device: Any = "cuda") -> None:
-    from mindtorch.torch import random
-
     if philox.chosen:
         state = new_state.array() if isinstance(new_state, Tensor) else new_state
         stream_of(device).set_state(state)

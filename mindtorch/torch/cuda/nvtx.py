@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from . import device_count
+
 __all__ = ["mark", "range", "range_end", "range_pop", "range_push", "range_start"]
 
 
 def _library() -> Any:
-    from . import device_count
-
     if device_count():
         try:
             return importlib.import_module("cupy.cuda.nvtx")

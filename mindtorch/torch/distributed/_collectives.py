@@ -6,7 +6,7 @@ import time
 from datetime import timedelta
 from typing import Any
 
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 
 from ._device import array_of
 from ._group import as_bytes, check_operation

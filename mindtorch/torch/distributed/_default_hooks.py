@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.torch.futures import Future
 
 from . import distributed_c10d as c10d
@@ -44,8 +45,6 @@ def allreduce_hook(process_group: Any, bucket: GradBucket) -> Future[Any]:
 
 
 def _compressed(process_group: Any, bucket: GradBucket, name: str) -> Future[Any]:
-    import mindtorch.torch as torch
-
     return _averaged(process_group, bucket.buffer().to(getattr(torch, name)), bucket)
 
 

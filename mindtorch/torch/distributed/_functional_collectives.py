@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.torch._api.publish import FUNCTIONS
 from mindtorch.torch._compat.unsupported_names import absent_function
 from mindtorch.torch._tensor.tensor import Tensor
 
@@ -38,8 +39,6 @@ def broadcast(self: Tensor, src: int, group: Any, tag: str = "") -> Tensor:
 
 def all_gather_tensor(self: Tensor, gather_dim: int, group: Any, tag: str = "") -> Tensor:
     """The tensors of all processes, one after another along ``gather_dim``."""
-    from mindtorch.torch._api.publish import FUNCTIONS
-
     parts = [self.new_empty(self.shape) for _ in range(c10d.get_world_size(group))]
     c10d.all_gather(parts, self.contiguous(), group=group)
     return FUNCTIONS["cat"](parts, gather_dim)

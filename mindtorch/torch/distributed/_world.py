@@ -13,6 +13,9 @@ from concurrent.futures import Future
 from datetime import timedelta
 from typing import Any
 
+from mindtorch.engine.devices.device import Device
+
+from ..futures import Future as TorchFuture
 from . import _failure, _mpi
 from ._device import NcclCollectives, nccl_available
 from ._group import ProcessGroup
@@ -91,8 +94,6 @@ class Work:
 
     def get_future(self) -> Any:
         """A torch.futures.Future that is set when this is done."""
-        from ..futures import Future as TorchFuture
-
         later: Any = TorchFuture()
 
         def tell(done: Future[Any]) -> None:
@@ -207,8 +208,6 @@ def is_torchelastic_launched() -> bool:
 
 def get_default_backend_for_device(device: Any) -> str:
     """The backend for tensors of a device."""
-    from mindtorch.engine.devices.device import Device
-
     return {"cpu": "gloo", "cuda": "nccl"}[Device(device).type]
 
 

@@ -9,6 +9,7 @@ from typing import Any
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.transforms.vmap import Vmap
+from mindtorch.torch._tensor.generator import get_rng_state, set_rng_state
 from mindtorch.torch.utils._pytree import (
     LeafSpec,
     TreeSpec,
@@ -237,8 +238,6 @@ def _in_chunks(
     run: Any, leaves: list[Any], axes: list[Axis], size: int, chunk: int, randomness: str
 ) -> tuple[list[Any], TreeSpec]:
     """The results of ``chunk`` examples at a time, put together along their batch axes."""
-    from mindtorch.torch._tensor.generator import get_rng_state, set_rng_state
-
     bounds = [(i, min(i + chunk, size)) for i in range(0, size, chunk)] or [(0, 0)]
     columns = [_pieces(x, a, bounds) for x, a in zip(leaves, axes, strict=True)]
     before = get_rng_state() if randomness == "same" else None

@@ -11,7 +11,7 @@ from mindtorch.engine.ops import activations as act
 from mindtorch.engine.ops import movement
 from mindtorch.engine.tensor import constant
 
-from .._api.publish import FUNCTIONS, function
+from .._api.publish import FUNCTIONS, function, write_result
 from .._api.signatures import as_function
 
 
@@ -80,8 +80,6 @@ def _in_place_activation(name: str) -> None:
     body = FUNCTIONS[name]
 
     def variant(input: Any, *args: Any) -> Any:  # noqa: A002
-        from .._api.publish import write_result
-
         inplace.check_writable(input)
         return write_result(input, body(input, *args))
 

@@ -10,12 +10,14 @@ from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.ops import elementwise as ops
 from mindtorch.engine.ops import movement
 from mindtorch.engine.ops import reduction as reductions
+from mindtorch.engine.ops.complex import imag
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant, full_flat
+from mindtorch.engine.tensor import constant, from_array, full_flat
 
 from .._api.arguments import require_tensor
-from .._api.publish import binary, elementwise, function, operand
+from .._api.publish import METHODS, binary, elementwise, function, operand
 from .._api.signatures import as_method
+from .gathering import nonzero
 
 for _name, _op, _aliases, _formula in (
     ("eq", ops.equal, (), "x == y"),
@@ -70,8 +72,6 @@ def isreal(input: Any) -> Any:  # noqa: A002
     """Where the imaginary part is 0."""
     if not input.aval.dtype.is_complex:
         return full_flat(input.aval.shape, dtypes.bool_, True)
-    from mindtorch.engine.ops.complex import imag
-
     return ops.equal(imag(input), constant(0))
 
 
@@ -145,8 +145,6 @@ def _all_equal(x: Any, y: Any) -> Any:
 def where(condition: Any, input: Any = None, other: Any = None) -> Any:  # noqa: A002
     """``input`` where ``condition``, else ``other``; the places of ``condition`` if given alone."""
     if input is None and other is None:
-        from .gathering import nonzero
-
         return nonzero(condition, as_tuple=True)
     if condition.aval.dtype is not dtypes.bool_ and condition.aval.dtype is not dtypes.uint8:
         raise RuntimeError(
@@ -166,8 +164,6 @@ def _tensor_where(self: Any, condition: Any, other: Any) -> Any:
 
 
 def _replace_method() -> None:
-    from .._api.publish import METHODS
-
     METHODS["where"] = as_method(_tensor_where, "where")
 
 
@@ -185,8 +181,6 @@ def isin(
         invert: where it is not among them.
     """
     import numpy as np
-
-    from mindtorch.engine.tensor import from_array
 
     def array_of(value: Any) -> Any:
         if not isinstance(value, EngineTensor):

@@ -13,6 +13,7 @@ from mindtorch.engine.autograd import api
 from mindtorch.engine.aval import Aval, aval, channels_last_strides
 from mindtorch.engine.devices import cuda
 from mindtorch.engine.devices.device import cpu, empty_on
+from mindtorch.engine.ops import complex as complex_ops
 from mindtorch.engine.result_strides import preserved_strides
 from mindtorch.engine.symbolic_sizes import made_anew, open_sizes
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -404,8 +405,6 @@ def complex_(real: Any, imag: Any, *, out: Any = None) -> Any:
     Args:
         real, imag: floating-point tensors of one type.
     """
-    from mindtorch.engine.ops import complex as complex_ops
-
     require_tensor(real, "complex", "real", 1)
     require_tensor(imag, "complex", "imag", 2)
     result = complex_ops.make_complex(real, imag)

@@ -15,6 +15,9 @@ from .. import linalg, return_types
 from .._api.publish import FUNCTIONS, METHODS, function, with_synonyms
 from .._api.signatures import as_function
 from ..linalg import _factorizations
+from .creation import eye
+from .linear_algebra import matmul
+from .reduction import mean
 
 
 @function()
@@ -92,8 +95,6 @@ def cholesky_solve(input: Any, L: Any, upper: bool = False) -> Any:  # noqa: A00
 @function(out=True)
 def cholesky_inverse(L: Any, upper: bool = False) -> Any:  # noqa: N803
     """The inverse of the matrix whose Cholesky factor is ``L``."""
-    from .creation import eye
-
     ops.check_square("cholesky_inverse", L.aval)
     return cholesky_solve(eye(L.aval.shape[-1], dtype=L.aval.dtype), L, upper)
 
@@ -185,7 +186,6 @@ def ormqr(input: Any, tau: Any, other: Any, left: bool = True, transpose: bool =
 
 def _range_of(A: Any, q: int, niter: int, M: Any) -> Any:  # noqa: N803
     """Columns that span about the range of ``A - M``, by ``niter`` subspace iterations."""
-    from .linear_algebra import matmul
     def times(x: Any) -> Any:
         product = matmul(A, x)
         return product if M is None else el.subtract(product, matmul(M, x))
@@ -206,8 +206,6 @@ def _range_of(A: Any, q: int, niter: int, M: Any) -> Any:  # noqa: N803
 def svd_lowrank(A: Any, q: int | None = 6, niter: int | None = 2, M: Any = None) -> Any:  # noqa: N803
     """About the ``q`` greatest singular values of ``A - M``, with U and V: by random projection
     (Halko, Martinsson and Tropp, algorithm 5.1)."""
-    from .linear_algebra import matmul
-
     q = 6 if q is None else q
     m, n = A.aval.shape[-2:]
     if M is not None:
@@ -233,8 +231,6 @@ def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 
     Args:
         q: how many; None for at most 6.
     """
-    from .reduction import mean
-
     m, n = A.aval.shape[-2:]
     if q is None:
         q = min(6, m, n)

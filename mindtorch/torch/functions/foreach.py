@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._api.publish import FUNCTIONS, with_synonyms
@@ -181,14 +182,12 @@ def _lerps(name: str, self: Any, tensors1: Any, weight: Any) -> Any:
 
 
 def _power(self: Any, exponent: Any) -> tuple[Any, ...]:
-    from .. import pow as power
-
     if isinstance(self, _NUMBERS):
         _check_list("_foreach_pow", exponent)
-        return tuple([power(self, x) for x in exponent])
+        return tuple([torch.pow(self, x) for x in exponent])
     _check_list("_foreach_pow", self)
     exponents = _spread("_foreach_pow", self, exponent, False)
-    return tuple([power(x, y) for x, y in zip(self, exponents, strict=True)])
+    return tuple([torch.pow(x, y) for x, y in zip(self, exponents, strict=True)])
 
 
 def _power_in_place(self: Any, exponent: Any) -> Any:

@@ -20,12 +20,21 @@ from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, full_flat
 from mindtorch.engine.transforms import vmap
 
-from .._api.arguments import as_int, check_value, normalize_axis, require_tensor
-from .._api.publish import FUNCTIONS, function, operand
+from .._api.arguments import (
+    as_device,
+    as_dtype,
+    as_int,
+    check_value,
+    normalize_axis,
+    require_tensor,
+)
+from .._api.onnx_export import exporting_now
+from .._api.publish import FUNCTIONS, METHODS, function, operand
 from .._api.signatures import as_method
 from .._api.warn_caller import warn_caller
-from ..onnx import is_in_onnx_export
+from .creation import finish, full_like
 from .indexing import require_same_type, warn_byte_mask
+from .pointwise import scaled_operand
 
 
 def _axis(x: Any, dim: Any) -> int:
@@ -77,8 +86,6 @@ def scatter(
     if reduce not in _OLD_REDUCE:
         raise RuntimeError("reduce argument must be either add or multiply.")
     if not source.aval.shape:
-        from .creation import full_like
-
         source = full_like(index, source.flat[0].item(), dtype=input.aval.dtype)
     return ops.scatter_reduce(
         input, index, source, axis=_axis(input, dim), reduce=_OLD_REDUCE[reduce], include_self=True
@@ -212,8 +219,6 @@ def index_select(input: Any, dim: int, index: Any) -> Any:  # noqa: A002
 @function(out=True, in_place=True, apart=True)
 def index_add(input: Any, dim: int, index: Any, source: Any, *, alpha: Any = 1) -> Any:  # noqa: A002
     """``input`` with ``alpha * source`` added to the slices that ``index`` names."""
-    from .pointwise import scaled_operand
-
     if source.aval.dtype is not input.aval.dtype:
         raise RuntimeError(
             f"index_add_(): self ({dtypes.scalar_type_name(input.aval.dtype)}) and source "
@@ -430,7 +435,7 @@ def one_hot(tensor: Any, num_classes: int = -1) -> Any:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if tensor.aval.device is meta and num_classes > 0:
         return full_flat((*tensor.aval.shape, num_classes), dtypes.int64, 0, meta)
-    if num_classes > 0 and (vmap.is_mapped(tensor) or is_in_onnx_export()):
+    if num_classes > 0 and (vmap.is_mapped(tensor) or exporting_now[0]):
         classes = from_array(np.arange(num_classes, dtype=np.int64), tensor.aval.device)
         found = equal(movement.unsqueeze(tensor, axis=tensor.aval.ndim), classes)
         return movement.cast(found, dtype=dtypes.int64)
@@ -469,9 +474,6 @@ def _define_indices(name: str, find: Any) -> None:
         row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
         layout: Any = None, pin_memory: bool = False, requires_grad: bool = False,
     ) -> Any:  # fmt: skip
-        from .._api.arguments import as_device, as_dtype
-        from .creation import finish
-
         kind = dtypes.int64 if dtype is None else as_dtype(dtype)
         for word, count in (("row", row), ("col", col)):
             if count < 0:
@@ -543,8 +545,6 @@ def _fill_diagonal_(self: Any, fill_value: Any, wrap: bool = False) -> Any:
 
 
 def _publish() -> None:
-    from .._api.publish import METHODS
-
     for body in (_masked_fill_, _fill_diagonal_):
         name = body.__name__[1:]
         METHODS[name] = as_method(body, name)

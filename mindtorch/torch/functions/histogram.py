@@ -14,6 +14,7 @@ from mindtorch.engine.transforms import vmap
 
 from .. import return_types
 from .._api.publish import function, store_out
+from .sequences import linspace
 
 _C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int"}
 
@@ -79,8 +80,6 @@ def _ends(values: Any, given: Any, axis: int) -> tuple[float, float]:
 
 def _uniform(points: Any, counts: list[int], given: Any) -> list[Any]:
     """Edges at equal distances for each axis."""
-    from .sequences import linspace
-
     if given is not None and len(given) != 2 * len(counts):
         raise RuntimeError(
             f"torch.histogramdd: for a {len(counts)}-dimensional histogram range should have "

@@ -31,6 +31,7 @@ from mindtorch.engine.dtypes import (
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops import movement
+from mindtorch.engine.ops.complex import conj
 from mindtorch.engine.ops.reduction import sum_
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant
@@ -42,6 +43,7 @@ from .._api.publish import FUNCTIONS, function
 from .._api.warn_caller import warn_caller
 from ._old_forms import old_sum
 from .einsum import einsum as _einsum
+from .reduction import vector_norm
 
 matrix_norm = linalg.matrix_norm
 
@@ -219,8 +221,6 @@ def dot(input: Any, tensor: Any) -> Any:  # noqa: A002
 @function(out=True)
 def vdot(input: Any, other: Any) -> Any:  # noqa: A002
     """:func:`dot` with the first vector conjugated."""
-    from mindtorch.engine.ops.complex import conj
-
     return dot(conj(input), other)
 
 
@@ -530,8 +530,6 @@ def cdist(
     Args:
         x1, x2: (..., P, M) and (..., R, M); the result is (..., P, R).
     """
-    from .reduction import vector_norm
-
     require_tensor(x1, "cdist", "x1", 1)
     require_tensor(x2, "cdist", "x2", 2)
     if compute_mode not in _MODES:
@@ -586,8 +584,6 @@ def renorm(input: Any, p: float, dim: int, maxnorm: float) -> Any:  # noqa: A002
     Args:
         p: the order of the norm.
     """
-    from .reduction import vector_norm
-
     if not p > 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:

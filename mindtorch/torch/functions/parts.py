@@ -11,7 +11,7 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import movement as ops
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import from_array
+from mindtorch.engine.tensor import constant, from_array
 
 from .._api.arguments import as_int, normalize_axis, require_tensors
 from .._api.publish import function
@@ -400,8 +400,6 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> Any:
 @function(method=False)
 def block_diag(*tensors: Any) -> Any:
     """A matrix with the tensors as blocks on its diagonal."""
-    from mindtorch.engine.tensor import constant
-
     require_tensors(tensors)
     if not tensors:
         return from_array(np.empty((1, 0), dtypes.default.np))

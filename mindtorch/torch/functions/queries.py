@@ -34,6 +34,9 @@ from .._tensor.size_and_formats import (
     sparse_csc,
     sparse_csr,
 )  # fmt: skip
+from ..storage import TypedStorage, UntypedStorage
+from .creation import empty_strided
+from .from_data import lengths_or_data, tensor
 
 
 def _define_namesakes() -> None:
@@ -86,8 +89,6 @@ def is_distributed(input: Any) -> bool:  # noqa: A002
 @function(method=False)
 def is_storage(obj: Any) -> bool:
     """Whether ``obj`` is a typed or untyped storage."""
-    from ..storage import TypedStorage, UntypedStorage
-
     return isinstance(obj, (TypedStorage, UntypedStorage))
 
 
@@ -298,8 +299,6 @@ def new(self: Any, *data: Any, size: Any = None, device: Any = None) -> Any:
         size: the size, by name.
         device: where the tensor is; it must be the type's.
     """
-    from .from_data import lengths_or_data, tensor
-
     refuse_other_device(device, self.aval.device.type)
     data = lengths_or_data(data)
     if size is not None:
@@ -324,8 +323,6 @@ def new_empty_strided(self: Any, size: Any, stride: Any, **options: Any) -> Any:
         stride: steps along the axes, in elements.
         options: ``dtype``, ``device``, ``requires_grad``, as of :func:`torch.empty`.
     """
-    from .creation import empty_strided
-
     options.setdefault("dtype", self.aval.dtype)
     return empty_strided(size, stride, **options)
 

@@ -12,9 +12,9 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.ops import elementwise as el
-from mindtorch.engine.ops import movement, reduction
+from mindtorch.engine.ops import indexing, movement, reduction, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
-from mindtorch.engine.tensor import constant
+from mindtorch.engine.tensor import constant, from_array
 
 from .. import return_types
 from .._api.arguments import (
@@ -533,8 +533,6 @@ def mode(input: Any, dim: int = -1, keepdim: bool = False) -> Any:  # noqa: A002
 def _quantile(
     name: str, input: Any, q: Any, dim: Any, keepdim: bool, interpolation: str, skip_nan: bool  # noqa: A002
 ) -> Any:
-    from mindtorch.engine.ops import sorting
-
     if input.aval.dtype not in (dtypes.float32, dtypes.float64):
         raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
     x = input
@@ -575,8 +573,6 @@ def _last(x: Any, axis: int) -> Any:
 
 def _as_points(q: Any, x: Any) -> Any:
     import numpy as np
-
-    from mindtorch.engine.tensor import from_array
 
     if not 0 <= q <= 1:
         raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q}")
@@ -619,8 +615,6 @@ def _interpolate(ordered: Any, points: Any, n: int, interpolation: str, skip_nan
 
 
 def _pick(ordered: Any, rank: Any) -> Any:
-    from mindtorch.engine.ops import indexing
-
     places = movement.cast(rank, dtype=dtypes.int64)
     shape = (rank.aval.shape[0], *ordered.aval.shape[:-1], 1)
     table = movement.expand(ordered, shape=(rank.aval.shape[0], *ordered.aval.shape))

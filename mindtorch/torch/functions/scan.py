@@ -7,6 +7,7 @@ from typing import Any
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import movement, scan
+from mindtorch.engine.ops.reduction import sum_
 from mindtorch.engine.tensor import constant
 
 from .. import return_types
@@ -136,8 +137,6 @@ def _sides(y: Any, x: Any, dim: int, name: str) -> tuple[Any, Any, int]:
 @function(method=False, aliases=("trapz",))
 def trapezoid(y: Any, x: Any = None, *, dx: Any = 1, dim: int = -1) -> Any:
     """The integral of ``y`` along ``dim`` by the trapezoidal rule."""
-    from mindtorch.engine.ops.reduction import sum_
-
     both, width, axis = _sides(y, x, dim, "trapezoid")
     if y.aval.ndim and y.aval.shape[axis] == 0:
         return y.new_zeros([n for i, n in enumerate(y.aval.shape) if i != axis])

@@ -9,10 +9,11 @@ import numpy as np
 from mindtorch.engine import dtypes
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.dtype_support import refuse_kinds
-from mindtorch.engine.ops import movement, sorting
+from mindtorch.engine.ops import indexing, movement, sorting
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 from mindtorch.engine.transforms import vmap
+from mindtorch.torch.autograd.function import Underivable
 
 from .. import return_types
 from .._api.arguments import as_int, require_tensor
@@ -123,8 +124,6 @@ def _underivable(name: str, source: Any, found: Any) -> Any:
     """``found``, whose derivative raises where ``source`` requires one."""
     if not (source.requires_grad and state.grad_enabled):
         return found
-    from mindtorch.torch.autograd.function import Underivable
-
     return Underivable.apply(f"the derivative for '{name}' is not implemented.", source, found)
 
 
@@ -243,8 +242,6 @@ def searchsorted(
         )
     _check_boundaries(sorted_sequence, input, sorter)
     if sorter is not None:
-        from mindtorch.engine.ops import indexing
-
         axis = sorted_sequence.aval.ndim - 1
         sorted_sequence = indexing.gather(sorted_sequence, sorter, axis=axis)
     found = sorting.searchsorted(sorted_sequence, input, right=bool(right))

@@ -9,6 +9,7 @@ import typing
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+import mindtorch.torch as torch
 from mindtorch.engine.devices.device import Device
 
 from ._names import NameSpace, is_builtin, qualified_name, torch_name
@@ -46,8 +47,6 @@ class PythonCode(NamedTuple):
 
 class _Writer:
     def __init__(self, graph: Graph, root: str) -> None:
-        import mindtorch.torch as torch
-
         self.graph, self.root = graph, root
         self.globals: dict[str, Any] = {
             "torch": torch,

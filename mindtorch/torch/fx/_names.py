@@ -7,6 +7,7 @@ import keyword
 import re
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine.dtypes import DType
 
 __all__ = ["NameSpace", "qualified_name", "short_name", "torch_name"]
@@ -17,8 +18,6 @@ _CUSTOM = {"inf", "nan", "NoneType", "torch", "device", "fx_pytree", "pytree"}
 
 def torch_name(value: Any) -> str | None:
     """The dotted name below "torch" under which a function is found; None when it is not."""
-    import mindtorch.torch as torch
-
     name = getattr(value, "__name__", None)
     if not isinstance(name, str):
         return str(value) if isinstance(value, DType) else None

@@ -12,6 +12,7 @@ import types
 from collections.abc import Callable, Iterable
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.torch._api.publish import METHODS
 from mindtorch.torch._tensor.tensor import PARTS, Tensor
 
@@ -93,8 +94,6 @@ def patch_torch(patcher: Patcher, tables: Iterable[dict[str, Any]]) -> None:
     Args:
         tables: globals of the code that is traced, which may have taken functions from torch.
     """
-    import mindtorch.torch as torch
-
     entries: dict[int, Any] = {}
     for lazy in torch._LAZY_NAMES:
         getattr(torch, lazy)

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from mindtorch.torch._api import torch_function
+from mindtorch.torch._compat.runtime_checks import _assert
 from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.nn.modules.container import Sequential
 from mindtorch.torch.nn.modules.module import Module
@@ -186,8 +187,6 @@ class Tracer(TracerBase):
             text = f"{name} has been specialized to have value None but got another value"
             self.create_proxy("call_function", _assert_is_none, (proxy, text), {})
         elif isinstance(value, (bool, int, float, str)):
-            from mindtorch.torch._compat.runtime_checks import _assert
-
             text = f"{name} has been specialized to have value {value} but got another value"
             self.create_proxy("call_function", _assert, (proxy == value, text), {})
         else:

@@ -6,6 +6,7 @@ import copy
 import linecache
 from typing import Any
 
+from mindtorch.torch._tensor.tensor import Tensor
 from mindtorch.torch.nn.modules.module import Module
 from mindtorch.torch.nn.parameter import Parameter
 
@@ -55,8 +56,6 @@ def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
     if last in getattr(source, "_buffers", {}):
         holder.register_buffer(last, value, last not in source._non_persistent_buffers_set)
     elif isinstance(value, Module) or not isinstance(value, Parameter):
-        from mindtorch.torch._tensor.tensor import Tensor
-
         if isinstance(value, Tensor) and not isinstance(value, Parameter):
             holder.register_buffer(last, value)
         else:
@@ -67,8 +66,6 @@ def _copy_attr(from_module: Module, to_module: Module, target: str) -> None:
 
 def _assign_attr(value: Any, to_module: Module, target: str) -> None:
     """Set what stands at a dotted path; a tensor becomes a buffer."""
-    from mindtorch.torch._tensor.tensor import Tensor
-
     holder, last = _walk(to_module, target, make=True)
     if isinstance(value, Tensor) and not isinstance(value, Parameter):
         holder.register_buffer(last, value)

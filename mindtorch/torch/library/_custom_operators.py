@@ -12,7 +12,10 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field
 from typing import Any
 
+from mindtorch import torch
+
 from .._tensor.tensor import Tensor
+from ..amp.autocast_mode import is_autocast_enabled
 from ..autograd.function import Function
 from ..autograd.grad_mode import is_grad_enabled
 
@@ -107,8 +110,6 @@ def _default(text: str) -> Any:
     try:
         return float(text) if re.search(r"[.e]|inf|nan", text) else int(text)
     except ValueError:
-        from mindtorch import torch
-
         return getattr(torch, text)
 
 
@@ -237,8 +238,6 @@ class Operator:
         for tensor in tensors:
             key = AUTOCAST_KEYS.get(tensor.device.type, "")
             if key in self.kernels and key not in _excluded.get():
-                from ..amp.autocast_mode import is_autocast_enabled
-
                 if is_autocast_enabled(tensor.device.type):
                     return self.kernels[key]
         return None

@@ -15,6 +15,7 @@ from mindtorch.engine.ops import elementwise as el
 from mindtorch.engine.ops import factorizations, movement, reduction
 from mindtorch.engine.ops import linear_algebra as ops
 from mindtorch.engine.ops.base import normalize_axis
+from mindtorch.engine.ops.complex import conj
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import constant, from_array, full_flat
 from mindtorch.engine.transforms.vmap import values_of_all
@@ -28,6 +29,8 @@ from .._api.autocast_policies import cast_whole as _cast_whole
 from .._api.cacheable import LINALG as _REMEMBERED
 from .._api.cacheable import remember as _remember
 from .._api.publish import with_out
+from ..functions.creation import eye
+from ..functions.shape import diagonal as view
 from ._factorizations import (
     cholesky,
     cholesky_ex,
@@ -345,8 +348,6 @@ def tensorsolve(A: Any, B: Any, dims: Any = None) -> Any:  # noqa: N803
 
 
 def _identity(A: Any) -> Any:  # noqa: N803
-    from ..functions.creation import eye
-
     return movement.expand(eye(A.aval.shape[-1], dtype=A.aval.dtype), shape=A.aval.shape)
 
 
@@ -495,8 +496,6 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
     Args:
         x, y: tensors whose shapes are broadcast.
     """
-    from mindtorch.engine.ops.complex import conj
-
     ops.check_real_or_complex("linalg.vecdot", x.aval)
     if x.aval.dtype is not y.aval.dtype:
         kinds = [scalar_type_name(each.aval.dtype) for each in (x, y)]
@@ -511,8 +510,6 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
 
 def diagonal(A: Any, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Any:  # noqa: N803
     """A view of a diagonal."""
-    from ..functions.shape import diagonal as view
-
     require_tensor(A, "linalg_diagonal", "A", 1)
     return view(A, offset, dim1, dim2)
 

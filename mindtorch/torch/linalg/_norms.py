@@ -15,6 +15,9 @@ from mindtorch.engine.ops.base import normalize_axis
 from mindtorch.engine.tensor import full_flat
 
 from .._api.publish import with_out
+from ..functions.reduction import _typed
+from ..functions.reduction import vector_norm as compute
+from ..functions.reduction import vector_norm as vector
 
 
 @with_out
@@ -26,8 +29,6 @@ def vector_norm(
     Args:
         dtype: the type that the input is cast to first.
     """
-    from ..functions.reduction import vector_norm as compute
-
     return compute(x, ord, dim, keepdim, dtype=dtype)
 
 
@@ -81,9 +82,6 @@ def matrix_norm(
         ord: one of these.
         dtype: the type that ``A`` is cast to first.
     """
-    from ..functions.reduction import _typed
-    from ..functions.reduction import vector_norm as vector
-
     ops.check_real_or_complex("linalg.matrix_norm", A.aval)
     if ord in (2, -2, "nuc"):
         ops.check_precision("linalg.matrix_norm", A.aval)

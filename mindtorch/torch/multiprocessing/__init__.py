@@ -9,9 +9,10 @@ from __future__ import annotations
 import multiprocessing as _multiprocessing
 from multiprocessing import *  # noqa: F403
 
-from ._sharing import is_shared as is_shared
-from ._sharing import register_reducers as _register_reducers
-from ._sharing import share_memory as share_memory
+from .._tensor.shared_memory import is_shared as is_shared
+from .._tensor.shared_memory import register_reducers as _register_reducers
+from .._tensor.shared_memory import share_memory as share_memory
+from ..nn import parameter as _parameter  # noqa: F401  # its class travels, too
 from ._spawn import ProcessContext as ProcessContext
 from ._spawn import ProcessException as ProcessException
 from ._spawn import ProcessExitedException as ProcessExitedException

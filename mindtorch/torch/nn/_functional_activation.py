@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtype_support, dtypes
 from mindtorch.engine.autograd import inplace as writing
 from mindtorch.engine.autograd import tape
@@ -423,13 +424,11 @@ def gumbel_softmax(
     """
     if eps != 1e-10:
         warn_caller("`eps` parameter is deprecated and has no effect.")
-    from .. import contiguous_format, empty_like, zeros_like
-
-    drawn = empty_like(logits, memory_format=contiguous_format).exponential_()
+    drawn = torch.empty_like(logits, memory_format=torch.contiguous_format).exponential_()
     noise = pointwise.negative(pointwise.log(drawn))
     soft = softmax((logits + noise) / tau, dim)
     if not hard:
         return soft
     index = soft.argmax(dim, keepdim=True)
-    hot = zeros_like(logits, memory_format=contiguous_format).scatter_(dim, index, 1.0)
+    hot = torch.zeros_like(logits, memory_format=torch.contiguous_format).scatter_(dim, index, 1.0)
     return hot - soft.detach() + soft

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import attention as ops
 
@@ -292,12 +293,10 @@ def multi_head_attention_forward(
 
 def _with_biases(pair: Any, biases: Any, statics: Any, batch: int) -> tuple[Any, Any]:
     """Keys and values with one more of each."""
-    from .. import cat
-
     for name, static in zip(("key", "value"), statics, strict=True):
         if static is not None:
             raise AssertionError(f"bias cannot be added to static {name}.")
-    k, v = (cat([x, b.repeat(1, batch, 1)]) for x, b in zip(pair, biases, strict=True))
+    k, v = (torch.cat([x, b.repeat(1, batch, 1)]) for x, b in zip(pair, biases, strict=True))
     return k, v
 
 

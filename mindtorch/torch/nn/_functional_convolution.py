@@ -6,6 +6,7 @@ import operator
 from typing import Any
 
 from mindtorch.engine import dtype_support, dtypes
+from mindtorch.engine.aval import contiguous_strides
 from mindtorch.engine.dtype_support import require_floats
 from mindtorch.engine.ops import convolution as ops
 from mindtorch.engine.ops import elementwise as pointwise
@@ -408,8 +409,6 @@ def fold(
     Raises:
         RuntimeError: where the columns are not those of such an image.
     """
-    from mindtorch.engine.aval import contiguous_strides
-
     size, kernel, dilation, padding, stride = (
         as_ints(v, 2, n)
         for v, n in ((output_size, "output_size"), (kernel_size, "kernel_size"),

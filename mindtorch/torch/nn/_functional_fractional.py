@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import mindtorch.torch as torch
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.tensor import from_array
 
@@ -83,8 +84,6 @@ def _pool(
     axes: int, x: Any, kernel_size: Any, output_size: Any, output_ratio: Any, samples: Any
 ) -> tuple[Any, Any]:
     """The largest element of each window, and its flat index within the channel."""
-    from .. import rand
-
     name = f"fractional_max_pool{axes}d"
     if output_size is None and output_ratio is None:
         raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
@@ -103,7 +102,7 @@ def _pool(
             raise RuntimeError(f"{name}: {what} must either be a single Int or tuple of Ints")
     batched = x.dim() == axes + 2
     if samples is None:
-        samples = rand(x.size(0) if batched else 1, x.size(-axes - 1), axes, dtype=x.dtype)
+        samples = torch.rand(x.size(0) if batched else 1, x.size(-axes - 1), axes, dtype=x.dtype)
     _check(x, kernel, counts, samples, axes)
     refuse_kinds(f"{name}_out_frame", x.aval, "bool whole complex")
     whole = x if batched else x.unsqueeze(0)

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import embedding as embedding_ops
@@ -373,8 +374,6 @@ def normalize(
 
 def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
     """``x1 . x2 / (max(|x1|, eps) max(|x2|, eps))`` along ``dim``."""
-    from .. import broadcast_tensors
-
     common = dtypes.result_type((x1.aval, x2.aval))
     if common.category != dtypes.FLOAT:
         raise RuntimeError(
@@ -383,7 +382,7 @@ def cosine_similarity(x1: Any, x2: Any, dim: int = 1, eps: float = 1e-8) -> Any:
         )
     x1, x2 = (
         movement.cast(x, dtype=common) if x.aval.dtype.category < dtypes.FLOAT else x
-        for x in broadcast_tensors(x1, x2)
+        for x in torch.broadcast_tensors(x1, x2)
     )
     first = x1 / x1.norm(2, dim, keepdim=True).clamp_min(eps)
     second = x2 / x2.norm(2, dim, keepdim=True).clamp_min(eps)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 
 from .._api.warn_caller import warn_caller
@@ -107,7 +108,6 @@ def _chunked(
     input: Any, linear_weight: Any, target: Any, bias: Any, weight: Any, reduction: str,  # noqa: A002
     ignore_index: int, options: Any,
 ) -> Any:  # fmt: skip
-    from mindtorch.torch import cat
     from mindtorch.torch.utils.checkpoint import checkpoint
 
     dtype = input.aval.dtype
@@ -124,7 +124,7 @@ def _chunked(
         )
 
     size = options.rows_at_once(rows.shape[0], rows.shape[1], linear_weight.shape[0], dtype)
-    loss = cat([
+    loss = torch.cat([
         checkpoint(losses, rows[i : i + size], targets[i : i + size], linear_weight, bias,
                    use_reentrant=False)
         for i in range(0, rows.shape[0], size)

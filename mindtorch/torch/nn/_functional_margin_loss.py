@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import elementwise as pointwise
@@ -209,9 +210,7 @@ def _check_multi_margin(x: Any, target: Any, weight: Any) -> tuple[int, int]:
 
 def _positive(gap: Any) -> Any:
     """What is above 0, else 0: nan is not above it."""
-    from .. import where
-
-    return where(gap > 0, gap, 0)
+    return torch.where(gap > 0, gap, 0)
 
 
 def multi_margin_loss(
@@ -258,8 +257,6 @@ def multilabel_margin_loss(
     Raises:
         RuntimeError: for shapes that do not fit and a target out of range.
     """
-    from .. import arange, where
-
     reduction = chosen_reduction(size_average, reduce, reduction)
     rows, classes = _margin_rows(input)
     shape, given = input.aval.shape, target.aval.shape
@@ -273,9 +270,9 @@ def multilabel_margin_loss(
     refuse_kinds("multilabel_margin_loss_forward_out_frame", x.aval, "bool whole half complex")
     listed = ((t < 0).long().cumsum(1) == 0)
     safe = t.clamp(min=0)
-    named = arange(classes)
+    named = torch.arange(classes)
     true = ((safe.unsqueeze(2) == named) & listed.unsqueeze(2)).any(1)
     gap = 1 - x.gather(1, safe).unsqueeze(2) + x.unsqueeze(1)
     counted = listed.unsqueeze(2) & ~true.unsqueeze(1)
-    loss = where(counted, _positive(gap), 0).sum((1, 2)) / classes
+    loss = torch.where(counted, _positive(gap), 0).sum((1, 2)) / classes
     return reduced(loss if len(shape) == 2 else loss.squeeze(0), reduction)

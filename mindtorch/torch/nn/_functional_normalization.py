@@ -14,6 +14,7 @@ from mindtorch.engine.ops import normalization as ops
 from mindtorch.engine.tensor import constant as c
 
 from .._api.kernel_signatures import called_wrongly
+from .._tensor.size_and_formats import finfo
 from ..autograd.grad_mode import no_grad
 from . import _functional_pooling as pooling
 from ._half import in_float32
@@ -197,8 +198,6 @@ def rms_norm(input: Any, normalized_shape: Any, weight: Any = None, eps: Any = N
     if input.aval.dtype.category < dtypes.FLOAT:
         dtype_support.refuse("rms_norm", input.aval.dtype)
     if eps is None:
-        from .._tensor.size_and_formats import finfo
-
         eps = finfo(input.aval.dtype).eps
     return ops.rms_norm(input, weight, eps=float(eps), normalized_ndim=len(shape))[0]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch.engine import dtypes
 from mindtorch.engine.dtype_support import refuse_kinds
 from mindtorch.engine.ops import elementwise as pointwise
 from mindtorch.engine.ops import movement
@@ -428,8 +429,6 @@ def _unpool(
     spatial: int, x: Any, indices: Any, kernel_size: Any, stride: Any, padding: Any,
     output_size: Any,
 ) -> Any:  # fmt: skip
-    from mindtorch.engine import dtypes
-
     name = f"max_unpool{spatial}d"
     kernel = _ints(kernel_size, spatial, "kernel_size", name)
     strides = kernel if stride is None else _ints(stride, spatial, "stride", name)

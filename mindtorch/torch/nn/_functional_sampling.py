@@ -7,6 +7,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from mindtorch import torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.devices.device import cpu
 from mindtorch.engine.dtype_support import require_floats
@@ -225,8 +226,6 @@ def affine_grid(theta: Any, size: Sequence[int], align_corners: bool | None = No
     Raises:
         ValueError: theta is of another shape or type.
     """
-    from mindtorch import torch
-
     if align_corners is None:
         _warn_of_default("affine_grid")
     if not theta.is_floating_point():

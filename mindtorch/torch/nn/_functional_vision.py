@@ -11,6 +11,7 @@ from mindtorch.engine.ops import movement, resizing
 from mindtorch.engine.symbolic_sizes import as_float, as_whole
 
 from .._api.warn_caller import warn_caller
+from . import _functional_pooling as pooling
 from ._functional_antialias import resize_smoothly
 from ._resampling import resample
 
@@ -242,8 +243,6 @@ def _check_lengths(x: Any, old: Any, new: Any) -> None:
 
 def _resize(x: Any, old: Any, new: Any, scales: Any, mode: str, align: bool) -> Any:
     if mode == "area":
-        from . import _functional_pooling as pooling
-
         pool = getattr(pooling, f"adaptive_avg_pool{len(old)}d")
         return pool(x, new)
     dtype = x.aval.dtype

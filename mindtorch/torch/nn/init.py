@@ -9,10 +9,13 @@ from typing import Any
 
 import numpy as np
 
+import mindtorch.torch as torch
+from mindtorch.engine.aval import dense_like
 from mindtorch.engine.tensor import from_array
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
 from ..autograd.grad_mode import no_grad
+from ..functions.creation import new_empty
 
 __all__ = [
     "calculate_gain", "constant_", "dirac_", "eye_", "kaiming_normal_", "kaiming_uniform_",
@@ -224,10 +227,6 @@ def trunc_normal_(
 
 
 def _fresh(tensor: Any) -> Any:
-    from mindtorch.engine.aval import dense_like
-
-    from ..functions.creation import new_empty
-
     return new_empty(dense_like(tensor.aval))
 
 
@@ -302,8 +301,6 @@ def orthogonal_(tensor: Any, gain: float = 1, generator: Any = None) -> Any:
 @_on_host
 def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = None) -> Any:
     """Normal numbers, with the fraction ``sparsity`` of each column zero."""
-    from .. import randperm
-
     if tensor.ndimension() != 2:
         raise ValueError("Only tensors with 2 dimensions are supported")
     rows, columns = tensor.shape
@@ -312,7 +309,7 @@ def sparse_(tensor: Any, sparsity: float, std: float = 0.01, generator: Any = No
         tensor.normal_(0, std, generator=generator)
         values = tensor.array()
         for column in range(columns):
-            values[randperm(rows).array()[:zeros], column] = 0
+            values[torch.randperm(rows).array()[:zeros], column] = 0
     return tensor
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from typing import Any
 
+from mindtorch.engine import dtypes
 from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from .._api.arguments import as_device, as_dtype
 from .._api.torch_function_mode import _disabled_torch_function_impl
+from .._tensor import shared_memory
+from .._tensor.rebuild import rebuilder, set_state, user_state
 from .._tensor.tensor import Tensor
 from ..functions.creation import new_empty
 
@@ -46,9 +50,36 @@ class Parameter(Tensor):
         return "Parameter containing:\n" + super().__repr__(tensor_contents=tensor_contents)  # type: ignore[call-arg]
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        from .._utils import reduce_parameter
-
         return reduce_parameter(self)
+
+
+shared_memory.KINDS.append(Parameter)
+
+
+@rebuilder
+def _rebuild_parameter(data: Any, requires_grad: bool, backward_hooks: Any) -> Any:
+    """``Parameter(data, requires_grad)``."""
+    del backward_hooks
+    if not isinstance(data, EngineTensor):
+        raise TypeError(f"expected a tensor, got {type(data).__name__}")
+    return Parameter(data, bool(requires_grad))
+
+
+@rebuilder
+def _rebuild_parameter_with_state(
+    data: Any, requires_grad: bool, backward_hooks: Any, state: Any
+) -> Any:
+    """A parameter to which Python attributes had been given."""
+    return set_state(_rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def reduce_parameter(parameter: Any) -> tuple[Any, tuple[Any, ...]]:
+    """What ``Parameter.__reduce_ex__`` gives."""
+    state = user_state(parameter)
+    facts: tuple[Any, ...] = (parameter.data, bool(parameter.requires_grad), OrderedDict())
+    if not state:
+        return _rebuild_parameter, facts
+    return _rebuild_parameter_with_state, (*facts, state)
 
 
 class Buffer(Tensor):
@@ -113,8 +144,6 @@ class UninitializedParameter(UninitializedTensorMixin, Parameter):  # type: igno
     cls_to_become = Parameter
 
     def __new__(cls, requires_grad: bool = True, device: Any = None, dtype: Any = None) -> Any:
-        from mindtorch.engine import dtypes
-
         chosen = dtypes.default if dtype is None else as_dtype(dtype)
         data = new_empty(aval((0,), chosen, None, as_device(device)))
         return Tensor._make_subclass(cls, data, requires_grad)
@@ -141,8 +170,6 @@ class UninitializedBuffer(UninitializedTensorMixin, Tensor):  # type: ignore[mis
         dtype: Any = None,
         persistent: bool = True,
     ) -> Any:
-        from mindtorch.engine import dtypes
-
         chosen = dtypes.default if dtype is None else as_dtype(dtype)
         data = new_empty(aval((0,), chosen, None, as_device(device)))
         result = Tensor._make_subclass(cls, data, requires_grad)

@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
+from mindtorch.torch._api.onnx_export import exporting_now
 from mindtorch.torch._compat.unsupported_names import absent_class
 
 from . import errors
@@ -30,7 +31,6 @@ __all__ = [
 _WHY = "operators are written by the engine's ops, not by symbolic functions"
 # What packages registered, by operator and opset.
 _symbolics: dict[tuple[str, int], Callable[..., Any]] = {}
-_under_way = [False]
 
 
 class TrainingMode(enum.Enum):
@@ -66,7 +66,7 @@ ExportableModule = absent_class("torch.onnx", "ExportableModule", "pass the modu
 
 def is_in_onnx_export() -> bool:
     """Whether `export` is tracing a model."""
-    return _under_way[0]
+    return exporting_now[0]
 
 
 def _refuse(given: dict[str, Any]) -> None:
@@ -173,11 +173,11 @@ def export(
     opset = 20 if opset_version is None else opset_version
     if opset > exporting.newest():
         raise ValueError(f"Unsupported ONNX opset version: {opset}")
-    before, _under_way[0] = _under_way[0], True
+    before, exporting_now[0] = exporting_now[0], True
     try:
         found = exporting.traced(model, given, axes, _MODES[training])
     finally:
-        _under_way[0] = before
+        exporting_now[0] = before
     proto = exporting.model_of(
         model, found, inputs, list(output_names or ()), opset,
         fold=optimize and do_constant_folding, keep_inputs=keep_initializers_as_inputs,

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from mindtorch import torch
+
 __all__ = ["reshape_from_tensor_shape", "shape_as_tensor"]
 
 
 def shape_as_tensor(x: Any) -> Any:
     """The shape of `x` as a tensor of int64."""
-    from mindtorch import torch
-
     return torch.tensor(tuple(x.shape), dtype=torch.int64)
 
 

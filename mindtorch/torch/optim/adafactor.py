@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ._parameterwise import ParameterwiseOptimizer, scalar_state, to_scalar, zeros_like
@@ -74,8 +75,6 @@ class Adafactor(ParameterwiseOptimizer):
     def _update(self, p: Any, grad: Any, state: dict[str, Any], group: dict[str, Any]) -> None:
         lr, (eps1, eps2) = to_scalar(group["lr"]), group["eps"]
         if eps1 is None:
-            import mindtorch.torch as torch
-
             eps1 = torch.finfo(p.dtype).eps
         state["step"] += 1
         count = state["step"].item()

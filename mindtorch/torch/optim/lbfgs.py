@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.torch.autograd.grad_mode import enable_grad, no_grad
 
 from ._line_search import strong_wolfe
@@ -48,11 +49,9 @@ class LBFGS(Optimizer):
 
     def _gradient(self) -> Any:
         """All gradients as one vector, zeros where there is none."""
-        from mindtorch.torch import cat, zeros
-
-        return cat(
+        return torch.cat(
             [
-                zeros(p.numel(), dtype=p.dtype) if p._grad is None
+                torch.zeros(p.numel(), dtype=p.dtype) if p._grad is None
                 else (p._grad.to_dense() if p._grad._sparse else p._grad).reshape(-1)
                 for p in self._params
             ],

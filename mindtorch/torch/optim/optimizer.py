@@ -12,7 +12,7 @@ from copy import deepcopy
 from typing import Any
 
 from mindtorch.engine.autograd import tape
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.optim.multi_tensor import Fused, expect
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import captures
@@ -20,6 +20,7 @@ from mindtorch.engine.transforms.profiler import Recorder
 from mindtorch.torch._serialization.pickle_names import TorchPickler
 from mindtorch.torch.autograd.grad_mode import enable_grad
 
+from ..autograd.profiler import record_function
 from ._parameter_tuple import ParameterTuple
 
 Params = Any
@@ -397,8 +398,6 @@ def _named_step(optimizer: Optimizer) -> Any:
     """The block under which a running profiler shows the step."""
     if not Recorder.active:
         return contextlib.nullcontext()
-    from ..autograd.profiler import record_function
-
     return record_function(f"Optimizer.step#{type(optimizer).__name__}.step")
 
 

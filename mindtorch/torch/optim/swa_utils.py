@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from copy import deepcopy
 from typing import Any, ClassVar
 
+import mindtorch.torch as torch
 from mindtorch.torch.autograd.grad_mode import no_grad
 from mindtorch.torch.nn import Module
 from mindtorch.torch.nn.modules.batchnorm import _BatchNorm
@@ -92,15 +93,13 @@ class AveragedModel(Module):
         multi_avg_fn: Callable[[Any, Any, Any], None] | None = None,
         use_buffers: bool = False,
     ) -> None:
-        from mindtorch.torch import long, tensor
-
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
         self.module = deepcopy(model)
         if device is not None:
             self.module = self.module.to(device)
-        self.register_buffer("n_averaged", tensor(0, dtype=long, device=device))
+        self.register_buffer("n_averaged", torch.tensor(0, dtype=torch.long, device=device))
         self.avg_fn = avg_fn
         self.multi_avg_fn = multi_avg_fn
         self.use_buffers = use_buffers

@@ -9,6 +9,7 @@ import numpy as np
 from mindtorch.engine.tensor import from_array
 from mindtorch.torch._api.shared_docs import TEXTS as _TEXTS
 
+from .. import _utils as _utils  # it has the rebuilder of sparse tensors
 from .._api.arguments import normalize_axis
 from . import _legacy, _products
 from ._dispatch import install as _install
@@ -40,21 +41,7 @@ def addmm(mat: Any, mat1: Any, mat2: Any, *, beta: Any = 1.0, alpha: Any = 1.0) 
 def sum(input: Any, dim: Any = None, dtype: Any = None) -> Any:  # noqa: A001, A002
     """The sum of all elements, or along axes, which leaves a sparse tensor of the others."""
     source = input if dtype is None else input.to(dtype)
-    if dim is None:
-        return source.held.sum()
-    dims = (dim,) if isinstance(dim, int) else tuple(dim)
-    axes = {normalize_axis(d, source.aval.ndim) for d in dims}
-    sparse = source.sparse_dim()
-    held = source.held
-    dense = sorted(a - sparse + 1 for a in axes if a >= sparse)
-    if dense:
-        held = held.sum(tuple(dense))
-    kept = [a for a in range(sparse) if a not in axes]
-    if not kept:
-        return held.sum(0)
-    shape = [n for a, n in enumerate(source.aval.shape) if a not in axes]
-    places = source.places[from_array(np.array(kept, np.int64))]
-    return SparseTensor(places, held, shape).coalesce()
+    return source.held.sum() if dim is None else source.sum_along(dim)
 
 
 def _over_stored(input: Any, dim: int, dtype: Any, log: bool) -> Any:  # noqa: A002

@@ -6,17 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.engine import dtypes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
 from .._api.arguments import as_device, as_dtype, as_shape
 from .._tensor.size_and_formats import sparse_coo, sparse_csc, sparse_csr
+from ..functions.from_data import tensor
 from ._tensor import SparseTensor, compress, missing
 
 
 def _tensor(value: Any, dtype: Any = None) -> Any:
-    from ..functions.from_data import tensor
-
     if isinstance(value, EngineTensor):
         return value if dtype is None else value.to(as_dtype(dtype))
     return tensor(value, dtype=None if dtype is None else as_dtype(dtype))
@@ -97,8 +97,6 @@ def sparse_coo_tensor(
 
 
 def _default(dtype: Any) -> Any:
-    from mindtorch.engine import dtypes
-
     return dtypes.default if dtype is None else dtype
 
 

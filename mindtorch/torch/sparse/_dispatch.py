@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+import mindtorch.torch as torch
 from mindtorch.engine.ops.embedding import sparse_makers
 from mindtorch.engine.tensor import from_array
 
@@ -19,6 +20,7 @@ from .._api.arguments import normalize_axis
 from .._api.publish import FUNCTIONS, answered_by, first_given, put_over
 from .._tensor.size_and_formats import sparse_coo, strided
 from .._tensor.tensor import Tensor
+from ..nn import functional
 from . import _inplace
 from ._products import matmul, title_of
 from ._tensor import UNARY, SparseTensor, compress, missing
@@ -107,8 +109,6 @@ def _check_joined(parts: list[SparseTensor], dim: int) -> None:
 
 def _joined(parts: list[SparseTensor], dim: int) -> SparseTensor:
     """Tensors one after another along a sparse axis."""
-    from .. import cat
-
     _check_joined(parts, dim)
     axis = normalize_axis(dim, parts[0].aval.ndim)
     if axis >= parts[0].sparse_dim():
@@ -121,7 +121,7 @@ def _joined(parts: list[SparseTensor], dim: int) -> SparseTensor:
         moved.append(from_array(places))
     shape = list(parts[0].aval.shape)
     shape[axis] = begin
-    return SparseTensor(cat(moved, 1), cat([p.held for p in parts]), shape)
+    return SparseTensor(torch.cat(moved, 1), torch.cat([p.held for p in parts]), shape)
 
 
 def _zeros_like(function: Any) -> Any:
@@ -182,8 +182,6 @@ def install() -> None:
     made["zeros_like"] = _zeros_like(FUNCTIONS["zeros_like"])
     made["cat"] = _to_join(FUNCTIONS["cat"], False)
     made["stack"] = _to_join(FUNCTIONS["stack"], True)
-    from ..nn import functional
-
     put_over(vars(functional), "relu", answered_by(SparseTensor, "relu", functional.relu))
     for name, wrapped in made.items():
         FUNCTIONS[name] = wrapped

@@ -13,8 +13,10 @@ from mindtorch.engine import dtypes
 from mindtorch.engine.dispatch import state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
+from mindtorch.kernels.cpu.sparse_indices import merge
 
 from .._tensor.tensor import Tensor
+from ..functions.parts import cat
 from ._tensor import IN_PLACE_TOO, SparseTensor, keys_of, missing
 
 
@@ -33,8 +35,6 @@ def total(a: SparseTensor, b: SparseTensor, alpha: Any = 1) -> SparseTensor:
         return SparseTensor(b.places.clone(), values.clone(), b.aval.shape, b.unique)
     if a.held.is_contiguous() and b.held.is_contiguous():
         return _merged(a, b, a.held.to(kind), values)
-    from ..functions.parts import cat
-
     joined = SparseTensor(
         cat([a.places, b.places], 1), cat([a.held.to(kind), values], 0), a.aval.shape
     )
@@ -45,8 +45,6 @@ def total(a: SparseTensor, b: SparseTensor, alpha: Any = 1) -> SparseTensor:
 
 
 def _merged(a: SparseTensor, b: SparseTensor, mine: Any, others: Any) -> SparseTensor:
-    from mindtorch.kernels.cpu.sparse_indices import merge
-
     room = a._nnz() + b._nnz()
     from_a, from_b = np.empty(room, np.int64), np.empty(room, np.int64)
     count = merge(keys_of(a), keys_of(b), from_a, from_b)

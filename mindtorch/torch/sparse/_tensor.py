@@ -19,6 +19,7 @@ from .._api.arguments import as_dtype, normalize_axis
 from .._tensor.size_and_formats import layout, sparse_coo, sparse_csc, sparse_csr
 from .._tensor.tensor import Tensor
 from .._tensor.wrapper import HeldTensor
+from ._printing import sparse_repr
 
 
 def keys_of(x: SparseTensor) -> Any:
@@ -460,8 +461,6 @@ class SparseTensor(HeldTensor):
 
     def sum(self, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
         """The sum of all elements, or along axes; one that is left makes the result sparse."""
-        from . import sum as sum_along
-
         if dim is None:
             return self.held.sum(dtype=dtype)
         axes = sorted(normalize_axis(d, self.aval.ndim)
@@ -473,10 +472,26 @@ class SparseTensor(HeldTensor):
                 )
             found = self.to_sparse().sum(axes, True, dtype=dtype)
             return found.to_sparse(layout=self.layout)
-        found = sum_along(self, axes) if dtype is None else sum_along(self, axes, dtype)
+        found = (self if dtype is None else self.to(dtype)).sum_along(axes)
         for axis in axes if keepdim else ():
             found = found.unsqueeze(axis)
         return found
+
+    def sum_along(self, dim: Any) -> Any:
+        """The sum along axes; dense if no sparse one is left."""
+        dims = (dim,) if isinstance(dim, int) else tuple(dim)
+        axes = {normalize_axis(d, self.aval.ndim) for d in dims}
+        sparse = self.sparse_dim()
+        held = self.held
+        dense = sorted(a - sparse + 1 for a in axes if a >= sparse)
+        if dense:
+            held = held.sum(tuple(dense))
+        kept = [a for a in range(sparse) if a not in axes]
+        if not kept:
+            return held.sum(0)
+        shape = [n for a, n in enumerate(self.aval.shape) if a not in axes]
+        places = self.places[from_array(np.array(kept, np.int64))]
+        return SparseTensor(places, held, shape).coalesce()
 
     def norm(self, p: Any = "fro", dim: Any = None, keepdim: bool = False) -> Any:
         """The 2-norm of all elements."""
@@ -509,8 +524,6 @@ class SparseTensor(HeldTensor):
         return iter([self[i] for i in range(self.aval.shape[0])])
 
     def __repr__(self, *, tensor_contents: Any = None) -> str:  # type: ignore[override]
-        from ._printing import sparse_repr
-
         return sparse_repr(self)
 
     def __deepcopy__(self, memo: Any) -> SparseTensor:

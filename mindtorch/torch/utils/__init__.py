@@ -7,6 +7,8 @@ from typing import Any
 
 from mindtorch.torch._compat.unsupported_names import absent_module
 
+from ._swap import swap_tensors
+
 _NO_CODE = "C++ is not compiled; kernels are written in Python, for numba"
 _NO_SCRIPT = "there is no TorchScript"
 absent_module(
@@ -27,8 +29,6 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name == "swap_tensors":
-        from ._swap import swap_tensors
-
         return swap_tensors
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 

@@ -7,6 +7,8 @@ import platform
 import sys
 from importlib import metadata
 
+import mindtorch.torch as torch
+
 __all__ = ["get_pretty_env_info", "main"]
 
 
@@ -22,8 +24,6 @@ def _packages() -> list[str]:
 
 def get_pretty_env_info() -> str:
     """Versions, operating system, processors and packages, line by line."""
-    import mindtorch.torch as torch
-
     available = torch.cuda.is_available()
     gpu = torch.cuda.get_device_name(0) if available else "No CUDA"
     lines = [

@@ -8,10 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch.engine.devices import cuda
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.engine.tensor import from_array
 
-from .._api.arguments import require_tensor
+from .._api.arguments import as_device, require_tensor
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]
 
@@ -84,8 +85,6 @@ def _on_cuda(array: Any) -> bool:
 
 
 def _cupy() -> Any:
-    from mindtorch.engine.devices import cuda
-
     found = cuda.kernels("library_calls").library()
     if found is None:
         raise NotImplementedError("DLPack of memory on CUDA needs cupy, which is not installed")
@@ -100,16 +99,10 @@ def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
         copy: True takes memory of its own; None and False share that of ``ext_tensor``.
     """
     if device is not None:
-        from .._api.arguments import as_device
-
         as_device(device)
     if isinstance(ext_tensor, EngineTensor):
         result: Any = ext_tensor.detach()
     elif _on_cuda(ext_tensor):
-        from mindtorch.engine.devices import cuda
-
-        from .._api.arguments import as_device
-
         result = cuda.adopt(_cupy().from_dlpack(ext_tensor), as_device("cuda"))
     elif hasattr(ext_tensor, "__dlpack__"):
         result = from_array(_writable(np.from_dlpack(ext_tensor)))

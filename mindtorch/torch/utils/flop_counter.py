@@ -9,6 +9,7 @@ from typing import Any
 from mindtorch.engine.autograd import backward, inplace
 from mindtorch.engine.compile.lazy.script_mode import pause
 from mindtorch.engine.dispatch import state
+from mindtorch.torch import ops
 from mindtorch.torch._compat.unsupported_names import absent_function, refuse
 
 from .module_tracker import ModuleTracker
@@ -148,8 +149,6 @@ class FlopCounterMode:
         shape = result.aval.shape if not isinstance(result, tuple) else ()
         found = _count(op, inputs, params, shape)
         if found is not None:
-            from mindtorch.torch import ops
-
             packet = getattr(ops.aten, found[0])
             for name in {"Global", *self.mod_tracker.parents}:
                 self.flop_counts[name][packet] += found[1]

@@ -9,6 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from mindtorch import torch
+
 from ...common.dtype import as_dtype
 from ..transforms import draw
 
@@ -203,8 +205,6 @@ class Resize:
             return image
         if self.interpolation is Inter.LINEAR and image.dtype == np.uint8:
             return _linear_bytes(image, target)
-        from mindtorch import torch
-
         shaped = image[..., None] if image.ndim == 2 else image
         batch = torch.from_numpy(np.ascontiguousarray(shaped.transpose(2, 0, 1))[None]).float()
         mode = {Inter.NEAREST: "nearest", Inter.LINEAR: "bilinear", Inter.CUBIC: "bicubic"}

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from ...common.dtype import as_dtype
 from ..transforms import draw
 from ._colors import (
     AdjustSaturation,
@@ -41,8 +42,6 @@ class ToType:
     """Values of another type."""
 
     def __init__(self, data_type: Any) -> None:
-        from ...common.dtype import as_dtype
-
         self.type = as_dtype(data_type).np
 
     def __call__(self, data: Any) -> Any:

@@ -6,6 +6,7 @@ import enum
 import warnings
 from typing import Any, Self
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.torch._tensor.tensor import Tensor
 
@@ -46,10 +47,8 @@ class CausalBias(Tensor):
         return made
 
     def _materialize(self, device: Any = None) -> Any:
-        from mindtorch.torch import ones
-
         lower = self.variant is CausalVariant.LOWER_RIGHT
-        whole = ones(self.seq_len_q, self.seq_len_kv, dtype=dtypes.bool_, device=device)
+        whole = torch.ones(self.seq_len_q, self.seq_len_kv, dtype=dtypes.bool_, device=device)
         return whole.tril(self.seq_len_kv - self.seq_len_q if lower else 0)
 
     def for_attention(self, is_causal: bool, device: Any) -> tuple[Any, bool]:

@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
+from mindtorch.engine.aval import aval
 from mindtorch.engine.compile.guards.guards import changes
 from mindtorch.engine.devices.device import meta
 
@@ -14,6 +15,7 @@ from ... import __future__
 from ..._api.arguments import as_device
 from ..._tensor.conversion import parse_to
 from ...autograd.grad_mode import no_grad
+from ...functions.creation import new_empty
 from ...utils._swap import swap_tensors
 from ..parameter import Parameter, is_lazy
 from ._tree import TreeMixin
@@ -168,10 +170,6 @@ class ChangesMixin(TreeMixin):
 
     def to_empty(self: T, *, device: Any, recurse: bool = True) -> T:
         """Move to a device without copying: the values are then undefined."""
-        from mindtorch.engine.aval import aval
-
-        from ...functions.creation import new_empty
-
         target = as_device(device)
         return self._apply(
             lambda t: new_empty(aval(t.aval.shape, t.aval.dtype, t.aval.strides, target)), recurse

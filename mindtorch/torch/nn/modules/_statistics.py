@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 
 
@@ -24,7 +25,6 @@ def normalised(module: Any, x: Any, factor: float, world: Any) -> Any:
     channel, times n / (n - 1). Gradients pass through what was sent, so all processes must run
     backward. 16-bit input is normalised in float32.
     """
-    from ... import no_grad, rsqrt
     from ...distributed.nn.functional import all_reduce
 
     axes = [0, *range(2, x.dim())]
@@ -36,11 +36,11 @@ def normalised(module: Any, x: Any, factor: float, world: Any) -> Any:
     centred = wide - mean.reshape(shape)
     variance = all_reduce((centred * centred).sum(axes), group=world) / number
     if module.training and module.track_running_stats:
-        with no_grad():
+        with torch.no_grad():
             module.running_mean.mul_(1 - factor).add_(mean, alpha=factor)
             unbiased = variance * (number / (number - 1))
             module.running_var.mul_(1 - factor).add_(unbiased, alpha=factor)
-    result = centred * rsqrt(variance + module.eps).reshape(shape)
+    result = centred * torch.rsqrt(variance + module.eps).reshape(shape)
     if module.weight is not None:
         result = result * module.weight.reshape(shape)
     if module.bias is not None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from ..parameter import Parameter
+
 
 class TreeMixin:
     """Names: a parameter ``weight`` of a submodule ``fc`` is ``fc.weight``."""
@@ -129,8 +131,6 @@ class TreeMixin:
 
     def get_parameter(self, target: str) -> Any:
         """The parameter that the dotted name ``target`` means."""
-        from ..parameter import Parameter
-
         where, _, name = target.rpartition(".")
         module = self.get_submodule(where)
         if not hasattr(module, name):

@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any, NamedTuple
 
+import mindtorch.torch as torch
+
 from .. import functional as F  # noqa: N812
 from .container import ModuleList, Sequential
 from .linear import Linear
@@ -118,14 +120,12 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return self._all(input, self.head(input))
 
     def _all(self, x: Any, scores: Any) -> Any:
-        from ... import cat
-
         head = F.log_softmax(scores, dim=1)
         first = self.shortlist_size
         parts = [head[:, :first]]
         for i, cluster in enumerate(self.tail):
             parts.append(F.log_softmax(cluster(x), dim=1) + head[:, first + i].unsqueeze(1))
-        return cat(parts, 1)
+        return torch.cat(parts, 1)
 
     def predict(self, input: Any) -> Any:  # noqa: A002
         """(N, in_features) -> (N,), the most probable class."""

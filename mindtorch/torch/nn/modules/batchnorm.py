@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 
 from .. import functional as F  # noqa: N812
@@ -37,8 +38,6 @@ class _NormBase(Module):
         affine: bool = True, track_running_stats: bool = True, device: Any = None,
         dtype: Any = None, *, bias: bool = True,
     ) -> None:  # fmt: skip
-        from ... import ones, tensor, zeros
-
         super().__init__()
         self.num_features = num_features
         self.eps = eps
@@ -54,9 +53,11 @@ class _NormBase(Module):
         else:
             self.register_parameter("bias", None)
         if track_running_stats:
-            self.register_buffer("running_mean", zeros(num_features, device=device, dtype=dtype))
-            self.register_buffer("running_var", ones(num_features, device=device, dtype=dtype))
-            self.register_buffer("num_batches_tracked", tensor(0, dtype=dtypes.int64))
+            mean = torch.zeros(num_features, device=device, dtype=dtype)
+            variance = torch.ones(num_features, device=device, dtype=dtype)
+            self.register_buffer("running_mean", mean)
+            self.register_buffer("running_var", variance)
+            self.register_buffer("num_batches_tracked", torch.tensor(0, dtype=dtypes.int64))
         else:
             for name in ("running_mean", "running_var", "num_batches_tracked"):
                 self.register_buffer(name, None)
@@ -95,12 +96,10 @@ class _NormBase(Module):
     ) -> None:
         version = local_metadata.get("version", None)
         if (version is None or version < 2) and self.track_running_stats:
-            from ... import tensor
-
             key = prefix + "num_batches_tracked"
             if key not in state_dict:
                 held = self.num_batches_tracked
-                state_dict[key] = tensor(0, dtype=dtypes.int64) if held is None else held
+                state_dict[key] = torch.tensor(0, dtype=dtypes.int64) if held is None else held
         super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
 
 
@@ -272,11 +271,9 @@ class _LazyNorm(LazyModuleMixin):
             if bias:
                 self.bias = UninitializedParameter(**place)
         if track_running_stats:
-            from ... import tensor
-
             self.running_mean = UninitializedBuffer(**place)
             self.running_var = UninitializedBuffer(**place)
-            self.num_batches_tracked = tensor(0, dtype=dtypes.int64)
+            self.num_batches_tracked = torch.tensor(0, dtype=dtypes.int64)
 
     def reset_parameters(self: Any) -> None:
         """Draw the values once the shapes are known."""

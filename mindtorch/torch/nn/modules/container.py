@@ -12,7 +12,7 @@ from mindtorch.engine.compile.guards.guards import changes
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ..parameter import Parameter
-from .module import Module
+from .module import Module, _addindent
 
 __all__ = ["Container", "ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"]
 
@@ -199,8 +199,6 @@ class ModuleList(_Row):
 
     def __repr__(self) -> str:
         """Equal modules in a row are written once, with their places."""
-        from .module import _addindent
-
         texts = [repr(item) for item in self]
         if not texts:
             return self._get_name() + "()"

@@ -9,6 +9,7 @@ import warnings
 from collections import OrderedDict
 from typing import Any, TypeVar
 
+import mindtorch.torch as torch
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.compile.guards.guards import changes
 from mindtorch.engine.tensor import Tensor as EngineTensor
@@ -215,9 +216,7 @@ class Module(StateMixin, ChangesMixin):
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Compile this module's calls in place; the arguments are those of ``torch.compile``."""
-        from ... import compiler
-
-        made = compiler._compile.compile(self._call_uncompiled, *args, **kwargs)
+        made = torch.compile(self._call_uncompiled, *args, **kwargs)
         changes.count += 1
         self.__dict__["_compiled_call_impl"] = made
 

@@ -6,6 +6,7 @@ import math
 import warnings
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine import dtypes
 from mindtorch.engine.autograd import tape
 from mindtorch.engine.ops import recurrent
@@ -14,6 +15,7 @@ from ..._api.autocast_policies import full_precision
 from .. import functional as F  # noqa: N812
 from .. import init
 from ..parameter import Parameter
+from ..utils.rnn import PackedSequence
 from .module import Module
 from .utils import empty_parameter
 
@@ -50,8 +52,6 @@ def _step(mode: str, x: Any, state: Any, w_hh: Any, b_hh: Any) -> Any:
 
 def _run_projected(rows: Any, state: Any, weights: Any, reverse: bool, sizes: Any) -> Any:
     """An LSTM with projections, in ops; arguments as in :func:`_run`."""
-    from ... import cat
-
     w_ih, w_hh, b_ih, b_hh, w_hr = weights
     batch = state[0].size(0)
     counts = [batch] * (rows.size(0) // max(batch, 1)) if sizes is None else sizes.tolist()
@@ -63,9 +63,9 @@ def _run_projected(rows: Any, state: Any, weights: Any, reverse: bool, sizes: An
         new = (F.linear(h, w_hr), c)
         outputs[t] = new[0]
         if counts[t] < batch:
-            new = tuple(cat([n, s[counts[t] :]]) for n, s in zip(new, state, strict=True))
+            new = tuple(torch.cat([n, s[counts[t] :]]) for n, s in zip(new, state, strict=True))
         state = new
-    return cat(outputs), state
+    return torch.cat(outputs), state
 
 
 def _run(mode: str, rows: Any, state: Any, weights: Any, reverse: bool, sizes: Any) -> Any:
@@ -280,8 +280,6 @@ class RNNBase(Module):
     @full_precision
     def forward(self, input: Any, hx: Any = None) -> Any:  # noqa: A002
         """(L, N, input) or (L, input) or a packed sequence -> outputs of the last layer, states."""
-        from ..utils.rnn import PackedSequence
-
         if isinstance(input, PackedSequence):
             return self._forward_packed(input, hx)
         if input.dim() not in (2, 3):
@@ -312,8 +310,6 @@ class RNNBase(Module):
         return output, states if self.mode == "LSTM" else states[0]
 
     def _forward_packed(self, packed: Any, hx: Any) -> Any:
-        from ..utils.rnn import PackedSequence
-
         self._check_input(packed.data)
         gates = 4 if self.mode == "LSTM" else 1
         sizes, total = _checked_sizes(packed, gates * self.hidden_size)
@@ -330,8 +326,6 @@ class RNNBase(Module):
         return result, states if self.mode == "LSTM" else states[0]
 
     def _layers(self, rows: Any, states: Any, sizes: Any) -> tuple[Any, Any]:
-        from ... import cat, stack
-
         directions = 2 if self.bidirectional else 1
         firsts = list(zip(*[s.unbind(0) for s in states], strict=True))
         finals: list[Any] = []
@@ -345,10 +339,10 @@ class RNNBase(Module):
                 )
                 sides.append(outputs)
                 finals.append(final)
-            rows = sides[0] if directions == 1 else cat(sides, -1)
+            rows = sides[0] if directions == 1 else torch.cat(sides, -1)
             if self.dropout and self.training and layer < self.num_layers - 1:
                 rows = F.dropout(rows, self.dropout)
-        return rows, tuple(stack(list(each)) for each in zip(*finals, strict=True))
+        return rows, tuple(torch.stack(list(each)) for each in zip(*finals, strict=True))
 
     def extra_repr(self) -> str:
         """The arguments that are not the defaults."""

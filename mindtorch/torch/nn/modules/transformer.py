@@ -7,6 +7,7 @@ import inspect
 import warnings
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine.dispatch import state
 
 from .. import functional as F  # noqa: N812
@@ -423,6 +424,4 @@ class Transformer(Module):
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Any:
         """-inf above the diagonal, 0 elsewhere."""
-        from ... import full
-
-        return full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)
+        return torch.full((sz, sz), float("-inf"), device=device, dtype=dtype).triu(1)

@@ -6,6 +6,13 @@ from collections.abc import Callable, Iterable
 from itertools import repeat
 from typing import Any
 
+from mindtorch.engine import dtypes
+from mindtorch.engine.aval import aval
+
+from ..._api.arguments import as_device, as_dtype, as_shape
+from ...functions.creation import new_empty
+from ..parameter import Parameter
+
 
 def _ntuple(n: int, name: str = "parse") -> Callable[[Any], tuple[Any, ...]]:
     def parse(x: Any) -> tuple[Any, ...]:
@@ -39,13 +46,6 @@ def _list_with_default(out_size: Any, defaults: list[int]) -> Any:
 
 def empty_parameter(shape: Any, device: Any = None, dtype: Any = None) -> Any:
     """A parameter of this shape whose values are yet to be drawn."""
-    from mindtorch.engine import dtypes
-    from mindtorch.engine.aval import aval
-
-    from ..._api.arguments import as_device, as_dtype, as_shape
-    from ...functions.creation import new_empty
-    from ..parameter import Parameter
-
     shape = as_shape((shape,), "empty")
     for n in shape:
         if n < 0:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mindtorch.engine.autograd import tape
-from mindtorch.engine.compile.capture.capture import host_call
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.dispatch import graph_under_way, state
 from mindtorch.engine.tensor import Tensor as EngineTensor
 

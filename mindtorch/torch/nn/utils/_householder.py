@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+import mindtorch.torch as torch
+
 
 def reflectors(matrix: Any) -> tuple[Any, Any]:
     """LAPACK's geqrf: R in the upper triangle, Householder vectors below, and their factors.
@@ -13,11 +15,9 @@ def reflectors(matrix: Any) -> tuple[Any, Any]:
     Args:
         matrix: (..., n, k), real or complex; without gradients.
     """
-    from ... import tensor
-
     array = matrix.detach().numpy()
     h, tau = np.linalg.qr(array, mode="raw")
-    return tensor(np.ascontiguousarray(np.swapaxes(h, -1, -2))), tensor(tau)
+    return torch.tensor(np.ascontiguousarray(np.swapaxes(h, -1, -2))), torch.tensor(tau)
 
 
 def householder_product(vectors: Any, factors: Any) -> Any:
@@ -27,11 +27,9 @@ def householder_product(vectors: Any, factors: Any) -> Any:
         vectors: (..., n, k); of v_i the part below the diagonal counts, with 1 on it.
         factors: (..., k).
     """
-    from ... import eye
-
     n, k = vectors.shape[-2:]
-    lower = vectors.tril(diagonal=-1) + eye(n, k, dtype=vectors.dtype)
-    result = eye(n, k, dtype=vectors.dtype).expand(vectors.shape)
+    lower = vectors.tril(diagonal=-1) + torch.eye(n, k, dtype=vectors.dtype)
+    result = torch.eye(n, k, dtype=vectors.dtype).expand(vectors.shape)
     for i in range(factors.shape[-1] - 1, -1, -1):
         v = lower[..., i : i + 1]
         result = result - factors[..., i : i + 1].unsqueeze(-1) * (v @ (v.mH @ result))

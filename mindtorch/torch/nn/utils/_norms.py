@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .. import functional as F  # noqa: N812
+from ..modules.conv import _ConvTransposeNd
 
 
 def norm_except_axis(v: Any, axis: int) -> Any:
@@ -33,6 +34,4 @@ def unit(vector: Any, eps: float) -> Any:
 
 def spectral_axis(module: Any, given: int | None) -> int:
     """The axis of outputs: 1 in transposed convolutions, else 0."""
-    from ..modules.conv import _ConvTransposeNd
-
     return given if given is not None else int(isinstance(module, _ConvTransposeNd))

@@ -5,7 +5,8 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
-from mindtorch.engine.compile.capture.capture import host_call
+import mindtorch.torch as torch
+from mindtorch.engine.compile.capture.host_calls import host_call
 from mindtorch.engine.optim.multi_tensor import fits, global_norm, scale_all
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
@@ -23,20 +24,18 @@ def get_total_norm(
     tensors: Any, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: Any = None
 ) -> Any:
     """The norm of all tensors taken as one vector."""
-    from ... import stack, tensor
-
     tensors = _listed(tensors)
     norm_type = float(norm_type)
     if not tensors:
-        return tensor(0.0)
+        return torch.tensor(0.0)
     if any(t._sparse for t in tensors):
         from ...sparse._tensor import missing
 
         missing("linalg_vector_norm")
     if norm_type == 2.0 and fits(tensors):
-        total = tensor(global_norm(tensors), dtype=tensors[0].dtype)
+        total = torch.tensor(global_norm(tensors), dtype=tensors[0].dtype)
     else:
-        total = stack([t.norm(norm_type) for t in tensors]).norm(norm_type)
+        total = torch.stack([t.norm(norm_type) for t in tensors]).norm(norm_type)
     if error_if_nonfinite and not bool(total.isfinite()):
         raise RuntimeError(
             f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, "

@@ -5,6 +5,10 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+import mindtorch.torch as torch
+
+from ..modules.module import Module
+
 __all__ = ["skip_init"]
 
 
@@ -17,15 +21,12 @@ def skip_init(module_cls: Any, *args: Any, **kwargs: Any) -> Any:
     Raises:
         RuntimeError: for another class.
     """
-    from ... import get_rng_state, set_rng_state
-    from ..modules.module import Module
-
     if not issubclass(module_cls, Module):
         raise RuntimeError(f"Expected a Module; got {module_cls}")
     if "device" not in inspect.signature(module_cls).parameters:
         raise RuntimeError("Module must support a 'device' arg to skip initialization")
-    state = get_rng_state()
+    state = torch.get_rng_state()
     try:
         return module_cls(*args, **kwargs)
     finally:
-        set_rng_state(state)
+        torch.set_rng_state(state)

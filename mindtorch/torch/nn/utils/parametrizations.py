@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import mindtorch.torch as torch
 from mindtorch.engine.tensor import Tensor as EngineTensor
 
 from ...autograd.grad_mode import no_grad
@@ -19,11 +20,9 @@ _MAPS = ("matrix_exp", "cayley", "householder")
 
 
 def _is_orthogonal(q: Any) -> bool:
-    from ... import allclose, eye, finfo
-
     n, k = q.shape[-2:]
-    unit_matrix = eye(k, dtype=q.dtype)
-    return bool(allclose(q.mH @ q, unit_matrix, atol=10.0 * n * finfo(q.dtype).eps))
+    unit_matrix = torch.eye(k, dtype=q.dtype)
+    return bool(torch.allclose(q.mH @ q, unit_matrix, atol=10.0 * n * torch.finfo(q.dtype).eps))
 
 
 class _Orthogonal(Module):
@@ -105,13 +104,11 @@ class _Orthogonal(Module):
     @staticmethod
     def _completed(q: Any) -> Any:
         """An orthogonal matrix that begins with the columns of ``q``."""
-        from ... import cat, randn
-
         n, k = q.shape[-2:]
         if n == k:
             return q.clone() if _is_orthogonal(q) else orthonormal_columns(q)
-        more = randn(*q.shape[:-2], n, n - k, dtype=q.dtype)
-        return orthonormal_columns(cat([q, more], dim=-1))
+        more = torch.randn(*q.shape[:-2], n, n - k, dtype=q.dtype)
+        return orthonormal_columns(torch.cat([q, more], dim=-1))
 
 
 def _tensor_of(module: Module, name: str) -> Any:

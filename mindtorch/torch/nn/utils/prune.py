@@ -7,6 +7,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Iterator
 from typing import Any
 
+import mindtorch.torch as torch
+
 from .convert_parameters import parameters_to_vector
 
 __all__ = [
@@ -216,12 +218,10 @@ class RandomUnstructured(_Amount):
 
     def compute_mask(self, t: Any, default_mask: Any) -> Any:
         """``default_mask`` with zeros at the drawn elements."""
-        from ... import rand_like
-
         count = _compute_nparams_toprune(self.amount, t.numel())
         mask = default_mask.clone()
         if count:
-            mask.view(-1)[rand_like(t).view(-1).topk(count).indices] = 0
+            mask.view(-1)[torch.rand_like(t).view(-1).topk(count).indices] = 0
         return mask
 
 
@@ -275,9 +275,7 @@ class RandomStructured(_Structured):
     """Prunes slices drawn at random."""
 
     def _kept(self, t: Any, size: int, count: int) -> Any:
-        from ... import rand
-
-        drawn = rand(size)
+        drawn = torch.rand(size)
         return drawn > drawn.kthvalue(count).values
 
 

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+import mindtorch.torch as torch
 from mindtorch.engine.tensor import from_array
 
 __all__ = [
@@ -111,8 +112,6 @@ def pack_padded_sequence(
     input: Any, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True  # noqa: A002
 ) -> Any:
     """Pack padded sequences (T, N, *) of these lengths."""
-    from ... import cat
-
     sizes = np.asarray(lengths.array() if hasattr(lengths, "array") else lengths, np.int64)
     order, batch = None, input.size(0 if batch_first else 1)
     if not input.aval.size:
@@ -140,7 +139,7 @@ def pack_padded_sequence(
         )
     x = input.transpose(0, 1) if batch_first else input
     counts = [int((sizes > t).sum()) for t in range(int(sizes[0]))]
-    data = cat([x[t, :n] for t, n in enumerate(counts)])
+    data = torch.cat([x[t, :n] for t, n in enumerate(counts)])
     return PackedSequence(data, from_array(np.array(counts, np.int64)), order, None)
 
 
@@ -149,8 +148,6 @@ def pad_packed_sequence(
     total_length: int | None = None,
 ) -> Any:  # fmt: skip
     """The padded sequences (T, N, *) and their lengths."""
-    from ... import cat, stack
-
     counts = sequence.batch_sizes.tolist()
     steps = len(counts)
     if total_length is not None:
@@ -167,8 +164,8 @@ def pad_packed_sequence(
     for t in range(steps):
         n = counts[t] if t < len(counts) else 0
         filler = sequence.data.new_full((batch - n, *tail), padding_value)
-        rows.append(cat([parts[t], filler]) if 0 < n < batch else parts[t] if n else filler)
-    padded = stack(rows)
+        rows.append(torch.cat([parts[t], filler]) if 0 < n < batch else parts[t] if n else filler)
+    padded = torch.stack(rows)
     lengths = from_array(
         np.array([sum(c > i for c in counts) for i in range(batch)], np.int64)
     )
@@ -183,8 +180,6 @@ def pad_sequence(
     padding_side: str = "right",
 ) -> Any:  # fmt: skip
     """Sequences (L_i, *) side by side, padded to the longest."""
-    from ... import cat, stack
-
     if not hasattr(sequences, "__iter__"):
         raise RuntimeError(
             "pad_sequence: Expected iterable for input sequences, but got arg of type: "
@@ -198,9 +193,9 @@ def pad_sequence(
         missing = longest - s.size(0)
         if missing:
             filler = s.new_full((missing, *s.shape[1:]), padding_value)
-            s = cat([s, filler] if padding_side == "right" else [filler, s])
+            s = torch.cat([s, filler] if padding_side == "right" else [filler, s])
         rows.append(s)
-    return stack(rows, 0 if batch_first else 1)
+    return torch.stack(rows, 0 if batch_first else 1)
 
 
 def unpad_sequence(padded_sequences: Any, lengths: Any, batch_first: bool = False) -> list[Any]:

@@ -9,6 +9,9 @@ import timeit
 from collections.abc import Callable
 from typing import Any
 
+from mindtorch import torch
+from mindtorch.torch import cuda
+
 from ._measurement import Measurement, TaskSpec
 
 __all__ = ["Language", "Timer", "timer"]
@@ -16,8 +19,6 @@ __all__ = ["Language", "Timer", "timer"]
 
 def timer() -> float:
     """Seconds since some moment; waits for a GPU if there is one."""
-    from mindtorch.torch import cuda
-
     if cuda.is_available():
         cuda.synchronize()
     return time.perf_counter()
@@ -57,8 +58,6 @@ class Timer:
                 f"global_setup is C++ only, got `{global_setup}`. Most likely this code can simply "
                 "be moved to `setup`."
             )
-        from mindtorch import torch
-
         stmt, setup = (textwrap.dedent(code).strip() for code in (stmt, setup))
         names = {"torch": torch, **(globals or {})}
         self._timer = timeit.Timer(stmt, setup, timer, names)
@@ -73,14 +72,12 @@ class Timer:
         return Measurement(number, times, self._task_spec)
 
     def _with_threads(self, run: Callable[[], Measurement]) -> Measurement:
-        from mindtorch.torch import get_num_threads, set_num_threads
-
-        before = get_num_threads()
-        set_num_threads(self._task_spec.num_threads)
+        before = torch.get_num_threads()
+        torch.set_num_threads(self._task_spec.num_threads)
         try:
             return run()
         finally:
-            set_num_threads(before)
+            torch.set_num_threads(before)
 
     def timeit(self, number: int = 1000000) -> Measurement:
         """One time for ``number`` runs, after some to warm up."""

@@ -14,6 +14,7 @@ import numpy as np
 
 from mindtorch.torch._tensor.generator import manual_seed
 from mindtorch.torch.functions.from_data import from_numpy
+from mindtorch.torch.settings import set_num_threads
 
 from .collate import default_collate
 from .dataset import TensorDataset
@@ -185,8 +186,6 @@ def worker_loop(
     stopped, writer = stop
     writer.close()
     try:
-        from mindtorch.torch.settings import set_num_threads
-
         set_num_threads(1)
         failure = None
         stream = None

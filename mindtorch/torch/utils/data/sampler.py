@@ -8,6 +8,7 @@ from typing import Any, Generic, TypeVar
 
 import numpy as np
 
+from mindtorch.engine.dtypes import float64
 from mindtorch.engine.tensor import Tensor as EngineTensor
 from mindtorch.torch._tensor.generator import Generator, default_generator
 from mindtorch.torch.functions.from_data import as_tensor
@@ -157,8 +158,6 @@ class WeightedRandomSampler(Sampler[int]):
             raise ValueError(
                 f"replacement should be a boolean value, but got replacement={replacement}"
             )
-        from mindtorch.engine.dtypes import float64
-
         tensor = as_tensor(weights, dtype=float64)
         if tensor.aval.ndim != 1:
             raise ValueError(

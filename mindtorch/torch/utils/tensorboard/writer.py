@@ -15,6 +15,7 @@ from tensorboard.summary.writer.event_file_writer import EventFileWriter
 
 from . import _projector, summary
 from ._arrays import figure_to_image, make_np
+from ._graph import graph_of
 
 __all__ = ["FileWriter", "SummaryWriter"]
 
@@ -275,8 +276,6 @@ class SummaryWriter:
             TypeError: ``input_to_model`` is something else.
             TracingError: the model needs a tensor's data.
         """
-        from ._graph import graph_of
-
         graph = graph_of(model, input_to_model)
         if verbose:
             print(graph)

@@ -5,16 +5,15 @@ from __future__ import annotations
 import mmap
 import os
 import weakref
-from multiprocessing.reduction import DupFd, ForkingPickler
 from typing import Any
 
 import numpy as np
 
 from mindtorch.engine.aval import aval
 from mindtorch.engine.tensor import Storage, capturing, make, typed_buffer
-from mindtorch.torch._tensor.tensor import Tensor
-from mindtorch.torch.nn.parameter import Parameter
 
+# The classes of tensors that travel by their memory, added where they are defined.
+KINDS: list[type] = []
 _descriptors: weakref.WeakKeyDictionary[Storage, int] = weakref.WeakKeyDictionary()
 
 
@@ -46,6 +45,7 @@ def share_memory(tensor: Any) -> Any:
     offset, size = tensor._offset, tensor.flat.size
     tensor.flat = typed_buffer(storage, tensor.aval.dtype)[offset : offset + size]
     storage.version += 1
+    register_reducers()
     return tensor
 
 
@@ -77,6 +77,8 @@ def _reduce(tensor: Any) -> Any:
             "data, call detach() on the tensor before serializing (e.g., putting it on the queue)."
         )
     _settle(tensor)
+    from multiprocessing.reduction import DupFd
+
     described = tensor.aval
     buffer = tensor._shared.buffer
     layout = (described.shape, described.strides, described.dtype, tensor._offset)
@@ -107,12 +109,14 @@ def _rebuild(
     shape, strides, element, offset = layout
     flat = typed_buffer(storage, element)[offset : offset + extent]
     tensor: Any = make(flat, aval(shape, element, strides), storage, offset)
-    if kind is not Tensor:
+    if kind is not type(tensor):
         return kind(tensor, requires_grad)
     return tensor.requires_grad_() if requires_grad else tensor
 
 
 def register_reducers() -> None:
     """Let processes exchange tensors by their memory."""
-    for kind in (Tensor, Parameter):
+    from multiprocessing.reduction import ForkingPickler  # slow to import
+
+    for kind in KINDS:
         ForkingPickler.register(kind, _reduce)
