@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from . import allocator, dtype_support, dtypes, gaps
+from . import allocator, dtype_support, dtypes, kernel_gaps
 from .autograd import tape
 from .aval import Aval, dense_like, is_channels_last
 from .bounded_cache import Bounded
@@ -527,7 +527,7 @@ def find_kernel(op: Op, device: str) -> Any:
         found = importlib.import_module(f"mindtorch.kernels.{device}.{module}")
         return getattr(found, function)
     except (ModuleNotFoundError, AttributeError) as error:
-        stated = gaps.reason_for(op.kernel, device) or gaps.on_host(op.kernel)
+        stated = kernel_gaps.reason_for(op.kernel, device) or kernel_gaps.on_host(op.kernel)
         reason = stated or f"it has no kernel {op.kernel}"
         raise NotImplementedError(
             f"Could not run '{op.name}' on the '{device}' device: {reason}"

@@ -30,8 +30,9 @@ from ..tensor import Tensor, alias, as_array, captures, make
 from . import batching_rules
 from . import batching_rules_nn as batching_rules_nn  # which registers its rules
 from .batch import BRANCH as BRANCH
-from .batch import Batch, is_mapped
+from .batch import Batch
 from .batch import detach as detach
+from .batch import is_mapped as is_mapped
 from .batch import refuse_branch as refuse_branch
 from .batching_rules import with_rank
 

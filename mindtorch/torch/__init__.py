@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from importlib import import_module as _import_module
 from typing import Any
 
-from mindtorch.engine import debug_report as _debug_report
 from mindtorch.engine import dtypes as _dtypes
 from mindtorch.engine.compile.lazy import script_mode as _always
 from mindtorch.engine.devices.device import Device as device  # noqa: F401
@@ -24,6 +24,7 @@ from mindtorch.engine.dtypes import uint8 as uint8
 from mindtorch.engine.dtypes import uint16 as uint16
 from mindtorch.engine.dtypes import uint32 as uint32
 from mindtorch.engine.dtypes import uint64 as uint64
+from mindtorch.engine.switches import debug as _debug
 
 from . import version as version
 from ._api.autocast_policies import NAMESPACE as _AUTOCAST_POLICIES
@@ -249,4 +250,5 @@ __getattr__ = _found_later
 
 _first_level()  # refuses a level of messages that there is not
 _always.begin_if_asked()
-_debug_report.begin()
+if _debug.level:
+    _import_module("mindtorch.engine.debug_report").begin()

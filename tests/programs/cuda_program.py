@@ -21,7 +21,7 @@ from typing import Any
 import numpy as np
 
 import mindtorch.torch
-from mindtorch.engine import gaps
+from mindtorch.engine import kernel_gaps
 from mindtorch.kernels.cuda import launch
 from mindtorch.torch import nn
 from tests.support import cuda_simulator
@@ -491,7 +491,7 @@ def the_drivers_graphs_are_begun_and_ended_around_host_calls() -> None:
 
 def ops_of_the_host_and_complex_numbers_work() -> None:
     x = torch.eye(3, device="cuda") * 2
-    assert torch.linalg.inv(x).is_cuda and gaps.on_host("linear_solvers.inverse")
+    assert torch.linalg.inv(x).is_cuda and kernel_gaps.on_host("linear_solvers.inverse")
     z = torch.fft.fft(torch.ones(4, device="cuda"))
     assert z.is_cuda and (z * z.conj()).real.tolist() == [16.0, 0.0, 0.0, 0.0]
 

@@ -19,7 +19,7 @@ from . import graph as graph
 from . import profiler as profiler
 from .anomaly_mode import detect_anomaly, set_detect_anomaly
 from .function import Function
-from .grad_mode import _Mode, enable_grad, inference_mode, no_grad, set_grad_enabled
+from .grad_mode import BlockMode, enable_grad, inference_mode, no_grad, set_grad_enabled
 from .grad_mode import is_grad_enabled as is_grad_enabled
 from .gradcheck import gradcheck, gradgradcheck
 from .variable import Variable
@@ -233,7 +233,7 @@ def grad(
     return results
 
 
-class set_multithreading_enabled(_Mode):  # noqa: N801
+class set_multithreading_enabled(BlockMode):  # noqa: N801
     """Backward passes here have one thread, whatever ``mode`` says.
 
     Args:

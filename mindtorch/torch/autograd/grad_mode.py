@@ -19,7 +19,7 @@ def _dual(module: str | None = None) -> bool:
     return not (module or sys._getframe(2).f_globals["__name__"]).startswith("mindtorch.")
 
 
-class _Mode:
+class BlockMode:
     """A grad mode, as a block or a decorator."""
 
     def __call__(self, function: Any) -> Any:
@@ -75,7 +75,7 @@ class _Mode:
         raise NotImplementedError
 
 
-class _Fixed(_Mode):
+class _Fixed(BlockMode):
     enabled = False
 
     def __new__(cls, function: Any = None) -> Any:
@@ -130,7 +130,7 @@ class enable_grad(_Fixed):  # noqa: N801
     enabled = True
 
 
-class set_grad_enabled(_Mode):  # noqa: N801
+class set_grad_enabled(BlockMode):  # noqa: N801
     """Set whether ops are recorded: at once, and for the block if used as one.
 
     Args:
@@ -156,7 +156,7 @@ class set_grad_enabled(_Mode):  # noqa: N801
         state.update(grad=self._previous)
 
 
-class inference_mode(_Mode):  # noqa: N801
+class inference_mode(BlockMode):  # noqa: N801
     """As no_grad, whatever ``enable_grad`` says inside; what is made in the block can neither be
     written to outside of it nor be kept for a derivative. ``inference_mode(False)`` leaves it.
 
